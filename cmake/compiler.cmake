@@ -1,0 +1,29 @@
+# Warnings, sanitizers and the include root, as one interface target that every target of ours links.
+
+add_library(mailroom_compiler INTERFACE)
+target_include_directories(mailroom_compiler INTERFACE "${PROJECT_SOURCE_DIR}/core")
+target_compile_options(mailroom_compiler INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
+  -Woverloaded-virtual -Wduplicated-cond -Wlogical-op -Wimplicit-fallthrough)
+if(MAILROOM_WERROR)
+  target_compile_options(mailroom_compiler INTERFACE -Werror)
+endif()
+if(MAILROOM_SANITIZE)
+  target_compile_options(mailroom_compiler INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(mailroom_compiler INTERFACE -fsanitize=address,undefined)
+  # g++ 12 reports false uses of uninitialized values inside the standard library when it instruments.
+  target_compile_options(mailroom_compiler INTERFACE -Wno-maybe-uninitialized)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+# mailroom_add_core(NAME SOURCES… LINK…): one static library for one folder of core/.
+function(mailroom_add_core name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(mailroom_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(mailroom_${name} PUBLIC mailroom_compiler ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
+endfunction()

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <chrono>
+
+namespace mailroom {
+
+using Milliseconds = std::chrono::milliseconds;
+using TimePoint = std::chrono::steady_clock::time_point;
+
+/// Monotonic time, behind an interface so that tests drive it.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual TimePoint now() const = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  TimePoint now() const override { return std::chrono::steady_clock::now(); }
+};
+
+}  // namespace mailroom

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace mailroom {
+
+/// How a run ended; the value is the exit status of the process. docs/exit-codes.md explains each to users.
+enum class ExitCode : int {
+  done = 0,
+  failed = 1,
+  usage = 2,
+  configuration = 3,
+  database = 4,
+  schema = 5,
+  locked = 6,
+  declined = 7,
+  unusable = 8,
+  forged = 9,
+  output_closed = 10,
+};
+
+/// The one exception of the project: a lower-case message that says what went wrong, a hint that says what to
+/// do next (may be empty), and the exit code. Thrown where the cause is known, caught once, in main.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message, std::string hint = {})
+      : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
+
+  ExitCode code() const { return code_; }
+  const std::string& hint() const { return hint_; }
+
+ private:
+  ExitCode code_;
+  std::string hint_;
+};
+
+}  // namespace mailroom

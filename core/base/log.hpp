@@ -1,0 +1,64 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace spdlog {
+class logger;
+}
+
+namespace mailroom {
+
+enum class LogLevel { debug, info, warn, error };
+enum class LogFormat { text, logfmt, json };
+
+/// One `key=value` of a log line. Never holds a secret, a token or a code.
+struct Field {
+  template <typename T>
+  Field(std::string_view field_key, const T& field_value)
+      : key(field_key),
+        value(fmt::to_string(field_value)),
+        is_number(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {}
+
+  std::string_view key;
+  std::string value;
+  bool is_number;
+};
+
+using Fields = std::initializer_list<Field>;
+
+/// Structured lines: a message, then fields. Times are UTC with milliseconds.
+class Log {
+ public:
+  struct Options {
+    LogLevel level = LogLevel::info;
+    LogFormat format = LogFormat::text;
+    bool colour = false;
+  };
+
+  /// Writes to stderr.
+  explicit Log(const Options& options);
+  /// Writes to `stream`, which outlives the log and never gets colour.
+  Log(const Options& options, std::ostream& stream);
+  ~Log();
+  Log(Log&&) noexcept;
+  Log& operator=(Log&&) noexcept;
+
+  void debug(std::string_view message, Fields fields = {}) { write(LogLevel::debug, message, fields); }
+  void info(std::string_view message, Fields fields = {}) { write(LogLevel::info, message, fields); }
+  void warn(std::string_view message, Fields fields = {}) { write(LogLevel::warn, message, fields); }
+  void error(std::string_view message, Fields fields = {}) { write(LogLevel::error, message, fields); }
+
+ private:
+  void write(LogLevel level, std::string_view message, Fields fields);
+
+  LogFormat format_;
+  std::unique_ptr<spdlog::logger> logger_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,67 @@
+#include "base/output.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+
+namespace mailroom {
+namespace {
+
+[[noreturn]] void throw_closed(int error) {
+  throw Error(ExitCode::output_closed, fmt::format("cannot write to the output: {}", std::strerror(error)),
+              error == EPIPE ? "the process that reads it has gone" : "");
+}
+
+/// A descriptor inherited in non-blocking mode says EAGAIN instead of waiting.
+void wait_until_writable(int fd) {
+  pollfd waiting{fd, POLLOUT, 0};
+  if (poll(&waiting, 1, -1) < 0 && errno != EINTR) throw_closed(errno);
+}
+
+/// Where the next byte of a regular file will go.
+off_t next_offset(int fd, const struct stat& file) {
+  const int flags = fcntl(fd, F_GETFL);
+  const off_t position = lseek(fd, 0, SEEK_CUR);
+  return flags >= 0 && (flags & O_APPEND) != 0 ? file.st_size : position;
+}
+
+}  // namespace
+
+bool Output::is_terminal() const {
+  return isatty(fd_) == 1;
+}
+
+void Output::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto written = ::write(fd_, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {
+      wait_until_writable(fd_);
+    } else if (errno != EINTR) {
+      throw_closed(errno);
+    }
+  }
+}
+
+bool Output::is_within_line() const {
+  struct stat file {};
+  if (fstat(fd_, &file) != 0 || !S_ISREG(file.st_mode)) return false;
+  const off_t offset = next_offset(fd_, file);
+  if (offset <= 0 || offset > file.st_size) return false;
+  // The shell opened the file for writing alone, so it is opened once more for reading.
+  const int reader = open(fmt::format("/proc/self/fd/{}", fd_).c_str(), O_RDONLY | O_CLOEXEC);
+  if (reader < 0) return false;
+  char last = '\n';
+  const bool read = pread(reader, &last, 1, offset - 1) == 1;
+  close(reader);
+  return read && last != '\n';
+}
+
+}  // namespace mailroom

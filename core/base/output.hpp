@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+namespace mailroom {
+
+/// Bytes to a file descriptor that somebody else owns, unbuffered, so that a failure is seen where it
+/// happens.
+class Output {
+ public:
+  explicit Output(int fd) : fd_(fd) {}
+
+  int fd() const { return fd_; }
+  bool is_terminal() const;
+
+  /// Writes all of `bytes`, in one write(2) where the descriptor takes it so; waits for a slow reader.
+  /// Throws Error with ExitCode::output_closed when it cannot.
+  void write(std::string_view bytes);
+
+  /// True when the descriptor is a regular file and the byte before the next write is no newline: an earlier
+  /// writer was killed in mid-line.
+  bool is_within_line() const;
+
+ private:
+  int fd_;
+};
+
+}  // namespace mailroom

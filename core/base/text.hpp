@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mailroom {
+
+/// True for well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates) without ASCII control characters
+/// (U+0000 to U+001F, U+007F): what may stand in a line of output.
+bool is_printable(std::string_view text);
+
+/// The candidate with the smallest edit distance to `word`, or an empty text when none is near enough to be
+/// meant.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
+
+/// 1234567 as `1,234,567`.
+std::string with_thousands(std::int64_t number);
+
+}  // namespace mailroom

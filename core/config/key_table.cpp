@@ -1,0 +1,136 @@
+#include "config/key_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <map>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<KeyEntry, 14> entries{{
+    {"database.url", "MAILROOM_DATABASE_URL", "",
+     "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables count", true,
+     false, [](const RawValue& value, Settings& settings) { settings.database_url = value.text; }},
+
+    {"signing.key_file", "MAILROOM_SECRET_KEY_FILE", "",
+     "file of the signing key: 64 hexadecimal digits (make them with: openssl rand -hex 32)", false, false,
+     [](const RawValue& value, Settings& settings) { settings.signing_key_file = parse_path(value); }},
+
+    {"signing.key", "MAILROOM_SECRET_KEY", "",
+     "the signing key itself, instead of key_file; in a file only when that has mode 0600", true, false,
+     [](const RawValue& value, Settings& settings) { settings.signing_key = parse_key(value); }},
+
+    {"signing.previous_key_files", "MAILROOM_PREVIOUS_SECRET_KEYS", "",
+     "files of earlier keys, under which verify still accepts tokens", false, true,
+     [](const RawValue& value, Settings& settings) { settings.previous_keys = parse_keys_or_paths(value); }},
+
+    {"signing.allow_readable_key", "", "false", "accept a key file that everyone can read", false, false,
+     [](const RawValue& value, Settings& settings) { settings.allow_readable_key = parse_switch(value); }},
+
+    {"collect.channel", "MAILROOM_CHANNEL_NAME", "token_insert", "NOTIFY channel that wakes the collector",
+     false, false, [](const RawValue& value, Settings& settings) { settings.channel = parse_name(value); }},
+
+    {"collect.queue", "MAILROOM_QUEUE_NAME", "mailroom", "queue whose cursor the collector moves", false,
+     false, [](const RawValue& value, Settings& settings) { settings.queue = parse_name(value); }},
+
+    {"collect.batch_limit", "MAILROOM_BATCH_LIMIT", "10", "most tokens in a batch, from 1 to 10000", false,
+     false,
+     [](const RawValue& value, Settings& settings) { settings.batch_limit = parse_count(value, 1, 10'000); }},
+
+    {"collect.batch_timeout", "MAILROOM_BATCH_TIMEOUT", "5s", "longest wait for a batch to fill, up to 1d",
+     false, false,
+     [](const RawValue& value, Settings& settings) {
+       settings.batch_timeout = parse_interval(value, 0ms, 24h);
+     }},
+
+    {"collect.healthcheck_interval", "MAILROOM_HEALTHCHECK_INTERVAL", "4m30s",
+     "time between two looks whether the database is still there, from 1s to 1d", false, false,
+     [](const RawValue& value, Settings& settings) {
+       settings.healthcheck_interval = parse_interval(value, 1s, 24h);
+     }},
+
+    {"collect.format", "MAILROOM_COLLECT_FORMAT", "csv", "shape of a batch's line: csv or jsonl", false,
+     false,
+     [](const RawValue& value, Settings& settings) {
+       settings.format =
+           parse_choice<CollectFormat>(value, {{"csv", CollectFormat::csv}, {"jsonl", CollectFormat::jsonl}});
+     }},
+
+    {"collect.poll_interval", "MAILROOM_POLL_INTERVAL", "1s",
+     "longest time between two looks at the queue when no notification comes, from 10ms to 1h", false, false,
+     [](const RawValue& value, Settings& settings) {
+       settings.poll_interval = parse_interval(value, 10ms, 1h);
+     }},
+
+    {"log.level", "MAILROOM_LOG_LEVEL", "info", "least level that is logged: debug, info, warn or error",
+     false, false,
+     [](const RawValue& value, Settings& settings) {
+       settings.log_level = parse_choice<LogLevel>(value, {{"debug", LogLevel::debug},
+                                                           {"info", LogLevel::info},
+                                                           {"warn", LogLevel::warn},
+                                                           {"error", LogLevel::error}});
+     }},
+
+    {"log.format", "MAILROOM_LOG_FORMAT", "text", "shape of a log line: text, logfmt or json", false, false,
+     [](const RawValue& value, Settings& settings) {
+       settings.log_format = parse_choice<LogFormat>(
+           value, {{"text", LogFormat::text}, {"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}});
+     }},
+}};
+
+std::string_view section_of(std::string_view key) {
+  return key.substr(0, key.find('.'));
+}
+
+std::string_view name_of(std::string_view key) {
+  return key.substr(key.find('.') + 1);
+}
+
+/// What an unknown key may have been meant as, by what would have to be typed for it: whole keys for one with
+/// a section, else sections and the names of keys that lack theirs.
+std::map<std::string, std::string> suggestions_for(const std::string& key) {
+  std::map<std::string, std::string> suggestions;
+  const bool has_section = key.find('.') != std::string::npos;
+  for (const auto& entry : entries) {
+    const std::string whole(entry.key);
+    const std::string section(section_of(whole));
+    suggestions.emplace(has_section ? whole : std::string(name_of(whole)), whole);
+    if (!has_section) suggestions.emplace(section, section);
+  }
+  return suggestions;
+}
+
+}  // namespace
+
+std::span<const KeyEntry> key_table() {
+  return entries;
+}
+
+const KeyEntry* find_key(std::string_view key) {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.key == key; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+bool is_section(std::string_view name) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const auto& entry) { return section_of(entry.key) == name; });
+}
+
+std::string hint_for_unknown(const std::string& key) {
+  const auto suggestions = suggestions_for(key);
+  std::vector<std::string> candidates;
+  for (const auto& [typed, meant] : suggestions)
+    candidates.push_back(typed);
+  const auto nearest = nearest_word(key, candidates);
+  return nearest.empty() ? "mailroom.yaml.example names every key"
+                         : fmt::format("did you mean {}?", suggestions.at(nearest));
+}
+
+}  // namespace mailroom

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+
+namespace mailroom {
+
+enum class CollectFormat { csv, jsonl };
+
+/// Where a value comes from; a later kind wins over an earlier one.
+enum class OriginKind { default_value, file, environment, flag };
+
+struct Origin {
+  OriginKind kind = OriginKind::default_value;
+  std::string
+      where;  ///< `mailroom.yaml:12:3`, `MAILROOM_BATCH_LIMIT`, `--batch-limit`; `default` for a default
+};
+
+/// One key as `config show` prints it.
+struct SettingValue {
+  std::string key;   ///< `collect.batch_limit`
+  std::string text;  ///< as written, for a list joined by commas
+  Origin origin;
+  bool is_secret = false;
+};
+
+/// The effective configuration, parsed and checked.
+struct Settings {
+  std::string database_url;
+  std::string signing_key;                 ///< 64 hexadecimal digits given inline, or empty
+  std::string signing_key_file;            ///< or empty; of the two the one of the higher origin is left
+  std::vector<std::string> previous_keys;  ///< each 64 hexadecimal digits or a path
+  bool allow_readable_key = false;
+  std::string channel;
+  std::string queue;
+  int batch_limit = 0;
+  Milliseconds batch_timeout{};
+  Milliseconds poll_interval{};
+  Milliseconds healthcheck_interval{};
+  CollectFormat format = CollectFormat::csv;
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::text;
+
+  std::vector<SettingValue> values;  ///< every key, in the order of the documentation
+};
+
+using Environment = std::map<std::string, std::string>;
+
+/// The environment of this process, its MAILROOM_ variables alone.
+Environment process_environment();
+
+/// What the command line says of configuration.
+struct Overrides {
+  std::optional<std::string> file;  ///< --config
+
+  struct Flag {
+    std::string key;   ///< `collect.batch_limit`
+    std::string text;  ///< as typed
+    std::string name;  ///< `--batch-limit`
+  };
+  std::vector<Flag> flags;
+};
+
+/// flag > environment > file > default. The file is --config, else MAILROOM_CONFIG, else ./mailroom.yaml,
+/// else /etc/mailroom/mailroom.yaml; the last two may be absent. An empty environment variable counts as
+/// unset. Throws Error with ExitCode::configuration for a file that cannot be read or parsed, an unknown key
+/// (naming line, column and the nearest known key) and a value that does not parse (naming its origin).
+Settings load_settings(const Overrides& overrides, const Environment& environment);
+
+}  // namespace mailroom

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mailroom {
+
+/// One value of a configuration file; line and column are those of its key, from 1.
+struct YamlValue {
+  std::string text;                ///< a list joined by commas
+  std::vector<std::string> items;  ///< of a list
+  int line = 0;
+  int column = 0;
+};
+
+/// A configuration file, flattened: `collect: { queue: a }` is `collect.queue` -> `a`.
+struct YamlFile {
+  std::string path;
+  unsigned mode = 0;  ///< permission bits
+  std::map<std::string, YamlValue> values;
+};
+
+/// Nothing when there is no such file. Throws Error with ExitCode::configuration, naming line and column, for
+/// a file that cannot be read, is not YAML, or holds an unknown or repeated key, a section where a value
+/// belongs, or the reverse. Values are neither parsed nor shown.
+std::optional<YamlFile> read_yaml_file(const std::string& path);
+
+}  // namespace mailroom

@@ -1,0 +1,138 @@
+#include "crypto/key.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "crypto/openssl_error.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t hex_size = 2 * key_size;
+constexpr auto how_to_make = "make one with: openssl rand -hex 32";
+
+/// A file's text on its way into a key: read into place, so that no copy is left behind, and wiped.
+struct KeyText {
+  std::array<char, 4096> buffer{};
+  std::size_t size = 0;
+
+  KeyText() = default;
+  ~KeyText() { OPENSSL_cleanse(buffer.data(), buffer.size()); }
+  KeyText(const KeyText&) = delete;
+  KeyText& operator=(const KeyText&) = delete;
+};
+
+class File {
+ public:
+  explicit File(const std::string& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd_ < 0) throw_unreadable();
+  }
+  ~File() { close(fd_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  /// The permission bits.
+  unsigned mode() const {
+    struct stat status {};
+    if (fstat(fd_, &status) != 0) throw_unreadable();
+    return status.st_mode & 0777U;
+  }
+
+  void read_into(KeyText& text) const {
+    while (text.size < text.buffer.size()) {
+      const auto count = read(fd_, text.buffer.data() + text.size, text.buffer.size() - text.size);
+      if (count == 0) return;
+      if (count > 0) {
+        text.size += static_cast<std::size_t>(count);
+      } else if (errno != EINTR) {
+        throw_unreadable();
+      }
+    }
+    throw Error(ExitCode::configuration, fmt::format("the key file {} holds more than a key", path_),
+                how_to_make);
+  }
+
+ private:
+  [[noreturn]] void throw_unreadable() const {
+    throw Error(ExitCode::configuration,
+                fmt::format("cannot read the key file {}: {}", path_, std::strerror(errno)));
+  }
+
+  const std::string& path_;
+  int fd_;
+};
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string_view without_line_end(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(text.ends_with("\r\n") ? 2 : 1);
+  return text;
+}
+
+void check_hex(std::string_view hex, std::string_view source) {
+  if (std::any_of(hex.begin(), hex.end(), [](char c) { return hex_value(c) < 0; })) {
+    throw Error(ExitCode::configuration,
+                fmt::format("the signing key in {} holds a character that is no hexadecimal digit", source),
+                how_to_make);
+  }
+  if (hex.size() != hex_size) {
+    throw Error(ExitCode::configuration,
+                fmt::format("the signing key in {} has {} hexadecimal digit{}, and needs {}", source,
+                            hex.size(), hex.size() == 1 ? "" : "s", hex_size),
+                how_to_make);
+  }
+}
+
+}  // namespace
+
+Key Key::from_hex(std::string_view hex, std::string_view source) {
+  check_hex(hex, source);
+  Key key;
+  for (std::size_t i = 0; i < key_size; ++i) {
+    key.bytes_[i] = static_cast<std::uint8_t>(hex_value(hex[2 * i]) * 16 + hex_value(hex[2 * i + 1]));
+  }
+  return key;
+}
+
+Key Key::from_file(const std::string& path, bool allow_readable) {
+  const File file(path);
+  const unsigned mode = file.mode();
+  if ((mode & S_IROTH) != 0 && !allow_readable) {
+    throw Error(ExitCode::configuration,
+                fmt::format("everyone can read the key file {} (mode {:04o})", path, mode),
+                fmt::format("chmod 640 {}, or set signing.allow_readable_key: true", path));
+  }
+  KeyText text;
+  file.read_into(text);
+  return from_hex(without_line_end({text.buffer.data(), text.size}), path);
+}
+
+Key::~Key() {
+  OPENSSL_cleanse(bytes_.data(), bytes_.size());
+}
+
+std::string Key::fingerprint() const {
+  std::array<std::uint8_t, 32> hash{};
+  if (EVP_Q_digest(nullptr, "SHA256", nullptr, bytes_.data(), bytes_.size(), hash.data(), nullptr) != 1) {
+    throw_openssl_error("fingerprint a key");
+  }
+  std::string text;
+  for (std::size_t i = 0; i < 8; ++i)
+    text += fmt::format("{:02x}", hash[i]);
+  return text;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,43 @@
+#include "crypto/key_ring.hpp"
+
+namespace mailroom {
+
+Verifier::Verifier(const KeyRing& ring) {
+  signers_.reserve(1 + ring.previous.size());
+  signers_.push_back({Hmac(ring.current), ring.current.fingerprint(), true});
+  for (const Key& key : ring.previous)
+    signers_.push_back({Hmac(key), key.fingerprint(), false});
+}
+
+std::optional<Verdict> Verifier::verify(const DecodedToken& token, std::optional<std::string_view> code,
+                                        bool search_codes) {
+  // The search comes last: an old key's activation token need not wait for 100,000 codes under the current
+  // one.
+  auto verdict = verify_at_once(token, code);
+  if (!verdict && !code && search_codes) verdict = verify_by_search(token);
+  return verdict;
+}
+
+std::optional<Verdict> Verifier::verify_at_once(const DecodedToken& token,
+                                                std::optional<std::string_view> code) {
+  for (auto& signer : signers_) {
+    if (is_signed_for_activation(signer.hmac, token)) {
+      return Verdict{Action::activation, {}, signer.fingerprint, signer.is_current};
+    }
+    if (code && is_signed_for_recovery(signer.hmac, token, *code)) {
+      return Verdict{Action::password_recovery, std::string(*code), signer.fingerprint, signer.is_current};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Verdict> Verifier::verify_by_search(const DecodedToken& token) {
+  for (auto& signer : signers_) {
+    if (auto code = find_recovery_code(signer.hmac, token)) {
+      return Verdict{Action::password_recovery, std::move(*code), signer.fingerprint, signer.is_current};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,75 @@
+#include "crypto/token.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "crypto/base64url.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t signed_size = secret_size + digest_size;
+static_assert(base64url_length(signed_size) == token_size);
+
+constexpr int code_count = 100'000;
+
+/// What the signature covers: path + secret [+ code].
+std::string message_of(Action action, const Secret& secret, std::string_view code) {
+  std::string message;
+  message.reserve(64);
+  message += action == Action::activation ? "/activate" : "/recover";
+  message.append(secret.begin(), secret.end());
+  if (action == Action::password_recovery) message += code;
+  return message;
+}
+
+/// Writes `number` over the digits of `code`.
+void write_code(int number, std::span<char> code) {
+  for (auto digit = code.rbegin(); digit != code.rend(); ++digit, number /= 10) {
+    *digit = static_cast<char>('0' + number % 10);
+  }
+}
+
+}  // namespace
+
+TokenText sign_token(Hmac& hmac, Action action, const Secret& secret, std::string_view code) {
+  const Digest signature = hmac.digest(message_of(action, secret, code));
+  std::array<std::uint8_t, signed_size> bytes;
+  std::copy(signature.begin(), signature.end(), std::copy(secret.begin(), secret.end(), bytes.begin()));
+  TokenText text;
+  encode_base64url(bytes, text);
+  return text;
+}
+
+std::optional<DecodedToken> decode_token(std::string_view text) {
+  std::array<std::uint8_t, signed_size> bytes;
+  if (!decode_base64url(text, bytes)) return std::nullopt;
+  DecodedToken token;
+  std::copy_n(bytes.begin(), secret_size, token.secret.begin());
+  std::copy_n(bytes.begin() + secret_size, digest_size, token.signature.begin());
+  return token;
+}
+
+bool is_signed_for_activation(Hmac& hmac, const DecodedToken& token) {
+  return equal_in_constant_time(hmac.digest(message_of(Action::activation, token.secret, {})),
+                                token.signature);
+}
+
+bool is_signed_for_recovery(Hmac& hmac, const DecodedToken& token, std::string_view code) {
+  return equal_in_constant_time(hmac.digest(message_of(Action::password_recovery, token.secret, code)),
+                                token.signature);
+}
+
+std::optional<std::string> find_recovery_code(Hmac& hmac, const DecodedToken& token) {
+  std::string message = message_of(Action::password_recovery, token.secret, std::string(code_size, '0'));
+  const std::span<char> code(message.end() - code_size, message.end());
+  for (int number = 0; number < code_count; ++number) {
+    write_code(number, code);
+    if (equal_in_constant_time(hmac.digest(message), token.signature)) {
+      return std::string(code.begin(), code.end());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace mailroom

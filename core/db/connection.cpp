@@ -1,0 +1,90 @@
+#include "db/connection.hpp"
+
+#include <array>
+#include <unistd.h>
+
+#include "db/conninfo.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+/// PostgreSQL cuts an application_name after 63 bytes; the pid must survive.
+std::string application_name(const std::string& purpose) {
+  const std::string pid = ":" + std::to_string(getpid());
+  const std::string name = purpose + "@" + host_name();
+  return name.substr(0, 63 - pid.size()) + pid;
+}
+
+/// A peer that vanished is noticed within some 30 s, and an address that does not answer is given up
+/// after 10.
+std::string session_conninfo(const std::string& conninfo, const std::string& purpose) {
+  return with_defaults(conninfo, {{"application_name", application_name(purpose)},
+                                  {"client_encoding", "UTF8"},
+                                  {"connect_timeout", "10"},
+                                  {"keepalives_idle", "10"},
+                                  {"keepalives_interval", "5"},
+                                  {"keepalives_count", "3"},
+                                  {"tcp_user_timeout", "30000"}});
+}
+
+void forbid_silent_reconnection([[maybe_unused]] pqxx::connection& session) {
+#if PQXX_VERSION_MAJOR < 7
+#include <pqxx/internal/ignore-deprecated-pre.hxx>
+  session.inhibit_reactivation(true);
+#include <pqxx/internal/ignore-deprecated-post.hxx>
+#endif
+}
+
+}  // namespace
+
+class Connection::Listener final : public pqxx::notification_receiver {
+ public:
+  Listener(pqxx::connection& session, const std::string& channel)
+      : pqxx::notification_receiver(session, channel) {}
+  void operator()(const std::string& /*payload*/, int /*backend_pid*/) override { heard_ = true; }
+  bool take() { return std::exchange(heard_, false); }
+
+ private:
+  bool heard_ = false;
+};
+
+Connection::Connection(const std::string& conninfo, const std::string& purpose) {
+  const auto full = session_conninfo(conninfo, purpose);
+  guarded([&] {
+    session_ = std::make_unique<pqxx::connection>(full);
+    forbid_silent_reconnection(*session_);
+    // A warning of the server belongs to nobody's output.
+    run("SET client_min_messages = error");
+    run("SET bytea_output = hex");
+  });
+}
+
+Connection::~Connection() = default;
+
+void Connection::prepare(const std::string& name, const std::string& sql) {
+  guarded([&] { session_->prepare(name, sql); });
+}
+
+void Connection::listen(const std::string& channel) {
+  guarded([&] { listener_ = std::make_unique<Listener>(*session_, channel); });
+}
+
+bool Connection::take_notifications() {
+  guarded([&] { session_->get_notifs(); });
+  return listener_ && listener_->take();
+}
+
+int Connection::socket() const {
+  return session_->sock();
+}
+
+int Connection::backend_pid() const {
+  return session_->backendpid();
+}
+
+}  // namespace mailroom

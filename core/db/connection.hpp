@@ -1,0 +1,105 @@
+#pragma once
+
+#include <memory>
+#include <pqxx/pqxx>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "db/errors.hpp"
+
+namespace mailroom {
+
+/// One session of PostgreSQL. Never reconnects by itself, since locks and LISTEN would be gone in silence.
+class Connection {
+ public:
+  /// Connects. `purpose` becomes the application_name (`mailroom collect`), with host and pid of this
+  /// process. Throws ConnectionLost when it cannot, Error(configuration) for a malformed connection string.
+  Connection(const std::string& conninfo, const std::string& purpose);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// One statement, committed by the server itself. Throws DatabaseError or ConnectionLost.
+  template <typename... Arguments>
+  pqxx::result run(const std::string& sql, const Arguments&... arguments) {
+    return guarded([&] {
+      pqxx::nontransaction alone(*session_);
+      return execute(alone, sql, arguments...);
+    });
+  }
+
+  /// Several statements that the caller's `body(pqxx::work&)` runs with execute(), committed when it returns.
+  template <typename Body>
+  auto transact(Body&& body) {
+    return guarded([&] {
+      pqxx::work transaction(*session_);
+      if constexpr (std::is_void_v<decltype(body(transaction))>) {
+        body(transaction);
+        transaction.commit();
+      } else {
+        auto result = body(transaction);
+        transaction.commit();
+        return result;
+      }
+    });
+  }
+
+  /// Prepares `sql` under `name`, for run_prepared.
+  void prepare(const std::string& name, const std::string& sql);
+
+  template <typename... Arguments>
+  pqxx::result run_prepared(const std::string& name, const Arguments&... arguments) {
+    return guarded([&] {
+      pqxx::nontransaction alone(*session_);
+#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+      return alone.exec(pqxx::prepped{name}, pqxx::params{arguments...});
+#else
+      return alone.exec_prepared(name, arguments...);
+#endif
+    });
+  }
+
+  /// One statement within the caller's transaction: values are bound, never formatted into the text.
+  template <typename... Arguments>
+  static pqxx::result execute(pqxx::transaction_base& transaction, const std::string& sql,
+                              const Arguments&... arguments) {
+    if constexpr (sizeof...(Arguments) == 0) {
+      return transaction.exec(sql);
+    } else {
+#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+      return transaction.exec(sql, pqxx::params{arguments...});
+#else
+      return transaction.exec_params(sql, arguments...);
+#endif
+    }
+  }
+
+  /// Subscribes to a channel; take_notifications() tells of what came.
+  void listen(const std::string& channel);
+
+  /// True if a notification has come since the last call. Reads what the socket holds, waits for nothing.
+  /// Throws ConnectionLost when the server has closed the session.
+  bool take_notifications();
+
+  /// For poll(2).
+  int socket() const;
+  int backend_pid() const;
+
+ private:
+  class Listener;
+
+  template <typename Body>
+  static auto guarded(Body&& body) -> decltype(body()) {
+    try {
+      return body();
+    } catch (...) {
+      rethrow_database_error();
+    }
+  }
+
+  std::unique_ptr<pqxx::connection> session_;
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace mailroom

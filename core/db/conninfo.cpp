@@ -1,0 +1,86 @@
+#include "db/conninfo.hpp"
+
+#include <algorithm>
+#include <libpq-fe.h>
+#include <memory>
+
+#include "base/error.hpp"
+
+namespace mailroom {
+namespace {
+
+bool is_secret(const std::string& keyword) {
+  return keyword == "password" || keyword == "sslpassword";
+}
+
+std::string quoted(const std::string& value) {
+  std::string text = "'";
+  for (const char c : value) {
+    if (c == '\'' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "'";
+}
+
+std::string join(const std::vector<ConninfoOption>& options) {
+  std::string text;
+  for (const auto& option : options) {
+    if (!text.empty()) text += ' ';
+    text += option.keyword + "=" + quoted(option.value);
+  }
+  return text;
+}
+
+bool sets(const std::vector<ConninfoOption>& options, const std::string& keyword) {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const ConninfoOption& option) { return option.keyword == keyword; });
+}
+
+}  // namespace
+
+std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo) {
+  char* message = nullptr;
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
+      PQconninfoParse(conninfo.c_str(), &message), PQconninfoFree);
+  const std::unique_ptr<char, decltype(&PQfreemem)> freed(message, PQfreemem);
+  if (!parsed) {
+    throw Error(ExitCode::configuration, "the connection string cannot be parsed",
+                "write postgresql://user@host:5432/database or host=… dbname=…, percent-encoding special "
+                "characters in the former");
+  }
+  std::vector<ConninfoOption> options;
+  for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {
+    if (option->val != nullptr) options.push_back({option->keyword, option->val});
+  }
+  return options;
+}
+
+std::string with_defaults(const std::string& conninfo, const std::vector<ConninfoOption>& defaults) {
+  auto options = parse_conninfo(conninfo);
+  for (const auto& option : defaults) {
+    if (!sets(options, option.keyword)) options.push_back(option);
+  }
+  return join(options);
+}
+
+std::string redact_conninfo(const std::string& conninfo) {
+  auto options = parse_conninfo(conninfo);
+  for (auto& option : options) {
+    if (is_secret(option.keyword)) option.value = "***";
+  }
+  std::string text;
+  for (const auto& option : options) {
+    const bool plain = option.value.find_first_of(" '\\") == std::string::npos && !option.value.empty();
+    if (!text.empty()) text += ' ';
+    text += option.keyword + "=" + (plain ? option.value : quoted(option.value));
+  }
+  return text;
+}
+
+bool has_password(const std::string& conninfo) {
+  const auto options = parse_conninfo(conninfo);
+  return std::any_of(options.begin(), options.end(),
+                     [](const ConninfoOption& option) { return is_secret(option.keyword); });
+}
+
+}  // namespace mailroom

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "base/error.hpp"
+
+namespace mailroom {
+
+/// The server said no to a statement. The message is PostgreSQL's own, in one line.
+class DatabaseError : public Error {
+ public:
+  DatabaseError(ExitCode code, const std::string& message, const std::string& hint, std::string sqlstate)
+      : Error(code, message, hint), sqlstate_(std::move(sqlstate)) {}
+
+  /// Five characters, see appendix A of PostgreSQL's manual; `MR…` are ours, see the header of the claim's
+  /// migration.
+  const std::string& sqlstate() const { return sqlstate_; }
+
+ private:
+  std::string sqlstate_;
+};
+
+/// There is no session (any more): a new one may do better. ExitCode::database.
+class ConnectionLost : public Error {
+ public:
+  explicit ConnectionLost(const std::string& message, const std::string& hint = {})
+      : Error(ExitCode::database, message, hint) {}
+};
+
+/// To be called in a catch block: throws what libpqxx threw as one of the above; everything else as it is.
+[[noreturn]] void rethrow_database_error();
+
+}  // namespace mailroom

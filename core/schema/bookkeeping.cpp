@@ -1,0 +1,63 @@
+#include "schema/bookkeeping.hpp"
+
+#include <fmt/format.h>
+
+namespace mailroom {
+namespace {
+
+bool exists(Connection& connection, const char* table) {
+  return connection.run("SELECT to_regclass($1) IS NOT NULL", std::string(table))[0][0].as<bool>();
+}
+
+/// dbmate, for one, keeps a table of this name with text versions.
+void require_known_shape(Connection& connection) {
+  const auto columns = connection.run(
+      "SELECT count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), ('dirty', "
+      "'boolean'::regtype))) = 2 FROM pg_attribute "
+      "WHERE attrelid = 'schema_migrations'::regclass AND attnum > 0 AND NOT attisdropped");
+  if (columns[0][0].as<bool>()) return;
+  throw Error(ExitCode::schema, "the table schema_migrations belongs to another tool",
+              "mailroom keeps (version bigint, dirty boolean) there, as golang-migrate does; use a schema of "
+              "its own, "
+              "with ?options=-csearch_path%3Dmailroom in the connection string");
+}
+
+}  // namespace
+
+SchemaState read_schema_state(Connection& connection) {
+  const bool recorded = exists(connection, "schema_migrations");
+  if (recorded) {
+    require_known_shape(connection);
+    const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
+    if (!rows.empty()) return {.version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>()};
+  }
+  const bool made_by_hand =
+      exists(connection, "accounts") && exists(connection, "tokens") && exists(connection, "jobs");
+  if (made_by_hand) return {.version = 0, .unrecorded = true};
+  return {};
+}
+
+void record_version(pqxx::transaction_base& transaction, std::optional<long> version) {
+  Connection::execute(transaction,
+                      "CREATE TABLE IF NOT EXISTS schema_migrations "
+                      "(version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)");
+  Connection::execute(transaction, "DELETE FROM schema_migrations");
+  if (version) {
+    Connection::execute(transaction, "INSERT INTO schema_migrations (version, dirty) VALUES ($1, false)",
+                        *version);
+  }
+}
+
+void require_current_schema(Connection& connection) {
+  const auto state = read_schema_state(connection);
+  const auto newest = embedded_migrations().back().version;
+  if (state.dirty) require_plannable(embedded_migrations(), state);
+  if (state.version && *state.version >= newest) return;
+  throw Error(ExitCode::schema,
+              state.version
+                  ? fmt::format("the schema has version {}, and version {} is needed", *state.version, newest)
+                  : std::string("the database has no mailroom schema yet"),
+              "run: mailroom migrate");
+}
+
+}  // namespace mailroom

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "db/connection.hpp"
+#include "schema/migration_plan.hpp"
+
+namespace mailroom {
+
+/// schema_migrations(version bigint primary key, dirty boolean) as golang-migrate 4 keeps it: no row means
+/// that nothing is applied, (0, false) that 0_init is. The table lives in the first schema of the
+/// search_path.
+SchemaState read_schema_state(Connection& connection);
+
+/// Within the caller's transaction: makes `version` the one row, creating the table if need be.
+void record_version(pqxx::transaction_base& transaction, std::optional<long> version);
+
+/// Throws Error with ExitCode::schema and the command that mends it unless this binary can work on the
+/// schema: it is at least the newest version that the binary knows, and not dirty.
+void require_current_schema(Connection& connection);
+
+}  // namespace mailroom

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+#include "schema/migration_plan.hpp"
+
+namespace mailroom {
+
+/// Carries out steps of the schema on one session, one migrator at a time a database.
+class Migrator {
+ public:
+  using Planner = std::function<std::vector<MigrationStep>(const SchemaState&)>;
+  using Progress = std::function<void(const MigrationStep&, Milliseconds)>;
+
+  explicit Migrator(Connection& connection) : connection_(connection) {}
+
+  /// Takes the lock, plans from what the database says then, and carries out each step together with its
+  /// bookkeeping in one transaction of its own: a failure leaves the version before it. Tables that psql made
+  /// are recorded as version 0 first. `progress` hears of each step that is committed. Throws Error: locked
+  /// (another migrator), schema (the step that failed and PostgreSQL's message).
+  void run(const Planner& plan, const Progress& progress);
+
+ private:
+  void lock();
+  void apply(const MigrationStep& step);
+
+  Connection& connection_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,46 @@
+-- Times as integer again. Fails, changing nothing, if one lies after January 2038.
+--
+-- Rewrites accounts and tokens, each under ACCESS EXCLUSIVE.
+
+ALTER TABLE accounts
+    ALTER COLUMN created_at TYPE integer,
+    ALTER COLUMN status_changed_at TYPE integer,
+    ALTER COLUMN activated_at TYPE integer,
+    ALTER COLUMN suspended_at TYPE integer,
+    ALTER COLUMN unsuspended_at TYPE integer;
+
+-- A trigger that names a column keeps its type from changing.
+DROP TRIGGER after_token_consumed ON tokens;
+
+ALTER TABLE tokens
+    ALTER COLUMN expires_at TYPE integer,
+    ALTER COLUMN consumed_at TYPE integer,
+    ALTER COLUMN created_at TYPE integer;
+
+CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
+    FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)
+    EXECUTE FUNCTION trg_after_token_consumed();
+
+CREATE OR REPLACE FUNCTION trg_before_account_status_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    v_now integer := extract(epoch FROM now());
+BEGIN
+    IF NEW.status = OLD.status THEN
+        RETURN NEW;
+    END IF;
+    NEW.status_changed_at := v_now;
+    IF NEW.status = 'suspended' THEN
+        NEW.suspended_at := v_now;
+        NEW.unsuspended_at := NULL;
+    ELSIF NEW.status = 'active' AND OLD.status = 'provisioned' THEN
+        NEW.activated_at := v_now;
+    ELSIF NEW.status = 'active' AND OLD.status = 'suspended' THEN
+        NEW.suspended_at := NULL;
+        NEW.unsuspended_at := v_now;
+        IF OLD.activated_at IS NULL THEN
+            NEW.status := 'provisioned';
+        END IF;
+    END IF;
+    RETURN NEW;
+END
+$$;

@@ -1,0 +1,20 @@
+-- Removes the queue's own tables with their records. The cursor stays in jobs.last_seq, set back to before the
+-- first batch that is still leased, so that whatever runs next repeats rather than loses. Refuses while jobs
+-- has other queues than 'mailroom', which the older type cannot hold.
+--
+-- Takes ACCESS EXCLUSIVE on jobs and on the tables it drops.
+
+LOCK TABLE mailroom_batches IN ACCESS EXCLUSIVE MODE;
+
+UPDATE jobs j
+SET last_seq = least(state.cursor, (
+    SELECT min(lower(b.ids)) - 1 FROM mailroom_batches b
+    WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND NOT isempty(b.ids)))
+FROM (SELECT DISTINCT ON (job_type) job_type, cursor FROM mailroom_batches ORDER BY job_type, id DESC) state
+WHERE state.job_type = j.job_type;
+
+DROP TABLE mailroom_holes;
+DROP TABLE mailroom_batches;
+
+CREATE TYPE job_type AS ENUM ('mailroom');
+ALTER TABLE jobs ALTER COLUMN job_type TYPE job_type USING job_type::job_type;

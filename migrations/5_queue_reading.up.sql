@@ -1,0 +1,134 @@
+-- What a claim looks at before it writes: which tokens are due, which holes have changed.
+--
+-- New functions and a type; locks nothing.
+
+-- Why a token is handed on, or is not: due, consumed, expired, or of an account in the wrong state.
+-- Without a SET clause and with a body that is parsed here, so that queries inline it and no search_path matters.
+CREATE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
+                                     p_status account_status, p_now bigint)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_consumed_at IS NOT NULL THEN 'consumed'
+    WHEN p_expires_at <= p_now THEN 'expired'
+    WHEN p_action = 'activation'::token_action AND p_status = 'provisioned'::account_status THEN 'due'
+    WHEN p_action = 'password_recovery'::token_action AND p_status = 'active'::account_status THEN 'due'
+    ELSE 'wrong status'
+END;
+
+-- Reads on from p_after, at most to p_top, until p_limit due tokens are found, the end is reached or 10,000 are
+-- read; ids = the due ones, seen = all. Several statements, each longer than the one before while few are due:
+-- each takes its snapshot before the caller has a transaction id, which is all that the proof asks.
+CREATE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer,
+    OUT ids int8multirange, OUT due integer, OUT seen int8multirange, OUT rows_read integer, OUT last bigint,
+    OUT expired integer, OUT consumed integer, OUT wrong_status integer, OUT capped boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_now bigint := floor(extract(epoch FROM clock_timestamp()));
+    v_step integer := p_limit;
+    r record;
+BEGIN
+    ids := '{}'; seen := '{}'; last := p_after;
+    due := 0; rows_read := 0; expired := 0; consumed := 0; wrong_status := 0; capped := false;
+    WHILE due < p_limit AND NOT capped LOOP
+        -- Rows after the last due one that is still wanted are left for the next window.
+        SELECT count(*) AS found,
+               count(*) FILTER (WHERE w.wanted) AS taken,
+               count(*) FILTER (WHERE w.wanted AND w.state = 'due') AS due,
+               count(*) FILTER (WHERE w.wanted AND w.state = 'expired') AS expired,
+               count(*) FILTER (WHERE w.wanted AND w.state = 'consumed') AS consumed,
+               count(*) FILTER (WHERE w.wanted AND w.state = 'wrong status') AS wrong_status,
+               max(w.id) FILTER (WHERE w.wanted) AS last,
+               range_agg(int8range(w.id, w.id, '[]')) FILTER (WHERE w.wanted) AS seen,
+               range_agg(int8range(w.id, w.id, '[]')) FILTER (WHERE w.wanted AND w.state <> 'due') AS passed
+        INTO r
+        FROM (SELECT s.id, s.state,
+                     count(*) FILTER (WHERE s.state = 'due') OVER (ORDER BY s.id)
+                         - CASE WHEN s.state = 'due' THEN 1 ELSE 0 END < p_limit - due AS wanted
+              FROM (SELECT t.id,
+                           mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, v_now) AS state
+                    FROM tokens t LEFT JOIN accounts a ON a.id = t.account
+                    WHERE t.id > last AND t.id <= p_top
+                    ORDER BY t.id LIMIT v_step) s) w;
+        EXIT WHEN r.found = 0;
+        due := due + r.due; expired := expired + r.expired; consumed := consumed + r.consumed;
+        wrong_status := wrong_status + r.wrong_status; rows_read := rows_read + r.taken;
+        seen := seen + r.seen;
+        ids := ids + (r.seen - coalesce(r.passed, '{}'));
+        last := r.last;
+        EXIT WHEN r.found < v_step;
+        capped := rows_read >= 10000;
+        v_step := least(v_step * 4, 10000 - rows_read);
+    END LOOP;
+END
+$$;
+
+-- What a look at one hole showed: the ids that are visible now, and the transactions that may still show more.
+CREATE TYPE mailroom_hole_look AS (
+    id        bigint,
+    found     int8multirange,
+    pending   xid8[],
+    may_hold_more boolean
+);
+
+-- The visible ids of one hole, p_budget at most, and the transactions that still ran: in one statement, so
+-- that both belong to one snapshot. A horizon that this cluster has not reached came from another one, by
+-- dump and restore: nothing of it runs here.
+CREATE FUNCTION mailroom_look_at_hole(p_hole bigint, p_budget integer)
+RETURNS mailroom_hole_look LANGUAGE sql VOLATILE AS $$
+    SELECT h.id,
+           coalesce(range_agg(int8range(v.id, v.id, '[]')) FILTER (WHERE v.id IS NOT NULL), '{}'),
+           ARRAY(SELECT x FROM pg_snapshot_xip(pg_current_snapshot()) x
+                 WHERE x < h.horizon AND h.horizon < pg_snapshot_xmax(pg_current_snapshot())
+                   AND (h.pending IS NULL OR x = ANY (h.pending))),
+           count(v.id) >= p_budget
+    FROM mailroom_holes h
+    LEFT JOIN LATERAL (
+        SELECT t.id FROM unnest(h.ids) u(g), LATERAL (
+            SELECT t.id FROM tokens t WHERE t.id >= lower(u.g) AND t.id < upper(u.g)
+            ORDER BY t.id LIMIT p_budget) t
+        LIMIT p_budget) v ON true
+    WHERE h.id = p_hole
+    GROUP BY h.id
+$$;
+
+-- Looks at those of p_holes that can have changed: never looked at, or one of their transactions has ended.
+-- found_total counts the ids that came to light, p_budget at most.
+CREATE FUNCTION mailroom_look_at_holes(p_holes bigint[], p_budget integer,
+    OUT looks mailroom_hole_look[], OUT found_total integer, OUT out_of_budget boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_hole bigint;
+    v_look mailroom_hole_look;
+    v_found integer;
+BEGIN
+    looks := '{}'; found_total := 0; out_of_budget := false;
+    FOR v_hole IN
+        SELECT h.id FROM mailroom_holes h
+        WHERE h.id = ANY (p_holes) AND (h.pending IS NULL OR EXISTS (
+            SELECT FROM unnest(h.pending) x
+            WHERE pg_visible_in_snapshot(x, pg_current_snapshot()) OR x >= pg_snapshot_xmax(pg_current_snapshot())))
+        ORDER BY h.id
+    LOOP
+        out_of_budget := found_total >= p_budget;
+        EXIT WHEN out_of_budget;
+        v_look := mailroom_look_at_hole(v_hole, p_budget - found_total);
+        SELECT coalesce(sum(upper(g) - lower(g)), 0) INTO v_found FROM unnest(v_look.found) g;
+        found_total := found_total + v_found;
+        looks := looks || v_look;
+    END LOOP;
+    out_of_budget := out_of_budget OR found_total >= p_budget;
+END
+$$;
+
+DO $$
+DECLARE
+    v_function regprocedure;
+BEGIN
+    FOR v_function IN
+        SELECT oid FROM pg_proc
+        WHERE pronamespace = current_schema()::regnamespace AND proname IN ('mailroom_window', 'mailroom_look_at_hole', 'mailroom_look_at_holes')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
+    END LOOP;
+END
+$$;

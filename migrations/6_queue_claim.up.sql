@@ -1,0 +1,270 @@
+-- The claim: acknowledge one batch and take the next, in one short transaction.
+--
+-- New functions; locks nothing. At run time a claim holds the advisory lock (1835100524, hashtext(queue)) until
+-- it commits, and each collector's session holds (1835100525, its backend's pid) while it lives.
+--
+-- SQLSTATEs of our own: MR001 unknown queue, MR002 the sequence is behind the cursor, MR003 the session or
+-- transaction cannot hold a claim.
+
+-- Declares this session a collector: its leases last as long as the session. Returns the backend's pid.
+CREATE FUNCTION mailroom_attach(p_queue text) RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM jobs WHERE job_type = p_queue) THEN
+        RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
+    END IF;
+    PERFORM pg_advisory_lock(1835100525, pg_backend_pid());
+    RETURN pg_backend_pid();
+END
+$$;
+
+-- The newest row of a queue, or where jobs says to begin.
+CREATE FUNCTION mailroom_queue_state(p_queue text, OUT cursor bigint, OUT open_from bigint, OUT hole_ids bigint[])
+LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT b.cursor, b.open_from, b.hole_ids INTO cursor, open_from, hole_ids
+    FROM mailroom_batches b WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1;
+    IF NOT FOUND THEN
+        SELECT coalesce(j.last_seq, 0), 1, '{}' INTO cursor, open_from, hole_ids FROM jobs j WHERE j.job_type = p_queue;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
+        END IF;
+    END IF;
+END
+$$;
+
+-- A lease to hand out again: of this very session, which then never heard of it, or of one that is gone. The
+-- batch that is being acknowledged does not count. exhausted = one that was tried too often.
+CREATE FUNCTION mailroom_find_orphan(p_queue text, p_open_from bigint, p_take_over boolean,
+    p_ack bigint, p_ack_attempt integer, OUT orphan bigint, OUT exhausted bigint, OUT oldest_open bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN
+        SELECT b.id, b.collector, b.attempts FROM mailroom_batches b
+        WHERE b.job_type = p_queue AND b.id >= p_open_from AND b.emitted_at IS NULL AND b.set_aside_at IS NULL
+          AND (b.id, b.attempts) IS DISTINCT FROM (p_ack, p_ack_attempt)
+        ORDER BY b.attempts, b.id
+    LOOP
+        oldest_open := least(oldest_open, r.id);
+        IF r.collector = pg_backend_pid()
+           OR (p_take_over AND pg_try_advisory_xact_lock_shared(1835100525, r.collector)) THEN
+            IF r.attempts < 20 THEN
+                orphan := r.id;
+                EXIT;
+            END IF;
+            exhausted := r.id;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Closes a lease. The attempt fences it, not the session: good after a reconnect, void after a take-over.
+-- Saying it again, after a reply that was lost, is as good as once. The passed-over tokens that the claim
+-- counted stay in the sum.
+CREATE FUNCTION mailroom_acknowledge(p_batch bigint, p_attempt integer, p_emitted integer, p_expired integer,
+                                     p_consumed integer, p_wrong_status integer, p_invalid integer)
+RETURNS boolean LANGUAGE sql AS $$
+    WITH closed AS (
+        UPDATE mailroom_batches SET
+            emitted_at = clock_timestamp(),
+            emitted = p_emitted,
+            skipped_expired = skipped_expired + p_expired,
+            skipped_consumed = skipped_consumed + p_consumed,
+            skipped_status = skipped_status + p_wrong_status,
+            skipped_invalid = skipped_invalid + p_invalid
+        WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NULL
+        RETURNING id)
+    SELECT EXISTS (SELECT FROM closed) OR EXISTS (
+        SELECT FROM mailroom_batches WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NOT NULL)
+$$;
+
+-- Lets jobs.last_seq follow the cursor, for people and scripts that look at it. Nothing decides from it, so a
+-- row that somebody has locked is left for the next time.
+CREATE FUNCTION mailroom_publish_cursor(p_queue text, p_cursor bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM jobs WHERE job_type = p_queue AND last_seq IS DISTINCT FROM p_cursor FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        UPDATE jobs SET last_seq = p_cursor WHERE job_type = p_queue;
+    END IF;
+END
+$$;
+
+-- Writes down what the looks showed. A hole whose visible ids are not taken now stays as it is.
+CREATE FUNCTION mailroom_settle_holes(p_looks mailroom_hole_look[], p_taken boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    r mailroom_hole_look;
+BEGIN
+    FOREACH r IN ARRAY p_looks LOOP
+        CONTINUE WHEN NOT p_taken AND NOT isempty(r.found);
+        IF r.pending = '{}' AND NOT r.may_hold_more THEN
+            DELETE FROM mailroom_holes WHERE id = r.id;
+        ELSE
+            UPDATE mailroom_holes
+            SET ids = ids - r.found, pending = CASE WHEN NOT r.may_hold_more THEN r.pending END
+            WHERE id = r.id;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Of many holes that wait for the same transactions makes one, by size class, so that each range is rewritten
+-- only O(log n) times. Returns the holes that are left of p_holes.
+CREATE FUNCTION mailroom_merge_holes(p_holes bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    v_holes bigint[] := ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (p_holes) ORDER BY h.id);
+    v_merged bigint;
+    r record;
+BEGIN
+    IF cardinality(v_holes) <= 40 THEN
+        RETURN v_holes;
+    END IF;
+    FOR r IN
+        SELECT array_agg(h.id) AS members, h.pending, range_agg(h.ids) AS ids,
+               (array_agg(h.horizon ORDER BY h.horizon DESC))[1] AS horizon
+        FROM mailroom_holes h WHERE h.id = ANY (v_holes) AND h.pending IS NOT NULL
+        GROUP BY h.pending, length(pg_column_size(h.ids)::text) HAVING count(*) >= 10
+    LOOP
+        INSERT INTO mailroom_holes (ids, horizon, pending) VALUES (r.ids, r.horizon, r.pending) RETURNING id INTO v_merged;
+        DELETE FROM mailroom_holes WHERE id = ANY (r.members);
+        v_holes := ARRAY(SELECT x FROM unnest(v_holes || v_merged) x WHERE x <> ALL (r.members));
+    END LOOP;
+    RETURN v_holes;
+END
+$$;
+
+-- Acknowledges p_ack (if not null), then takes the next batch: an orphan, or up to p_limit due tokens. With
+-- p_partial false a batch that would not be full is not taken, and pending says how many tokens wait. With
+-- p_limit 0 it acknowledges p_ack, lets last_seq follow, and takes nothing. p_collector is what mailroom_attach returned to this session. The rows themselves are fetched afterwards, by batch and attempt.
+--   more         another claim at once is worth while
+--   acknowledged null without p_ack; false when the batch had been taken over meanwhile
+--   set_aside    a batch that was given up now, after 20 attempts
+-- Must be a transaction of its own. Every read comes before the first write, so that the transaction id, the
+-- new hole's horizon, is newer than each snapshot that the batch was made from.
+CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean,
+    p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
+    p_wrong_status integer, p_invalid integer,
+    OUT batch bigint, OUT attempt integer, OUT pending integer, OUT more boolean, OUT acknowledged boolean,
+    OUT set_aside bigint)
+LANGUAGE plpgsql
+SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_state record;
+    v_top bigint;
+    v_lease record;
+    v_window record;
+    v_holes record;
+    v_found int8multirange;
+    v_take boolean;
+BEGIN
+    pending := 0; more := false;
+    IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a claim needs a read committed transaction of its own' USING ERRCODE = 'MR003';
+    END IF;
+    IF p_collector <> pg_backend_pid() THEN
+        RAISE EXCEPTION 'this is another session than the one that attached to the queue'
+            USING ERRCODE = 'MR003', HINT = 'a pooler in transaction mode cannot be used: connect to the server itself';
+    END IF;
+    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    v_state := mailroom_queue_state(p_queue);
+    SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END INTO v_top FROM tokens_id_seq;
+    IF v_top < v_state.cursor THEN
+        RAISE EXCEPTION 'the sequence of tokens stands at %, behind the cursor at %', v_top, v_state.cursor
+            USING ERRCODE = 'MR002';
+    END IF;
+
+    IF p_limit = 0 THEN
+        acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
+        PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
+        RETURN;
+    END IF;
+
+    v_lease := mailroom_find_orphan(p_queue, v_state.open_from, p_take_over, p_ack, p_ack_attempt);
+    v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.orphan IS NULL THEN p_limit ELSE 0 END);
+    v_holes := mailroom_look_at_holes(v_state.hole_ids, CASE WHEN v_lease.orphan IS NULL
+        THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END);
+    IF v_window.due + v_holes.found_total > p_limit THEN
+        v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_holes.found_total);
+    END IF;
+
+    IF p_ack IS NOT NULL THEN
+        acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
+    END IF;
+    IF v_lease.exhausted IS NOT NULL THEN
+        UPDATE mailroom_batches SET set_aside_at = clock_timestamp() WHERE id = v_lease.exhausted;
+        set_aside := v_lease.exhausted;
+    END IF;
+    IF v_lease.orphan IS NOT NULL THEN
+        more := true;
+        UPDATE mailroom_batches b
+        SET collector = pg_backend_pid(), claimed_by = current_setting('application_name'),
+            attempts = b.attempts + 1, claimed_at = clock_timestamp()
+        WHERE b.id = v_lease.orphan RETURNING b.id, b.attempts INTO batch, attempt;
+        RETURN;
+    END IF;
+
+    more := v_window.due + v_holes.found_total >= p_limit OR v_window.capped OR v_holes.out_of_budget;
+    v_take := more OR p_partial OR v_window.due + v_holes.found_total = 0;
+    PERFORM mailroom_settle_holes(v_holes.looks, v_take);
+    IF v_take THEN
+        v_found := (SELECT coalesce(range_agg(l.found), '{}') FROM unnest(v_holes.looks) l);
+        SELECT a.batch, a.attempt, a.cursor INTO batch, attempt, v_state.cursor
+        FROM mailroom_append_batch(p_queue, v_state.cursor, v_state.hole_ids, v_lease.oldest_open, v_window.ids + v_found,
+            v_window.seen, v_window.last, v_window.expired, v_window.consumed, v_window.wrong_status) a;
+    ELSE
+        pending := v_window.due + v_holes.found_total;
+    END IF;
+    IF p_publish THEN
+        PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
+    END IF;
+END
+$$;
+
+-- Appends the next row of a queue: a lease on p_ids, or, when all that was read was passed over, a record of
+-- that (batch is null then). Ids up to p_last that were not seen become a hole. Nothing at all if there is
+-- nothing to record.
+CREATE FUNCTION mailroom_append_batch(p_queue text, p_cursor bigint, p_hole_ids bigint[], p_oldest_open bigint,
+    p_ids int8multirange, p_seen int8multirange, p_last bigint, p_expired integer, p_consumed integer,
+    p_wrong_status integer, OUT batch bigint, OUT attempt integer, OUT cursor bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen;
+    v_hole bigint;
+    v_id bigint;
+BEGIN
+    cursor := p_last;
+    IF isempty(p_ids) AND p_last = p_cursor THEN
+        RETURN;
+    END IF;
+    IF NOT isempty(v_unseen) THEN
+        INSERT INTO mailroom_holes (ids, horizon) VALUES (v_unseen, pg_current_xact_id()) RETURNING id INTO v_hole;
+    END IF;
+    v_id := nextval(pg_get_serial_sequence('mailroom_batches', 'id'));
+    INSERT INTO mailroom_batches (id, job_type, ids, collector, emitted_at, skipped_expired, skipped_consumed, skipped_status,
+                                  cursor, open_from, hole_ids)
+    OVERRIDING SYSTEM VALUE
+    VALUES (v_id, p_queue, p_ids, pg_backend_pid(), CASE WHEN isempty(p_ids) THEN clock_timestamp() END,
+            p_expired, p_consumed, p_wrong_status,
+            p_last, least(p_oldest_open, v_id), mailroom_merge_holes(p_hole_ids || v_hole));
+    IF NOT isempty(p_ids) THEN
+        batch := v_id;
+        attempt := 1;
+    END IF;
+END
+$$;
+
+DO $$
+DECLARE
+    v_function regprocedure;
+BEGIN
+    FOR v_function IN
+        SELECT oid FROM pg_proc
+        WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'mailroom\_%'
+          AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
+    END LOOP;
+END
+$$;

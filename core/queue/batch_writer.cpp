@@ -1,0 +1,60 @@
+#include "queue/batch_writer.hpp"
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Why a due token cannot go out; null if it can.
+const char* defect_of(const TokenRow& row) {
+  if (!is_printable(row.email)) return "the email holds a control character or invalid UTF-8";
+  if (!is_printable(row.login)) return "the login holds a control character or invalid UTF-8";
+  if (!is_printable(row.code)) return "the code holds a control character or invalid UTF-8";
+  if (!row.secret) return "the secret is not 32 bytes";
+  if (row.action == Action::password_recovery && row.code.size() != code_size)
+    return "the code is not 5 characters";
+  return nullptr;
+}
+
+}  // namespace
+
+BatchWriter::BatchWriter(const Key& key, std::unique_ptr<Encoder> encoder, Output& output, Log& log)
+    : hmac_(key), encoder_(std::move(encoder)), output_(output), log_(log) {}
+
+void BatchWriter::configure(const Key& key, std::unique_ptr<Encoder> encoder) {
+  hmac_ = Hmac(key);
+  encoder_ = std::move(encoder);
+}
+
+BatchCounts BatchWriter::write(QueueSession& session, const Lease& lease) {
+  BatchCounts counts;
+  encoder_->begin(lease);
+  session.fetch(lease, [&](const TokenRow& row) { take(row, counts); });
+  if (counts.emitted > 0) output_.write(encoder_->finish());
+  return counts;
+}
+
+void BatchWriter::take(const TokenRow& row, BatchCounts& counts) {
+  switch (row.state) {
+    case TokenState::consumed:
+      ++counts.consumed;
+      return;
+    case TokenState::expired:
+      ++counts.expired;
+      return;
+    case TokenState::wrong_status:
+      ++counts.wrong_status;
+      return;
+    case TokenState::due:
+      break;
+  }
+  if (const char* defect = defect_of(row)) {
+    log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
+    ++counts.invalid;
+    return;
+  }
+  encoder_->add(row, sign_token(hmac_, row.action, *row.secret, row.code));
+  ++counts.emitted;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "crypto/hmac.hpp"
+#include "queue/encoder.hpp"
+#include "queue/queue_session.hpp"
+
+namespace mailroom {
+
+/// Signs a leased batch and writes it as one line. What is not due any more is left out and counted; what
+/// cannot be written as a line or signed (a control character or invalid UTF-8 in an address, a secret that
+/// is not 32 bytes, a recovery code that is not 5 characters) is left out, counted and logged by id.
+class BatchWriter {
+ public:
+  BatchWriter(const Key& key, std::unique_ptr<Encoder> encoder, Output& output, Log& log);
+
+  /// From the next batch on.
+  void configure(const Key& key, std::unique_ptr<Encoder> encoder);
+
+  /// Returns once the line is written; no line for a batch of which nothing is due. Throws ConnectionLost
+  /// from the fetch, Error(output_closed) from the write.
+  BatchCounts write(QueueSession& session, const Lease& lease);
+
+ private:
+  void take(const TokenRow& row, BatchCounts& counts);
+
+  Hmac hmac_;
+  std::unique_ptr<Encoder> encoder_;
+  Output& output_;
+  Log& log_;
+};
+
+}  // namespace mailroom

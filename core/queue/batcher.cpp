@@ -1,0 +1,51 @@
+#include "queue/batcher.hpp"
+
+#include <algorithm>
+
+namespace mailroom {
+namespace {
+
+/// Such a claim took an orphan and nothing of what waits.
+bool handed_out_again(const ClaimReply& reply) {
+  return reply.lease && reply.lease->attempt > 1;
+}
+
+}  // namespace
+
+void Batcher::connected() {
+  draining_ = true;
+  look_ = true;
+  not_before_ = {};
+  deadline_.reset();
+}
+
+Batcher::Decision Batcher::decide(TimePoint now) const {
+  const bool due = deadline_ && now >= *deadline_;
+  const bool awake = look_ && now >= not_before_;
+  if (draining_ || due || awake || now >= next_poll_) {
+    return {.look = true, .partial = draining_ || due};
+  }
+  auto until = next_poll_;
+  if (deadline_) until = std::min(until, *deadline_);
+  if (look_) until = std::min(until, not_before_);
+  return {.until = until};
+}
+
+void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoint started,
+                      TimePoint finished) {
+  next_poll_ = finished + options_.poll_interval;
+  // The claim after a batch acknowledges it, so there is one even if nothing else waits.
+  look_ = reply.lease.has_value() || reply.more;
+  not_before_ = look_ ? TimePoint{} : finished + (finished - started);
+  if (reply.pending > 0) {
+    // Only a claim that left tokens lying starts their clock, and only the first such.
+    if (!deadline_) deadline_ = started + options_.batch_timeout;
+  } else if (!handed_out_again(reply)) {
+    // Whatever waited has gone; a remainder of a full batch is seen, and its clock started, by the next
+    // claim.
+    deadline_.reset();
+  }
+  if (decision.partial && !reply.more) draining_ = false;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+
+#include "base/clock.hpp"
+#include "queue/queue_session.hpp"
+
+namespace mailroom {
+
+/// Decides when to look into the queue. Pure: time and events in, decisions out.
+///
+/// A full batch goes out at once. A remainder goes out when the timeout since the first unseen token ends, or
+/// at once while draining (at start, after a reconnect, with --once). A notification means 'look', never 'one
+/// row'. Without any, the poll interval bounds what a lost notification costs.
+class Batcher {
+ public:
+  struct Options {
+    Milliseconds batch_timeout{};
+    Milliseconds poll_interval{};
+  };
+
+  explicit Batcher(const Options& options) : options_(options) {}
+
+  struct Decision {
+    bool look = false;     ///< claim now
+    bool partial = false;  ///< … even a batch that is not full
+    TimePoint until{};     ///< otherwise wait until then, or until a notification
+  };
+
+  void configure(const Options& options) { options_ = options; }
+  /// A new session: whatever waits goes out at once.
+  void connected();
+  void notified() { look_ = true; }
+  Decision decide(TimePoint now) const;
+  /// What the claim that `decision` asked for has answered, and how long it took.
+  void claimed(const Decision& decision, const ClaimReply& reply, TimePoint started, TimePoint finished);
+
+ private:
+  Options options_;
+  bool draining_ = false;
+  bool look_ = false;
+  TimePoint not_before_{};             ///< a look that took nothing is followed by a pause as long as it took
+  std::optional<TimePoint> deadline_;  ///< when the tokens that wait must go out
+  TimePoint next_poll_{};
+};
+
+}  // namespace mailroom

@@ -1,0 +1,205 @@
+#include "queue/collector.hpp"
+
+#include <array>
+#include <random>
+
+#include "db/errors.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds orphan_grace{1500};
+constexpr Milliseconds publish_interval{500};
+constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
+
+/// Errors of a statement, not of the session, that trying again mends: a timeout set for the role, a cancel
+/// request, a deadlock, a serialization failure.
+bool is_transient(const DatabaseError& error) {
+  constexpr std::array<std::string_view, 4> states{"55P03", "57014", "40P01", "40001"};
+  for (const auto state : states) {
+    if (error.sqlstate() == state) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Surroundings& surroundings,
+                     Output& output, Log& log)
+    : setup_(std::move(setup)),
+      limits_(limits),
+      reload_(std::move(reload)),
+      surroundings_(surroundings),
+      output_(output),
+      log_(log),
+      batcher_(setup_.batcher),
+      writer_(setup_.key, setup_.make_encoder(), output, log),
+      backoff_(std::random_device{}()) {}
+
+void Collector::run() {
+  connect_first();
+  if (session_ && output_.is_within_line()) output_.write("\n");
+  while (!finished()) {
+    try {
+      if (!session_) reconnect();
+      step();
+    } catch (const ConnectionLost& error) {
+      log_.warn("connection lost", {{"reason", error.what()}});
+      session_.reset();
+    } catch (const DatabaseError& error) {
+      if (!is_transient(error)) throw;
+      log_.warn("statement failed, trying again", {{"reason", error.what()}});
+      surroundings_.sleep_for(backoff_.next());
+    }
+  }
+  acknowledge_last();
+  log_totals();
+}
+
+bool Collector::finished() const {
+  return surroundings_.stop_requested() || drained_ ||
+         (limits_.max_batches && batches_written_ >= *limits_.max_batches);
+}
+
+void Collector::connect_first() {
+  const auto give_up = surroundings_.now() + limits_.wait_for_database;
+  while (!surroundings_.stop_requested()) {
+    try {
+      return adopt_session(setup_.connect());
+    } catch (const ConnectionLost& error) {
+      if (surroundings_.now() >= give_up) throw;
+      log_.warn("waiting for the database", {{"reason", error.what()}});
+    }
+    surroundings_.sleep_for(backoff_.next());
+  }
+}
+
+void Collector::reconnect() {
+  surroundings_.sleep_for(backoff_.next());
+  if (surroundings_.stop_requested()) return;
+  adopt_session(setup_.connect());
+  take_over_from_ = surroundings_.now() + orphan_grace;
+}
+
+void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
+  session_ = std::move(session);
+  last_round_trip_ = surroundings_.now();
+  batcher_.connected();
+  log_.info("connected");
+}
+
+void Collector::step() {
+  if (!session_) return;
+  if (surroundings_.take_reload()) reload();
+  if (session_->take_notifications()) batcher_.notified();
+  const auto decision = batcher_.decide(surroundings_.now());
+  if (decision.look) {
+    look(decision);
+  } else {
+    wait_until(decision.until);
+  }
+}
+
+void Collector::look(const Batcher::Decision& decision) {
+  const auto started = surroundings_.now();
+  const bool publish = started - last_published_ >= publish_interval;
+  const auto reply = claim({.limit = setup_.batch_limit,
+                            .partial = decision.partial,
+                            .take_over = started >= take_over_from_,
+                            .publish_cursor = publish,
+                            .receipt = receipt_});
+  if (publish) last_published_ = started;
+  batcher_.claimed(decision, reply, started, surroundings_.now());
+  report(reply);
+  if (reply.lease) {
+    hand_on(*reply.lease);
+  } else {
+    drained_ = limits_.once && !reply.more && started >= take_over_from_;
+  }
+}
+
+ClaimReply Collector::claim(const ClaimRequest& request) {
+  const auto reply = session_->claim(request);
+  receipt_.reset();
+  last_round_trip_ = surroundings_.now();
+  backoff_.reset();
+  return reply;
+}
+
+void Collector::report(const ClaimReply& reply) {
+  if (reply.receipt_void) {
+    log_.warn("a batch was taken over before it was acknowledged: it may have gone out twice");
+  }
+  if (reply.set_aside) {
+    log_.error("a batch has been set aside after too many attempts", {{"batch", *reply.set_aside}});
+  }
+  if (reply.lease && reply.lease->attempt > 1) {
+    log_.info("taking over a batch", {{"batch", reply.lease->batch}, {"attempt", reply.lease->attempt}});
+  }
+}
+
+void Collector::hand_on(const Lease& lease) {
+  const auto counts = writer_.write(*session_, lease);
+  receipt_ = Receipt{lease, counts};
+  if (counts.emitted > 0) ++batches_written_;
+  since_idle_.batches += counts.emitted > 0 ? 1 : 0;
+  since_idle_.tokens += counts.emitted;
+  since_idle_.skipped += counts.skipped();
+  log_.debug("batch written",
+             {{"batch", lease.batch}, {"tokens", counts.emitted}, {"skipped", counts.skipped()}});
+}
+
+void Collector::wait_until(TimePoint until) {
+  log_totals();
+  const auto health = last_round_trip_ + setup_.healthcheck_interval;
+  if (surroundings_.now() >= health) {
+    session_->check_health();
+    last_round_trip_ = surroundings_.now();
+    return;
+  }
+  surroundings_.wait(session_->socket(), std::min(until, health));
+}
+
+void Collector::acknowledge_last() {
+  const auto give_up = surroundings_.now() + farewell;
+  while (receipt_) {
+    try {
+      if (!session_) session_ = setup_.connect();
+      report(claim({.publish_cursor = true, .receipt = receipt_}));
+    } catch (const ConnectionLost&) {
+      session_.reset();
+      if (surroundings_.now() >= give_up) {
+        log_.error("the last batch is written but not acknowledged: it will go out again");
+        throw;
+      }
+      surroundings_.pause_for(backoff_.next());
+    }
+  }
+}
+
+void Collector::reload() {
+  try {
+    auto setup = reload_();
+    const bool elsewhere = setup.session_identity != setup_.session_identity;
+    if (elsewhere) acknowledge_last();
+    setup_ = std::move(setup);
+    if (elsewhere) session_.reset();
+    batcher_.configure(setup_.batcher);
+    writer_.configure(setup_.key, setup_.make_encoder());
+    log_.info("configuration read again");
+  } catch (const ConnectionLost&) {
+    throw;
+  } catch (const Error& error) {
+    log_.error("configuration not read again, going on as before", {{"reason", error.what()}});
+  }
+}
+
+void Collector::log_totals() {
+  if (since_idle_.batches + since_idle_.skipped == 0) return;
+  log_.info(
+      "handed on",
+      {{"batches", since_idle_.batches}, {"tokens", since_idle_.tokens}, {"skipped", since_idle_.skipped}});
+  since_idle_ = {};
+}
+
+}  // namespace mailroom

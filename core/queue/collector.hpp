@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "queue/backoff.hpp"
+#include "queue/batch_writer.hpp"
+#include "queue/batcher.hpp"
+#include "queue/queue_session.hpp"
+#include "queue/surroundings.hpp"
+
+namespace mailroom {
+
+/// What a collector works with; SIGHUP brings a new one.
+struct CollectorSetup {
+  SessionFactory connect;
+  std::string session_identity;  ///< changes when `connect` leads elsewhere; never shown
+  Key key;
+  std::function<std::unique_ptr<Encoder>()> make_encoder;
+  int batch_limit = 0;
+  Batcher::Options batcher;
+  Milliseconds healthcheck_interval{};
+};
+
+struct CollectorLimits {
+  bool once = false;                          ///< stop when the queue is drained
+  std::optional<std::int64_t> max_batches{};  ///< stop after so many lines
+  Milliseconds wait_for_database{};           ///< how long to try at the start; 0: once
+};
+
+/// The loop: claim, fetch, sign, write, acknowledge with the next claim. A batch is acknowledged only after
+/// its line is written, across a lost connection too, so that a crash repeats at most the batch in flight and
+/// a reconnect repeats nothing.
+class Collector {
+ public:
+  using Reload = std::function<CollectorSetup()>;
+
+  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Surroundings& surroundings,
+            Output& output, Log& log);
+
+  /// Returns when it was told to stop, or a limit is reached, with every written batch acknowledged. Throws
+  /// ConnectionLost when the database cannot be reached at the start, Error(output_closed) when the output
+  /// takes no more, DatabaseError for what trying again does not mend.
+  void run();
+
+ private:
+  struct Totals {
+    std::int64_t batches = 0;
+    std::int64_t tokens = 0;
+    std::int64_t skipped = 0;
+  };
+
+  void connect_first();
+  void reconnect();
+  void adopt_session(std::unique_ptr<QueueSession> session);
+  void step();
+  void look(const Batcher::Decision& decision);
+  void wait_until(TimePoint until);
+  ClaimReply claim(const ClaimRequest& request);
+  void report(const ClaimReply& reply);
+  void hand_on(const Lease& lease);
+  void acknowledge_last();
+  void reload();
+  void log_totals();
+  bool finished() const;
+
+  CollectorSetup setup_;
+  CollectorLimits limits_;
+  Reload reload_;
+  Surroundings& surroundings_;
+  Output& output_;
+  Log& log_;
+
+  Batcher batcher_;
+  BatchWriter writer_;
+  Backoff backoff_;
+  std::unique_ptr<QueueSession> session_;
+  std::optional<Receipt> receipt_;  ///< of the batch that is written and not yet acknowledged
+  TimePoint take_over_from_{};  ///< no orphans before: after a restart their collectors may yet acknowledge
+  TimePoint last_round_trip_{};
+  TimePoint last_published_{};
+  std::int64_t batches_written_ = 0;
+  bool drained_ = false;
+  Totals since_idle_;
+};
+
+}  // namespace mailroom

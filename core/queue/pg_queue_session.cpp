@@ -1,0 +1,108 @@
+#include "queue/pg_queue_session.hpp"
+
+#include "queue/preflight.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr const char* claim_sql =
+    "SELECT batch, attempt, pending, more, acknowledged, set_aside "
+    "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+
+// The range of each gap-free run goes into the index of tokens as a condition, and the limit keeps the
+// planner from turning the whole into a join over all tokens, whatever the statistics say.
+constexpr const char* fetch_sql =
+    "SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login, "
+    "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
+    "floor(extract(epoch FROM clock_timestamp()))::bigint) "
+    "FROM mailroom_batches b, unnest(b.ids) u(g), LATERAL ("
+    "SELECT * FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT 2000000000) t "
+    "JOIN accounts a ON a.id = t.account "
+    "WHERE b.id = $1 AND b.attempts = $2";
+
+int hex_digit(char c) {
+  return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+/// PostgreSQL's hex form of bytea: `\x`, then two lower-case digits a byte.
+std::optional<Secret> read_secret(std::string_view text) {
+  if (text.size() != 2 + 2 * secret_size) return std::nullopt;
+  Secret secret{};
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    secret[i] = static_cast<std::uint8_t>(hex_digit(text[2 + 2 * i]) * 16 + hex_digit(text[3 + 2 * i]));
+  }
+  return secret;
+}
+
+TokenState read_state(std::string_view text) {
+  if (text == "due") return TokenState::due;
+  if (text == "consumed") return TokenState::consumed;
+  if (text == "expired") return TokenState::expired;
+  return TokenState::wrong_status;
+}
+
+template <typename Field>
+std::string_view view(const Field& field) {
+  return {field.c_str(), field.size()};
+}
+
+template <typename Row>
+TokenRow read_row(const Row& row) {
+  return {.id = row[0].template as<std::int64_t>(),
+          .action = view(row[1]) == "activation" ? Action::activation : Action::password_recovery,
+          .secret = read_secret(view(row[2])),
+          .code = view(row[3]),
+          .expires_at = row[4].template as<std::int64_t>(),
+          .email = view(row[5]),
+          .login = view(row[6]),
+          .state = read_state(view(row[7]))};
+}
+
+}  // namespace
+
+PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
+                               const Check& check_schema)
+    : connection_(conninfo, "mailroom collect"), queue_(std::move(queue)) {
+  check_schema(connection_);
+  prepare_statements();
+  check_queue_foundations(connection_);
+  connection_.listen(channel);
+  collector_ = connection_.run("SELECT mailroom_attach($1)", queue_)[0][0].as<int>();
+}
+
+void PgQueueSession::prepare_statements() {
+  // Settings that the queue's guarantees or its plans rest on, whatever the role's or the database's defaults
+  // are.
+  connection_.run(
+      "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; "
+      "SET synchronous_commit = on; SET row_security = off; SET jit = off; SET idle_session_timeout = 0; "
+      "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off");
+  connection_.prepare("claim", claim_sql);
+  connection_.prepare("fetch", fetch_sql);
+}
+
+ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
+  const auto receipt = request.receipt.value_or(Receipt{});
+  // Null pointers are bound as NULL.
+  const auto* batch = request.receipt ? &receipt.lease.batch : nullptr;
+  const auto& counts = receipt.counts;
+  const auto row =
+      connection_.run_prepared("claim", collector_, queue_, request.limit, request.partial, request.take_over,
+                               request.publish_cursor, batch, receipt.lease.attempt, counts.emitted,
+                               counts.expired, counts.consumed, counts.wrong_status, counts.invalid)[0];
+  ClaimReply reply;
+  if (!row[0].is_null()) reply.lease = Lease{row[0].as<std::int64_t>(), row[1].as<int>()};
+  reply.pending = row[2].as<int>();
+  reply.more = row[3].as<bool>();
+  reply.receipt_void = !row[4].is_null() && !row[4].as<bool>();
+  if (!row[5].is_null()) reply.set_aside = row[5].as<std::int64_t>();
+  return reply;
+}
+
+void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+  const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
+  for (const auto& row : rows)
+    each(read_row(row));
+}
+
+}  // namespace mailroom

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "db/connection.hpp"
+#include "queue/queue_session.hpp"
+
+namespace mailroom {
+
+/// The queue in PostgreSQL, by the functions of migration 6_queue_claim.
+class PgQueueSession final : public QueueSession {
+ public:
+  using Check = std::function<void(Connection&)>;
+
+  /// Connects, lets `check_schema` have a look, checks what the protocol rests on (see preflight.hpp),
+  /// attaches to `queue` and listens on `channel`.
+  PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
+                 const Check& check_schema);
+
+  ClaimReply claim(const ClaimRequest& request) override;
+  void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
+  bool take_notifications() override { return connection_.take_notifications(); }
+  void check_health() override { connection_.run("SELECT 1"); }
+  int socket() const override { return connection_.socket(); }
+
+ private:
+  void prepare_statements();
+
+  Connection connection_;
+  std::string queue_;
+  int collector_ = 0;
+};
+
+}  // namespace mailroom

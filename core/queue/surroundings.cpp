@@ -1,0 +1,27 @@
+#include "queue/surroundings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+
+#include "base/error.hpp"
+
+namespace mailroom {
+
+void SystemSurroundings::wait(int socket, TimePoint until) {
+  const auto left = std::chrono::ceil<Milliseconds>(until - now()).count();
+  const auto timeout = static_cast<int>(std::clamp<Milliseconds::rep>(left, 0, 3'600'000));
+  // Of the output only its end is of interest, which poll(2) reports unasked.
+  std::array<pollfd, 3> watched{{{socket, POLLIN, 0}, {signal_.fd(), POLLIN, 0}, {output_.fd(), 0, 0}}};
+  if (poll(watched.data(), watched.size(), timeout) < 0 && errno != EINTR) {
+    throw Error(ExitCode::failed, std::string("cannot wait: ") + std::strerror(errno));
+  }
+  signal_.drain();
+  if ((watched[2].revents & (POLLERR | POLLNVAL)) != 0) {
+    throw Error(ExitCode::output_closed, "the output has been closed", "the process that reads it has gone");
+  }
+}
+
+}  // namespace mailroom

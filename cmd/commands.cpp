@@ -1,0 +1,10 @@
+#include "cmd/commands.hpp"
+
+namespace mailroom {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{migrate_command, collect_command, verify_command};
+  return all;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,19 @@
+#include "cmd/confirm.hpp"
+
+#include <iostream>
+#include <unistd.h>
+
+namespace mailroom {
+
+void confirm(Context& context, const std::string& question) {
+  if (context.global().yes) return;
+  if (isatty(STDIN_FILENO) != 1 || !context.err().is_terminal()) {
+    throw Error(ExitCode::declined, "this needs a yes, and there is no terminal to ask on", "give --yes");
+  }
+  context.err().write(question + " [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "y" && answer != "yes") throw Error(ExitCode::declined, "declined: nothing has been done");
+}
+
+}  // namespace mailroom

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cmd/commands.hpp"
+#include "cmd/confirm.hpp"
+#include "schema/bookkeeping.hpp"
+#include "schema/migrator.hpp"
+
+namespace mailroom {
+namespace {
+
+struct MigrateOptions {
+  CLI::App* up = nullptr;
+  CLI::App* down = nullptr;
+  CLI::App* status = nullptr;
+  int steps = 1;
+};
+
+std::string version_text(const std::optional<long>& version) {
+  return version ? std::to_string(*version) : "none";
+}
+
+void print_step(Context& context, const MigrationStep& step, Milliseconds took) {
+  const auto& migration = *step.migration;
+  const char* direction = step.direction == Direction::up ? "up" : "down";
+  if (context.global().output == OutputFormat::json) {
+    const nlohmann::ordered_json line{{"version", migration.version},
+                                      {"name", migration.name},
+                                      {"direction", direction},
+                                      {"milliseconds", took.count()}};
+    return context.out().write(line.dump() + "\n");
+  }
+  context.out().write(
+      fmt::format("{:<4}  {}_{}  in {} ms\n", direction, migration.version, migration.name, took.count()));
+}
+
+ExitCode carry_out(Context& context, Connection& connection, const Migrator::Planner& plan) {
+  bool any = false;
+  Migrator(connection).run(plan, [&](const MigrationStep& step, Milliseconds took) {
+    any = true;
+    print_step(context, step, took);
+  });
+  if (!any && context.global().output == OutputFormat::text) {
+    const auto version = read_schema_state(connection).version;
+    context.out().write(fmt::format("nothing to do: the schema has version {}\n", version_text(version)));
+  }
+  return ExitCode::done;
+}
+
+ExitCode run_up(Context& context) {
+  const auto connection = context.connect("migrate");
+  return carry_out(context, *connection,
+                   [](const SchemaState& state) { return plan_up(embedded_migrations(), state); });
+}
+
+ExitCode run_down(const MigrateOptions& options, Context& context) {
+  const auto connection = context.connect("migrate");
+  const auto steps = plan_down(embedded_migrations(), read_schema_state(*connection), options.steps);
+  if (!steps.empty()) {
+    const auto target = version_text(steps.back().version_after());
+    confirm(context,
+            fmt::format(
+                "take the schema down from version {} to {}, with the data that only the newer one holds?",
+                steps.front().migration->version, target));
+  }
+  return carry_out(context, *connection, [&](const SchemaState& state) {
+    return plan_down(embedded_migrations(), state, options.steps);
+  });
+}
+
+std::string status_text(const SchemaState& state, long newest) {
+  if (state.dirty) return "dirty";
+  if (!state.version) return "empty";
+  return *state.version < newest ? "pending" : *state.version > newest ? "newer" : "current";
+}
+
+ExitCode run_status(Context& context) {
+  const auto connection = context.connect("migrate");
+  const auto state = read_schema_state(*connection);
+  const auto newest = static_cast<long>(embedded_migrations().size()) - 1;
+  const auto verdict = status_text(state, newest);
+  if (context.global().output == OutputFormat::json) {
+    nlohmann::ordered_json object{
+        {"state", verdict}, {"version", nullptr}, {"newest", newest}, {"dirty", state.dirty}};
+    if (state.version) object["version"] = *state.version;
+    context.out().write(object.dump() + "\n");
+  } else {
+    context.out().write(fmt::format("{}: the schema has version {}, the newest is {}\n", verdict,
+                                    version_text(state.version), newest));
+    for (const auto& migration : embedded_migrations()) {
+      const bool applied = state.version && migration.version <= *state.version;
+      context.out().write(fmt::format("  {}_{:<20} {}\n", migration.version, migration.name,
+                                      applied ? "applied" : "pending"));
+    }
+  }
+  return verdict == "current" ? ExitCode::done : ExitCode::schema;
+}
+
+Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
+  auto options = std::make_shared<MigrateOptions>();
+  app.require_subcommand(0, 1);
+  options->up = app.add_subcommand("up", "apply every migration that is pending (the default)");
+  options->down = app.add_subcommand("down", "undo the newest N migrations");
+  options->down->add_option("N", options->steps, "how many")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->default_val(1);
+  options->status = app.add_subcommand("status", "say which are applied; exit code 5 unless all are");
+  for (auto* sub : {options->up, options->down, options->status})
+    sub->fallthrough();
+  return [options](Context& context) {
+    if (options->down->parsed()) return run_down(*options, context);
+    if (options->status->parsed()) return run_status(context);
+    return run_up(context);
+  };
+}
+
+}  // namespace
+
+const Command migrate_command{
+    "migrate", "manage the schema",
+    "Examples:\n"
+    "  mailroom migrate            bring the schema up to date\n"
+    "  mailroom migrate status     which migrations are applied, and which pending\n"
+    "  mailroom migrate down 1     undo the newest\n",
+    add_migrate};
+
+}  // namespace mailroom

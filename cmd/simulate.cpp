@@ -1,0 +1,194 @@
+#include <charconv>
+#include <fmt/format.h>
+#include <limits>
+#include <random>
+
+#include "accounts/simulated_rows.hpp"
+#include "accounts/simulation.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/progress_bar.hpp"
+#include "cmd/simulate_report.hpp"
+
+namespace mailroom {
+namespace {
+
+struct SimulateOptions {
+  std::optional<std::int64_t> accounts;
+  std::optional<double> rate;
+  int connections = 1;
+  Shares shares;
+  std::string delay;
+  std::string timeout;
+  std::optional<std::uint64_t> seed;
+  bool clean_up = false;
+};
+
+std::optional<Milliseconds> read_duration(const std::string& flag, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto duration = parse_duration(text);
+  if (!duration) {
+    throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a duration", flag, text),
+                "for example 30s, 4m30s or 250ms");
+  }
+  return duration;
+}
+
+SimulationRequest make_request(const SimulateOptions& options) {
+  if (options.shares.recover > 0 && options.shares.activate <= 0) {
+    throw Error(ExitCode::usage, "--recover takes its accounts from those that activate, and there are none",
+                "give --activate too, for example --activate 100");
+  }
+  SimulationRequest request{.accounts = *options.accounts,
+                            .seed = options.seed ? *options.seed : std::random_device()(),
+                            .rate = options.rate,
+                            .shares = options.shares,
+                            .delay = read_duration("--delay", options.delay)};
+  if (const auto timeout = read_duration("--timeout", options.timeout)) request.timeout = *timeout;
+  return request;
+}
+
+std::vector<std::unique_ptr<Connection>> connect_all(Context& context, int count) {
+  std::vector<std::unique_ptr<Connection>> connections;
+  context.explain_unreachable([&] {
+    for (int i = 0; i < count; ++i) {
+      connections.push_back(
+          std::make_unique<Connection>(context.settings().database_url, "mailroom simulate"));
+    }
+  });
+  return connections;
+}
+
+SimulationSummary play(const SimulateOptions& options, const SimulationRequest& request, Context& context,
+                       Connection& watch, const StopSignal& stop, ProgressBar& bar) {
+  const auto connections = connect_all(context, options.connections);
+  return simulate(request, watch, connections, stop, [&](const SimulationProgress& progress) {
+    auto text =
+        fmt::format("{}/{} accounts", with_thousands(progress.accounts), with_thousands(request.accounts));
+    if (progress.waiting > 0) text += fmt::format(" {} waiting", with_thousands(progress.waiting));
+    bar.show(static_cast<double>(progress.accounts) / static_cast<double>(request.accounts), text);
+  });
+}
+
+std::int64_t clean_up(Connection& connection, const std::string& login_prefix,
+                      const std::function<bool()>& go_on, ProgressBar& bar) {
+  return remove_simulated_accounts(connection, login_prefix, [&](std::int64_t removed) {
+    bar.show(std::nullopt, fmt::format("{} accounts removed", with_thousands(removed)));
+    return go_on();
+  });
+}
+
+ExitCode run_simulate(const SimulateOptions& options, Context& context) {
+  if (!options.accounts && !options.clean_up) {
+    throw Error(ExitCode::usage, "--accounts is required", "for example: mailroom simulate --accounts 5");
+  }
+  std::optional<SimulationRequest> request;
+  if (options.accounts) request = make_request(options);
+  const auto connection = context.connect_to_schema("simulate");
+  const StopSignal stop;
+  SimulateReport report;
+  {
+    ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
+    if (request) {
+      report.seed = request->seed;
+      report.played = play(options, *request, context, *connection, stop, bar);
+      report.stopped = report.played->stopped;
+    }
+    if (options.clean_up) {
+      // A play that was stopped is still to be cleaned up; a stop that comes now ends the cleaning.
+      const bool was_stopped = report.stopped;
+      const auto prefix = report.seed    ? simulated_prefix(*report.seed)
+                          : options.seed ? simulated_prefix(*options.seed)
+                                         : std::string(simulated_login_start);
+      report.removed = clean_up(
+          *connection, prefix, [&] { return was_stopped || !stop.requested(); }, bar);
+      report.stopped = report.stopped || stop.requested();
+    }
+  }
+  const bool json = context.global().output == OutputFormat::json;
+  context.out().write(json ? render_json(report) : render_text(report));
+  return ExitCode::done;
+}
+
+/// All of `text` as a number; nothing if it is not one.
+template <typename Number>
+std::optional<Number> read_number(const std::string& text) {
+  Number number{};
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, number);
+  if (failure != std::errc() || rest != end) return std::nullopt;
+  return number;
+}
+
+/// CLI11 takes -1 for the largest number.
+CLI::Validator seed_number() {
+  const auto check = [](const std::string& text) -> std::string {
+    if (read_number<std::uint64_t>(text)) return {};
+    return fmt::format("{} is not a whole number from 0 to {}", text,
+                       std::numeric_limits<std::uint64_t>::max());
+  };
+  return {check, "", ""};
+}
+
+/// CLI::Range lets NaN pass.
+CLI::Validator number_between(double low, double high) {
+  const auto check = [low, high](const std::string& text) -> std::string {
+    const auto number = read_number<double>(text);
+    if (number && *number >= low && *number <= high) return {};
+    return fmt::format("{} is not a number from {} to {}", text, low, high);
+  };
+  return {check, "", ""};
+}
+
+Run add_simulate(CLI::App& app, Overrides& /*overrides*/) {
+  auto options = std::make_shared<SimulateOptions>();
+  auto* accounts = app.add_option("--accounts", options->accounts, "how many accounts to make")
+                       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}).description(""))
+                       ->option_text("N");
+  const auto add_percent = [&](const std::string& flag, double& value, const std::string& help) {
+    app.add_option(flag, value, help)->check(number_between(0, 100))->option_text("PCT")->needs(accounts);
+  };
+  app.add_option("--rate", options->rate,
+                 "accounts a second, one a transaction [all at once, 1,000 a transaction]")
+      ->check(number_between(0.001, 1'000'000))
+      ->option_text("R")
+      ->needs(accounts);
+  app.add_option("--connections", options->connections,
+                 "connections that play, 1 to 64; one more looks on [1]")
+      ->check(CLI::Range(1, 64).description(""))
+      ->option_text("C")
+      ->needs(accounts);
+  add_percent("--activate", options->shares.activate,
+              "percent of accounts that activate once their token is emitted");
+  add_percent("--recover", options->shares.recover,
+              "percent of the activated that recover their password thereafter");
+  add_percent("--suspend", options->shares.suspend, "percent of the accounts that are suspended in the end");
+  app.add_option("--delay", options->delay, "consume tokens so long after they were made, emitted or not")
+      ->option_text("DURATION")
+      ->needs(accounts);
+  app.add_option("--timeout", options->timeout,
+                 "fail when nothing is emitted for so long while tokens wait [1m]")
+      ->option_text("DURATION")
+      ->needs(accounts);
+  app.add_option("--seed", options->seed, "play the same again [random; the summary says which]")
+      ->check(seed_number())
+      ->option_text("S");
+  app.add_flag("--clean-up", options->clean_up,
+               "remove simulated accounts: of this run or --seed; alone, all");
+  return [options](Context& context) { return run_simulate(*options, context); };
+}
+
+}  // namespace
+
+const Command simulate_command{
+    "simulate", "make accounts and play their lifecycle, to try it out or as a load",
+    "Examples:\n"
+    "  mailroom simulate --accounts 5                                      five accounts, and so five "
+    "tokens\n"
+    "  mailroom simulate --accounts 10000 --rate 500 --connections 8 --activate 80 --recover 25\n"
+    "  mailroom simulate --accounts 100 --activate 100 --delay 2s          without a collector\n"
+    "  mailroom simulate --clean-up                                        remove what simulate made\n",
+    add_simulate};
+
+}  // namespace mailroom

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cmd/commands.hpp"
+#include "cmd/verify_report.hpp"
+
+namespace mailroom {
+namespace {
+
+struct VerifyOptions {
+  std::string token;
+  std::optional<std::string> code;
+  bool offline = false;
+  bool show_code = false;
+};
+
+/// Judges tokens by the keys and, if there is a connection, by the database.
+class TokenJudge {
+ public:
+  TokenJudge(const KeyRing& ring, Connection* connection) : verifier_(ring), connection_(connection) {}
+
+  VerifyFinding find(std::string_view text, std::optional<std::string_view> code) {
+    VerifyFinding finding;
+    const auto token = decode_token(text);
+    if (!token) {
+      finding.defect = text.size() == token_size
+                           ? "a character that unpadded base64url does not have there"
+                           : fmt::format("{} characters, and a token has {}", text.size(), token_size);
+      return finding;
+    }
+    finding.verdict = verifier_.verify(*token, code, true);
+    if (finding.verdict && connection_ != nullptr) {
+      finding.asked_database = true;
+      finding.record = find_token(*connection_, token->secret);
+    }
+    return finding;
+  }
+
+ private:
+  Verifier verifier_;
+  Connection* connection_;
+};
+
+/// Of the exit codes 0, 8 and 9 the highest is the answer.
+ExitCode worse(ExitCode a, ExitCode b) {
+  return static_cast<int>(a) > static_cast<int>(b) ? a : b;
+}
+
+/// Lines of `TOKEN` or `TOKEN,CODE` from stdin, an answer for each as soon as its line is there.
+class LineVerifier {
+ public:
+  LineVerifier(TokenJudge& token_judge, Context& context, bool show_code)
+      : judge_(token_judge), context_(context), show_code_(show_code) {}
+
+  ExitCode run() {
+    std::array<char, 65536> bytes{};
+    for (;;) {
+      const auto count = read(STDIN_FILENO, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw Error(ExitCode::failed, std::string("cannot read stdin: ") + std::strerror(errno));
+      if (count == 0) break;
+      input_.append(bytes.data(), static_cast<std::size_t>(count));
+      answer_whole_lines();
+    }
+    if (!input_.empty()) answer(input_);
+    flush();
+    return worst_;
+  }
+
+ private:
+  void answer_whole_lines() {
+    std::size_t start = 0;
+    for (auto end = input_.find('\n'); end != std::string::npos; end = input_.find('\n', start)) {
+      answer(std::string_view(input_).substr(start, end - start));
+      start = end + 1;
+    }
+    input_.erase(0, start);
+    flush();
+  }
+
+  void answer(std::string_view line) {
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const auto comma = line.find(',');
+    std::optional<std::string_view> code;
+    if (comma != std::string_view::npos) code = line.substr(comma + 1);
+    const auto finding = judge_.find(line.substr(0, comma), code);
+    worst_ = worse(worst_, judge(finding));
+    if (context_.global().output == OutputFormat::json) {
+      answers_ += render_json(finding, show_code_);
+    } else {
+      append_text(finding);
+    }
+  }
+
+  void append_text(const VerifyFinding& finding) {
+    answers_ += verdict_word(finding);
+    if (finding.verdict)
+      answers_ += finding.verdict->action == Action::activation ? ",activation" : ",password_recovery";
+    if (show_code_ && finding.verdict && !finding.verdict->code.empty())
+      answers_ += "," + finding.verdict->code;
+    answers_ += '\n';
+  }
+
+  void flush() {
+    context_.out().write(answers_);
+    answers_.clear();
+  }
+
+  TokenJudge& judge_;
+  Context& context_;
+  bool show_code_;
+  std::string input_;
+  std::string answers_;
+  ExitCode worst_ = ExitCode::done;
+};
+
+ExitCode run_verify(const VerifyOptions& options, Context& context) {
+  const auto ring = load_key_ring(context.settings());
+  const auto connection = options.offline ? nullptr : context.connect_to_schema("verify");
+  TokenJudge token_judge(ring, connection.get());
+  if (options.token == "-") return LineVerifier(token_judge, context, options.show_code).run();
+
+  const bool marked = !options.token.empty() && options.token.front() == token_mark;
+  const auto finding = token_judge.find(std::string_view(options.token).substr(marked ? 1 : 0), options.code);
+  const bool json = context.global().output == OutputFormat::json;
+  context.out().write(json ? render_json(finding, options.show_code)
+                           : render_text(finding, options.show_code));
+  return judge(finding);
+}
+
+Run add_verify(CLI::App& app, Overrides& overrides) {
+  auto options = std::make_shared<VerifyOptions>();
+  app.add_option("TOKEN", options->token, "the token, or - for lines of TOKEN or TOKEN,CODE from stdin")
+      ->required();
+  app.add_flag("--offline", options->offline, "judge by the key alone, without the database");
+  app.add_option("--code", options->code, "the code that came with a recovery token (else all are tried)")
+      ->option_text("CODE");
+  app.add_flag("--show-code", options->show_code, "show the code of a recovery token");
+  add_setting(app, overrides, "--key-file", "signing.key_file",
+              "file with the signing key, 64 hexadecimal digits");
+  return [options](Context& context) { return run_verify(*options, context); };
+}
+
+}  // namespace
+
+const Command verify_command{
+    "verify", "say whether a token is genuine, and what became of it",
+    "Examples:\n"
+    "  mailroom verify TOKEN                        also what the database knows\n"
+    "  mailroom verify --offline --code 06435 TOKEN\n"
+    "  cut -d, -f4,5 batch.csv | mailroom verify -  many at once, an answer a line\n",
+    add_verify};
+
+}  // namespace mailroom

@@ -1,0 +1,125 @@
+#include "cmd/verify_report.hpp"
+
+#include <cstdlib>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/duration.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string time_text(std::int64_t seconds) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::string time_from_now(std::int64_t seconds, std::int64_t now) {
+  const auto distance = format_duration(std::chrono::seconds(std::llabs(seconds - now)));
+  return fmt::format("{} ({})", time_text(seconds), seconds >= now ? "in " + distance : distance + " ago");
+}
+
+std::string action_name(Action action) {
+  return action == Action::activation ? "activation" : "password_recovery";
+}
+
+std::string row(std::string_view label, const std::string& value) {
+  return fmt::format("{:<10} {}\n", fmt::format("{}:", label), value);
+}
+
+/// The first line: what a reader wants to know before all else.
+std::string sentence(const VerifyFinding& finding) {
+  const auto word = verdict_word(finding);
+  if (word == "malformed") return "malformed: " + finding.defect;
+  if (word == "forged") return "not genuine: none of the keys has signed it, with this code or any";
+  if (word == "genuine") return "genuine";
+  if (word == "usable") return "genuine and usable";
+  if (word == "not found") return "genuine, but not in this database";
+  if (word == "wrong status")
+    return fmt::format("genuine, but not usable: the account is {}", finding.record->status);
+  return "genuine, but not usable: " + word;
+}
+
+std::string emission_text(const TokenEmission& emission) {
+  const auto when = emission.emitted_at ? *emission.emitted_at : std::string("not acknowledged yet");
+  const auto times =
+      emission.attempts > 1 ? fmt::format(", handed out {} times", emission.attempts) : std::string();
+  return fmt::format("{} in batch {} of queue {}{}", when, emission.batch, emission.queue, times);
+}
+
+std::string render_record(const TokenRecord& record) {
+  std::string text = row("token", std::to_string(record.id));
+  text += row("account", fmt::format("{} ({}), {}", record.account, record.login, record.status));
+  text += row("created", time_text(record.created_at));
+  text += row("expires", time_from_now(record.expires_at, record.now));
+  text += row("consumed", record.consumed_at ? time_from_now(*record.consumed_at, record.now) : "no");
+  if (record.emissions.empty()) text += row("emitted", "no");
+  for (const auto& emission : record.emissions)
+    text += row("emitted", emission_text(emission));
+  return text;
+}
+
+nlohmann::ordered_json record_json(const TokenRecord& record) {
+  auto emissions = nlohmann::ordered_json::array();
+  for (const auto& emission : record.emissions) {
+    nlohmann::ordered_json object{{"batch", emission.batch},
+                                  {"queue", emission.queue},
+                                  {"emitted_at", nullptr},
+                                  {"attempts", emission.attempts}};
+    if (emission.emitted_at) object["emitted_at"] = *emission.emitted_at;
+    emissions.push_back(std::move(object));
+  }
+  nlohmann::ordered_json object{
+      {"id", record.id},
+      {"account", {{"id", record.account}, {"login", record.login}, {"status", record.status}}},
+      {"created_at", record.created_at},
+      {"expires_at", record.expires_at},
+      {"consumed_at", nullptr},
+      {"emissions", std::move(emissions)}};
+  if (record.consumed_at) object["consumed_at"] = *record.consumed_at;
+  return object;
+}
+
+}  // namespace
+
+std::string verdict_word(const VerifyFinding& finding) {
+  if (!finding.defect.empty()) return "malformed";
+  if (!finding.verdict) return "forged";
+  if (!finding.asked_database) return "genuine";
+  // A token is not what its row says if the row was made for the other action.
+  if (!finding.record || finding.record->action != action_name(finding.verdict->action)) return "not found";
+  return finding.record->state == "due" ? "usable" : finding.record->state;
+}
+
+ExitCode judge(const VerifyFinding& finding) {
+  const auto word = verdict_word(finding);
+  if (word == "malformed" || word == "forged") return ExitCode::forged;
+  return word == "genuine" || word == "usable" ? ExitCode::done : ExitCode::unusable;
+}
+
+std::string render_text(const VerifyFinding& finding, bool show_code) {
+  std::string text = row("verdict", sentence(finding));
+  if (!finding.verdict) return text;
+  const auto& verdict = *finding.verdict;
+  text += row("action", action_name(verdict.action));
+  if (show_code && verdict.action == Action::password_recovery) text += row("code", verdict.code);
+  text += row("key", fmt::format("{} ({})", verdict.key_fingerprint,
+                                 verdict.is_current_key ? "current" : "previous"));
+  if (finding.record) text += render_record(*finding.record);
+  return text;
+}
+
+std::string render_json(const VerifyFinding& finding, bool show_code) {
+  nlohmann::ordered_json object{{"verdict", verdict_word(finding)}};
+  if (!finding.defect.empty()) object["defect"] = finding.defect;
+  if (finding.verdict) {
+    const auto& verdict = *finding.verdict;
+    object["action"] = action_name(verdict.action);
+    if (show_code && verdict.action == Action::password_recovery) object["code"] = verdict.code;
+    object["key"] = {{"fingerprint", verdict.key_fingerprint}, {"current", verdict.is_current_key}};
+  }
+  if (finding.record) object["token"] = record_json(*finding.record);
+  return object.dump() + "\n";
+}
+
+}  // namespace mailroom

@@ -1,0 +1,26 @@
+#include "accounts/simulated_account.hpp"
+
+#include <fmt/format.h>
+
+namespace mailroom {
+
+std::string simulated_prefix(std::uint64_t seed) {
+  return fmt::format("{}{}-", simulated_login_start, seed);
+}
+
+Fate FatePlan::next() {
+  // Always three draws: a share of one kind must not shift the draws for another.
+  const bool activates = draw(shares_.activate);
+  const bool recovers = draw(shares_.recover);
+  const bool suspends = draw(shares_.suspend);
+  return {.activates = activates, .recovers = activates && recovers, .suspends = suspends};
+}
+
+bool FatePlan::draw(double percent) {
+  // The standard fixes what the generator yields, but not what its distributions make of it. The upper 53
+  // bits are a fraction below 1 without rounding.
+  const double fraction = static_cast<double>(generator_() >> 11U) * 0x1p-53;
+  return fraction < percent / 100.0;
+}
+
+}  // namespace mailroom

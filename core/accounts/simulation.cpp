@@ -1,0 +1,171 @@
+#include "accounts/simulation.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <fmt/format.h>
+#include <mutex>
+#include <thread>
+
+#include "accounts/emission_watch.hpp"
+#include "accounts/simulation_worker.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds shortest_pause{20};
+constexpr Milliseconds longest_pause{200};
+constexpr std::size_t most_waiting = 1'000'000;
+
+TimePoint now_of_play() {
+  return std::chrono::steady_clock::now();
+}
+
+/// The threads of one play. They have ended when it is destroyed.
+class Play {
+ public:
+  Play(const SimulationRequest& request, Connection& watch,
+       const std::vector<std::unique_ptr<Connection>>& connections)
+      : request_(request),
+        start_(now_of_play()),
+        last_release_(start_),
+        dealer_(request.accounts, request.rate, FatePlan(request.seed, request.shares), start_) {
+    if (!request.delay && request.shares.activate > 0) watch_.emplace(watch);
+    for (const auto& connection : connections) {
+      workers_.push_back(std::make_unique<SimulationWorker>(*connection, request, dealer_, state_,
+                                                            most_waiting / connections.size()));
+    }
+  }
+
+  ~Play() {
+    stop();
+    join();
+  }
+  Play(const Play&) = delete;
+  Play& operator=(const Play&) = delete;
+
+  SimulationSummary run(const StopSignal& signal,
+                        const std::function<void(const SimulationProgress&)>& report) {
+    running_ = workers_.size();
+    for (const auto& worker : workers_)
+      threads_.emplace_back([this, &worker] { work(*worker); });
+    bool stopped = false;
+    while (!all_ended_within(pause_)) {
+      if (signal.requested() && !stopped) {
+        stopped = true;
+        stop();
+      }
+      if (watch_ && !stopped) look_for_emissions();
+      report({.accounts = state_.accounts, .waiting = state_.waiting});
+    }
+    join();
+    if (failure_) std::rethrow_exception(failure_);
+    report({.accounts = state_.accounts, .waiting = state_.waiting});
+    return summarise(stopped);
+  }
+
+ private:
+  void work(SimulationWorker& worker) noexcept {
+    std::exception_ptr failure;
+    try {
+      worker.run();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure) stop();
+    const std::lock_guard lock(mutex_);
+    if (failure && !failure_) failure_ = failure;
+    --running_;
+    ended_.notify_one();
+  }
+
+  bool all_ended_within(Milliseconds pause) {
+    std::unique_lock lock(mutex_);
+    return ended_.wait_for(lock, pause, [this] { return running_ == 0; });
+  }
+
+  void stop() {
+    state_.stopping = true;
+    for (const auto& worker : workers_)
+      worker->wake();
+  }
+
+  void join() {
+    for (auto& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+
+  void look_for_emissions() {
+    const auto now = now_of_play();
+    const auto released = state_.released.load();
+    if (state_.waiting == 0 || released != released_) last_release_ = now;
+    released_ = released;
+    if (state_.waiting == 0) return;
+    const auto emitted = watch_->poll();
+    if (!emitted.empty()) {
+      for (const auto& worker : workers_)
+        worker->deliver(emitted);
+    }
+    pause_ = emitted.empty() ? std::min(pause_ * 3 / 2, longest_pause) : shortest_pause;
+    if (now - last_release_ >= request_.timeout) throw no_emission();
+  }
+
+  Error no_emission() const {
+    return Error(ExitCode::failed,
+                 fmt::format("no collector has emitted one of the {} tokens that wait, for {}",
+                             with_thousands(state_.waiting), format_duration(request_.timeout)),
+                 "start mailroom collect, or give --delay so as not to wait for one");
+  }
+
+  SimulationSummary summarise(bool stopped) const {
+    SimulationSummary summary;
+    for (const auto& worker : workers_)
+      summary.total.merge(worker->tally());
+    summary.seconds = std::chrono::duration<double>(now_of_play() - start_).count();
+    const double creating = std::chrono::duration<double>(summary.total.last_creation - start_).count();
+    if (creating > 0) summary.accounts_per_second = static_cast<double>(summary.total.accounts) / creating;
+    summary.stopped = stopped;
+    return summary;
+  }
+
+  const SimulationRequest& request_;
+  const TimePoint start_;
+  TimePoint last_release_;
+  AccountDealer dealer_;
+  PlayState state_;
+  std::optional<EmissionWatch> watch_;
+  std::int64_t released_ = 0;
+  Milliseconds pause_ = shortest_pause;
+  std::vector<std::unique_ptr<SimulationWorker>> workers_;
+  std::vector<std::thread> threads_;
+
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::size_t running_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void SimulationTally::merge(const SimulationTally& other) {
+  accounts += other.accounts;
+  tokens += other.tokens;
+  activated += other.activated;
+  recovered += other.recovered;
+  suspended += other.suspended;
+  expired += other.expired;
+  latency.merge(other.latency);
+  last_creation = std::max(last_creation, other.last_creation);
+}
+
+SimulationSummary simulate(const SimulationRequest& request, Connection& watch,
+                           const std::vector<std::unique_ptr<Connection>>& connections,
+                           const StopSignal& stop,
+                           const std::function<void(const SimulationProgress&)>& report) {
+  return Play(request, watch, connections).run(stop, report);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,205 @@
+// `mailroom collect` as a process: when lines come, and what signals, cuts and closed pipes do.
+
+#include <csignal>
+
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+int fields(const std::string& line) {
+  return count(line, ",") + 1;
+}
+
+void insert_one_by_one(Connection& connection, int count, const std::string& prefix) {
+  for (int i = 0; i < count; ++i)
+    insert_accounts(connection, 1, prefix + std::to_string(i) + "-");
+}
+
+std::int64_t open_batches(Connection& connection) {
+  return value<std::int64_t>(connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL");
+}
+
+}  // namespace
+
+TEST_CASE("five single inserts at limit 3 give a line of three at once and one of two at the timeout") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector collector(database, {}, {{"MAILROOM_BATCH_LIMIT", "3"}, {"MAILROOM_BATCH_TIMEOUT", "3000"}});
+  REQUIRE(collector.connected());
+  insert_one_by_one(*connection, 5, "u");
+  REQUIRE(eventually([&] { return collector.lines().size() == 1; }));
+  CHECK(fields(collector.lines()[0]) == 3 * 5);
+  REQUIRE(eventually([&] { return collector.lines().size() == 2; }));
+  CHECK(fields(collector.lines()[1]) == 2 * 5);
+  // Both instants are the server's: the second batch was claimed a timeout after the first, give or take.
+  CHECK(value<bool>(*connection,
+                    "SELECT max(claimed_at) - min(claimed_at) BETWEEN interval '2.5 s' AND interval '10 s' "
+                    "FROM mailroom_batches"));
+  CHECK(collector.stop() == 0);
+  CHECK(open_batches(*connection) == 0);
+}
+
+TEST_CASE("a thousand accounts in one INSERT are all out by the timeout, in full batches but one") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector collector(database, {"--batch-limit", "7", "--batch-timeout", "500ms", "--format", "jsonl"});
+  REQUIRE(collector.connected());
+  insert_accounts(*connection, 1000);
+  REQUIRE(eventually([&] { return emitted_ids(collector.output()).size() == 1000; }));
+  CHECK(collector.lines().size() == 143);
+  CHECK(collector.stop() == 0);
+  CHECK(open_batches(*connection) == 0);
+}
+
+TEST_CASE("what waits at the start goes out at once, whatever the timeout") {
+  TestDatabase database;
+  insert_accounts(*database.connect(), 2);
+  TestCollector collector(database, {"--batch-timeout", "1h"});
+  CHECK(eventually([&] { return collector.lines().size() == 1; }));
+  CHECK(collector.stop() == 0);
+}
+
+TEST_CASE("a collector with --once drains and stops, with --max-batches earlier, and both acknowledge") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 25);
+  TestCollector some(database, {"--max-batches", "2", "--format", "jsonl"});
+  CHECK(some.process().wait() == 0);
+  CHECK(emitted_ids(some.output()).size() == 20);
+  TestCollector rest(database, {"--once", "--format", "jsonl"});
+  CHECK(rest.process().wait() == 0);
+  CHECK(emitted_ids(rest.output()).size() == 5);
+  CHECK(open_batches(*connection) == 0);
+  CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 25);
+}
+
+TEST_CASE("a terminated session is survived and logged, and nothing is lost or repeated") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector collector(database, {"--batch-limit", "2", "--batch-timeout", "100ms", "--format", "jsonl"});
+  for (int round = 1; round <= 5; ++round) {
+    REQUIRE(collector.connected(round));
+    insert_one_by_one(*connection, 3, "round" + std::to_string(round) + "-");
+    connection->run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()");
+  }
+  CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 15; }));
+  for (const auto& [id, times] : emitted_ids(collector.output()))
+    CHECK(times == 1);
+  CHECK(count(collector.log(), "connection lost") >= 5);
+  CHECK(collector.stop() == 0);
+  CHECK(open_batches(*connection) == 0);
+}
+
+TEST_CASE("without the notification the backstop poll finds the tokens") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("DROP TRIGGER after_token_inserted ON tokens");
+  TestCollector collector(database, {"--batch-limit", "1", "--poll-interval", "50ms"});
+  REQUIRE(collector.connected());
+  insert_accounts(*connection, 3);
+  CHECK(eventually([&] { return collector.lines().size() == 3; }));
+  CHECK(collector.stop() == 0);
+}
+
+TEST_CASE("a killed collector's batch is taken over by another") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector stuck(database, {"--batch-limit", "10000", "--format", "jsonl"});
+  REQUIRE(stuck.connected());
+  stuck.process().signal(SIGSTOP);
+  insert_accounts(*connection, 4);
+  stuck.process().signal(SIGCONT);
+  REQUIRE(eventually([&] { return value<int>(*connection, "SELECT count(*) FROM mailroom_batches") == 1; }));
+  stuck.process().signal(SIGKILL);
+  stuck.process().wait();
+  TestCollector other(database, {"--batch-timeout", "100ms", "--format", "jsonl"});
+  REQUIRE(other.connected());
+  CHECK(eventually([&] { return open_batches(*connection) == 0; }));
+  auto all = emitted_ids(stuck.output());
+  all.merge(emitted_ids(other.output()));
+  CHECK(all.size() == 4);
+}
+
+TEST_CASE("a closed or full output ends with code 10 and leaves the batch for the next collector") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                                       {"MAILROOM_SECRET_KEY", test_key}};
+  TemporaryFolder folder;
+  const std::string log = folder.path() / "log";
+  const auto run = [&](const std::string& redirection) {
+    Subprocess process({"/bin/sh", "-c", std::string("exec ") + MAILROOM_BINARY + " collect " + redirection},
+                       environment, folder.path() / "out", log);
+    return process.wait();
+  };
+  CHECK(run(">/dev/full") == 10);
+  CHECK(run(">&-") == 10);
+  CHECK(open_batches(*connection) == 1);
+  TestCollector next(database, {"--once", "--format", "jsonl"});
+  CHECK(next.process().wait() == 0);
+  CHECK(emitted_ids(next.output()).size() == 3);
+}
+
+TEST_CASE("a reader that goes away while nothing happens is noticed at once") {
+  TestDatabase database;
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                                       {"MAILROOM_SECRET_KEY", test_key}};
+  TemporaryFolder folder;
+  // The pipe's status is the collector's; its reader ends without reading.
+  Subprocess shell(
+      {"/bin/bash", "-c", std::string("set -o pipefail; ") + MAILROOM_BINARY + " collect | sleep 0.2"},
+      environment, folder.path() / "out", folder.path() / "log");
+  CHECK(shell.wait() == 10);
+}
+
+TEST_CASE("a line that an earlier collector left unfinished is ended before the first of ours") {
+  TestDatabase database;
+  insert_accounts(*database.connect(), 1);
+  TemporaryFolder folder;
+  const auto out = folder.write("out", "1,cut@off");
+  Subprocess process({MAILROOM_BINARY, "collect", "--once"},
+                     {{"MAILROOM_DATABASE_URL", database.conninfo()}, {"MAILROOM_SECRET_KEY", test_key}}, out,
+                     folder.path() / "log");
+  CHECK(process.wait() == 0);
+  CHECK(read_file(out).substr(0, 12) == "1,cut@off\n1,");
+}
+
+TEST_CASE("a login with comma and quote is quoted, and one with a line break is skipped and logged by id") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("ALTER TABLE accounts DISABLE TRIGGER before_account_insert");
+  connection->run(
+      "INSERT INTO accounts (email, login) VALUES ('a@x.example', 'Doe, \"J\"'), ('b@x.example', "
+      "E'two\\nlines')");
+  TestCollector collector(database, {"--once"});
+  CHECK(collector.process().wait() == 0);
+  CHECK(collector.lines().size() == 1);
+  CHECK(collector.output().find("1,a@x.example,\"Doe, \"\"J\"\"\",") == 0);
+  CHECK(count(collector.log(), "token skipped id=2") == 1);
+  CHECK(value<int>(*connection, "SELECT skipped_invalid FROM mailroom_batches") == 1);
+}
+
+TEST_CASE("SIGHUP reads file and key again, and a bad file changes nothing") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TemporaryFolder folder;
+  const auto file = folder.write("mailroom.yaml", "collect:\n  batch_limit: 2\n  batch_timeout: 1h\n");
+  TestCollector collector(database, {"--config", file, "--format", "jsonl"});
+  REQUIRE(collector.connected());
+  folder.write("mailroom.yaml", "collect:\n  batch_limit: many\n");
+  collector.process().signal(SIGHUP);
+  REQUIRE(eventually([&] { return count(collector.log(), "configuration not read again") == 1; }));
+  folder.write("mailroom.yaml", "collect:\n  batch_limit: 1\n  batch_timeout: 1h\n");
+  collector.process().signal(SIGHUP);
+  REQUIRE(eventually([&] { return count(collector.log(), "configuration read again") == 1; }));
+  insert_accounts(*connection, 1);
+  CHECK(eventually([&] { return collector.lines().size() == 1; }));
+  CHECK(collector.stop() == 0);
+}

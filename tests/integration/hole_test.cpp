@@ -1,0 +1,149 @@
+// Ids that the cursor has passed and nobody has seen: kept while their transaction may still show them,
+// forgotten when it cannot.
+
+#include "queue/pg_queue_session.hpp"
+#include "schema/bookkeeping.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// A queue with one collector, which hands on and acknowledges all it can get.
+struct Queue {
+  TestDatabase database;
+  std::unique_ptr<Connection> connection = database.connect();
+  PgQueueSession session{database.conninfo(), "mailroom", "token_insert", require_current_schema};
+  int largest_batch = 0;
+
+  std::int64_t drain(int limit = 10) {
+    std::int64_t emitted = 0;
+    std::optional<Receipt> receipt;
+    for (;;) {
+      const auto reply = session.claim({.limit = limit, .partial = true, .receipt = receipt});
+      receipt.reset();
+      if (!reply.lease && !reply.more) return emitted;
+      if (!reply.lease) continue;
+      BatchCounts counts;
+      session.fetch(*reply.lease, [&](const TokenRow&) { ++counts.emitted; });
+      largest_batch = std::max(largest_batch, counts.emitted);
+      emitted += counts.emitted;
+      receipt = Receipt{*reply.lease, counts};
+    }
+  }
+
+  /// Other tests' transactions run on the same server, and a hole is forgotten only after all that are older.
+  bool forgets_all_holes() {
+    return eventually([&] { return drain() == 0 && holes() == 0; });
+  }
+
+  std::int64_t holes() { return value<std::int64_t>(*connection, "SELECT count(*) FROM mailroom_holes"); }
+};
+
+/// A transaction that has inserted accounts and is not over yet.
+std::unique_ptr<Connection> begin_insert(const TestDatabase& database, int count, const std::string& prefix) {
+  auto connection = database.connect();
+  connection->run("BEGIN");
+  insert_accounts(*connection, count, prefix);
+  return connection;
+}
+
+}  // namespace
+
+TEST_CASE("a hole is kept while its transaction runs, and forgotten once it is rolled back") {
+  Queue queue;
+  const auto open = begin_insert(queue.database, 3, "open");
+  insert_accounts(*queue.connection, 2);
+  CHECK(queue.drain() == 2);
+  CHECK(queue.holes() == 1);
+  open->run("ROLLBACK");
+  CHECK(queue.forgets_all_holes());
+}
+
+TEST_CASE("a large transaction that commits late comes in batches of the limit") {
+  Queue queue;
+  const auto open = begin_insert(queue.database, 95, "open");
+  insert_accounts(*queue.connection, 2);
+  CHECK(queue.drain() == 2);
+  open->run("COMMIT");
+  insert_accounts(*queue.connection, 20, "new");
+  CHECK(queue.drain() == 115);
+  CHECK(queue.largest_batch == 10);
+  CHECK(queue.forgets_all_holes());
+}
+
+TEST_CASE("with a limit of one, late and new tokens both come out") {
+  Queue queue;
+  const auto open = begin_insert(queue.database, 3, "open");
+  insert_accounts(*queue.connection, 2);
+  CHECK(queue.drain(1) == 2);
+  open->run("COMMIT");
+  insert_accounts(*queue.connection, 2, "new");
+  CHECK(queue.drain(1) == 5);
+  CHECK(queue.largest_batch == 1);
+}
+
+TEST_CASE("a foreign transaction delays only the forgetting of dead holes, not a delivery") {
+  Queue queue;
+  // It writes in another database of the cluster, and its transaction id is older than all that follow.
+  TestDatabase elsewhere(TestDatabase::Schema::none);
+  const auto foreign = elsewhere.connect();
+  foreign->run("CREATE TABLE t (x int)");
+  foreign->run("BEGIN");
+  foreign->run("INSERT INTO t VALUES (1)");
+  for (int i = 0; i < 60; ++i) {
+    begin_insert(queue.database, 1, "gone" + std::to_string(i) + "-")->run("ROLLBACK");
+    insert_accounts(*queue.connection, 1, "there" + std::to_string(i) + "-");
+    CHECK(queue.drain() == 1);
+  }
+  // All wait for the same transaction, so many became few.
+  CHECK(queue.holes() > 0);
+  CHECK(queue.holes() <= 41);
+  foreign->run("COMMIT");
+  CHECK(queue.forgets_all_holes());
+}
+
+TEST_CASE("merged holes still bring their late tokens to light") {
+  Queue queue;
+  const auto oldest = begin_insert(queue.database, 1, "oldest");
+  std::vector<std::unique_ptr<Connection>> open;
+  for (int i = 0; i < 50; ++i) {
+    open.push_back(begin_insert(queue.database, 2, "late" + std::to_string(i) + "-"));
+    insert_accounts(*queue.connection, 1, "now" + std::to_string(i) + "-");
+    CHECK(queue.drain() == 1);
+  }
+  for (std::size_t i = 0; i < open.size(); ++i)
+    open[i]->run(i % 3 == 0 ? "ROLLBACK" : "COMMIT");
+  CHECK(queue.drain() == 2 * 33);
+  oldest->run("COMMIT");
+  CHECK(queue.drain() == 1);
+  CHECK(queue.forgets_all_holes());
+}
+
+TEST_CASE("a prepared transaction counts as one that still runs") {
+  Queue queue;
+  queue.connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
+  const auto name = queue.database.name();
+  const auto prepared = begin_insert(queue.database, 1, "prepared");
+  prepared->run("PREPARE TRANSACTION '" + name + "'");
+  insert_accounts(*queue.connection, 1);
+  CHECK(queue.drain() == 1);
+  CHECK(queue.holes() == 1);
+  queue.connection->run("COMMIT PREPARED '" + name + "'");
+  CHECK(queue.drain() == 1);
+  CHECK(queue.forgets_all_holes());
+}
+
+TEST_CASE("a hole that came from another cluster holds nothing back") {
+  Queue queue;
+  queue.connection->run("INSERT INTO mailroom_holes (ids, horizon) VALUES ('{[1,5)}', '9000000000000')");
+  queue.connection->run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "SELECT 'mailroom', '{}', 0, now(), 0, 1, array_agg(id) FROM mailroom_holes");
+  insert_accounts(*queue.connection, 1);
+  CHECK(queue.drain() >= 1);
+  CHECK(queue.forgets_all_holes());
+}

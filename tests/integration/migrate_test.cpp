@@ -1,0 +1,168 @@
+// The migrations up and down, the lock, and the bookkeeping that golang-migrate shares.
+
+#include "schema/bookkeeping.hpp"
+#include "schema/migrator.hpp"
+#include "support/catch.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const int newest = embedded_migrations().back().version;
+
+void up(Connection& connection, int to) {
+  Migrator(connection)
+      .run(
+          [&](const SchemaState& state) {
+            auto steps = plan_up(embedded_migrations(), state);
+            while (!steps.empty() && steps.back().migration->version > to)
+              steps.pop_back();
+            return steps;
+          },
+          [](const MigrationStep&, Milliseconds) {});
+}
+
+void down(Connection& connection, int steps) {
+  Migrator(connection)
+      .run([&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); },
+           [](const MigrationStep&, Milliseconds) {});
+}
+
+/// Everything the catalogue says of tables, columns, indexes, triggers, functions and types, as one text.
+std::string catalogue(Connection& connection) {
+  return value<std::string>(
+      connection,
+      "SELECT coalesce(string_agg(line, E'\\n' ORDER BY line), '') FROM ("
+      "SELECT format('column %s.%s %s %s %s', attrelid::regclass, attname, format_type(atttypid, atttypmod), "
+      "attnotnull, pg_get_expr(adbin, adrelid)) AS line FROM pg_attribute JOIN pg_class c ON c.oid = "
+      "attrelid "
+      "LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum "
+      "WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped AND relname NOT LIKE "
+      "'schema_migrations%' "
+      "UNION ALL SELECT pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class c ON c.oid = indexrelid "
+      "WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%' "
+      "UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal "
+      "UNION ALL SELECT pg_get_constraintdef(oid) || conrelid::regclass FROM pg_constraint "
+      "WHERE connamespace = 'public'::regnamespace AND conrelid <> 0 "
+      "AND conrelid IS DISTINCT FROM to_regclass('schema_migrations') "
+      "UNION ALL SELECT pg_get_functiondef(p.oid) FROM pg_proc p WHERE pronamespace = 'public'::regnamespace "
+      "AND (proname LIKE 'trg\\_%' OR proname LIKE 'mailroom\\_%') "
+      "UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND "
+      "typtype = 'e') l");
+}
+
+}  // namespace
+
+TEST_CASE("every migration's down restores exactly what was there before its up") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  std::vector<std::string> before;
+  for (int version = 0; version <= newest; ++version) {
+    before.push_back(catalogue(*connection));
+    up(*connection, version);
+    CHECK(read_schema_state(*connection).version == version);
+  }
+  const auto full = catalogue(*connection);
+  for (int version = newest; version >= 0; --version) {
+    CAPTURE(version);
+    down(*connection, 1);
+    CHECK(catalogue(*connection) == before[static_cast<std::size_t>(version)]);
+  }
+  CHECK_FALSE(read_schema_state(*connection).version);
+  up(*connection, newest);
+  CHECK(catalogue(*connection) == full);
+}
+
+TEST_CASE("from every version to every other, up and down") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  for (int from = 0; from <= newest; ++from) {
+    for (int to = from; to <= newest; ++to) {
+      up(*connection, from);
+      up(*connection, to);
+      CHECK(read_schema_state(*connection).version == to);
+      down(*connection, to + 1);
+      CHECK_FALSE(read_schema_state(*connection).version);
+    }
+  }
+}
+
+TEST_CASE("down and up again with data in it loses no account and no token, and goes on at the cursor") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5);
+  connection->run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "VALUES ('mailroom', '{[1,4)}', 0, now(), 3, 1, '{}'), ('mailroom', '{[4,5)}', 0, NULL, 4, 1, '{}')");
+  down(*connection, newest);
+  // The fourth is leased and not acknowledged: it must come again.
+  CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 3);
+  up(*connection, newest);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 5);
+  CHECK(value<int>(*connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 3);
+}
+
+TEST_CASE("a second migrator at the same time is told so") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto first = database.connect();
+  const auto second = database.connect();
+  up(*first, 0);
+  try {
+    up(*second, newest);
+    FAIL("both migrated");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::locked);
+  }
+  CHECK(read_schema_state(*second).version == 0);
+}
+
+TEST_CASE("a migration that fails leaves nothing of itself, and the version before it") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  up(*connection, 2);
+  connection->run("CREATE TABLE mailroom_holes (mine int)");
+  try {
+    up(*connection, newest);
+    FAIL("the migration went through");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::schema);
+    CHECK(std::string(error.what()) ==
+          "migration 4_queue_tables.up failed: relation \"mailroom_holes\" already exists");
+  }
+  CHECK(read_schema_state(*connection).version == 3);
+  CHECK_FALSE(read_schema_state(*connection).dirty);
+  CHECK(value<bool>(*connection, "SELECT to_regclass('mailroom_batches') IS NULL"));
+}
+
+TEST_CASE(
+    "the bookkeeping is golang-migrate's: a database it has made goes on with ours, and a dirty one stops") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  // As golang-migrate 4 leaves it after 0_init.
+  connection->run(embedded_migrations()[0].up);
+  connection->run(
+      "CREATE TABLE \"schema_migrations\" (version bigint not null primary key, dirty boolean not null)");
+  connection->run("INSERT INTO schema_migrations VALUES (0, true)");
+  CHECK_THROWS_AS(up(*connection, newest), Error);
+  CHECK(value<std::string>(*connection, "SELECT m::text FROM schema_migrations m") == "(0,t)");
+  connection->run("UPDATE schema_migrations SET dirty = false");
+  connection->run("SELECT pg_advisory_unlock_all()");
+  up(*connection, newest);
+  CHECK(value<std::string>(*connection, "SELECT m::text FROM schema_migrations m") ==
+        "(" + std::to_string(newest) + ",f)");
+}
+
+TEST_CASE("a table of that name that another tool keeps is recognised and left alone") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  connection->run("CREATE TABLE schema_migrations (version varchar(128) PRIMARY KEY)");
+  try {
+    up(*connection, newest);
+    FAIL("it was taken for ours");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::schema);
+    CHECK(std::string(error.what()) == "the table schema_migrations belongs to another tool");
+  }
+}

@@ -1,0 +1,66 @@
+// A database made by psql from 0_init alone, with data in it, as the original system leaves it.
+
+#include <fstream>
+
+#include "queue/pg_queue_session.hpp"
+#include "schema/bookkeeping.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+struct OriginalDatabase {
+  TestDatabase database{TestDatabase::Schema::none};
+  std::unique_ptr<Connection> connection = database.connect();
+
+  OriginalDatabase() {
+    connection->run(read_file(std::string(MAILROOM_SOURCE_DIR) + "/migrations/0_init.up.sql"));
+    // The third account's login could not be inserted today.
+    connection->run(
+        "INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a'), ('b@x.example', 'b'), "
+        "('c@x.example', E'line\\nbreak'), ('d@x.example', 'd')");
+    connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE account = 1");
+    connection->run("UPDATE tokens SET code = '#####' WHERE account = 2");
+    connection->run("UPDATE jobs SET last_seq = 1");
+  }
+
+  std::string contents() {
+    return value<std::string>(
+        *connection,
+        "SELECT string_agg(line, E'\\n' ORDER BY line) FROM (SELECT a::text AS line FROM accounts a "
+        "UNION ALL SELECT t::text FROM tokens t UNION ALL SELECT j::text FROM jobs j) l");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a database without bookkeeping is recognised by its tables and continued from version 0") {
+  OriginalDatabase original;
+  const auto state = read_schema_state(*original.connection);
+  CHECK(state.version == 0);
+  CHECK(state.unrecorded);
+}
+
+TEST_CASE("an upgrade of the original's database changes no value of any row") {
+  OriginalDatabase original;
+  const auto before = original.contents();
+  migrate(*original.connection);
+  CHECK(original.contents() == before);
+  CHECK(read_schema_state(*original.connection).version == embedded_migrations().back().version);
+}
+
+TEST_CASE("after the upgrade the queue goes on where the original stood") {
+  OriginalDatabase original;
+  migrate(*original.connection);
+  original.connection->run("UPDATE accounts SET status = 'suspended' WHERE login LIKE 'line%'");
+  PgQueueSession session(original.database.conninfo(), "mailroom", "token_insert", require_current_schema);
+  const auto reply = session.claim({.limit = 10, .partial = true});
+  REQUIRE(reply.lease);
+  std::vector<std::int64_t> ids;
+  session.fetch(*reply.lease, [&](const TokenRow& row) { ids.push_back(row.id); });
+  CHECK(ids == std::vector<std::int64_t>{2, 4});
+}

@@ -1,0 +1,8 @@
+#pragma once
+
+// Catch2 3 and Catch2 2 differ in where their headers are.
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif

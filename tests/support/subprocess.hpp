@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace mailroom::test {
+
+/// A program that the test started, with stdout and stderr in files. Killed at the end if it still runs.
+class Subprocess {
+ public:
+  /// `environment` comes on top of this process's own. Appends to the two files.
+  Subprocess(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment,
+             const std::string& stdout_path, const std::string& stderr_path);
+  ~Subprocess();
+  Subprocess(const Subprocess&) = delete;
+  Subprocess& operator=(const Subprocess&) = delete;
+
+  void signal(int number) const;
+  /// The exit status as a shell tells it (128 + signal). Waits, and kills after `patience`.
+  int wait(std::chrono::seconds patience = std::chrono::seconds(60));
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+std::string read_file(const std::string& path);
+
+/// Looks every few milliseconds until `condition` holds; false after `patience`.
+bool eventually(const std::function<bool()>& condition,
+                std::chrono::seconds patience = std::chrono::seconds(30));
+
+}  // namespace mailroom::test

@@ -1,0 +1,77 @@
+#include "support/test_collector.hpp"
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "crypto/key_ring.hpp"
+
+namespace mailroom::test {
+namespace {
+
+std::vector<std::string> command(std::vector<std::string> options) {
+  std::vector<std::string> words{MAILROOM_BINARY, "collect"};
+  words.insert(words.end(), options.begin(), options.end());
+  return words;
+}
+
+std::map<std::string, std::string> with_defaults(const TestDatabase& database,
+                                                 std::map<std::string, std::string> environment) {
+  environment.emplace("MAILROOM_DATABASE_URL", database.conninfo());
+  environment.emplace("MAILROOM_SECRET_KEY", test_key);
+  return environment;
+}
+
+}  // namespace
+
+const char* const test_key = "cafebabecafebabecafebabecafebabecafebabecafebabecafebabecafebabe";
+
+TestCollector::TestCollector(const TestDatabase& database, std::vector<std::string> options,
+                             const std::map<std::string, std::string>& environment)
+    : process_(command(std::move(options)), with_defaults(database, environment), stdout_path(),
+               stderr_path()) {}
+
+int TestCollector::stop() {
+  process_.signal(SIGTERM);
+  return process_.wait();
+}
+
+std::vector<std::string> TestCollector::lines() const {
+  std::vector<std::string> all;
+  std::istringstream text(output());
+  for (std::string line; std::getline(text, line);)
+    all.push_back(line);
+  return all;
+}
+
+bool TestCollector::connected(int times) const {
+  return eventually([&] { return count(log(), " connected\n") >= times; });
+}
+
+std::map<std::int64_t, int> emitted_ids(const std::string& output) {
+  std::map<std::int64_t, int> ids;
+  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
+  std::size_t start = 0;
+  for (auto end = output.find('\n'); end != std::string::npos; end = output.find('\n', start)) {
+    const auto batch = nlohmann::json::parse(output.substr(start, end - start));
+    for (const auto& token : batch.at("tokens")) {
+      const auto decoded = decode_token(token.at("token").get<std::string>());
+      const auto code = token.at("code").get<std::string>();
+      if (!decoded || !verifier.verify(*decoded, code, false))
+        throw std::runtime_error("a token does not verify");
+      ++ids[token.at("id").get<std::int64_t>()];
+    }
+    start = end + 1;
+  }
+  return ids;
+}
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    ++found;
+  return found;
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,51 @@
+#include "support/test_database.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+#include <unistd.h>
+
+#include "schema/migrator.hpp"
+
+namespace mailroom::test {
+namespace {
+
+std::string unique_name() {
+  static std::atomic<int> count{0};
+  return "mailroom_test_" + std::to_string(getpid()) + "_" + std::to_string(++count);
+}
+
+}  // namespace
+
+TestDatabase::TestDatabase(Schema schema) : name_(unique_name()) {
+  if (std::getenv("MAILROOM_TEST_PG") == nullptr) {
+    throw std::runtime_error("these tests need a server of their own: scripts/with-postgres");
+  }
+  Connection("dbname=postgres", "test").run("CREATE DATABASE " + name_);
+  if (schema == Schema::current) migrate(*connect());
+}
+
+TestDatabase::~TestDatabase() {
+  Connection("dbname=postgres", "test").run("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
+}
+
+std::unique_ptr<Connection> TestDatabase::connect(const std::string& purpose) const {
+  return std::make_unique<Connection>(conninfo(), purpose);
+}
+
+void migrate(Connection& connection) {
+  Migrator(connection)
+      .run([](const SchemaState& state) { return plan_up(embedded_migrations(), state); },
+           [](const MigrationStep&, Milliseconds) {});
+  // The session stays, its lock need not.
+  connection.run("SELECT pg_advisory_unlock_all()");
+}
+
+void insert_accounts(Connection& connection, int count, const std::string& prefix) {
+  connection.run(
+      "INSERT INTO accounts (email, login) SELECT $2 || g || '@test.example', $2 || g FROM "
+      "generate_series(1, $1) g",
+      count, prefix);
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,237 @@
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "base/duration.hpp"
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+
+TEST_CASE("a duration is read as it is written") {
+  const std::vector<std::pair<std::string, Milliseconds>> cases{
+      {"0", 0ms},
+      {"5000", 5s},
+      {"250ms", 250ms},
+      {"5s", 5s},
+      {"4m30s", 270s},
+      {"1h", 1h},
+      {"30d", 720h},
+      {"1d2h3m4s5ms", 93784005ms},
+      {"90m", 90min},
+      {"0s", 0ms},
+      {"007s", 7s},
+      {"36500d", 876000h},
+      {"1d1ms", 86400001ms},
+  };
+  for (const auto& [text, expected] : cases) {
+    INFO(text);
+    CHECK(parse_duration(text) == expected);
+  }
+}
+
+TEST_CASE("what is no duration is refused") {
+  for (const std::string text : {"",
+                                 " ",
+                                 "s",
+                                 "5 s",
+                                 " 5s",
+                                 "5s ",
+                                 "-5s",
+                                 "+5s",
+                                 "1.5s",
+                                 "5S",
+                                 "5sec",
+                                 "5s5",
+                                 "30s4m",
+                                 "5s5s",
+                                 "ms",
+                                 "1h-5m",
+                                 "36501d",
+                                 "36500d1ms",
+                                 "3153600000001",
+                                 "99999999999999999999",
+                                 "99999999999d",
+                                 "5\xc2\xb5s"}) {
+    INFO(text);
+    CHECK_FALSE(parse_duration(text));
+  }
+}
+
+TEST_CASE("a duration is written so that it reads back") {
+  const std::vector<std::pair<Milliseconds, std::string>> cases{
+      {0ms, "0s"}, {270s, "4m30s"}, {5s, "5s"}, {250ms, "250ms"}, {24h, "1d"}, {86400001ms, "1d1ms"}};
+  for (const auto& [duration, text] : cases)
+    CHECK(format_duration(duration) == text);
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 5000; ++round) {
+    // Of every magnitude up to some 35 years.
+    const Milliseconds duration(static_cast<std::int64_t>(random() >> (24 + random() % 40)));
+    INFO(duration.count());
+    REQUIRE(parse_duration(format_duration(duration)) == duration);
+  }
+}
+
+TEST_CASE("text is printable when it is well-formed UTF-8 without control characters") {
+  for (const std::string text :
+       {"", "a b~", "\xc3\xa9", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+        "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    INFO(text);
+    CHECK(is_printable(text));
+  }
+  CHECK_FALSE(is_printable(std::string("a\0b", 3)));
+  for (const std::string text : {"\n",
+                                 "a\rb",
+                                 "\t",
+                                 "\x1b[0m",
+                                 "\x1f",
+                                 "\x7f",  // control characters
+                                 "\x80",
+                                 "\xbf",
+                                 "\xc3",
+                                 "\xe2\x82",
+                                 "\xf0\x9f\x98",
+                                 "\xc3(",
+                                 "\xe2(\xa1",  // cut short or lost
+                                 "\xc0\x80",
+                                 "\xc1\xbf",
+                                 "\xe0\x9f\xbf",
+                                 "\xf0\x8f\xbf\xbf",  // overlong
+                                 "\xed\xa0\x80",
+                                 "\xed\xbf\xbf",  // surrogates
+                                 "\xf4\x90\x80\x80",
+                                 "\xf5\x80\x80\x80",
+                                 "\xff"}) {  // beyond U+10FFFF
+    INFO(text);
+    CHECK_FALSE(is_printable(text));
+  }
+}
+
+TEST_CASE("the nearest word is found, and none when all are far") {
+  const std::vector<std::string> words{"collect", "verify", "status", "suspend"};
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"colect", "collect"},  {"verfiy", "verify"}, {"state", "status"},
+      {"suspend", "suspend"}, {"xyzzy", ""},        {"", ""},
+  };
+  for (const auto& [typed, meant] : cases)
+    CHECK(nearest_word(typed, words) == meant);
+  CHECK(nearest_word("verify", {}).empty());
+}
+
+TEST_CASE("numbers are grouped by thousands") {
+  const std::vector<std::pair<std::int64_t, std::string>> cases{{0, "0"},
+                                                                {7, "7"},
+                                                                {999, "999"},
+                                                                {1000, "1,000"},
+                                                                {123456, "123,456"},
+                                                                {-999, "-999"},
+                                                                {-1000, "-1,000"},
+                                                                {-123456, "-123,456"},
+                                                                {1234567, "1,234,567"},
+                                                                {INT64_MIN, "-9,223,372,036,854,775,808"}};
+  for (const auto& [number, text] : cases)
+    CHECK(with_thousands(number) == text);
+}
+
+namespace {
+
+std::string logged(LogFormat format, const std::string& message, Fields fields) {
+  std::ostringstream stream;
+  Log log({LogLevel::info, format, true}, stream);
+  log.warn(message, fields);
+  return stream.str();
+}
+
+/// The line without its time, which must be UTC with milliseconds.
+std::string without_time(const std::string& line) {
+  static const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)");
+  REQUIRE(std::regex_search(line, time));
+  return std::regex_replace(line, time, "TIME");
+}
+
+}  // namespace
+
+TEST_CASE("a log line has its message and fields in every format") {
+  const Fields fields{{"batch", 12}, {"queue", "a b"}, {"ok", true}, {"empty", ""}};
+  CHECK(without_time(logged(LogFormat::text, "batch written", fields)) ==
+        "TIME warning batch written batch=12 queue=\"a b\" ok=true empty=\"\"\n");
+  CHECK(without_time(logged(LogFormat::logfmt, "batch written", fields)) ==
+        "time=TIME level=warning msg=\"batch written\" batch=12 queue=\"a b\" ok=true empty=\"\"\n");
+  CHECK(
+      without_time(logged(LogFormat::json, "batch written", fields)) ==
+      R"({"time":"TIME","level":"warning","message":"batch written","batch":12,"queue":"a b","ok":"true","empty":""})"
+      "\n");
+}
+
+TEST_CASE("a log line stays one line and valid JSON whatever stands in it") {
+  const std::string hostile = "a\"b\\c\n{}\xff %v";
+  const auto line = logged(LogFormat::json, hostile, {{"value", hostile}});
+  CHECK(std::count(line.begin(), line.end(), '\n') == 1);
+  const auto object = nlohmann::json::parse(line);
+  CHECK(object.at("message") == "a\"b\\c\n{}\xef\xbf\xbd %v");
+  CHECK(object.at("value") == object.at("message"));
+  const auto logfmt = logged(LogFormat::logfmt, hostile, {{"value", hostile}});
+  CHECK(std::count(logfmt.begin(), logfmt.end(), '\n') == 1);
+}
+
+TEST_CASE("lines below the level of the log are not written") {
+  std::ostringstream stream;
+  Log log({LogLevel::warn, LogFormat::text, false}, stream);
+  log.debug("no");
+  log.info("no");
+  CHECK(stream.str().empty());
+  log.error("yes");
+  CHECK(without_time(stream.str()) == "TIME error   yes\n");
+}
+
+namespace {
+
+bool is_within_line(const std::string& path, int flags) {
+  const int fd = open(path.c_str(), flags);
+  REQUIRE(fd >= 0);
+  const bool within = Output(fd).is_within_line();
+  close(fd);
+  return within;
+}
+
+}  // namespace
+
+TEST_CASE("an output is within a line when the byte before the next one is no newline") {
+  const test::TemporaryFolder folder;
+  const auto cut = folder.write("cut", "one\ntw");
+  const auto whole = folder.write("whole", "one\n");
+  const auto empty = folder.write("empty", "");
+  CHECK(is_within_line(cut, O_WRONLY | O_APPEND));
+  CHECK_FALSE(is_within_line(whole, O_WRONLY | O_APPEND));
+  CHECK_FALSE(is_within_line(empty, O_WRONLY | O_APPEND));
+  // Without O_APPEND the next byte goes to the position, which is the start.
+  CHECK_FALSE(is_within_line(cut, O_WRONLY));
+  CHECK_FALSE(is_within_line("/dev/null", O_WRONLY));
+}
+
+TEST_CASE("an output follows its own position, and a pipe has no line") {
+  const test::TemporaryFolder folder;
+  const int fd = open(folder.write("file", "").c_str(), O_WRONLY);
+  REQUIRE(fd >= 0);
+  Output output(fd);
+  output.write("half");
+  CHECK(output.is_within_line());
+  output.write(" a line\n");
+  CHECK_FALSE(output.is_within_line());
+  close(fd);
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  Output(ends[1]).write("half");
+  CHECK_FALSE(Output(ends[1]).is_within_line());
+  close(ends[0]);
+  close(ends[1]);
+}

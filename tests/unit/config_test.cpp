@@ -1,0 +1,274 @@
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <sys/stat.h>
+#include <vector>
+
+#include "base/duration.hpp"
+#include "base/error.hpp"
+#include "config/key_table.hpp"
+#include "config/settings.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+const std::string digits_a(64, 'a');
+const std::string digits_b(64, 'b');
+const std::string digits_c(64, 'c');
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string text;
+  for (const auto& item : items)
+    text += (text.empty() ? "" : ",") + item;
+  return text;
+}
+
+std::string name_of(CollectFormat format) {
+  return format == CollectFormat::csv ? "csv" : "jsonl";
+}
+
+/// A key, what it is by default, and three values, the same in every way of giving it.
+struct Row {
+  std::string key, by_default, in_file, in_environment, in_flag;
+  std::function<std::string(const Settings&)> effective;
+};
+
+const std::vector<Row> rows{
+    {"database.url", "", "host=f", "host=e", "host=g", [](const Settings& s) { return s.database_url; }},
+    {"signing.key_file", "", "f", "e", "g", [](const Settings& s) { return s.signing_key_file; }},
+    {"signing.key", "", digits_a, digits_b, digits_c, [](const Settings& s) { return s.signing_key; }},
+    {"signing.previous_key_files", "", "f1,f2", "e1," + digits_b, "g",
+     [](const Settings& s) { return joined(s.previous_keys); }},
+    {"signing.allow_readable_key", "false", "true", "", "false",
+     [](const Settings& s) { return s.allow_readable_key ? "true" : "false"; }},
+    {"collect.channel", "token_insert", "f", "e", "g", [](const Settings& s) { return s.channel; }},
+    {"collect.queue", "mailroom", "f", "e", "g", [](const Settings& s) { return s.queue; }},
+    {"collect.batch_limit", "10", "1", "10000", "12",
+     [](const Settings& s) { return std::to_string(s.batch_limit); }},
+    {"collect.batch_timeout", "5s", "0s", "1d", "3s",
+     [](const Settings& s) { return format_duration(s.batch_timeout); }},
+    {"collect.healthcheck_interval", "4m30s", "1s", "1d", "3s",
+     [](const Settings& s) { return format_duration(s.healthcheck_interval); }},
+    {"collect.format", "csv", "jsonl", "csv", "jsonl", [](const Settings& s) { return name_of(s.format); }},
+    {"collect.poll_interval", "1s", "10ms", "1h", "3s",
+     [](const Settings& s) { return format_duration(s.poll_interval); }},
+    {"log.level", "info", "debug", "warn", "error",
+     [](const Settings& s) {
+       return std::vector<std::string>{"debug", "info", "warn",
+                                       "error"}[static_cast<std::size_t>(s.log_level)];
+     }},
+    {"log.format", "text", "logfmt", "json", "text",
+     [](const Settings& s) {
+       return std::vector<std::string>{"text", "logfmt", "json"}[static_cast<std::size_t>(s.log_format)];
+     }},
+};
+
+std::string yaml_of(const Row& row, bool is_list) {
+  const auto point = row.key.find('.');
+  const auto value = is_list ? "[" + row.in_file + "]" : row.in_file;
+  return row.key.substr(0, point) + ":\n  " + row.key.substr(point + 1) + ": " + value + "\n";
+}
+
+const SettingValue& value_of(const Settings& settings, const std::string& key) {
+  for (const auto& value : settings.values) {
+    if (value.key == key) return value;
+  }
+  FAIL("no value of " << key);
+  throw std::logic_error("FAIL returned");
+}
+
+void check(const Settings& settings, const Row& row, const std::string& expected, OriginKind kind,
+           const std::string& where) {
+  CHECK(row.effective(settings) == expected);
+  const auto& value = value_of(settings, row.key);
+  CHECK(value.text == expected);
+  CHECK(value.origin.kind == kind);
+  CHECK(value.origin.where == where);
+}
+
+}  // namespace
+
+TEST_CASE("for every key a flag wins over the environment, that over the file, and that over the default") {
+  const test::WorkingFolder folder;
+  REQUIRE(rows.size() == key_table().size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& row = rows[i];
+    const auto& entry = key_table()[i];
+    INFO(row.key);
+    REQUIRE(entry.key == row.key);
+    CHECK(entry.default_text == row.by_default);
+    std::filesystem::remove("mailroom.yaml");
+    check(load_settings({}, {}), row, row.by_default, OriginKind::default_value, "default");
+    folder.write("mailroom.yaml", yaml_of(row, entry.is_list));
+    check(load_settings({}, {}), row, row.in_file, OriginKind::file, "mailroom.yaml:2:3");
+    Environment environment;
+    if (!entry.environment.empty()) {
+      const std::string variable(entry.environment);
+      environment[variable] = "";
+      check(load_settings({}, environment), row, row.in_file, OriginKind::file, "mailroom.yaml:2:3");
+      environment[variable] = row.in_environment;
+      check(load_settings({}, environment), row, row.in_environment, OriginKind::environment, variable);
+    }
+    const Overrides overrides{std::nullopt,
+                              {{row.key, "no such", "--early"}, {row.key, row.in_flag, "--flag"}}};
+    check(load_settings(overrides, environment), row, row.in_flag, OriginKind::flag, "--flag");
+  }
+}
+
+TEST_CASE("the seven variables of the original collector configure it alone") {
+  const test::WorkingFolder folder;
+  const auto settings = load_settings({}, {{"MAILROOM_DATABASE_URL", "postgresql://h/d"},
+                                           {"MAILROOM_SECRET_KEY", digits_a},
+                                           {"MAILROOM_CHANNEL_NAME", "token_insert_2"},
+                                           {"MAILROOM_QUEUE_NAME", "sender"},
+                                           {"MAILROOM_BATCH_LIMIT", "25"},
+                                           {"MAILROOM_BATCH_TIMEOUT", "2500"},
+                                           {"MAILROOM_HEALTHCHECK_INTERVAL", "60000"},
+                                           {"MAILROOM_SOMEBODY_ELSES", "left alone"}});
+  CHECK(settings.database_url == "postgresql://h/d");
+  CHECK(settings.signing_key == digits_a);
+  CHECK(settings.channel == "token_insert_2");
+  CHECK(settings.queue == "sender");
+  CHECK(settings.batch_limit == 25);
+  CHECK(settings.batch_timeout == Milliseconds(2500));
+  CHECK(settings.healthcheck_interval == Milliseconds(60000));
+  CHECK(settings.format == CollectFormat::csv);
+}
+
+TEST_CASE("the environment of the process is taken by its prefix") {
+  REQUIRE(setenv("MAILROOM_TEST_ENTRY", "a=b", 1) == 0);
+  const auto environment = process_environment();
+  REQUIRE(unsetenv("MAILROOM_TEST_ENTRY") == 0);
+  CHECK(environment.at("MAILROOM_TEST_ENTRY") == "a=b");
+  CHECK(environment.count("PATH") == 0);
+}
+
+TEST_CASE("the file is the one of --config, else of MAILROOM_CONFIG, else mailroom.yaml here") {
+  const test::WorkingFolder folder;
+  const auto queue_in = [](const std::optional<std::string>& flag, const Environment& environment) {
+    return load_settings({flag, {}}, environment).queue;
+  };
+  CHECK(queue_in({}, {}) == "mailroom");
+  folder.write("mailroom.yaml", "collect: {queue: local}");
+  folder.write("named.yaml", "collect: {queue: named}");
+  folder.write("flag.yaml", "collect: {queue: flag}");
+  CHECK(queue_in({}, {}) == "local");
+  CHECK(queue_in({}, {{"MAILROOM_CONFIG", ""}}) == "local");
+  CHECK(queue_in({}, {{"MAILROOM_CONFIG", "named.yaml"}}) == "named");
+  CHECK(queue_in("flag.yaml", {{"MAILROOM_CONFIG", "no such"}}) == "flag");
+}
+
+TEST_CASE("a file may be empty, hold comments alone or sections without keys") {
+  const test::WorkingFolder folder;
+  for (const std::string text :
+       {"", "\n# nothing\n", "---\n", "collect:\nlog:\n  # level: debug\n", "{}", "~"}) {
+    INFO(text);
+    folder.write("mailroom.yaml", text);
+    CHECK(load_settings({}, {}).batch_limit == 10);
+  }
+}
+
+TEST_CASE("of the key and the key file the one of the higher origin is left") {
+  const test::WorkingFolder folder;
+  folder.write("mailroom.yaml", "signing: {key_file: from-file}");
+  auto settings = load_settings({}, {{"MAILROOM_SECRET_KEY", digits_a}});
+  CHECK(settings.signing_key == digits_a);
+  CHECK(settings.signing_key_file.empty());
+  CHECK(value_of(settings, "signing.key_file").text.empty());
+  CHECK(value_of(settings, "signing.key_file").origin.kind == OriginKind::default_value);
+  folder.write("mailroom.yaml", "signing: {key: " + digits_a + "}");
+  settings = load_settings({}, {{"MAILROOM_SECRET_KEY_FILE", "from-environment"}});
+  CHECK(settings.signing_key.empty());
+  CHECK(settings.signing_key_file == "from-environment");
+}
+
+TEST_CASE("a relative path of a key file starts at the folder of the file that names it") {
+  const test::WorkingFolder folder;
+  folder.write("etc/a.yaml", "signing: {key_file: keys/now, previous_key_files: [old, /abs/older]}");
+  auto settings = load_settings({"etc/a.yaml", {}}, {});
+  CHECK(settings.signing_key_file == "etc/keys/now");
+  CHECK(settings.previous_keys == std::vector<std::string>{"etc/old", "/abs/older"});
+  CHECK(value_of(settings, "signing.key_file").text == "keys/now");
+  settings = load_settings({"etc/a.yaml", {}}, {{"MAILROOM_SECRET_KEY_FILE", "here"},
+                                                {"MAILROOM_PREVIOUS_SECRET_KEYS", "old, " + digits_b}});
+  CHECK(settings.signing_key_file == "here");
+  CHECK(settings.previous_keys == std::vector<std::string>{"old", digits_b});
+}
+
+TEST_CASE("a path with a comma is one item of the file's list") {
+  const test::WorkingFolder folder;
+  folder.write("mailroom.yaml", "signing: {previous_key_files: ['a,b', c]}");
+  CHECK(load_settings({}, {}).previous_keys == std::vector<std::string>{"a,b", "c"});
+}
+
+TEST_CASE("keys and connection strings are marked secret, and so is a list with a key in it") {
+  const test::WorkingFolder folder;
+  auto settings = load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a,b"}});
+  std::string secrets;
+  for (const auto& value : settings.values)
+    secrets += value.is_secret ? value.key + " " : "";
+  CHECK(secrets == "database.url signing.key ");
+  settings = load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a," + digits_b}});
+  CHECK(value_of(settings, "signing.previous_key_files").is_secret);
+}
+
+TEST_CASE("the signing key may stand in a file that its owner alone can read") {
+  const test::WorkingFolder folder;
+  for (const unsigned mode : {0600U, 0400U}) {
+    std::filesystem::remove("mailroom.yaml");
+    folder.write("mailroom.yaml", "signing:\n  key: " + digits_a + "\n", mode);
+    CHECK(load_settings({}, {}).signing_key == digits_a);
+  }
+  for (const auto& [mode, shown] : {std::pair{0640U, "0640"}, {0644U, "0644"}, {0602U, "0602"}}) {
+    std::filesystem::permissions("mailroom.yaml", static_cast<std::filesystem::perms>(mode));
+    try {
+      load_settings({}, {{"MAILROOM_SECRET_KEY", digits_b}});
+      FAIL("mode " << shown << " is accepted");
+    } catch (const Error& error) {
+      CHECK(error.what() == std::string("mailroom.yaml:2:3: signing.key stands in a file of mode ") + shown +
+                                ", and needs 0600");
+      CHECK(error.hint() == "chmod 600 mailroom.yaml, or use signing.key_file");
+      CHECK(error.code() == ExitCode::configuration);
+    }
+  }
+}
+
+TEST_CASE("the example file is accepted as it stands and says what the defaults are") {
+  const test::WorkingFolder folder;
+  const auto plain = load_settings({}, {});
+  const auto example = load_settings({MAILROOM_SOURCE_DIR "/mailroom.yaml.example", {}}, {});
+  for (const auto& row : rows) {
+    INFO(row.key);
+    CHECK(row.effective(example) == row.effective(plain));
+    const bool has_default = !row.by_default.empty();
+    CHECK((value_of(example, row.key).origin.kind == OriginKind::file) == has_default);
+  }
+}
+
+TEST_CASE("the example file names every key, its meaning and its variable, in the order of the table") {
+  std::ifstream file(MAILROOM_SOURCE_DIR "/mailroom.yaml.example");
+  std::stringstream buffer;
+  buffer << file.rdbuf();
+  const auto text = buffer.str();
+  std::size_t at = 0;
+  for (const auto& entry : key_table()) {
+    INFO(entry.key);
+    const auto point = entry.key.find('.');
+    const std::string name(entry.key.substr(point + 1));
+    const auto section =
+        text.rfind("\n" + std::string(entry.key.substr(0, point)) + ":\n", text.find(name, at));
+    CHECK(section != std::string::npos);
+    const auto meaning = text.find("\n  # " + std::string(entry.meaning) + "\n", at);
+    REQUIRE(meaning != std::string::npos);
+    const auto live = text.find("\n  " + name + ": ", meaning);
+    const auto commented = text.find("\n  # " + name + ": ", meaning);
+    const auto line = entry.default_text.empty() ? commented : live;
+    REQUIRE(line != std::string::npos);
+    CHECK(text.substr(meaning, line - meaning).find(entry.environment) != std::string::npos);
+    at = line;
+  }
+}

@@ -1,0 +1,233 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "crypto/base64url.hpp"
+#include "crypto/hmac.hpp"
+#include "crypto/key.hpp"
+#include "crypto/key_ring.hpp"
+#include "crypto/token.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+const std::string dead_beef = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef";
+const std::string cafe_babe = "cafebabecafebabecafebabecafebabecafebabecafebabecafebabecafebabe";
+
+Key key_of(const std::string& hex) {
+  return Key::from_hex(hex, "a test");
+}
+
+std::string hex_of(const Digest& digest) {
+  std::string text;
+  for (const auto byte : digest)
+    text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+Secret secret_of(const std::string& hex) {
+  return key_of(hex).bytes();
+}
+
+std::string text_of(const TokenText& token) {
+  return {token.begin(), token.end()};
+}
+
+struct Vector {
+  std::string comment, key, action, secret, code, token;
+  bool valid;
+};
+
+std::vector<Vector> read_vectors() {
+  std::ifstream file(MAILROOM_SOURCE_DIR "/tests/vectors/tokens.json");
+  const auto text = [](const nlohmann::json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() || found->is_null() ? std::string{} : found->get<std::string>();
+  };
+  std::vector<Vector> vectors;
+  for (const auto& object : nlohmann::json::parse(file)) {
+    vectors.push_back({text(object, "comment"), text(object, "key"), text(object, "action"),
+                       text(object, "secret"), text(object, "code"), text(object, "token"),
+                       object.at("valid").get<bool>()});
+  }
+  return vectors;
+}
+
+std::optional<Verdict> judge(const Vector& vector, bool search) {
+  const auto token = decode_token(vector.token);
+  if (!token) return std::nullopt;
+  Verifier verifier({key_of(vector.key), {}});
+  if (search || vector.code.empty()) return verifier.verify(*token, std::nullopt, search);
+  return verifier.verify(*token, vector.code, false);
+}
+
+}  // namespace
+
+TEST_CASE("HMAC-SHA256 agrees with RFC 4231") {
+  // The keys of the RFC as 32 bytes: a shorter one is padded with zeros, one longer than a block is hashed.
+  struct Case {
+    std::string key, message, digest;
+  };
+  const auto hashed = "45ad4b37c6e2fc0a2cfcc1b5da524132ec707615c2cae1dbbc43c97aa521db81";
+  const std::vector<Case> cases{
+      {"0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b000000000000000000000000", "Hi There",
+       "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+      {"4a65666500000000000000000000000000000000000000000000000000000000", "what do ya want for nothing?",
+       "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+      {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa000000000000000000000000", std::string(50, '\xdd'),
+       "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"},
+      {"0102030405060708090a0b0c0d0e0f1011121314151617181900000000000000", std::string(50, '\xcd'),
+       "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b"},
+      {"0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c000000000000000000000000", "Test With Truncation",
+       "a3b6167473100ee06e0c796c2955552bfa6f7c0a6a8aef8b93f860aab0cd20c5"},
+      {hashed, "Test Using Larger Than Block-Size Key - Hash Key First",
+       "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+      {hashed,
+       "This is a test using a larger than block-size key and a larger than block-size data. The key needs "
+       "to "
+       "be hashed before being used by the HMAC algorithm.",
+       "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"},
+  };
+  for (const auto& [key, message, digest] : cases) {
+    Hmac hmac(key_of(key));
+    CHECK(hex_of(hmac.digest(message)) == digest);
+    CHECK(hex_of(hmac.digest(message)) == digest);
+  }
+}
+
+TEST_CASE("an HMAC keeps its key from message to message and when it is moved") {
+  Hmac first(key_of(dead_beef));
+  Hmac other(key_of(cafe_babe));
+  const auto expected = first.digest("a");
+  CHECK_FALSE(equal_in_constant_time(other.digest("a"), expected));
+  CHECK_FALSE(equal_in_constant_time(first.digest("b"), expected));
+  Hmac moved(std::move(first));
+  CHECK(equal_in_constant_time(moved.digest("a"), expected));
+  other = std::move(moved);
+  CHECK(equal_in_constant_time(other.digest("a"), expected));
+}
+
+TEST_CASE("base64url reads back what it wrote, and writes what RFC 4648 says") {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", ""},           {"f", "Zg"},          {"fo", "Zm8"},          {"foo", "Zm9v"},
+      {"foob", "Zm9vYg"}, {"fooba", "Zm9vYmE"}, {"foobar", "Zm9vYmFy"}, {"\xfb\xff", "-_8"},
+  };
+  for (const auto& [plain, expected] : cases) {
+    const std::vector<std::uint8_t> bytes(plain.begin(), plain.end());
+    std::string text(base64url_length(bytes.size()), '?');
+    encode_base64url(bytes, text);
+    CHECK(text == expected);
+  }
+  std::mt19937 random(20240229);
+  std::uniform_int_distribution<int> any_byte(0, 255);
+  for (std::size_t round = 0; round < 2000; ++round) {
+    std::vector<std::uint8_t> bytes(round % 70);
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(any_byte(random)); });
+    std::string text(base64url_length(bytes.size()), '?');
+    encode_base64url(bytes, text);
+    std::vector<std::uint8_t> back(bytes.size());
+    REQUIRE(decode_base64url(text, back));
+    REQUIRE(back == bytes);
+  }
+}
+
+TEST_CASE("base64url refuses all but the one spelling") {
+  std::array<std::uint8_t, 2> bytes{};
+  CHECK(decode_base64url("-_8", bytes));
+  for (const std::string text : {"", "-_", "-_8=", "-_8A", "+/8", "-_9", "-_+", " _8", "-_\n", "-_\xe9"}) {
+    INFO(text);
+    CHECK_FALSE(decode_base64url(text, bytes));
+  }
+}
+
+TEST_CASE("every published token is judged rightly") {
+  const auto vectors = read_vectors();
+  REQUIRE(vectors.size() >= 20);
+  for (const auto& vector : vectors) {
+    INFO(vector.comment << ' ' << vector.token);
+    const auto verdict = judge(vector, false);
+    REQUIRE(verdict.has_value() == vector.valid);
+    if (!vector.valid) continue;
+    const auto action = vector.action == "activation" ? Action::activation : Action::password_recovery;
+    CHECK(verdict->action == action);
+    CHECK(verdict->code == (action == Action::activation ? "" : vector.code));
+    CHECK(verdict->is_current_key);
+    Hmac hmac(key_of(vector.key));
+    CHECK(text_of(sign_token(hmac, action, secret_of(vector.secret), vector.code)) == vector.token);
+  }
+}
+
+TEST_CASE(
+    "the search finds the code of every published recovery token, even one that another code came with") {
+  int found = 0;
+  for (const auto& vector : read_vectors()) {
+    if (vector.action != "password_recovery") continue;
+    const auto verdict = judge(vector, true);
+    REQUIRE(verdict);
+    CHECK(verdict->code == vector.code);
+    ++found;
+  }
+  CHECK(found >= 5);
+}
+
+TEST_CASE("the search covers the first and the last code, and no other kind of code") {
+  Hmac hmac(key_of(dead_beef));
+  const auto search = [&](std::string_view code) {
+    const auto text = sign_token(hmac, Action::password_recovery, Secret{1, 2, 3}, code);
+    return find_recovery_code(hmac, decode_token({text.data(), text.size()}).value());
+  };
+  CHECK(search("00000") == "00000");
+  CHECK(search("99999") == "99999");
+  CHECK(search("40302") == "40302");
+  CHECK_FALSE(search("100000"));
+  CHECK_FALSE(search("1"));
+}
+
+TEST_CASE("one changed bit anywhere makes a token another one") {
+  Hmac hmac(key_of(cafe_babe));
+  const auto text = sign_token(hmac, Action::activation, Secret{}, {});
+  const auto genuine = decode_token({text.data(), text.size()}).value();
+  REQUIRE(is_signed_for_activation(hmac, genuine));
+  for (std::size_t bit = 0; bit < 8 * (secret_size + digest_size); ++bit) {
+    auto changed = genuine;
+    auto& byte = bit < 256 ? changed.secret[bit / 8] : changed.signature[(bit - 256) / 8];
+    byte = static_cast<std::uint8_t>(byte ^ (1U << (bit % 8)));
+    REQUIRE_FALSE(is_signed_for_activation(hmac, changed));
+  }
+}
+
+TEST_CASE("a verifier tries every key of the ring and says which one matched") {
+  const Key current = key_of(dead_beef);
+  const Key previous = key_of(cafe_babe);
+  const Key oldest = key_of(std::string(64, '7'));
+  Verifier verifier({current, {previous, oldest}});
+  const auto verify = [&](const Key& key, Action action, std::optional<std::string_view> code, bool search) {
+    Hmac hmac(key);
+    const auto text = sign_token(hmac, action, Secret{9}, "00042");
+    return verifier.verify(decode_token({text.data(), text.size()}).value(), code, search);
+  };
+  for (const Key* key : {&current, &previous, &oldest}) {
+    const auto activation = verify(*key, Action::activation, "99999", false);
+    const auto recovery = verify(*key, Action::password_recovery, "00042", false);
+    const auto searched = verify(*key, Action::password_recovery, std::nullopt, true);
+    for (const auto& verdict : {activation, recovery, searched}) {
+      REQUIRE(verdict);
+      CHECK(verdict->key_fingerprint == key->fingerprint());
+      CHECK(verdict->is_current_key == (key == &current));
+    }
+    CHECK(activation->action == Action::activation);
+    CHECK(activation->code.empty());
+    CHECK(recovery->action == Action::password_recovery);
+    CHECK(recovery->code == "00042");
+    CHECK(searched->code == "00042");
+    CHECK_FALSE(verify(*key, Action::password_recovery, "00043", true));
+    CHECK_FALSE(verify(*key, Action::password_recovery, std::nullopt, false));
+  }
+  CHECK_FALSE(verify(key_of(std::string(64, '8')), Action::password_recovery, std::nullopt, true));
+}

@@ -1,0 +1,102 @@
+#include "crypto/key.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+const std::string dead_beef = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef";
+
+Key key_of(const std::string& hex) {
+  return Key::from_hex(hex, "a test");
+}
+
+/// The error that `attempt` ends with.
+template <typename Attempt>
+Error error_of(Attempt attempt) {
+  try {
+    attempt();
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("no error came");
+  throw std::logic_error("FAIL returned");
+}
+
+}  // namespace
+
+TEST_CASE("a key is read from its digits, in either case") {
+  CHECK(key_of(dead_beef).bytes()[0] == 0xde);
+  CHECK(key_of(dead_beef).bytes()[31] == 0xef);
+  std::string upper = dead_beef;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char c) { return c < 'a' ? c : static_cast<char>(c - 32); });
+  CHECK(key_of(upper).bytes() == key_of(dead_beef).bytes());
+  CHECK(key_of(dead_beef).fingerprint() == "8200cf0ce11447bf");
+}
+
+TEST_CASE("a malformed key is refused without being shown") {
+  const auto no_digit = "the signing key in HERE holds a character that is no hexadecimal digit";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "the signing key in HERE has 0 hexadecimal digits, and needs 64"},
+      {"a", "the signing key in HERE has 1 hexadecimal digit, and needs 64"},
+      {dead_beef.substr(1), "the signing key in HERE has 63 hexadecimal digits, and needs 64"},
+      {dead_beef + "0", "the signing key in HERE has 65 hexadecimal digits, and needs 64"},
+      {dead_beef.substr(1) + "g", no_digit},
+      {dead_beef + "\n", no_digit},
+      {" " + dead_beef, no_digit},
+      {"0x" + dead_beef, no_digit},
+  };
+  for (const auto& [text, message] : cases) {
+    const auto error = error_of([&] { Key::from_hex(text, "HERE"); });
+    CHECK(error.what() == message);
+    CHECK(error.hint() == "make one with: openssl rand -hex 32");
+    CHECK(error.code() == ExitCode::configuration);
+  }
+}
+
+TEST_CASE("a key file holds the digits and at most one line end") {
+  const test::TemporaryFolder folder;
+  for (const std::string end : {"", "\n", "\r\n"}) {
+    CHECK(Key::from_file(folder.write("key", dead_beef + end), false).bytes() == key_of(dead_beef).bytes());
+  }
+  for (const std::string end : {"\n\n", "\r", " \n", "\n\r\n"}) {
+    const auto path = folder.write("key", dead_beef + end);
+    CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
+          "the signing key in " + path + " holds a character that is no hexadecimal digit");
+  }
+  const auto path = folder.write("key", std::string(5000, 'a'));
+  CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
+        "the key file " + path + " holds more than a key");
+}
+
+TEST_CASE("a key file that everyone can read is refused unless that is allowed") {
+  const test::TemporaryFolder folder;
+  for (const unsigned mode : {0600U, 0400U, 0640U, 0660U}) {
+    CHECK_NOTHROW(Key::from_file(folder.write("key" + std::to_string(mode), dead_beef, mode), false));
+  }
+  const auto path = folder.write("open", dead_beef, 0644);
+  const auto error = error_of([&] { Key::from_file(path, false); });
+  CHECK(error.what() == "everyone can read the key file " + path + " (mode 0644)");
+  CHECK(error.hint() == "chmod 640 " + path + ", or set signing.allow_readable_key: true");
+  CHECK(error.code() == ExitCode::configuration);
+  CHECK(Key::from_file(path, true).bytes() == key_of(dead_beef).bytes());
+}
+
+TEST_CASE("a key file that cannot be read is named") {
+  const test::TemporaryFolder folder;
+  const auto missing = (folder.path() / "missing").string();
+  const auto error = error_of([&] { Key::from_file(missing, false); });
+  CHECK(error.what() == "cannot read the key file " + missing + ": No such file or directory");
+  CHECK(error.code() == ExitCode::configuration);
+  const auto itself = folder.path().string();
+  CHECK(error_of([&] { Key::from_file(itself, true); }).what() ==
+        "cannot read the key file " + itself + ": Is a directory");
+}

@@ -75,6 +75,8 @@ void Connection::listen(const std::string& channel) {
 }
 
 bool Connection::take_notifications() {
+  // libpqxx finds nothing to read on a session that it has closed, and says no more.
+  if (!session_->is_open()) throw ConnectionLost("the session has ended");
   guarded([&] { session_->get_notifs(); });
   return listener_ && listener_->take();
 }

@@ -90,11 +90,11 @@ class Connection {
   class Listener;
 
   template <typename Body>
-  static auto guarded(Body&& body) -> decltype(body()) {
+  auto guarded(Body&& body) -> decltype(body()) {
     try {
       return body();
     } catch (...) {
-      rethrow_database_error();
+      rethrow_database_error(session_ && session_->is_open());
     }
   }
 

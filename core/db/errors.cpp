@@ -63,7 +63,7 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
 
 }  // namespace
 
-void rethrow_database_error() {
+void rethrow_database_error(bool session_is_open) {
   try {
     throw;
   } catch (const pqxx::broken_connection& error) {
@@ -77,6 +77,9 @@ void rethrow_database_error() {
     throw DatabaseError(exit_code_of(error.sqlstate()), message, hint_of(error.sqlstate(), report),
                         error.sqlstate());
   } catch (const pqxx::in_doubt_error& error) {
+    throw ConnectionLost(first_line(error.what()));
+  } catch (const pqxx::failure& error) {
+    if (session_is_open) throw;
     throw ConnectionLost(first_line(error.what()));
   }
 }

@@ -27,7 +27,8 @@ class ConnectionLost : public Error {
       : Error(ExitCode::database, message, hint) {}
 };
 
-/// To be called in a catch block: throws what libpqxx threw as one of the above; everything else as it is.
-[[noreturn]] void rethrow_database_error();
+/// To be called in a catch block: throws what libpqxx threw as one of the above; everything else as it is. On
+/// a session that is not open any more every failure of libpqxx means that it is lost.
+[[noreturn]] void rethrow_database_error(bool session_is_open);
 
 }  // namespace mailroom

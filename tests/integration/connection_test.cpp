@@ -1,0 +1,76 @@
+// What a session does when the server, or somebody at it, ends it.
+
+#include "support/catch.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// A session whose backend has been ended behind its back.
+std::unique_ptr<Connection> ended_session(const TestDatabase& database) {
+  auto connection = database.connect();
+  connection->prepare("one", "SELECT $1::int");
+  connection->listen("nothing");
+  database.connect()->run("SELECT pg_terminate_backend($1, 10000)", connection->backend_pid());
+  return connection;
+}
+
+}  // namespace
+
+TEST_CASE("every call on a session that was ended says so, and none begins a new one in silence") {
+  TestDatabase database;
+  const auto connection = ended_session(database);
+  const int pid = connection->backend_pid();
+  CHECK_THROWS_AS(connection->run("SELECT 1"), ConnectionLost);
+  CHECK_THROWS_AS(connection->run("SELECT $1::int", 1), ConnectionLost);
+  CHECK_THROWS_AS(connection->run_prepared("one", 1), ConnectionLost);
+  CHECK_THROWS_AS(connection->transact([](pqxx::work& work) { Connection::execute(work, "SELECT 1"); }),
+                  ConnectionLost);
+  CHECK_THROWS_AS(connection->take_notifications(), ConnectionLost);
+  CHECK(value<int>(*database.connect(),
+                   "SELECT count(*) FROM pg_stat_activity WHERE pid = " + std::to_string(pid)) == 0);
+}
+
+TEST_CASE("a prepared statement is the first to notice that its session was ended") {
+  TestDatabase database;
+  CHECK_THROWS_AS(ended_session(database)->run_prepared("one", 1), ConnectionLost);
+}
+
+TEST_CASE("the check for notifications is the first to notice that its session was ended") {
+  TestDatabase database;
+  const auto connection = ended_session(database);
+  bool noticed = false;
+  for (int i = 0; i < 1000 && !noticed; ++i) {
+    try {
+      connection->take_notifications();
+    } catch (const ConnectionLost&) {
+      noticed = true;
+    }
+  }
+  CHECK(noticed);
+}
+
+TEST_CASE("an error of a statement keeps PostgreSQL's message, hint and SQLSTATE, and the session goes on") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  try {
+    connection->run("SELECT colum FROM (SELECT 1 AS column1) t");
+    FAIL("it went through");
+  } catch (const DatabaseError& error) {
+    CHECK(std::string(error.what()) == "column \"colum\" does not exist");
+    CHECK(error.sqlstate() == "42703");
+    CHECK(error.code() == ExitCode::failed);
+  }
+  CHECK(value<int>(*connection, "SELECT 1") == 1);
+}
+
+TEST_CASE("a session says at the server what it is for, on which host and of which process") {
+  TestDatabase database;
+  const auto connection = database.connect("mailroom collect");
+  const auto name = value<std::string>(*connection, "SELECT current_setting('application_name')");
+  CHECK(name.find("mailroom collect@") == 0);
+  CHECK(name.size() <= 63);
+  CHECK(name.substr(name.rfind(':') + 1) == std::to_string(getpid()));
+}

@@ -40,9 +40,11 @@ void Collector::run() {
   connect_first();
   if (session_ && output_.is_within_line()) output_.write("\n");
   while (!finished()) {
+    // With or without a session: the new configuration may be the way to one.
+    if (surroundings_.take_reload()) reload();
     try {
       if (!session_) reconnect();
-      step();
+      if (session_) step();
     } catch (const ConnectionLost& error) {
       log_.warn("connection lost", {{"reason", error.what()}});
       session_.reset();
@@ -89,8 +91,6 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
 }
 
 void Collector::step() {
-  if (!session_) return;
-  if (surroundings_.take_reload()) reload();
   if (session_->take_notifications()) batcher_.notified();
   const auto decision = batcher_.decide(surroundings_.now());
   if (decision.look) {
@@ -166,9 +166,11 @@ void Collector::acknowledge_last() {
     try {
       if (!session_) session_ = setup_.connect();
       report(claim({.publish_cursor = true, .receipt = receipt_}));
-    } catch (const ConnectionLost&) {
-      session_.reset();
-      if (surroundings_.now() >= give_up) {
+    } catch (const Error& error) {
+      const auto* refusal = dynamic_cast<const DatabaseError*>(&error);
+      const bool again = refusal == nullptr ? error.code() == ExitCode::database : is_transient(*refusal);
+      if (refusal == nullptr) session_.reset();
+      if (!again || surroundings_.now() >= give_up) {
         log_.error("the last batch is written but not acknowledged: it will go out again");
         throw;
       }
@@ -180,18 +182,24 @@ void Collector::acknowledge_last() {
 void Collector::reload() {
   try {
     auto setup = reload_();
-    const bool elsewhere = setup.session_identity != setup_.session_identity;
-    if (elsewhere) acknowledge_last();
+    if (setup.session_identity != setup_.session_identity) leave_session();
     setup_ = std::move(setup);
-    if (elsewhere) session_.reset();
     batcher_.configure(setup_.batcher);
     writer_.configure(setup_.key, setup_.make_encoder());
     log_.info("configuration read again");
-  } catch (const ConnectionLost&) {
-    throw;
   } catch (const Error& error) {
     log_.error("configuration not read again, going on as before", {{"reason", error.what()}});
   }
+}
+
+void Collector::leave_session() {
+  try {
+    acknowledge_last();
+  } catch (const ConnectionLost&) {
+    // Logged there. A receipt must not go along: elsewhere the same number is another batch.
+    receipt_.reset();
+  }
+  session_.reset();
 }
 
 void Collector::log_totals() {

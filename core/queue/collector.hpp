@@ -65,6 +65,7 @@ class Collector {
   void hand_on(const Lease& lease);
   void acknowledge_last();
   void reload();
+  void leave_session();
   void log_totals();
   bool finished() const;
 

@@ -42,14 +42,13 @@ class JsonlEncoder final : public Encoder {
   }
 
   void add(const TokenRow& row, const TokenText& token) override {
-    const nlohmann::ordered_json object{
-        {"id", row.id},
-        {"action", row.action == Action::activation ? "activation" : "password_recovery"},
-        {"email", row.email},
-        {"login", row.login},
-        {"token", text_of(token)},
-        {"code", row.code},
-        {"expires_at", row.expires_at}};
+    const nlohmann::ordered_json object{{"id", row.id},
+                                        {"action", action_name(row.action)},
+                                        {"email", row.email},
+                                        {"login", row.login},
+                                        {"token", text_of(token)},
+                                        {"code", row.code},
+                                        {"expires_at", row.expires_at}};
     if (!std::exchange(first_, false)) line_ += ',';
     line_ += object.dump();
   }

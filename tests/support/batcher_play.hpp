@@ -1,0 +1,174 @@
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "queue/batcher.hpp"
+
+namespace mailroom::test {
+
+using Time = Milliseconds::rep;  ///< milliseconds since a virtual start
+
+constexpr Time timeout = 5000;
+constexpr Time poll = 1000;
+constexpr int limit = 3;
+
+inline TimePoint at(Time time) {
+  return TimePoint(std::chrono::hours(1)) + Milliseconds(time);
+}
+
+inline Time since_start(TimePoint time) {
+  return std::chrono::duration_cast<Milliseconds>(time - at(0)).count();
+}
+
+struct Event {
+  enum Kind { notified, silent, orphan, connected };
+
+  Time time;
+  int tokens = 0;
+  Kind kind = notified;
+};
+
+/// A look into the queue and what it took.
+struct Look {
+  Time start, end;
+  bool partial;
+  int taken;
+  bool orphan;
+  int pending;
+
+  bool took() const { return taken > 0 || orphan; }
+};
+
+struct Token {
+  Time arrived;
+  Time claimed;  ///< when the claim that took it began
+  Time left;
+};
+
+/// A queue in which tokens arrive as `events` say, and a collector that does nothing but obey its batcher.
+class Play {
+ public:
+  /// A claim takes what `duration` says; it sees what has arrived by half of that.
+  Play(std::vector<Event> events, std::function<Time()> duration)
+      : events_(std::move(events)), duration_(std::move(duration)) {}
+
+  void until(Time end) {
+    while (now_ < end && fault_.empty()) {
+      deliver();
+      if (std::exchange(notified_, false)) batcher_.notified();
+      const auto decision = batcher_.decide(at(now_));
+      if (decision.look)
+        look(decision);
+      else
+        wait(decision);
+    }
+  }
+
+  const std::vector<Look>& looks() const { return looks_; }
+  const std::vector<Token>& left() const { return left_; }
+  std::size_t waiting() const { return waiting_.size(); }
+  /// What the batcher did that it must never do; empty if nothing.
+  const std::string& fault() const { return fault_; }
+
+ private:
+  void deliver() {
+    for (; next_ < events_.size() && events_[next_].time <= now_; ++next_) {
+      const auto& event = events_[next_];
+      waiting_.insert(waiting_.end(), static_cast<std::size_t>(event.tokens), event.time);
+      if (event.kind == Event::orphan) ++orphans_;
+      if (event.kind == Event::connected) {
+        batcher_.connected();
+        draining_ = true;
+      }
+      if (event.kind == Event::notified) notified_ = news_ = true;
+    }
+  }
+
+  void wait(const Batcher::Decision& decision) {
+    const auto wake = since_start(decision.until);
+    if (wake <= now_) return fail("it waits until a time that has passed");
+    const auto event =
+        std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(next_), events_.end(),
+                     [](const Event& e) { return e.kind == Event::notified || e.kind == Event::connected; });
+    now_ = event == events_.end() ? wake : std::min(wake, event->time);
+  }
+
+  void look(const Batcher::Decision& decision) {
+    if (!looks_.empty() && looks_.back().start == now_ && !looks_.back().took() && !news_ && !draining_) {
+      return fail("it looks twice, and nothing was taken or came in between");
+    }
+    const auto start = now_;
+    const auto duration = duration_();
+    news_ = false;
+    now_ = start + duration / 2;
+    deliver_tokens();
+    ClaimReply reply;
+    const int taken = claim(decision.partial, reply);
+    now_ = start + duration;
+    looks_.push_back(
+        {start, now_, decision.partial, taken, reply.lease && reply.lease->attempt > 1, reply.pending});
+    for (int i = 0; i < taken; ++i) {
+      left_.push_back({waiting_.front(), start, now_});
+      waiting_.pop_front();
+    }
+    batcher_.claimed(decision, reply, at(start), at(now_));
+    judge(looks_.back(), reply);
+  }
+
+  /// A session stays the same during its claim.
+  void deliver_tokens() {
+    const bool reconnects =
+        std::any_of(events_.begin() + static_cast<std::ptrdiff_t>(next_), events_.end(),
+                    [&](const Event& e) { return e.time <= now_ && e.kind == Event::connected; });
+    if (!reconnects) deliver();
+  }
+
+  int claim(bool partial, ClaimReply& reply) {
+    if (orphans_ > 0) {
+      --orphans_;
+      reply.lease = Lease{1, 2};
+      reply.more = true;
+      return 0;
+    }
+    const auto due = static_cast<int>(waiting_.size());
+    reply.more = due >= limit;
+    if (!reply.more && !partial) reply.pending = due;
+    if (due == 0 || reply.pending > 0) return 0;
+    reply.lease = Lease{1, 1};
+    return std::min(due, limit);
+  }
+
+  /// A batch that is not full leaves when its clock has run out, or while draining.
+  void judge(const Look& look, const ClaimReply& reply) {
+    const bool late = clock_ && look.start >= *clock_ + timeout;
+    if (look.partial && !draining_ && !late) fail("a batch that is not full was asked for before its time");
+    if (look.pending > 0 && !clock_) clock_ = look.start;
+    if (look.pending == 0 && !look.orphan) clock_.reset();
+    if (look.partial && !reply.more) draining_ = false;
+  }
+
+  void fail(const std::string& what) { fault_ = what + ", at " + std::to_string(now_); }
+
+  Batcher batcher_{{Milliseconds(timeout), Milliseconds(poll)}};
+  std::vector<Event> events_;
+  std::function<Time()> duration_;
+  std::size_t next_ = 0;
+  Time now_ = 0;
+  bool notified_ = false;
+  bool news_ = false;
+  bool draining_ = false;
+  int orphans_ = 0;
+  std::optional<Time> clock_;
+  std::deque<Time> waiting_;
+  std::vector<Look> looks_;
+  std::vector<Token> left_;
+  std::string fault_;
+};
+
+}  // namespace mailroom::test

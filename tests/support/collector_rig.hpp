@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+#include "queue/collector.hpp"
+#include "support/fake_queue.hpp"
+
+namespace mailroom::test {
+
+/// A file without a name that a test writes to and reads back.
+class CapturedOutput {
+ public:
+  CapturedOutput() : file_(std::tmpfile(), std::fclose) {
+    if (!file_) throw std::runtime_error("cannot make a temporary file");
+  }
+
+  int fd() const { return fileno(file_.get()); }
+  std::string text() const {
+    std::string bytes(static_cast<std::size_t>(lseek(fd(), 0, SEEK_END)), '\0');
+    if (pread(fd(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+      throw std::runtime_error("cannot read the output");
+    }
+    return bytes;
+  }
+
+ private:
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+/// A real collector in virtual time, on a fake server.
+class CollectorRig {
+ public:
+  FakeSurroundings surroundings;
+  FakeServer server{surroundings};
+  CapturedOutput file;
+  Output output{file.fd()};
+  std::ostringstream log_text;
+  Log log{{.level = LogLevel::debug}, log_text};
+  CollectorLimits limits;
+  Collector::Reload reload = [this] { return setup(); };
+
+  CollectorSetup setup(int limit = 3, const std::string& key = std::string(64, 'a')) {
+    return {.connect = [this] { return server.connect(); },
+            .session_identity = "here",
+            .key = Key::from_hex(key, "the test"),
+            .make_encoder = [] { return make_jsonl_encoder("mailroom"); },
+            .batch_limit = limit,
+            .batcher = {.batch_timeout = Milliseconds(5000), .poll_interval = Milliseconds(1000)},
+            .healthcheck_interval = Milliseconds(60'000)};
+  }
+
+  void run() {
+    Collector(
+        setup(), limits, [this] { return reload(); }, surroundings, output, log)
+        .run();
+  }
+
+  void stop_at(Milliseconds since_start) {
+    surroundings.at(since_start, [this] { surroundings.request_stop(); });
+  }
+
+  std::vector<nlohmann::json> lines() const {
+    std::vector<nlohmann::json> all;
+    std::istringstream text(file.text());
+    for (std::string line; std::getline(text, line);) {
+      all.push_back(nlohmann::json::parse(line));
+    }
+    return all;
+  }
+
+  /// How often each token went out.
+  std::map<std::int64_t, int> emitted() const {
+    std::map<std::int64_t, int> times;
+    for (const auto& line : lines()) {
+      for (const auto& token : line.at("tokens")) {
+        ++times[token.at("id").get<std::int64_t>()];
+      }
+    }
+    return times;
+  }
+
+  /// True when each of the server's tokens went out once.
+  bool each_emitted_once() const {
+    std::map<std::int64_t, int> once;
+    for (std::int64_t id = 1; id <= server.last_token(); ++id) {
+      once[id] = 1;
+    }
+    return emitted() == once;
+  }
+
+  bool logged(const std::string& text) const { return log_text.str().find(text) != std::string::npos; }
+};
+
+}  // namespace mailroom::test

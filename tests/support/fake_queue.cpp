@@ -1,0 +1,266 @@
+#include "support/fake_queue.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "db/errors.hpp"
+
+namespace mailroom::test {
+namespace {
+
+constexpr int most_attempts = 20;
+constexpr int most_calls = 200'000;
+constexpr int sockets_each = 1'000'000;
+
+}  // namespace
+
+void FakeSurroundings::at(Milliseconds since_start, std::function<void()> event) {
+  events_.emplace(start + since_start, std::move(event));
+}
+
+int FakeSurroundings::add_sockets(std::function<bool(std::size_t)> readable) {
+  readable_.push_back(std::move(readable));
+  return static_cast<int>(readable_.size() - 1) * sockets_each;
+}
+
+bool FakeSurroundings::is_readable(int socket) const {
+  const auto owner = static_cast<std::size_t>(socket / sockets_each);
+  return readable_.at(owner)(static_cast<std::size_t>(socket % sockets_each));
+}
+
+void FakeSurroundings::step_to(TimePoint until) {
+  const auto next = events_.begin();
+  if (next == events_.end() || next->first > until) {
+    now_ = std::max(now_, until);
+    return;
+  }
+  now_ = std::max(now_, next->first);
+  const auto event = std::move(next->second);
+  events_.erase(next);
+  event();
+}
+
+void FakeSurroundings::advance(Milliseconds duration) {
+  const auto until = now_ + duration;
+  while (now_ < until) {
+    step_to(until);
+  }
+}
+
+void FakeSurroundings::wait(int socket, TimePoint until) {
+  while (now_ < until && !stop_ && !reload_ && !is_readable(socket)) {
+    step_to(until);
+  }
+}
+
+void FakeSurroundings::sleep_for(Milliseconds duration) {
+  const auto until = now_ + duration;
+  while (now_ < until && !stop_) {
+    step_to(until);
+  }
+}
+
+/// The client's end of a session.
+class FakeSession final : public QueueSession {
+ public:
+  FakeSession(FakeServer& server, int number) : server_(server), number_(number) {}
+  ~FakeSession() override { server_.disconnect(number_, {}); }
+  FakeSession(const FakeSession&) = delete;
+  FakeSession& operator=(const FakeSession&) = delete;
+
+  ClaimReply claim(const ClaimRequest& request) override {
+    server_.claims_.push_back(request);
+    server_.claim_times_.push_back(server_.surroundings_.now());
+    const auto fault = server_.begin_call(Operation::claim, number_);
+    const auto reply = server_.claim(number_, request);
+    server_.end_call(fault, number_);
+    return reply;
+  }
+
+  void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override {
+    const auto fault = server_.begin_call(Operation::fetch, number_);
+    const auto tokens = server_.tokens_of(lease);
+    server_.end_call(fault, number_);
+    for (const auto id : tokens) {
+      with_token_row(id, each);
+    }
+  }
+
+  bool take_notifications() override {
+    const auto fault = server_.begin_call(Operation::take_notifications, number_);
+    const bool notified =
+        std::exchange(server_.sessions_[static_cast<std::size_t>(number_)].is_notified, false);
+    server_.end_call(fault, number_);
+    return notified;
+  }
+
+  void check_health() override {
+    server_.end_call(server_.begin_call(Operation::check_health, number_), number_);
+  }
+  int socket() const override { return server_.first_socket_ + number_; }
+
+ private:
+  FakeServer& server_;
+  int number_;
+};
+
+FakeServer::FakeServer(FakeSurroundings& surroundings)
+    : surroundings_(surroundings),
+      first_socket_(surroundings.add_sockets([this](std::size_t session) { return readable(session); })) {}
+
+void FakeServer::add_tokens(int count, bool notify) {
+  for (int i = 0; i < count; ++i) {
+    waiting_.push_back(++last_token_);
+  }
+  if (!notify) return;
+  for (auto& session : sessions_) {
+    session.is_notified = true;
+  }
+}
+
+void FakeServer::add_orphan(int tokens) {
+  FakeBatch batch;
+  for (int i = 0; i < tokens; ++i) {
+    batch.tokens.push_back(++last_token_);
+  }
+  batch.holder = static_cast<int>(sessions_.size());
+  sessions_.push_back({.is_connected = false, .ends = surroundings_.now()});
+  batches_[static_cast<std::int64_t>(batches_.size()) + 1] = batch;
+}
+
+std::unique_ptr<QueueSession> FakeServer::connect() {
+  const auto fault = begin_call(Operation::connect, -1);
+  sessions_.emplace_back();
+  const auto number = static_cast<int>(sessions_.size()) - 1;
+  auto session = std::make_unique<FakeSession>(*this, number);
+  end_call(fault, number);
+  return session;
+}
+
+void FakeServer::go_away(Milliseconds duration) {
+  away_until_ = surroundings_.now() + duration;
+  for (std::size_t i = 0; i < sessions_.size(); ++i) {
+    disconnect(static_cast<int>(i), {});
+    sessions_[i].ends = std::min(*sessions_[i].ends, surroundings_.now());
+  }
+}
+
+Fault FakeServer::begin_call(Operation operation, int session) {
+  if (++calls_ > most_calls) throw std::logic_error("the collector runs in circles");
+  const auto fault = on_call({operation, calls_, ++calls_of_[operation]});
+  if (fault == Fault::lost_request) {
+    if (session >= 0) disconnect(session, linger);
+    throw ConnectionLost("the request was lost");
+  }
+  const bool refused = session < 0 ? surroundings_.now() < away_until_
+                                   : !sessions_[static_cast<std::size_t>(session)].is_connected;
+  if (refused) throw ConnectionLost("the server is not there");
+  return fault;
+}
+
+void FakeServer::end_call(Fault fault, int session) {
+  if (fault != Fault::lost_reply) return;
+  disconnect(session, linger);
+  throw ConnectionLost("the reply was lost");
+}
+
+void FakeServer::disconnect(int session, Milliseconds after) {
+  auto& ended = sessions_[static_cast<std::size_t>(session)];
+  if (!std::exchange(ended.is_connected, false)) return;
+  ended.ends = surroundings_.now() + after;
+}
+
+bool FakeServer::holds(int session) const {
+  const auto& ends = sessions_[static_cast<std::size_t>(session)].ends;
+  return !ends || surroundings_.now() < *ends;
+}
+
+bool FakeServer::readable(std::size_t session) const {
+  const auto& asked = sessions_.at(session);
+  return asked.is_notified || !asked.is_connected;
+}
+
+int FakeServer::open_batches() const {
+  return static_cast<int>(std::count_if(batches_.begin(), batches_.end(),
+                                        [](const auto& entry) { return entry.second.is_open(); }));
+}
+
+ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
+  surroundings_.advance(claim_takes);
+  if (!sessions_[static_cast<std::size_t>(session)].is_connected) {
+    throw ConnectionLost("the server went away, and with it the transaction");
+  }
+  ClaimReply reply;
+  const auto orphan = find_orphan(session, request, reply);
+  reply.receipt_void = request.receipt && !acknowledge(*request.receipt);
+  if (orphan != batches_.end()) {
+    orphan->second.holder = session;
+    reply.lease = Lease{orphan->first, ++orphan->second.attempt};
+    reply.more = true;
+  } else if (request.limit > 0) {
+    take(session, request, reply);
+  }
+  return reply;
+}
+
+bool FakeServer::acknowledge(const Receipt& receipt) {
+  const auto batch = batches_.find(receipt.lease.batch);
+  if (batch == batches_.end() || batch->second.attempt != receipt.lease.attempt) return false;
+  if (!batch->second.emitted) batch->second.emitted = receipt.counts;
+  return true;
+}
+
+std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_orphan(int session, const ClaimRequest& request,
+                                                                    ClaimReply& reply) {
+  for (auto batch = batches_.begin(); batch != batches_.end(); ++batch) {
+    const Lease lease{batch->first, batch->second.attempt};
+    if (!batch->second.is_open() || (request.receipt && request.receipt->lease == lease)) continue;
+    const bool gone = request.take_over && request.limit > 0 && !holds(batch->second.holder);
+    if (batch->second.holder != session && !gone) continue;
+    if (batch->second.attempt < most_attempts) return batch;
+    batch->second.set_aside = true;
+    reply.set_aside = batch->first;
+  }
+  return batches_.end();
+}
+
+void FakeServer::take(int session, const ClaimRequest& request, ClaimReply& reply) {
+  const auto due = static_cast<int>(waiting_.size());
+  reply.more = due >= request.limit;
+  if (!reply.more && !request.partial) {
+    reply.pending = due;
+    return;
+  }
+  if (due == 0) return;
+  const auto end = waiting_.begin() + std::min(due, request.limit);
+  const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
+  batches_[id] = FakeBatch{.tokens = {waiting_.begin(), end}, .holder = session};
+  waiting_.erase(waiting_.begin(), end);
+  reply.lease = Lease{id, 1};
+}
+
+std::vector<std::int64_t> FakeServer::tokens_of(const Lease& lease) const {
+  const auto& batch = batches_.at(lease.batch);
+  return batch.attempt == lease.attempt ? batch.tokens : std::vector<std::int64_t>();
+}
+
+void with_token_row(std::int64_t id, const std::function<void(const TokenRow&)>& each) {
+  const std::string login = "user" + std::to_string(id);
+  const std::string email = login + "@test.example";
+  Secret secret{};
+  std::generate(secret.begin(), secret.end(), [value = static_cast<std::uint64_t>(id)]() mutable {
+    value = value * 31 + 7;
+    return static_cast<std::uint8_t>(value);
+  });
+  TokenRow row;
+  row.id = id;
+  row.secret = secret;
+  row.code = "12345";
+  row.expires_at = 1'900'000'000;
+  row.email = email;
+  row.login = login;
+  each(row);
+}
+
+}  // namespace mailroom::test

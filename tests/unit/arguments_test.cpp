@@ -1,0 +1,242 @@
+#include "cmd/arguments.hpp"
+
+#include <unistd.h>
+
+#include "cmd/commands.hpp"
+#include "crypto/token.hpp"
+#include "support/catch.hpp"
+#include "support/collector_rig.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+const std::string key_text(64, 'b');
+
+/// What `invocation` writes to stdout, and how it ends; without a configuration file.
+std::pair<ExitCode, std::string> run(const Invocation& invocation, Environment environment = {}) {
+  const test::WorkingFolder folder;
+  environment["MAILROOM_CONFIG"] = folder.write("mailroom.yaml", "log:\n  level: error\n");
+  const test::CapturedOutput file;
+  const int saved = dup(STDOUT_FILENO);
+  dup2(file.fd(), STDOUT_FILENO);
+  auto ended = ExitCode::done;
+  try {
+    Context context(invocation.global, invocation.overrides, environment);
+    ended = invocation.run(context);
+  } catch (const Error& error) {
+    ended = error.code();
+  }
+  dup2(saved, STDOUT_FILENO);
+  close(saved);
+  return {ended, file.text()};
+}
+
+/// What is said of `arguments`, which must be a mistake in their use.
+std::string refusal(const std::vector<std::string>& arguments) {
+  try {
+    parse_arguments(arguments);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::usage);
+    return std::string(error.what()) + " | " + error.hint();
+  }
+  return "taken";
+}
+
+/// A genuine activation token whose first characters are hyphens: 62 in base64url, six bits each.
+std::string token_with_hyphens(std::size_t hyphens) {
+  Secret secret{};
+  secret[0] = hyphens > 1 ? 0xFB : 0xF8;
+  secret[1] = hyphens > 1 ? 0xE0 : 0x00;
+  Hmac hmac(Key::from_hex(key_text, "the test"));
+  const auto token = sign_token(hmac, Action::activation, secret, "");
+  return {token.begin(), token.end()};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool starts_with(const std::string& text, const std::string& start) {
+  return text.substr(0, start.size()) == start;
+}
+
+}  // namespace
+
+TEST_CASE("global options are taken before and after the command") {
+  const std::vector<std::string> options{"-o", "json", "--color", "never",    "-q",
+                                         "-v", "-y",   "-c",      "some.yaml"};
+  for (const bool before : {true, false}) {
+    INFO((before ? "before" : "after"));
+    std::vector<std::string> arguments{"collect"};
+    arguments.insert(before ? arguments.begin() : arguments.end(), options.begin(), options.end());
+    const auto parsed = parse_arguments(arguments);
+    CHECK(parsed.global.output == OutputFormat::json);
+    CHECK(parsed.global.colour == ColourMode::never);
+    CHECK(parsed.global.quiet);
+    CHECK(parsed.global.verbose);
+    CHECK(parsed.global.yes);
+    CHECK(parsed.overrides.file == "some.yaml");
+  }
+}
+
+TEST_CASE("without options nothing is set") {
+  const auto parsed = parse_arguments({"collect"});
+  CHECK(parsed.global.output == OutputFormat::text);
+  CHECK(parsed.global.colour == ColourMode::automatic);
+  CHECK_FALSE(parsed.global.quiet);
+  CHECK_FALSE(parsed.global.verbose);
+  CHECK_FALSE(parsed.global.yes);
+  CHECK_FALSE(parsed.overrides.file);
+  CHECK(parsed.overrides.flags.empty());
+}
+
+TEST_CASE("an override carries its key, its text as typed, and the flag's name") {
+  struct Setting {
+    std::string flag, key;
+  };
+  const std::vector<Setting> settings{
+      {"--database-url", "database.url"},
+      {"--log-level", "log.level"},
+      {"--log-format", "log.format"},
+      {"--batch-limit", "collect.batch_limit"},
+      {"--batch-timeout", "collect.batch_timeout"},
+      {"--format", "collect.format"},
+      {"--queue", "collect.queue"},
+      {"--channel", "collect.channel"},
+      {"--poll-interval", "collect.poll_interval"},
+      {"--healthcheck-interval", "collect.healthcheck_interval"},
+      {"--key-file", "signing.key_file"},
+  };
+  for (const auto& [flag, key] : settings) {
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"collect", flag, " 5x"}, {"collect", flag + "= 5x"}}) {
+      INFO(flag);
+      const auto flags = parse_arguments(arguments).overrides.flags;
+      REQUIRE(flags.size() == 1);
+      CHECK(flags[0].key == key);
+      CHECK(flags[0].text == " 5x");
+      CHECK(flags[0].name == flag);
+    }
+  }
+}
+
+TEST_CASE("an unknown command is a usage error that names the nearest") {
+  CHECK(refusal({"colect"}) == "there is no command 'colect' | did you mean: mailroom collect");
+  CHECK(refusal({"migrat", "up"}) == "there is no command 'migrat' | did you mean: mailroom migrate");
+  CHECK(refusal({"-q", "verfy"}) == "there is no command 'verfy' | did you mean: mailroom verify");
+  CHECK(refusal({"xxxxxxxxxxxx"}) ==
+        "there is no command 'xxxxxxxxxxxx' | mailroom --help lists the commands");
+  CHECK(refusal({}) == "no command is given | mailroom --help lists the commands");
+  CHECK(refusal({"-q"}) == "no command is given | mailroom --help lists the commands");
+}
+
+TEST_CASE("an unknown option is a usage error that names the nearest") {
+  CHECK(refusal({"collect", "--batch-limt", "5"}) ==
+        "mailroom collect takes no option '--batch-limt' | did you mean: --batch-limit");
+  CHECK(refusal({"collect", "--batch-limt=5"}) ==
+        "mailroom collect takes no option '--batch-limt=5' | did you mean: --batch-limit");
+  CHECK(refusal({"collect", "--databas-url=x"}) ==
+        "mailroom collect takes no option '--databas-url=x' | did you mean: --database-url");
+  for (const auto& command : commands()) {
+    INFO(command.name);
+    std::vector<std::string> arguments{command.name, "--xyzzy-xyzzy-xyzzy"};
+    if (arguments[0] == "verify") arguments.emplace_back("TOKEN");
+    const auto message = refusal(arguments);
+    CHECK(message.find("--xyzzy-xyzzy-xyzzy") != std::string::npos);
+  }
+}
+
+TEST_CASE("arguments that no command takes are usage errors") {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"collect", "more"},
+                                                                     {"verify", "a", "b"},
+                                                                     {"verify"},
+                                                                     {"migrate", "sideways"},
+                                                                     {"migrate", "down", "0"},
+                                                                     {"migrate", "down", "two"},
+                                                                     {"collect", "--max-batches", "0"},
+                                                                     {"collect", "--max-batches", "-1"},
+                                                                     {"collect", "-o", "xml"},
+                                                                     {"collect", "--color", "green"},
+                                                                     {"collect", "--queue"},
+                                                                     {"collect", "--once", "verify", "x"},
+                                                                     {"--xyzzy", "collect"}}) {
+    INFO(arguments.front() << " … " << arguments.back());
+    const auto message = refusal(arguments);
+    CHECK(message != "taken");
+    // In capitals there is at most the name of an operand.
+    CHECK_FALSE((std::isupper(message[0]) != 0 && std::islower(message[1]) != 0));
+    CHECK(message.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a token that begins with hyphens reaches verify and is not taken for an option") {
+  const Environment environment{{"MAILROOM_SECRET_KEY", key_text}};
+  for (const std::size_t hyphens : {0U, 1U, 2U}) {
+    auto token = hyphens == 0 ? "A" + token_with_hyphens(1).substr(1) : token_with_hyphens(hyphens);
+    INFO(token);
+    REQUIRE(token.size() == token_size);
+    REQUIRE(starts_with(token, std::string(hyphens, '-')));
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"verify", "--offline", token},
+                                               {"verify", token, "--offline"},
+                                               {"-q", "verify", token, "--offline"}}) {
+      const auto [ended, text] = run(parse_arguments(arguments), environment);
+      // With another first character it is a token that nobody has signed.
+      CHECK(ended == (hyphens == 0 ? ExitCode::forged : ExitCode::done));
+      CHECK(contains(text, hyphens == 0 ? " not genuine" : " genuine\n"));
+    }
+  }
+}
+
+TEST_CASE("what is nearly such a token is told apart by verify, not by the parser") {
+  const Environment environment{{"MAILROOM_SECRET_KEY", key_text}};
+  const auto token = token_with_hyphens(1);
+  const auto [ended, text] =
+      run(parse_arguments({"verify", "--offline", token.substr(0, 85) + "+"}), environment);
+  CHECK(ended == ExitCode::forged);
+  CHECK(contains(text, " malformed"));
+  CHECK(refusal({"verify", "--offline", token.substr(0, 85)}) != "taken");
+  CHECK(refusal({"verify", "--offline", token + "A"}) != "taken");
+}
+
+TEST_CASE("help begins with examples, for the whole and for each command") {
+  for (const std::string flag : {"--help", "-h"}) {
+    const auto [ended, text] = run(parse_arguments({flag}));
+    CHECK(ended == ExitCode::done);
+    CHECK(starts_with(text, "Examples:\n  mailroom "));
+    for (const auto& command : commands()) {
+      INFO(command.name);
+      CHECK(text.find(std::string("  ") + command.name + " ") != std::string::npos);
+      const auto [sub_ended, sub_text] = run(parse_arguments({command.name, flag}));
+      CHECK(sub_ended == ExitCode::done);
+      CHECK(starts_with(sub_text, std::string("Examples:\n  mailroom ") + command.name));
+      CHECK(sub_text.find(std::string("mailroom ") + command.name) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("the version is one line") {
+  const auto [ended, text] = run(parse_arguments({"--version"}));
+  CHECK(ended == ExitCode::done);
+  CHECK(starts_with(text, "mailroom "));
+  CHECK(text.find('\n') == text.size() - 1);
+}
+
+TEST_CASE("what was parsed runs after the parser has gone") {
+  // Nothing listens there, so a command that needs the database says so; one that reads what went with the
+  // parser is caught by the sanitizers.
+  const std::string nowhere = "host=/nowhere/at/all dbname=none";
+  const Environment environment{{"MAILROOM_SECRET_KEY", key_text}};
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"migrate", "--database-url", nowhere},
+                                             {"migrate", "up", "--database-url", nowhere},
+                                             {"migrate", "status", "--database-url", nowhere},
+                                             {"migrate", "down", "2", "--database-url", nowhere},
+                                             {"collect", "--once", "--database-url", nowhere},
+                                             {"verify", std::string(86, 'A'), "--database-url", nowhere}}) {
+    INFO(arguments[0] << " " << arguments[1]);
+    CHECK(run(parse_arguments(arguments), environment).first == ExitCode::database);
+  }
+}

@@ -1,0 +1,155 @@
+#include "queue/batch_writer.hpp"
+
+#include <algorithm>
+
+#include "support/batch_rows.hpp"
+#include "support/catch.hpp"
+#include "support/collector_rig.hpp"
+
+using namespace mailroom;
+using test::CapturedOutput;
+using test::parse_record;
+using test::row_of;
+
+namespace {
+
+/// A session that has one batch of rows.
+class RowsSession final : public QueueSession {
+ public:
+  explicit RowsSession(std::vector<TokenRow> rows) : rows_(std::move(rows)) {}
+
+  ClaimReply claim(const ClaimRequest&) override { return {}; }
+  void fetch(const Lease&, const std::function<void(const TokenRow&)>& each) override {
+    std::for_each(rows_.begin(), rows_.end(), each);
+  }
+  bool take_notifications() override { return false; }
+  void check_health() override {}
+  int socket() const override { return -1; }
+
+ private:
+  std::vector<TokenRow> rows_;
+};
+
+/// Writes rows as a batch, in CSV.
+struct Writing {
+  explicit Writing(const std::vector<TokenRow>& rows) {
+    RowsSession session(rows);
+    Output output(file.fd());
+    Log log({.level = LogLevel::debug}, log_text);
+    BatchWriter writer(Key::from_hex(std::string(64, 'a'), "the test"), make_csv_encoder(), output, log);
+    counts = writer.write(session, {1, 1});
+  }
+
+  CapturedOutput file;
+  std::ostringstream log_text;
+  BatchCounts counts;
+};
+
+Secret some_secret() {
+  Secret secret;
+  secret.fill('S');
+  return secret;
+}
+
+TokenRow due_row(std::int64_t id, Action action = Action::activation) {
+  auto row = row_of(id, action, "a@test.example", "a");
+  row.secret = some_secret();
+  return row;
+}
+
+TokenRow in_state(TokenRow row, TokenState state) {
+  row.state = state;
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("a batch's tokens are counted by what became of them, and only those due are written") {
+  const auto due = due_row(1);
+  const Writing writing({in_state(due, TokenState::consumed), due, in_state(due, TokenState::expired),
+                         in_state(due, TokenState::expired), in_state(due, TokenState::wrong_status), due,
+                         in_state(due, TokenState::consumed), in_state(due, TokenState::consumed),
+                         in_state(due, TokenState::wrong_status), in_state(due, TokenState::wrong_status),
+                         in_state(due, TokenState::wrong_status), due});
+  const auto& counts = writing.counts;
+  CHECK(counts.emitted == 3);
+  CHECK(counts.consumed == 3);
+  CHECK(counts.expired == 2);
+  CHECK(counts.wrong_status == 4);
+  CHECK(counts.invalid == 0);
+  CHECK(counts.skipped() == 9);
+  CHECK(writing.log_text.str().empty());
+  const auto line = writing.file.text();
+  const auto values = parse_record(std::string_view(line).substr(0, line.size() - 1));
+  REQUIRE(values);
+  CHECK(values->size() == 15);
+}
+
+TEST_CASE("a written token is signed over the code only where it is for a recovery") {
+  Hmac hmac(Key::from_hex(std::string(64, 'a'), "the test"));
+  for (const auto action : {Action::activation, Action::password_recovery}) {
+    const auto token = sign_token(hmac, action, some_secret(), "01234");
+    const Writing writing({due_row(1, action)});
+    CHECK(writing.file.text() == std::to_string(static_cast<int>(action)) + ",a@test.example,a," +
+                                     std::string(token.begin(), token.end()) + ",01234\n");
+  }
+}
+
+TEST_CASE("a batch of which nothing is due makes no line") {
+  const auto expired = in_state(due_row(1), TokenState::expired);
+  for (const auto& rows : {std::vector<TokenRow>(), std::vector{expired}, std::vector{expired, expired}}) {
+    const Writing writing(rows);
+    CHECK(writing.file.text().empty());
+    CHECK(writing.counts.emitted == 0);
+    CHECK(writing.counts.expired == static_cast<int>(rows.size()));
+  }
+}
+
+TEST_CASE("a token that cannot be written is left out, counted, and logged by its id alone") {
+  struct Defect {
+    std::string name;
+    std::function<void(TokenRow&)> make;
+  };
+  const std::vector<Defect> defects{
+      {"the email holds", [](TokenRow& row) { row.email = "sly\n@test.example"; }},
+      {"the email holds", [](TokenRow& row) { row.email = "sly\xc3(@test.example"; }},
+      {"the email holds", [](TokenRow& row) { row.email = "sly\x7f@test.example"; }},
+      {"the login holds", [](TokenRow& row) { row.login = "sly\r"; }},
+      {"the login holds", [](TokenRow& row) { row.login = "sly\xed\xa0\x80"; }},
+      {"the login holds",
+       [](TokenRow& row) {
+         row.login = {"sly\0x", 5};
+       }},
+      {"the code holds", [](TokenRow& row) { row.code = "98\n65"; }},
+      {"the secret is not 32 bytes", [](TokenRow& row) { row.secret.reset(); }},
+      {"the code is not 5 characters", [](TokenRow& row) { row.code = "9876"; }},
+      {"the code is not 5 characters", [](TokenRow& row) { row.code = "987654"; }},
+      {"the code is not 5 characters", [](TokenRow& row) { row.code = ""; }},
+  };
+  for (const auto& [name, make] : defects) {
+    INFO(name);
+    auto row = due_row(4711, Action::password_recovery);
+    make(row);
+    const Writing writing({due_row(1), row, due_row(2)});
+    CHECK(writing.counts.invalid == 1);
+    CHECK(writing.counts.emitted == 2);
+    const auto line = writing.file.text();
+    REQUIRE(parse_record(std::string_view(line).substr(0, line.size() - 1)));
+    CHECK(parse_record(std::string_view(line).substr(0, line.size() - 1))->size() == 10);
+    const auto log = writing.log_text.str();
+    CHECK(log.find("id=4711") != std::string::npos);
+    CHECK(log.find(name) != std::string::npos);
+    CHECK(std::count(log.begin(), log.end(), '\n') == 1);
+    for (const std::string hidden : {"9876", "98\\n", "sly", "SSSS", "U1NT", "5353"})
+      CHECK(log.find(hidden) == std::string::npos);
+    CHECK(Writing({row}).file.text().empty());
+  }
+}
+
+TEST_CASE("what an activation's code is like does not matter, as nothing is signed over it") {
+  auto row = due_row(1);
+  row.code = "9876";
+  CHECK(Writing({row}).counts.emitted == 1);
+  row.code = "";
+  CHECK(Writing({row}).counts.emitted == 1);
+}

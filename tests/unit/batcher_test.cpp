@@ -1,0 +1,214 @@
+#include "queue/batcher.hpp"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/batcher_play.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// `time:tokens` for each batch that left, `time:orphan` for one handed out again.
+std::string departures(const Play& play) {
+  std::string text;
+  for (const auto& look : play.looks()) {
+    if (look.took())
+      text += (text.empty() ? "" : " ") + std::to_string(look.end) + ":" +
+              (look.orphan ? "orphan" : std::to_string(look.taken));
+  }
+  return text;
+}
+
+constexpr Event start{0, 0, Event::connected};
+
+struct Scenario {
+  const char* name;
+  std::vector<Event> events;
+  const char* departures;
+};
+
+const std::vector<Scenario> scenarios{
+    {"a full batch leaves at once", {start, {100, 3}}, "100:3"},
+    {"tokens that fill a batch one by one leave with the last",
+     {start, {100, 1}, {200, 1}, {300, 1}},
+     "300:3"},
+    {"a remainder leaves at the timeout since its first token", {start, {100, 1}, {4000, 1}}, "5100:2"},
+    {"one notification for many rows drains every full batch", {start, {100, 8}}, "100:3 100:3 5100:2"},
+    {"two batches exactly leave nothing behind", {start, {100, 6}}, "100:3 100:3"},
+    {"what is there at the start leaves at once", {{0, 7}, start}, "0:3 0:3 0:1"},
+    {"what waits at a reconnect leaves at once", {start, {100, 2}, {900, 0, Event::connected}}, "900:2"},
+    {"after a reconnect clocks run as before",
+     {start, {100, 2}, {900, 1, Event::connected}, {1000, 1}},
+     "900:3 6000:1"},
+    {"the clock of a remainder starts anew after a full batch",
+     {start, {100, 2}, {4000, 2}},
+     "4000:3 9000:1"},
+    {"the clock starts anew after a remainder", {start, {100, 1}, {5200, 1}}, "5100:1 10200:1"},
+    {"an orphan does not restart the clock of what waits",
+     {start, {100, 1}, {2000, 0, Event::orphan}, {2050, 0}},
+     "2050:orphan 5100:1"},
+    {"an orphan that comes at the timeout delays nothing",
+     {start, {100, 1}, {5099, 0, Event::orphan}},
+     "5100:orphan 5100:1"},
+    {"without a notification a full batch leaves at the poll", {start, {150, 3, Event::silent}}, "1000:3"},
+    {"without a notification a remainder's clock starts at the poll",
+     {start, {150, 1, Event::silent}},
+     "6000:1"},
+    {"a notification tells of what came without one", {start, {150, 2, Event::silent}, {300, 1}}, "300:3"},
+    {"a token at the timeout of others leaves with them",
+     {start, {100, 1}, {5100, 1, Event::silent}},
+     "5100:2"},
+};
+
+}  // namespace
+
+TEST_CASE("batches leave when they are full, when their time is over, and while draining") {
+  for (const auto& scenario : scenarios) {
+    INFO(scenario.name);
+    Play play(scenario.events, [] { return 0; });
+    play.until(20'000);
+    CHECK(play.fault() == "");
+    CHECK(departures(play) == scenario.departures);
+    CHECK(play.waiting() == 0);
+    CHECK(play.looks().size() < 40);
+  }
+}
+
+TEST_CASE("the claim after a batch acknowledges it, though nothing else waits") {
+  Play play({start, {100, 3}}, [] { return 0; });
+  play.until(500);
+  REQUIRE(play.looks().size() == 3);
+  CHECK(play.looks()[1].taken == 3);
+  CHECK(play.looks()[2].start == 100);
+  CHECK_FALSE(play.looks()[2].partial);
+}
+
+TEST_CASE("a look that took nothing is followed by a pause as long as it took") {
+  Play play({start, {100, 1}, {110, 0}, {150, 0}}, [] { return 40; });
+  play.until(500);
+  REQUIRE(play.looks().size() == 3);
+  CHECK(play.looks()[1].start == 100);
+  CHECK(play.looks()[2].start == 180);
+  Play full({start, {100, 3}, {110, 3}}, [] { return 40; });
+  full.until(185);
+  CHECK(departures(full) == "140:3 180:3");
+}
+
+TEST_CASE("without tokens it looks once each poll interval, and at most that often after a storm") {
+  Play quiet({start}, [] { return 10; });
+  quiet.until(10'000);
+  CHECK(quiet.looks().size() == 10);
+  std::vector<Event> storm{start};
+  for (Time time = 1; time < 10'000; ++time)
+    storm.push_back({time, 0});
+  Play stormy(storm, [] { return 10; });
+  stormy.until(10'000);
+  CHECK(stormy.looks().size() <= 501);
+  CHECK(stormy.looks().size() >= 400);
+}
+
+TEST_CASE("a new configuration counts for the next remainder") {
+  Batcher batcher({Milliseconds(timeout), Milliseconds(poll)});
+  batcher.configure({Milliseconds(200), Milliseconds(50)});
+  ClaimReply pending_reply;
+  pending_reply.pending = 1;
+  batcher.claimed({.look = true}, pending_reply, at(0), at(0));
+  CHECK(since_start(batcher.decide(at(0)).until) == 50);
+  batcher.claimed({.look = true}, pending_reply, at(190), at(190));
+  CHECK(since_start(batcher.decide(at(190)).until) == 200);
+  CHECK(batcher.decide(at(200)).partial);
+}
+
+namespace {
+
+struct Schedule {
+  std::vector<Event> events{start};
+  Time slowest = 0;  ///< the longest claim
+  int tokens = 0;
+  int notifications = 0;
+  int extras = 0;  ///< orphans and reconnects, each worth some looks
+};
+
+Schedule random_schedule(std::mt19937_64& random) {
+  const auto below = [&](std::uint64_t n) { return static_cast<Time>(random() % n); };
+  Schedule schedule;
+  schedule.slowest = below(3) == 0 ? 0 : below(60);
+  const auto gap = static_cast<std::uint64_t>(1 + below(2000));
+  const auto count = below(60);
+  Time time = 0;
+  for (Time i = 0; i < count; ++i) {
+    time += below(4) == 0 ? 0 : below(gap);
+    Event event{time, static_cast<int>(below(5) == 0 ? below(20) : below(3)), Event::notified};
+    if (below(3) == 0) event.kind = Event::silent;
+    if (below(25) == 0) event.kind = Event::orphan;
+    if (below(40) == 0) event.kind = Event::connected;
+    schedule.tokens += event.tokens;
+    schedule.notifications += event.kind == Event::notified ? 1 : 0;
+    schedule.extras += event.kind == Event::orphan || event.kind == Event::connected ? 1 : 0;
+    schedule.events.push_back(event);
+  }
+  return schedule;
+}
+
+/// What the claims of a busy time may add: one for each batch, orphan and reconnect, and a pause before.
+Time slack(const Schedule& schedule, int tokens) {
+  return (tokens / limit + 2 * schedule.extras + 4) * schedule.slowest;
+}
+
+/// The first token that stayed too long; -1 if none did.
+int first_late(const Schedule& schedule, const Play& play) {
+  for (std::size_t i = 0; i < play.left().size(); ++i) {
+    const auto& token = play.left()[i];
+    if (token.left - token.arrived > timeout + poll + slack(schedule, schedule.tokens))
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
+/// The first token that could have left in a full batch after a notification, and did not; -1 if none. A
+/// claim that was under way then may have taken others without it.
+int first_held_back(const Schedule& schedule, const Play& play) {
+  int arrived = 0;
+  for (const auto& event : schedule.events) {
+    arrived += event.tokens;
+    if (event.kind != Event::notified) continue;
+    const auto gone =
+        static_cast<int>(std::count_if(play.left().begin(), play.left().end(),
+                                       [&](const Token& token) { return token.claimed <= event.time; }));
+    const auto full = (arrived - gone) / limit * limit;
+    for (int i = gone; i < gone + full; ++i) {
+      if (play.left()[static_cast<std::size_t>(i)].left > event.time + slack(schedule, arrived - gone))
+        return i;
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("whatever comes whenever, tokens leave in time, full batches at once, and nobody looks in vain") {
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const auto schedule = random_schedule(random);
+    Play play(schedule.events,
+              [&] { return static_cast<Time>(random() % static_cast<std::uint64_t>(schedule.slowest + 1)); });
+    const auto end = schedule.events.back().time + timeout + 2 * poll + slack(schedule, schedule.tokens) + 1;
+    play.until(end);
+    REQUIRE(play.fault() == "");
+    REQUIRE(play.waiting() == 0);
+    REQUIRE(static_cast<int>(play.left().size()) == schedule.tokens);
+    REQUIRE(first_late(schedule, play) == -1);
+    REQUIRE(first_held_back(schedule, play) == -1);
+    const auto batches =
+        std::count_if(play.looks().begin(), play.looks().end(), [](const Look& l) { return l.taken > 0; });
+    // One for each notification and poll; a batch takes one, and one acknowledges it.
+    const auto most = schedule.notifications + end / poll + 2 * (batches + schedule.extras) + 2;
+    REQUIRE(static_cast<Time>(play.looks().size()) <= most);
+  }
+}

@@ -1,0 +1,192 @@
+#include <random>
+
+#include "db/errors.hpp"
+#include "queue/collector.hpp"
+#include "support/catch.hpp"
+#include "support/collector_rig.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+using test::Call;
+using test::CollectorRig;
+using test::FakeServer;
+using test::FakeSurroundings;
+using test::Fault;
+using test::Operation;
+
+namespace {
+
+/// A bit of everything: what is there at the start, full batches, remainders, orphans, and silence.
+void script(CollectorRig& rig) {
+  rig.limits.wait_for_database = 10s;
+  rig.server.add_tokens(4);
+  rig.surroundings.at(100ms, [&] { rig.server.add_tokens(3); });
+  rig.surroundings.at(150ms, [&] { rig.server.add_tokens(1); });
+  rig.surroundings.at(300ms, [&] { rig.server.add_tokens(2, false); });
+  rig.surroundings.at(2s, [&] { rig.server.add_orphan(2); });
+  rig.surroundings.at(2100ms, [&] { rig.server.add_tokens(1); });
+  rig.surroundings.at(7500ms, [&] { rig.server.add_tokens(8); });
+  rig.stop_at(20s);
+}
+
+/// The oracle: every token went out once, and the server knows that each has.
+void check_delivery(const CollectorRig& rig) {
+  REQUIRE(rig.each_emitted_once());
+  REQUIRE(rig.server.open_batches() == 0);
+  REQUIRE(rig.server.waiting() == 0);
+}
+
+/// A collector beside the one under test, which hands on at once whatever it gets.
+class Rival {
+ public:
+  Rival(FakeServer& server, FakeSurroundings& surroundings) : server_(server), surroundings_(surroundings) {}
+
+  void step() {
+    try {
+      if (!session_) connect();
+      const bool take_over = surroundings_.now() >= take_over_from_;
+      const auto reply =
+          session_->claim({.limit = 3, .partial = true, .take_over = take_over, .receipt = receipt_});
+      receipt_.reset();
+      voids_ += reply.receipt_void ? 1 : 0;
+      if (!reply.lease) return;
+      session_->fetch(*reply.lease, [&](const TokenRow& row) { ++emitted_[row.id]; });
+      receipt_ = Receipt{*reply.lease, {.emitted = 1}};
+    } catch (const ConnectionLost&) {
+      session_.reset();
+    }
+  }
+
+  const std::map<std::int64_t, int>& emitted() const { return emitted_; }
+  int voids() const { return voids_; }
+
+ private:
+  void connect() {
+    session_ = server_.connect();
+    take_over_from_ = surroundings_.now() + 1500ms;
+  }
+
+  FakeServer& server_;
+  FakeSurroundings& surroundings_;
+  std::unique_ptr<QueueSession> session_;
+  std::optional<Receipt> receipt_;
+  TimePoint take_over_from_{};
+  std::map<std::int64_t, int> emitted_;
+  int voids_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a first connection that fails is an error at once, unless it is worth waiting for") {
+  struct Start {
+    Milliseconds away, wait;
+    bool connects;
+  };
+  for (const auto& [away, wait, connects] :
+       {Start{1ms, 0ms, false}, Start{3s, 10s, true}, Start{30s, 10s, false}}) {
+    CollectorRig rig;
+    rig.server.go_away(away);
+    rig.server.add_tokens(1);
+    rig.limits = {.once = true, .wait_for_database = wait};
+    if (connects) {
+      rig.run();
+      CHECK(rig.surroundings.elapsed() <= away + 1s);
+    } else {
+      CHECK_THROWS_AS(rig.run(), ConnectionLost);
+      CHECK(rig.surroundings.elapsed() >= wait);
+      CHECK(rig.surroundings.elapsed() <= wait + 1s);
+    }
+    CHECK(rig.each_emitted_once() == connects);
+  }
+}
+
+TEST_CASE("a stop ends the wait for the database") {
+  CollectorRig rig;
+  rig.server.go_away(1h);
+  rig.limits.wait_for_database = 1h;
+  rig.stop_at(2s);
+  rig.run();
+  CHECK(rig.surroundings.elapsed() == 2s);
+}
+
+TEST_CASE("whichever call loses the connection, before or after its effect, nothing is lost or repeated") {
+  CollectorRig undisturbed;
+  script(undisturbed);
+  undisturbed.run();
+  check_delivery(undisturbed);
+  const int calls = undisturbed.server.calls();
+  REQUIRE(calls > 40);
+  for (int at = 1; at <= calls; ++at) {
+    for (const auto fault : {Fault::lost_request, Fault::lost_reply}) {
+      for (const auto linger : {0ms, 700ms, 3000ms}) {
+        INFO("call " << at << (fault == Fault::lost_reply ? " after" : " before")
+                     << " its effect, the server keeps the session " << linger.count() << " ms");
+        CollectorRig rig;
+        rig.server.linger = linger;
+        rig.server.on_call = [&](const Call& call) { return call.number == at ? fault : Fault::none; };
+        script(rig);
+        rig.run();
+        check_delivery(rig);
+        REQUIRE(rig.logged(at == 1 ? "waiting for the database" : "lost"));
+      }
+    }
+  }
+}
+
+TEST_CASE("connections that are lost again and again lose and repeat nothing") {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const auto rate = 5 + random() % 25;
+    CollectorRig rig;
+    rig.server.linger = Milliseconds(random() % 2 == 0 ? 0 : random() % 2000);
+    rig.server.claim_takes = Milliseconds(random() % 20);
+    rig.server.on_call = [&](const Call&) {
+      if (rig.surroundings.elapsed() > 10s || random() % 100 >= rate) return Fault::none;
+      return random() % 2 == 0 ? Fault::lost_request : Fault::lost_reply;
+    };
+    rig.limits.wait_for_database = 1min;
+    for (int i = 0; i < 10; ++i) {
+      rig.surroundings.at(Milliseconds(random() % 9000),
+                          [&rig, count = static_cast<int>(random() % 6), notify = random() % 2 == 0] {
+                            rig.server.add_tokens(count, notify);
+                          });
+    }
+    rig.stop_at(40s);
+    rig.run();
+    check_delivery(rig);
+  }
+}
+
+TEST_CASE("restarts of the server lose and repeat nothing between two collectors") {
+  int shared = 0;  // schedules in which each of the two had something to hand on
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    CollectorRig rig;
+    Rival rival(rig.server, rig.surroundings);
+    rig.server.claim_takes = 5ms;
+    for (int i = 0; i < 30; ++i)
+      rig.surroundings.at(Milliseconds(random() % 15'000), [&] { rig.server.add_tokens(2); });
+    for (const auto base : {3s, 8s, 13s}) {
+      rig.surroundings.at(base + Milliseconds(random() % 2000),
+                          [&rig, away = Milliseconds(random() % 1500)] { rig.server.go_away(away); });
+    }
+    for (auto time = 0ms; time < 30s; time += 50ms + Milliseconds(random() % 300))
+      rig.surroundings.at(time, [&] { rival.step(); });
+    rig.stop_at(32s);
+    rig.run();
+    auto emitted = rig.emitted();
+    for (const auto& [id, times] : rival.emitted())
+      emitted[id] += times;
+    REQUIRE(emitted.size() == 60);
+    for (const auto& [id, times] : emitted) {
+      INFO("token " << id);
+      REQUIRE(times == 1);
+    }
+    REQUIRE(rival.voids() == 0);
+    shared += rival.emitted().empty() || rig.emitted().empty() ? 0 : 1;
+    REQUIRE(rig.server.open_batches() == 0);
+  }
+  CHECK(shared > 200);
+}

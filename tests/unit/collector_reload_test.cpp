@@ -1,0 +1,119 @@
+#include "crypto/token.hpp"
+#include "db/errors.hpp"
+#include "queue/collector.hpp"
+#include "support/catch.hpp"
+#include "support/collector_rig.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+using test::Call;
+using test::CollectorRig;
+using test::FakeServer;
+using test::Fault;
+using test::Operation;
+
+namespace {
+
+const std::string old_key(64, 'a');
+const std::string new_key(64, 'c');
+
+/// The line's first token is one that `key` has signed.
+bool is_signed_by(const nlohmann::json& line, const std::string& key) {
+  Hmac hmac(Key::from_hex(key, "the test"));
+  const auto token = decode_token(line.at("tokens").at(0).at("token").get<std::string>());
+  return token && is_signed_for_activation(hmac, *token);
+}
+
+/// What `rig` works with, but on another server.
+CollectorSetup setup_for(CollectorRig& rig, FakeServer& other) {
+  auto setup = rig.setup();
+  setup.session_identity = "there";
+  setup.connect = [&] { return other.connect(); };
+  return setup;
+}
+
+void reload_at(CollectorRig& rig, Milliseconds since_start) {
+  rig.surroundings.at(since_start, [&] { rig.surroundings.request_reload(); });
+}
+
+}  // namespace
+
+TEST_CASE("a reload brings a new limit and a new key, from the next batch on") {
+  CollectorRig rig;
+  rig.server.add_tokens(3);
+  rig.reload = [&] { return rig.setup(2, new_key); };
+  reload_at(rig, 1s);
+  rig.surroundings.at(2s, [&] { rig.server.add_tokens(2); });
+  rig.stop_at(3s);
+  rig.run();
+  const auto lines = rig.lines();
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("tokens").size() == 3);
+  CHECK(is_signed_by(lines[0], old_key));
+  CHECK(lines[1].at("tokens").size() == 2);
+  CHECK(is_signed_by(lines[1], new_key));
+  CHECK_FALSE(is_signed_by(lines[1], old_key));
+  CHECK(rig.logged("configuration read again"));
+  CHECK(rig.server.open_batches() == 0);
+}
+
+TEST_CASE("a reload that fails is said, and all goes on as before") {
+  CollectorRig rig;
+  rig.reload = []() -> CollectorSetup { throw Error(ExitCode::configuration, "the limit is no number"); };
+  reload_at(rig, 1s);
+  rig.surroundings.at(2s, [&] { rig.server.add_tokens(3); });
+  rig.stop_at(3s);
+  rig.run();
+  REQUIRE(rig.lines().size() == 1);
+  CHECK(is_signed_by(rig.lines()[0], old_key));
+  CHECK(rig.logged("the limit is no number"));
+  CHECK_FALSE(rig.logged("configuration read again"));
+}
+
+TEST_CASE("a reload that leads elsewhere acknowledges here and goes on there") {
+  CollectorRig rig;
+  FakeServer other(rig.surroundings);
+  rig.server.add_tokens(3);
+  rig.reload = [&] { return setup_for(rig, other); };
+  reload_at(rig, 1s);
+  other.add_tokens(2);
+  rig.stop_at(5s);
+  rig.run();
+  CHECK(rig.server.open_batches() == 0);
+  CHECK(other.waiting() == 0);
+  CHECK(other.open_batches() == 0);
+  CHECK(rig.lines().size() == 2);
+}
+
+TEST_CASE("a reload is taken up while the database is away, which it may be about") {
+  CollectorRig rig;
+  FakeServer other(rig.surroundings);
+  rig.reload = [&] { return setup_for(rig, other); };
+  rig.surroundings.at(1s, [&] { rig.server.go_away(1h); });
+  reload_at(rig, 2s);
+  other.add_tokens(3);
+  rig.stop_at(20s);
+  rig.run();
+  CHECK(other.waiting() == 0);
+  CHECK(rig.lines().size() == 1);
+}
+
+TEST_CASE(
+    "a reload that leads elsewhere is not forgotten because the last batch cannot be acknowledged here") {
+  CollectorRig rig;
+  FakeServer other(rig.surroundings);
+  rig.server.add_tokens(3);
+  rig.server.on_call = [&](const Call& call) {
+    if (call.operation == Operation::fetch) rig.surroundings.request_reload();
+    return Fault::none;
+  };
+  rig.reload = [&] {
+    rig.server.go_away(1h);
+    return setup_for(rig, other);
+  };
+  other.add_tokens(3);
+  rig.stop_at(60s);
+  rig.run();
+  CHECK(other.waiting() == 0);
+  CHECK(rig.lines().size() == 2);
+}

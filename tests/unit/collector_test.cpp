@@ -1,0 +1,281 @@
+#include "queue/collector.hpp"
+
+#include <csignal>
+#include <unistd.h>
+
+#include "db/errors.hpp"
+#include "support/catch.hpp"
+#include "support/collector_rig.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+using test::Call;
+using test::CollectorRig;
+using test::Fault;
+using test::Operation;
+
+namespace {
+
+template <typename Thrown, typename Work>
+Thrown thrown_by(Work work) {
+  try {
+    work();
+  } catch (const Thrown& error) {
+    return error;
+  }
+  throw std::logic_error("nothing was thrown");
+}
+
+/// Refuses the `nth` claim with `sqlstate`.
+std::function<Fault(const Call&)> refuse_claim(int nth, const std::string& sqlstate) {
+  return [nth, sqlstate](const Call& call) {
+    if (call.operation == Operation::claim && call.nth == nth)
+      throw DatabaseError(ExitCode::failed, "the server said no", "", sqlstate);
+    return Fault::none;
+  };
+}
+
+std::function<Fault(const Call&)> fault_at(Operation operation, int nth, Fault fault) {
+  return
+      [=](const Call& call) { return call.operation == operation && call.nth == nth ? fault : Fault::none; };
+}
+
+std::vector<std::size_t> line_sizes(const CollectorRig& rig) {
+  std::vector<std::size_t> sizes;
+  for (const auto& line : rig.lines())
+    sizes.push_back(line.at("tokens").size());
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("a batch is acknowledged by the claim that follows its line") {
+  CollectorRig rig;
+  rig.server.add_tokens(7);
+  rig.stop_at(100ms);
+  rig.run();
+  CHECK(line_sizes(rig) == std::vector<std::size_t>{3, 3, 1});
+  CHECK(rig.each_emitted_once());
+  const auto& claims = rig.server.claims();
+  REQUIRE(claims.size() == 4);
+  CHECK_FALSE(claims[0].receipt);
+  for (std::size_t i = 1; i < claims.size(); ++i) {
+    REQUIRE(claims[i].receipt);
+    CHECK(claims[i].receipt->lease == Lease{static_cast<std::int64_t>(i), 1});
+    CHECK(claims[i].receipt->counts.emitted == (i < 3 ? 3 : 1));
+    CHECK(claims[i].limit == 3);
+  }
+  CHECK(rig.server.open_batches() == 0);
+}
+
+TEST_CASE("a remainder waits for its timeout and a full batch leaves at once") {
+  CollectorRig rig;
+  rig.surroundings.at(1000ms, [&] { rig.server.add_tokens(4); });
+  rig.surroundings.at(1001ms, [&] { CHECK(line_sizes(rig) == std::vector<std::size_t>{3}); });
+  rig.surroundings.at(5999ms, [&] { CHECK(line_sizes(rig) == std::vector<std::size_t>{3}); });
+  rig.stop_at(6001ms);
+  rig.run();
+  CHECK(line_sizes(rig) == std::vector<std::size_t>{3, 1});
+}
+
+TEST_CASE("a batch that was written when the connection went is acknowledged after the reconnect") {
+  for (const auto fault : {Fault::lost_request, Fault::lost_reply}) {
+    CollectorRig rig;
+    rig.server.add_tokens(3);
+    rig.server.on_call = fault_at(Operation::claim, 2, fault);
+    rig.stop_at(10s);
+    rig.run();
+    CHECK(rig.each_emitted_once());
+    CHECK(rig.server.batches().at(1).attempt == 1);
+    CHECK(rig.server.open_batches() == 0);
+    REQUIRE(rig.server.claims().size() > 2);
+    CHECK(rig.server.claims()[2].receipt->lease == Lease{1, 1});
+    CHECK(rig.logged("connection lost"));
+  }
+}
+
+TEST_CASE("a batch that another took over meanwhile is not acknowledged, and that is said") {
+  CollectorRig rig;
+  rig.server.add_tokens(3);
+  rig.server.on_call = fault_at(Operation::claim, 2, Fault::lost_request);
+  std::unique_ptr<QueueSession> rival;
+  rig.surroundings.at(1ms, [&] {
+    rival = rig.server.connect();
+    CHECK(rival->claim({.limit = 3}).lease == Lease{1, 2});
+  });
+  rig.stop_at(5s);
+  rig.run();
+  CHECK(rig.logged("taken over before it was acknowledged"));
+  CHECK(rig.server.open_batches() == 1);
+  CHECK_FALSE(rival->claim({.receipt = Receipt{{1, 2}, {}}}).receipt_void);
+}
+
+TEST_CASE("orphans are taken over at once at the start") {
+  CollectorRig rig;
+  rig.server.add_orphan(2);
+  rig.stop_at(10ms);
+  rig.run();
+  CHECK(rig.each_emitted_once());
+  CHECK(rig.server.batches().at(1).attempt == 2);
+  CHECK(rig.logged("taking over a batch"));
+}
+
+TEST_CASE("no orphans are taken over for 1.5 s after a reconnect") {
+  CollectorRig rig;
+  rig.surroundings.at(100ms, [&] {
+    rig.server.add_orphan(2);
+    rig.server.go_away(300ms);
+  });
+  rig.stop_at(10s);
+  rig.run();
+  const auto& claims = rig.server.claims();
+  std::optional<TimePoint> connected_again;
+  std::optional<TimePoint> taking_over;
+  for (std::size_t i = 1; i < claims.size(); ++i) {
+    const auto time = rig.server.claim_times()[i];
+    if (!connected_again) connected_again = time;
+    if (!taking_over && claims[i].take_over) taking_over = time;
+    CHECK(claims[i].take_over == (time >= *connected_again + 1500ms));
+  }
+  REQUIRE(taking_over);
+  CHECK(*taking_over <= *connected_again + 2500ms);
+  CHECK(rig.each_emitted_once());
+}
+
+TEST_CASE("with --once all that is due goes out, and is acknowledged at the end") {
+  for (const int tokens : {0, 1, 3, 7}) {
+    INFO(tokens << " tokens");
+    CollectorRig rig;
+    rig.limits.once = true;
+    rig.server.add_tokens(tokens);
+    rig.server.add_orphan(2);
+    rig.server.on_call = fault_at(Operation::claim, 3, Fault::lost_reply);
+    rig.run();
+    CHECK(rig.each_emitted_once());
+    CHECK(rig.server.open_batches() == 0);
+    CHECK(rig.server.waiting() == 0);
+    CHECK(rig.surroundings.elapsed() < 4s);
+  }
+}
+
+TEST_CASE("with --max-batches so many lines go out, acknowledged, and nothing more is claimed") {
+  for (const int batches : {1, 2}) {
+    CollectorRig rig;
+    rig.limits.max_batches = batches;
+    rig.server.add_tokens(20);
+    rig.run();
+    CHECK(rig.lines().size() == static_cast<std::size_t>(batches));
+    CHECK(rig.server.batches().size() == static_cast<std::size_t>(batches));
+    CHECK(rig.server.open_batches() == 0);
+  }
+}
+
+TEST_CASE("a stop finishes and acknowledges the batch in hand") {
+  CollectorRig rig;
+  rig.server.add_tokens(7);
+  rig.server.on_call = [&](const Call& call) {
+    if (call.operation == Operation::fetch && call.nth == 1) rig.surroundings.request_stop();
+    return Fault::none;
+  };
+  rig.run();
+  CHECK(line_sizes(rig) == std::vector<std::size_t>{3});
+  CHECK(rig.server.open_batches() == 0);
+  CHECK(rig.server.claims().back().limit == 0);
+  CHECK(rig.server.waiting() == 4);
+}
+
+TEST_CASE("a stop while the server is away acknowledges the last batch when it comes back, or gives up") {
+  for (const auto away : {Milliseconds(2000), Milliseconds(60'000)}) {
+    CollectorRig rig;
+    rig.server.add_tokens(3);
+    rig.server.on_call = [&](const Call& call) {
+      if (call.operation == Operation::claim && call.nth == 2) {
+        rig.server.go_away(away);
+        rig.surroundings.request_stop();
+      }
+      return Fault::none;
+    };
+    if (away < 5s) {
+      rig.run();
+      CHECK(rig.server.open_batches() == 0);
+    } else {
+      CHECK(thrown_by<ConnectionLost>([&] { rig.run(); }).code() == ExitCode::database);
+      CHECK(rig.logged("written but not acknowledged"));
+      CHECK(rig.surroundings.elapsed() < 7s);
+    }
+    CHECK(rig.each_emitted_once());
+  }
+}
+
+TEST_CASE("an output that is closed leaves the batch unacknowledged") {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  close(ends[0]);
+  CollectorRig rig;
+  rig.output = Output(ends[1]);
+  rig.server.add_tokens(3);
+  CHECK(thrown_by<Error>([&] { rig.run(); }).code() == ExitCode::output_closed);
+  CHECK(rig.server.open_batches() == 1);
+  CHECK(rig.server.claims().size() == 1);
+  close(ends[1]);
+  std::signal(SIGPIPE, before);
+}
+
+TEST_CASE("a file that ends within a line gets a newline first, and any other nothing") {
+  for (const std::string text : {"", "cut short", "whole\n"}) {
+    CollectorRig rig;
+    rig.limits.once = true;
+    rig.output.write(text);
+    rig.run();
+    CHECK(rig.file.text() == (text == "cut short" ? "cut short\n" : text));
+  }
+}
+
+TEST_CASE("an error of one statement that trying again mends is survived, any other is not") {
+  for (const std::string sqlstate : {"57014", "55P03", "40P01", "40001"}) {
+    INFO(sqlstate);
+    CollectorRig rig;
+    rig.server.add_tokens(3);
+    rig.server.on_call = refuse_claim(2, sqlstate);
+    rig.stop_at(10s);
+    rig.run();
+    CHECK(rig.each_emitted_once());
+    CHECK(rig.server.open_batches() == 0);
+    CHECK(rig.logged("trying again"));
+  }
+  for (const std::string sqlstate : {"42501", "MR002", "42P01"}) {
+    CollectorRig rig;
+    rig.server.add_tokens(3);
+    rig.server.on_call = refuse_claim(2, sqlstate);
+    CHECK(thrown_by<DatabaseError>([&] { rig.run(); }).sqlstate() == sqlstate);
+  }
+}
+
+TEST_CASE("a statement that fails for the moment does not lose the last acknowledgement") {
+  CollectorRig rig;
+  rig.limits.max_batches = 1;
+  rig.server.add_tokens(3);
+  rig.server.on_call = refuse_claim(2, "57014");
+  CHECK_NOTHROW(rig.run());
+  CHECK(rig.server.open_batches() == 0);
+}
+
+TEST_CASE("a silent connection is checked each health-check interval") {
+  CollectorRig rig;
+  rig.server.claim_takes = 0ms;
+  rig.reload = [&] {
+    auto setup = rig.setup();
+    setup.batcher.poll_interval = 1h;
+    return setup;
+  };
+  rig.surroundings.at(1ms, [&] { rig.surroundings.request_reload(); });
+  int checks = 0;
+  rig.server.on_call = [&](const Call& call) {
+    checks += call.operation == Operation::check_health ? 1 : 0;
+    return Fault::none;
+  };
+  rig.stop_at(10min);
+  rig.run();
+  CHECK(checks == 9);
+}

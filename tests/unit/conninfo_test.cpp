@@ -1,0 +1,161 @@
+#include "db/conninfo.hpp"
+
+#include <map>
+#include <random>
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+std::map<std::string, std::string> options_of(const std::string& conninfo) {
+  std::map<std::string, std::string> options;
+  for (const auto& option : parse_conninfo(conninfo))
+    options[option.keyword] = option.value;
+  return options;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// As libpq's manual says a value is quoted.
+std::string keyword(const std::string& name, const std::string& value) {
+  std::string text = name + " = '";
+  for (const char c : value)
+    text += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return text + "'";
+}
+
+std::string percent_encoded(const std::string& value) {
+  const std::string digits = "0123456789ABCDEF";
+  std::string text;
+  for (const unsigned char c : value)
+    text += std::string("%") + digits[c / 16] + digits[c % 16];
+  return text;
+}
+
+/// Of characters that have a meaning in one of the two forms, and some that have none.
+std::string random_value(std::mt19937_64& random) {
+  const std::string alphabet = "ab9 '\\\"=%@:/?#&,*\xc3";
+  std::string value;
+  for (auto length = 1 + random() % 12; length > 0; --length)
+    value += alphabet[random() % alphabet.size()];
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("a redacted connection string shows all but the passwords") {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", ""},
+      {"host=db", "host=db"},
+      {"host=db password=hunter2 dbname=mail", "password=*** dbname=mail host=db"},
+      {"host=db sslpassword=hunter2", "host=db sslpassword=***"},
+      {"password = 'hunter2 \\' \\\\ x' host = db", "password=*** host=db"},
+      {"password='' host=db", "password=*** host=db"},
+      {"host='' application_name='a b'", "host='' application_name='a b'"},
+      {"postgresql://app:hunter2@db:5433/mail", "user=app password=*** dbname=mail host=db port=5433"},
+      {"postgres://app:h%40nter%272@db/mail", "user=app password=*** dbname=mail host=db"},
+      {"postgresql://app@db/mail?password=hunter2&sslpassword=hunter3",
+       "user=app password=*** dbname=mail host=db sslpassword=***"},
+      {"postgresql://app:hunter2@a:1,b:2/mail", "user=app password=*** dbname=mail host=a,b port=1,2"},
+      {"postgresql:///mail?host=/run/pg%20sockets", "dbname=mail host='/run/pg sockets'"},
+  };
+  for (const auto& [conninfo, expected] : cases) {
+    INFO(conninfo);
+    const auto shown = redact_conninfo(conninfo);
+    CHECK(options_of(shown) == options_of(expected));
+    CHECK_FALSE(contains(shown, "nter"));
+    CHECK(contains(shown, "***") == has_password(conninfo));
+  }
+}
+
+TEST_CASE("no password survives a redaction, whatever it is made of and however it is written") {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const auto password = "<" + random_value(random) + ">";
+    const auto user = random_value(random);
+    const auto uri = "postgresql://" + percent_encoded(user) + ":" + percent_encoded(password) +
+                     "@db/mail?sslpassword=" + percent_encoded(password);
+    const auto list = keyword("user", user) + keyword(" password", password) +
+                      keyword(" sslpassword", password) + " host=db dbname=mail";
+    REQUIRE(options_of(uri) == options_of(list));
+    for (const auto& conninfo : {uri, list}) {
+      const auto shown = redact_conninfo(conninfo);
+      REQUIRE_FALSE(contains(shown, "<"));
+      REQUIRE_FALSE(contains(shown, ">"));
+      auto expected = options_of(conninfo);
+      expected["password"] = expected["sslpassword"] = "***";
+      REQUIRE(options_of(shown) == expected);
+    }
+  }
+}
+
+TEST_CASE("a malformed connection string is refused and never quoted") {
+  for (const std::string conninfo :
+       {"postgresql://app:hunter2@[::1/mail", "postgresql://app:hunter2@db/mail?hunter2=1",
+        "postgresql://app:hunter2%zz@db", "postgresql://app:hunter2%00@db", "password=hunter2 hunter2",
+        "password='hunter2", "hunter2", "hunter2=1", "password=hunter2 host", "postgresql://db/?password"}) {
+    INFO(conninfo);
+    for (const auto& read : std::vector<std::function<void()>>{[&] { parse_conninfo(conninfo); },
+                                                               [&] { redact_conninfo(conninfo); },
+                                                               [&] { has_password(conninfo); },
+                                                               [&] {
+                                                                 with_defaults(conninfo, {{"host", "x"}});
+                                                               }}) {
+      try {
+        read();
+        FAIL("it was taken");
+      } catch (const Error& error) {
+        CHECK(error.code() == ExitCode::configuration);
+        CHECK(std::string(error.what()) == "the connection string cannot be parsed");
+        CHECK_FALSE(contains(error.hint(), "hunter"));
+      }
+    }
+  }
+}
+
+TEST_CASE("a password is found in either form, and nothing else passes for one") {
+  for (const std::string conninfo : {"password=x", "sslpassword=x", "postgresql://a:b@db", "password=''"})
+    CHECK(has_password(conninfo));
+  for (const std::string conninfo :
+       {"", "host=password", "passfile=/x", "postgresql://a@db", "dbname='password=x'"}) {
+    CHECK_FALSE(has_password(conninfo));
+  }
+}
+
+TEST_CASE("a default is added where the connection string says nothing, and overrides nothing") {
+  const std::vector<ConninfoOption> defaults{{"application_name", "mailroom"}, {"connect_timeout", "10"}};
+  using Options = std::map<std::string, std::string>;
+  const std::vector<std::pair<std::string, Options>> cases{
+      {"", {{"application_name", "mailroom"}, {"connect_timeout", "10"}}},
+      {"connect_timeout=3", {{"application_name", "mailroom"}, {"connect_timeout", "3"}}},
+      {"application_name=''", {{"application_name", ""}, {"connect_timeout", "10"}}},
+      {"postgresql://db?application_name=a%20b&connect_timeout=0",
+       {{"host", "db"}, {"application_name", "a b"}, {"connect_timeout", "0"}}},
+  };
+  for (const auto& [conninfo, expected] : cases) {
+    INFO(conninfo);
+    CHECK(options_of(with_defaults(conninfo, defaults)) == expected);
+  }
+}
+
+TEST_CASE("what a connection string says reads the same after defaults were added") {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    auto expected = std::map<std::string, std::string>{
+        {"password", random_value(random)}, {"dbname", random_value(random)}, {"user", random_value(random)}};
+    std::string conninfo;
+    for (const auto& [name, value] : expected)
+      conninfo += keyword(name, value) + " ";
+    const auto added = random_value(random);
+    expected["application_name"] = added;
+    REQUIRE(options_of(with_defaults(conninfo, {{"user", "nobody"}, {"application_name", added}})) ==
+            expected);
+  }
+}

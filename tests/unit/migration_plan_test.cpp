@@ -1,0 +1,134 @@
+#include "schema/migration_plan.hpp"
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+/// What a plan does: `up 0 up 1`, with what the database has at the end.
+std::string text_of(const std::vector<MigrationStep>& steps) {
+  std::string text;
+  for (const auto& step : steps)
+    text +=
+        (step.direction == Direction::up ? "up " : "down ") + std::to_string(step.migration->version) + " ";
+  if (steps.empty()) return "nothing";
+  const auto after = steps.back().version_after();
+  return text + "-> " + (after ? std::to_string(*after) : "none");
+}
+
+const std::vector<Migration> three{
+    {0, "first", "u0", "d0"}, {1, "second", "u1", "d1"}, {2, "third", "u2", "d2"}};
+
+struct Scenario {
+  SchemaState state;
+  int down;
+  std::string plan_up;
+  std::string plan_down;
+};
+
+template <typename Plan>
+std::string refusal(Plan plan) {
+  try {
+    plan();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::schema);
+    CHECK_FALSE(error.hint().empty());
+    return error.what();
+  }
+  return "taken";
+}
+
+/// Every way to begin from `state`.
+std::vector<std::string> refusals(const std::vector<Migration>& migrations, const SchemaState& state) {
+  return {refusal([&] { require_plannable(migrations, state); }),
+          refusal([&] { plan_up(migrations, state); }), refusal([&] { plan_down(migrations, state, 0); }),
+          refusal([&] { plan_down(migrations, state, 1); })};
+}
+
+}  // namespace
+
+TEST_CASE("from every state the plan up applies what is missing and the plan down undoes what is there") {
+  const std::vector<Scenario> scenarios{
+      {{}, 1, "up 0 up 1 up 2 -> 2", "nothing"},
+      {{}, 3, "up 0 up 1 up 2 -> 2", "nothing"},
+      {{.version = 0}, 0, "up 1 up 2 -> 2", "nothing"},
+      {{.version = 0}, 1, "up 1 up 2 -> 2", "down 0 -> none"},
+      {{.version = 0}, 2, "up 1 up 2 -> 2", "down 0 -> none"},
+      {{.version = 0, .unrecorded = true}, 1, "up 1 up 2 -> 2", "down 0 -> none"},
+      {{.version = 1}, 1, "up 2 -> 2", "down 1 -> 0"},
+      {{.version = 1}, 2, "up 2 -> 2", "down 1 down 0 -> none"},
+      {{.version = 2}, 0, "nothing", "nothing"},
+      {{.version = 2}, 1, "nothing", "down 2 -> 1"},
+      {{.version = 2}, 2, "nothing", "down 2 down 1 -> 0"},
+      {{.version = 2}, 3, "nothing", "down 2 down 1 down 0 -> none"},
+      {{.version = 2}, 1000, "nothing", "down 2 down 1 down 0 -> none"},
+  };
+  for (const auto& scenario : scenarios) {
+    INFO("version " << scenario.state.version.value_or(-1) << ", " << scenario.down << " down");
+    CHECK_NOTHROW(require_plannable(three, scenario.state));
+    CHECK(text_of(plan_up(three, scenario.state)) == scenario.plan_up);
+    CHECK(text_of(plan_down(three, scenario.state, scenario.down)) == scenario.plan_down);
+  }
+}
+
+TEST_CASE("a plan points at the migrations it was made from") {
+  const auto steps = plan_up(three, {});
+  for (std::size_t i = 0; i < three.size(); ++i)
+    CHECK(steps.at(i).migration == &three[i]);
+}
+
+TEST_CASE("nothing is planned from a dirty schema") {
+  for (const long version : {0L, 1L, 2L, 7L}) {
+    const auto expected = "the schema is marked dirty at version " + std::to_string(version);
+    for (const auto& message : refusals(three, {.version = version, .dirty = true}))
+      CHECK(message == expected);
+  }
+}
+
+TEST_CASE("nothing is planned from a schema that is newer than this binary") {
+  for (const long version : {3L, 4L, 1'000'000L, 20240101120000L}) {
+    const auto expected =
+        "the schema has version " + std::to_string(version) + ", and this mailroom knows versions up to 2";
+    for (const auto& message : refusals(three, {.version = version}))
+      CHECK(message == expected);
+  }
+}
+
+TEST_CASE("the embedded migrations are numbered from 0 without gaps") {
+  const auto& migrations = embedded_migrations();
+  REQUIRE_FALSE(migrations.empty());
+  CHECK(migrations.front().name == "init");
+  for (std::size_t i = 0; i < migrations.size(); ++i) {
+    INFO(migrations[i].name);
+    CHECK(migrations[i].version == static_cast<int>(i));
+    CHECK_FALSE(migrations[i].name.empty());
+    for (std::size_t j = 0; j < i; ++j)
+      CHECK(migrations[j].name != migrations[i].name);
+  }
+}
+
+TEST_CASE("every embedded migration begins with a comment for who has to run it, and ends its last line") {
+  for (const auto& migration : embedded_migrations()) {
+    for (const auto& text : {migration.up, migration.down}) {
+      INFO(migration.version << "_" << migration.name << ": " << text.substr(0, 60));
+      CHECK(text.substr(0, 3) == "-- ");
+      CHECK(text.find('\n') > 20);
+      CHECK(text.back() == '\n');
+    }
+    CHECK(migration.up != migration.down);
+  }
+}
+
+TEST_CASE("all the way up and down again goes through every embedded migration") {
+  const auto& migrations = embedded_migrations();
+  const auto up = plan_up(migrations, {});
+  REQUIRE(up.size() == migrations.size());
+  const auto newest = up.back().version_after();
+  REQUIRE(newest == static_cast<long>(migrations.size()) - 1);
+  CHECK(plan_up(migrations, {.version = newest}).empty());
+  const auto down = plan_down(migrations, {.version = newest}, 1000);
+  REQUIRE(down.size() == up.size());
+  CHECK_FALSE(down.back().version_after());
+}

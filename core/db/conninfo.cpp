@@ -31,6 +31,25 @@ std::string join(const std::vector<ConninfoOption>& options) {
   return text;
 }
 
+/// For reading: quoted where it must be, and nowhere else.
+std::string plain_text(const std::vector<ConninfoOption>& options) {
+  std::string text;
+  for (const auto& option : options) {
+    const bool plain = option.value.find_first_of(" '\\") == std::string::npos && !option.value.empty();
+    if (!text.empty()) text += ' ';
+    text += option.keyword + "=" + (plain ? option.value : quoted(option.value));
+  }
+  return text;
+}
+
+/// What libpq takes from its environment and defaults; null if it has nothing.
+const char* default_of(const PQconninfoOption* defaults, const std::string& keyword) {
+  for (const auto* option = defaults; option != nullptr && option->keyword != nullptr; ++option) {
+    if (option->keyword == keyword) return option->val;
+  }
+  return nullptr;
+}
+
 bool sets(const std::vector<ConninfoOption>& options, const std::string& keyword) {
   return std::any_of(options.begin(), options.end(),
                      [&](const ConninfoOption& option) { return option.keyword == keyword; });
@@ -68,13 +87,24 @@ std::string redact_conninfo(const std::string& conninfo) {
   for (auto& option : options) {
     if (is_secret(option.keyword)) option.value = "***";
   }
-  std::string text;
-  for (const auto& option : options) {
-    const bool plain = option.value.find_first_of(" '\\") == std::string::npos && !option.value.empty();
-    if (!text.empty()) text += ' ';
-    text += option.keyword + "=" + (plain ? option.value : quoted(option.value));
+  return plain_text(options);
+}
+
+std::string describe_target(const std::string& conninfo) {
+  const auto given = parse_conninfo(conninfo);
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> defaults(PQconndefaults(),
+                                                                              PQconninfoFree);
+  std::vector<ConninfoOption> target;
+  for (const std::string keyword : {"service", "host", "hostaddr", "port", "dbname", "user"}) {
+    const auto value = std::find_if(given.begin(), given.end(),
+                                    [&](const ConninfoOption& option) { return option.keyword == keyword; });
+    if (value != given.end()) {
+      target.push_back(*value);
+    } else if (const char* fallback = default_of(defaults.get(), keyword)) {
+      target.push_back({keyword, fallback});
+    }
   }
-  return text;
+  return plain_text(target);
 }
 
 bool has_password(const std::string& conninfo) {

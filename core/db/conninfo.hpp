@@ -22,6 +22,9 @@ std::string with_defaults(const std::string& conninfo, const std::vector<Conninf
 /// For people and logs: passwords read `***`.
 std::string redact_conninfo(const std::string& conninfo);
 
+/// Where `conninfo` leads, with libpq's environment and defaults: host, port, dbname and user.
+std::string describe_target(const std::string& conninfo);
+
 bool has_password(const std::string& conninfo);
 
 }  // namespace mailroom

@@ -21,17 +21,16 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-/// libpq's report on a connection: a line for each address tried, the reason in each. One line is enough.
+/// libpq's report on a connection has a line for each address tried, and further ones that explain.
 std::string one_line(std::string_view report) {
   std::string text;
-  for (const char c : report) {
-    if (c != '\n' && c != '\t')
-      text += c;
-    else if (!text.empty() && text.back() != ' ')
-      text += ' ';
+  for (std::size_t end = 0; !report.empty(); report.remove_prefix(std::min(end + 1, report.size()))) {
+    end = std::min(report.find('\n'), report.size());
+    auto line = report.substr(0, end);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!text.empty() && !line.empty()) text += "; ";
+    text += line;
   }
-  while (!text.empty() && text.back() == ' ')
-    text.pop_back();
   return text;
 }
 
@@ -40,7 +39,13 @@ bool is_about_the_session(std::string_view sqlstate) {
   for (const auto state : ended) {
     if (sqlstate == state) return true;
   }
-  return sqlstate.empty() || sqlstate.substr(0, 2) == "08";
+  return sqlstate.substr(0, 2) == "08";
+}
+
+/// libpqxx 6 forgets the SQLSTATE of what it has a type of its own for.
+std::string sqlstate_of(const pqxx::sql_error& error) {
+  if (dynamic_cast<const pqxx::insufficient_privilege*>(&error) != nullptr) return "42501";
+  return error.sqlstate();
 }
 
 ExitCode exit_code_of(std::string_view sqlstate) {
@@ -73,9 +78,9 @@ void rethrow_database_error(bool session_is_open) {
     auto message = labelled(report, "ERROR");
     if (message.empty()) message = labelled(report, "FATAL");
     if (message.empty()) message = first_line(report);
-    if (is_about_the_session(error.sqlstate())) throw ConnectionLost(message);
-    throw DatabaseError(exit_code_of(error.sqlstate()), message, hint_of(error.sqlstate(), report),
-                        error.sqlstate());
+    const auto sqlstate = sqlstate_of(error);
+    if (!session_is_open || is_about_the_session(sqlstate)) throw ConnectionLost(message);
+    throw DatabaseError(exit_code_of(sqlstate), message, hint_of(sqlstate, report), sqlstate);
   } catch (const pqxx::in_doubt_error& error) {
     throw ConnectionLost(first_line(error.what()));
   } catch (const pqxx::failure& error) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/usage_error.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {
@@ -88,6 +88,11 @@ class ExamplesFirst final : public CLI::Formatter {
     }
     return "\n" + CLI::Formatter::make_usage(app, path);
   }
+  /// What stands for the value, and nothing of its type or its being required: the usage line says that.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const auto& text = option->get_option_text();
+    return text.empty() ? "" : " " + text;
+  }
   std::string make_footer(const CLI::App* /*app*/) const override { return ""; }
 };
 
@@ -106,6 +111,7 @@ void configure(CLI::App& app, Parse& parse) {
   app.formatter(std::make_shared<ExamplesFirst>());
   app.fallthrough();
   app.require_subcommand(0, 1);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_extras();
   app.set_version_flag("--version", std::string("mailroom ") + MAILROOM_VERSION, "show the version")
       ->group("Global options");
@@ -120,50 +126,11 @@ void configure(CLI::App& app, Parse& parse) {
   }
 }
 
-Error unknown_command(const std::string& word) {
-  std::vector<std::string> names;
-  for (const auto& command : commands())
-    names.emplace_back(command.name);
-  const auto nearest = nearest_word(word, names);
-  return Error(ExitCode::usage, fmt::format("there is no command '{}'", word),
-               nearest.empty() ? "mailroom --help lists the commands"
-                               : fmt::format("did you mean: mailroom {}", nearest));
-}
-
-/// What nothing took: CLI11 leaves it over, since a global option may stand anywhere.
-Error unknown_argument(const CLI::App& command, const std::string& word) {
-  std::vector<std::string> names;
-  for (const auto* app = &command; app != nullptr; app = app->get_parent()) {
-    for (const auto* option : app->get_options()) {
-      for (const auto& name : option->get_lnames())
-        names.push_back("--" + name);
-    }
-  }
-  const bool option = word.size() > 1 && word.front() == '-';
-  const auto nearest = option ? nearest_word(word.substr(0, word.find('=')), names) : std::string();
-  return Error(
-      ExitCode::usage,
-      fmt::format("mailroom {} takes no {} '{}'", command.get_name(), option ? "option" : "argument", word),
-      nearest.empty() ? fmt::format("mailroom {} --help shows what it takes", command.get_name())
-                      : fmt::format("did you mean: {}", nearest));
-}
-
 Run print(std::string text) {
   return [text = std::move(text)](Context& context) {
     context.out().write(text);
     return ExitCode::done;
   };
-}
-
-/// CLI11's message, as our messages are: in lower case, without a full stop.
-Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  std::string message = error.what();
-  const bool sentence = message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0;
-  if (sentence) message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-  const auto used = app.get_subcommands();
-  return Error(
-      ExitCode::usage, message,
-      fmt::format("mailroom {}--help shows the options", used.empty() ? "" : used.front()->get_name() + " "));
 }
 
 }  // namespace
@@ -177,21 +144,22 @@ Invocation parse_arguments(const std::vector<std::string>& arguments) {
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
+    refuse_leftovers(app);
     const auto used = app.get_subcommands();
     const auto* about = used.empty() ? &app : used.front();
     return {parse.global, parse.overrides, print(about->help("", CLI::AppFormatMode::Normal))};
   } catch (const CLI::CallForVersion& version) {
     return {parse.global, parse.overrides, print(std::string(version.what()) + "\n")};
+  } catch (const CLI::RequiredError& error) {
+    // A mistyped option is what keeps many a required word away.
+    refuse_leftovers(app);
+    throw usage_error(app, error);
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error);
   }
+  refuse_leftovers(app);
   const auto used = app.get_subcommands();
-  const auto rest = app.remaining();
-  if (!used.empty() && !rest.empty()) throw unknown_argument(*used.front(), rest.front());
-  if (used.empty()) {
-    if (!rest.empty()) throw unknown_command(rest.front());
-    throw Error(ExitCode::usage, "no command is given", "mailroom --help lists the commands");
-  }
+  if (used.empty()) throw Error(ExitCode::usage, "no command is given", "mailroom --help lists the commands");
   const auto run = std::find_if(parse.runs.begin(), parse.runs.end(),
                                 [&](const auto& entry) { return entry.first == used.front(); });
   return {parse.global, parse.overrides, run->second};

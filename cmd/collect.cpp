@@ -53,7 +53,7 @@ void log_configuration(Log& log, const Settings& settings) {
                           {"limit", settings.batch_limit},
                           {"timeout", format_duration(settings.batch_timeout)},
                           {"healthcheck_interval", format_duration(settings.healthcheck_interval)}});
-  log.info("connecting", {{"database", redact_conninfo(settings.database_url)}});
+  log.info("connecting", {{"to", describe_target(settings.database_url)}});
 }
 
 ExitCode run_collect(const CollectOptions& options, Context& context) {
@@ -75,7 +75,7 @@ Run add_collect(CLI::App& app, Overrides& overrides) {
   auto options = std::make_shared<CollectOptions>();
   app.add_flag("--once", options->once, "hand on all that is due, then stop");
   app.add_option("--max-batches", options->max_batches, "stop after so many batches")
-      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()).description(""))
+      ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000'000}))
       ->option_text("N");
   app.add_option("--wait", options->wait, "keep trying so long to reach the database at the start")
       ->option_text("DURATION");

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <fmt/format.h>
 #include <functional>
 #include <memory>
 
@@ -22,6 +24,19 @@ struct Command {
 
 /// Stands before an argument that is a token beginning with a hyphen, so that it does not pass for an option.
 constexpr char token_mark = '\x01';
+
+/// Accepts a whole number from `low` to `high`. (CLI::Range converts first, and so takes -1 for a large one.)
+template <typename Number>
+CLI::Validator whole_number(Number low, Number high) {
+  const auto check = [low, high](const std::string& text) -> std::string {
+    Number number{};
+    const auto* end = text.data() + text.size();
+    const auto [rest, failure] = std::from_chars(text.data(), end, number);
+    if (failure == std::errc() && rest == end && number >= low && number <= high) return {};
+    return fmt::format("{} is not a whole number from {} to {}", text, low, high);
+  };
+  return {check, "", ""};
+}
 
 /// Adds an option whose value overrides the configuration key `key`.
 inline CLI::Option* add_setting(CLI::App& app, Overrides& overrides, const std::string& flag,

@@ -8,7 +8,7 @@ namespace mailroom {
 void confirm(Context& context, const std::string& question) {
   if (context.global().yes) return;
   if (isatty(STDIN_FILENO) != 1 || !context.err().is_terminal()) {
-    throw Error(ExitCode::declined, "this needs a yes, and there is no terminal to ask on", "give --yes");
+    throw Error(ExitCode::declined, "there is no terminal to ask on: " + question, "--yes answers with yes");
   }
   context.err().write(question + " [y/N] ");
   std::string answer;

@@ -9,10 +9,10 @@
 namespace mailroom {
 namespace {
 
+enum class MigrateAction { up, down, status };
+
 struct MigrateOptions {
-  CLI::App* up = nullptr;
-  CLI::App* down = nullptr;
-  CLI::App* status = nullptr;
+  MigrateAction action = MigrateAction::up;
   int steps = 1;
 };
 
@@ -30,8 +30,8 @@ void print_step(Context& context, const MigrationStep& step, Milliseconds took) 
                                       {"milliseconds", took.count()}};
     return context.out().write(line.dump() + "\n");
   }
-  context.out().write(
-      fmt::format("{:<4}  {}_{}  in {} ms\n", direction, migration.version, migration.name, took.count()));
+  context.out().write(fmt::format("{:<4}  {:<20}  in {} ms\n", direction,
+                                  fmt::format("{}_{}", migration.version, migration.name), took.count()));
 }
 
 ExitCode carry_out(Context& context, Connection& connection, const Migrator::Planner& plan) {
@@ -74,6 +74,22 @@ std::string status_text(const SchemaState& state, long newest) {
   return *state.version < newest ? "pending" : *state.version > newest ? "newer" : "current";
 }
 
+std::string render_status(const std::string& verdict, const SchemaState& state, long newest) {
+  auto text =
+      state.version
+          ? fmt::format("{}: the schema has version {}, the newest is {}\n", verdict, *state.version, newest)
+          : fmt::format("{}: nothing is applied, the newest version is {}\n", verdict, newest);
+  for (const auto& migration : embedded_migrations()) {
+    const bool reached = state.version && migration.version <= *state.version;
+    const bool broken_off = state.dirty && migration.version == *state.version;
+    text += fmt::format("  {}_{:<20} {}\n", migration.version, migration.name,
+                        broken_off ? "dirty"
+                        : reached  ? "applied"
+                                   : "pending");
+  }
+  return text;
+}
+
 ExitCode run_status(Context& context) {
   const auto connection = context.connect("migrate");
   const auto state = read_schema_state(*connection);
@@ -85,13 +101,7 @@ ExitCode run_status(Context& context) {
     if (state.version) object["version"] = *state.version;
     context.out().write(object.dump() + "\n");
   } else {
-    context.out().write(fmt::format("{}: the schema has version {}, the newest is {}\n", verdict,
-                                    version_text(state.version), newest));
-    for (const auto& migration : embedded_migrations()) {
-      const bool applied = state.version && migration.version <= *state.version;
-      context.out().write(fmt::format("  {}_{:<20} {}\n", migration.version, migration.name,
-                                      applied ? "applied" : "pending"));
-    }
+    context.out().write(render_status(verdict, state, newest));
   }
   return verdict == "current" ? ExitCode::done : ExitCode::schema;
 }
@@ -99,17 +109,25 @@ ExitCode run_status(Context& context) {
 Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
   auto options = std::make_shared<MigrateOptions>();
   app.require_subcommand(0, 1);
-  options->up = app.add_subcommand("up", "apply every migration that is pending (the default)");
-  options->down = app.add_subcommand("down", "undo the newest N migrations");
-  options->down->add_option("N", options->steps, "how many")
-      ->check(CLI::Range(1, 1000).description(""))
-      ->default_val(1);
-  options->status = app.add_subcommand("status", "say which are applied; exit code 5 unless all are");
-  for (auto* sub : {options->up, options->down, options->status})
-    sub->fallthrough();
+  const auto add_action = [&](MigrateAction action, const char* name, const char* help) {
+    auto* sub = app.add_subcommand(name, help)->fallthrough();
+    sub->callback([options, action] { options->action = action; });
+    return sub;
+  };
+  add_action(MigrateAction::up, "up", "apply every migration that is pending (the default)");
+  auto* down =
+      add_action(MigrateAction::down, "down", "undo the newest N migrations; asks, unless --yes is given");
+  down->add_option("N", options->steps, "how many [1]")->check(whole_number(1, 1000));
+  add_action(MigrateAction::status, "status", "say which are applied; exit code 5 unless all are");
   return [options](Context& context) {
-    if (options->down->parsed()) return run_down(*options, context);
-    if (options->status->parsed()) return run_status(context);
+    switch (options->action) {
+      case MigrateAction::down:
+        return run_down(*options, context);
+      case MigrateAction::status:
+        return run_status(context);
+      case MigrateAction::up:
+        break;
+    }
     return run_up(context);
   };
 }

@@ -121,16 +121,6 @@ std::optional<Number> read_number(const std::string& text) {
   return number;
 }
 
-/// CLI11 takes -1 for the largest number.
-CLI::Validator seed_number() {
-  const auto check = [](const std::string& text) -> std::string {
-    if (read_number<std::uint64_t>(text)) return {};
-    return fmt::format("{} is not a whole number from 0 to {}", text,
-                       std::numeric_limits<std::uint64_t>::max());
-  };
-  return {check, "", ""};
-}
-
 /// CLI::Range lets NaN pass.
 CLI::Validator number_between(double low, double high) {
   const auto check = [low, high](const std::string& text) -> std::string {
@@ -144,7 +134,7 @@ CLI::Validator number_between(double low, double high) {
 Run add_simulate(CLI::App& app, Overrides& /*overrides*/) {
   auto options = std::make_shared<SimulateOptions>();
   auto* accounts = app.add_option("--accounts", options->accounts, "how many accounts to make")
-                       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}).description(""))
+                       ->check(whole_number(std::int64_t{1}, std::int64_t{100'000'000}))
                        ->option_text("N");
   const auto add_percent = [&](const std::string& flag, double& value, const std::string& help) {
     app.add_option(flag, value, help)->check(number_between(0, 100))->option_text("PCT")->needs(accounts);
@@ -156,7 +146,7 @@ Run add_simulate(CLI::App& app, Overrides& /*overrides*/) {
       ->needs(accounts);
   app.add_option("--connections", options->connections,
                  "connections that play, 1 to 64; one more looks on [1]")
-      ->check(CLI::Range(1, 64).description(""))
+      ->check(whole_number(1, 64))
       ->option_text("C")
       ->needs(accounts);
   add_percent("--activate", options->shares.activate,
@@ -172,7 +162,7 @@ Run add_simulate(CLI::App& app, Overrides& /*overrides*/) {
       ->option_text("DURATION")
       ->needs(accounts);
   app.add_option("--seed", options->seed, "play the same again [random; the summary says which]")
-      ->check(seed_number())
+      ->check(whole_number(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
       ->option_text("S");
   app.add_flag("--clean-up", options->clean_up,
                "remove simulated accounts: of this run or --seed; alone, all");

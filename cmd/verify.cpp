@@ -32,10 +32,11 @@ class TokenJudge {
                            : fmt::format("{} characters, and a token has {}", text.size(), token_size);
       return finding;
     }
+    finding.code_given = code.has_value();
     finding.verdict = verifier_.verify(*token, code, true);
     if (finding.verdict && connection_ != nullptr) {
       finding.asked_database = true;
-      finding.record = find_token(*connection_, token->secret);
+      finding.record = find_token(*connection_, token->secret, finding.verdict->action);
     }
     return finding;
   }
@@ -98,8 +99,7 @@ class LineVerifier {
 
   void append_text(const VerifyFinding& finding) {
     answers_ += verdict_word(finding);
-    if (finding.verdict)
-      answers_ += finding.verdict->action == Action::activation ? ",activation" : ",password_recovery";
+    if (finding.verdict) answers_ += "," + std::string(action_name(finding.verdict->action));
     if (show_code_ && finding.verdict && !finding.verdict->code.empty())
       answers_ += "," + finding.verdict->code;
     answers_ += '\n';
@@ -119,6 +119,11 @@ class LineVerifier {
 };
 
 ExitCode run_verify(const VerifyOptions& options, Context& context) {
+  if (options.code && options.code->size() != code_size) {
+    throw Error(ExitCode::usage,
+                fmt::format("--code is '{}', and a code has {} characters", *options.code, code_size),
+                "leave it out, and all codes are tried");
+  }
   const auto ring = load_key_ring(context.settings());
   const auto connection = options.offline ? nullptr : context.connect_to_schema("verify");
   TokenJudge token_judge(ring, connection.get());
@@ -152,7 +157,7 @@ const Command verify_command{
     "Examples:\n"
     "  mailroom verify TOKEN                        also what the database knows\n"
     "  mailroom verify --offline --code 06435 TOKEN\n"
-    "  cut -d, -f4,5 batch.csv | mailroom verify -  many at once, an answer a line\n",
+    "  mailroom verify - < tokens.txt               many at once, an answer a line\n",
     add_verify};
 
 }  // namespace mailroom

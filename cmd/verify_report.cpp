@@ -16,11 +16,7 @@ std::string time_text(std::int64_t seconds) {
 
 std::string time_from_now(std::int64_t seconds, std::int64_t now) {
   const auto distance = format_duration(std::chrono::seconds(std::llabs(seconds - now)));
-  return fmt::format("{} ({})", time_text(seconds), seconds >= now ? "in " + distance : distance + " ago");
-}
-
-std::string action_name(Action action) {
-  return action == Action::activation ? "activation" : "password_recovery";
+  return fmt::format("{} ({})", time_text(seconds), seconds > now ? "in " + distance : distance + " ago");
 }
 
 std::string row(std::string_view label, const std::string& value) {
@@ -31,7 +27,10 @@ std::string row(std::string_view label, const std::string& value) {
 std::string sentence(const VerifyFinding& finding) {
   const auto word = verdict_word(finding);
   if (word == "malformed") return "malformed: " + finding.defect;
-  if (word == "forged") return "not genuine: none of the keys has signed it, with this code or any";
+  if (word == "forged") {
+    return std::string("not genuine: none of the keys has signed it") +
+           (finding.code_given ? " with this code" : "");
+  }
   if (word == "genuine") return "genuine";
   if (word == "usable") return "genuine and usable";
   if (word == "not found") return "genuine, but not in this database";
@@ -86,8 +85,7 @@ std::string verdict_word(const VerifyFinding& finding) {
   if (!finding.defect.empty()) return "malformed";
   if (!finding.verdict) return "forged";
   if (!finding.asked_database) return "genuine";
-  // A token is not what its row says if the row was made for the other action.
-  if (!finding.record || finding.record->action != action_name(finding.verdict->action)) return "not found";
+  if (!finding.record) return "not found";
   return finding.record->state == "due" ? "usable" : finding.record->state;
 }
 
@@ -101,7 +99,7 @@ std::string render_text(const VerifyFinding& finding, bool show_code) {
   std::string text = row("verdict", sentence(finding));
   if (!finding.verdict) return text;
   const auto& verdict = *finding.verdict;
-  text += row("action", action_name(verdict.action));
+  text += row("action", std::string(action_name(verdict.action)));
   if (show_code && verdict.action == Action::password_recovery) text += row("code", verdict.code);
   text += row("key", fmt::format("{} ({})", verdict.key_fingerprint,
                                  verdict.is_current_key ? "current" : "previous"));

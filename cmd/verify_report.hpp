@@ -13,6 +13,7 @@ namespace mailroom {
 struct VerifyFinding {
   std::string defect;              ///< why the text is no token at all; empty when it is one
   std::optional<Verdict> verdict;  ///< nothing when no key signed it
+  bool code_given = false;
   bool asked_database = false;
   std::optional<TokenRecord> record;
 };

@@ -59,8 +59,10 @@ std::vector<std::int64_t> SimulatedRows::create(std::int64_t first, std::int64_t
     }
   } catch (const DatabaseError& error) {
     if (error.sqlstate() != "23505") throw;
-    throw Error(ExitCode::failed, fmt::format("accounts of seed {} exist already", seed_),
-                "choose another --seed, or remove them with: mailroom simulate --clean-up");
+    throw Error(
+        ExitCode::failed, fmt::format("accounts of seed {} exist already", seed_),
+        fmt::format("choose another --seed, or remove them with: mailroom simulate --clean-up --seed {}",
+                    seed_));
   }
   return ids;
 }

@@ -33,26 +33,25 @@ std::vector<TokenEmission> find_emissions(Connection& connection, std::int64_t t
 
 }  // namespace
 
-std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret) {
+std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action) {
   const auto rows = connection.run(
-      "SELECT t.id, t.action, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
-      "clock.now), "
+      "SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now), "
       "t.created_at, t.expires_at, t.consumed_at, a.id, a.login, a.status, clock.now "
       "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock, "
-      "tokens t JOIN accounts a ON a.id = t.account WHERE t.secret = $1::bytea",
-      bytea_text(secret));
+      "tokens t JOIN accounts a ON a.id = t.account WHERE t.secret = $1::bytea AND t.action = "
+      "$2::token_action",
+      bytea_text(secret), std::string(action_name(action)));
   if (rows.empty()) return std::nullopt;
   const auto& row = rows[0];
   TokenRecord record{.id = row[0].as<std::int64_t>(),
-                     .action = row[1].c_str(),
-                     .state = row[2].c_str(),
-                     .created_at = row[3].as<std::int64_t>(),
-                     .expires_at = row[4].as<std::int64_t>(),
-                     .account = row[6].as<std::int64_t>(),
-                     .login = row[7].c_str(),
-                     .status = row[8].c_str(),
-                     .now = row[9].as<std::int64_t>()};
-  if (!row[5].is_null()) record.consumed_at = row[5].as<std::int64_t>();
+                     .state = row[1].c_str(),
+                     .created_at = row[2].as<std::int64_t>(),
+                     .expires_at = row[3].as<std::int64_t>(),
+                     .account = row[5].as<std::int64_t>(),
+                     .login = row[6].c_str(),
+                     .status = row[7].c_str(),
+                     .now = row[8].as<std::int64_t>()};
+  if (!row[4].is_null()) record.consumed_at = row[4].as<std::int64_t>();
   record.emissions = find_emissions(connection, record.id, record.created_at);
   return record;
 }

@@ -21,8 +21,7 @@ struct TokenEmission {
 /// What the database knows of a token. Times are seconds since 1970.
 struct TokenRecord {
   std::int64_t id = 0;
-  std::string action;  ///< `activation` or `password_recovery`
-  std::string state;   ///< `due`, `consumed`, `expired` or `wrong status`
+  std::string state;  ///< `due`, `consumed`, `expired` or `wrong status`
   std::int64_t created_at = 0;
   std::int64_t expires_at = 0;
   std::optional<std::int64_t> consumed_at{};
@@ -33,7 +32,8 @@ struct TokenRecord {
   std::vector<TokenEmission> emissions{};
 };
 
-/// The token with this secret, if there is one. Reads alone.
-std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret);
+/// The token with this secret, if there is one, made for `action`: a signature over the secret for the other
+/// action speaks of a token that does not exist. Reads alone.
+std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action);
 
 }  // namespace mailroom

@@ -24,14 +24,42 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
+std::string_view name_of(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::debug:
+      return "debug";
+    case spdlog::level::info:
+      return "info";
+    case spdlog::level::warn:
+      return "warn";
+    default:
+      return "error";
+  }
+}
+
+/// %N: the level as the configuration spells it; spdlog's own %l says `warning`.
+class LevelName final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& line) override {
+    const auto name = name_of(message.level);
+    line.append(name.data(), name.data() + name.size());
+    for (auto width = name.size(); width < padinfo_.width_; ++width)
+      line.push_back(' ');
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<LevelName>(*this);
+  }
+};
+
 const char* pattern(LogFormat format) {
   switch (format) {
     case LogFormat::text:
-      return "%Y-%m-%dT%H:%M:%S.%eZ %^%-7l%$ %v";
+      return "%Y-%m-%dT%H:%M:%S.%eZ %^%-5N%$ %v";
     case LogFormat::logfmt:
-      return "time=%Y-%m-%dT%H:%M:%S.%eZ level=%l %v";
+      return "time=%Y-%m-%dT%H:%M:%S.%eZ level=%N %v";
     case LogFormat::json:
-      return R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})";
+      return R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%N",%v})";
   }
   return "%v";
 }
@@ -60,8 +88,9 @@ std::string render(LogFormat format, std::string_view message, Fields fields) {
 
 std::unique_ptr<spdlog::logger> make_logger(const Log::Options& options, spdlog::sink_ptr sink) {
   auto logger = std::make_unique<spdlog::logger>("mailroom", std::move(sink));
-  logger->set_formatter(
-      std::make_unique<spdlog::pattern_formatter>(pattern(options.format), spdlog::pattern_time_type::utc));
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+  formatter->add_flag<LevelName>('N').set_pattern(pattern(options.format));
+  logger->set_formatter(std::move(formatter));
   logger->set_level(to_spdlog(options.level));
   logger->flush_on(spdlog::level::debug);
   return logger;

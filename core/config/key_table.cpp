@@ -92,16 +92,18 @@ std::string_view name_of(std::string_view key) {
   return key.substr(key.find('.') + 1);
 }
 
-/// What an unknown key may have been meant as, by what would have to be typed for it: whole keys for one with
-/// a section, else sections and the names of keys that lack theirs.
+/// What an unknown key may have been meant as, by what would have to be typed for it. Within a known section
+/// the names alone count, so that what they share does not make them alike; without a section its lack may be
+/// all.
 std::map<std::string, std::string> suggestions_for(const std::string& key) {
   std::map<std::string, std::string> suggestions;
   const bool has_section = key.find('.') != std::string::npos;
+  const bool knows_section = has_section && is_section(section_of(key));
   for (const auto& entry : entries) {
     const std::string whole(entry.key);
-    const std::string section(section_of(whole));
-    suggestions.emplace(has_section ? whole : std::string(name_of(whole)), whole);
-    if (!has_section) suggestions.emplace(section, section);
+    if (knows_section && section_of(whole) != section_of(key)) continue;
+    suggestions.emplace(has_section && !knows_section ? whole : std::string(name_of(whole)), whole);
+    if (!has_section) suggestions.emplace(section_of(whole), section_of(whole));
   }
   return suggestions;
 }
@@ -128,7 +130,7 @@ std::string hint_for_unknown(const std::string& key) {
   std::vector<std::string> candidates;
   for (const auto& [typed, meant] : suggestions)
     candidates.push_back(typed);
-  const auto nearest = nearest_word(key, candidates);
+  const auto nearest = nearest_word(is_section(section_of(key)) ? name_of(key) : key, candidates);
   return nearest.empty() ? "mailroom.yaml.example names every key"
                          : fmt::format("did you mean {}?", suggestions.at(nearest));
 }

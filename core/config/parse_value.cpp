@@ -85,21 +85,24 @@ std::string parse_name(const RawValue& value) {
 }
 
 std::string parse_key(const RawValue& value) {
+  // A secret that was made from a file often brings the file's line end along.
+  std::string_view text = value.text;
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
   const auto hint = "make one with: openssl rand -hex 32";
-  if (!is_hex(value.text)) {
+  if (!is_hex(text)) {
     throw Error(ExitCode::configuration,
                 fmt::format("the signing key in {} holds a character that is no hexadecimal digit",
                             value.origin.where),
                 hint);
   }
-  if (value.text.size() != key_digits) {
-    throw Error(
-        ExitCode::configuration,
-        fmt::format("the signing key in {} has {} hexadecimal digit{}, and needs {}", value.origin.where,
-                    value.text.size(), value.text.size() == 1 ? "" : "s", key_digits),
-        hint);
+  if (text.size() != key_digits) {
+    throw Error(ExitCode::configuration,
+                fmt::format("the signing key in {} has {} hexadecimal digit{}, and needs {}",
+                            value.origin.where, text.size(), text.size() == 1 ? "" : "s", key_digits),
+                hint);
   }
-  return value.text;
+  return std::string(text);
 }
 
 std::string parse_path(const RawValue& value) {

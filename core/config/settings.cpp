@@ -166,7 +166,8 @@ Environment process_environment() {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const auto equals = text.find('=');
-    if (!text.starts_with(prefix) || equals == std::string_view::npos) continue;
+    if (equals == std::string_view::npos) continue;
+    if (!text.starts_with(prefix) && text.substr(0, equals) != "NO_COLOR") continue;
     environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   return environment;

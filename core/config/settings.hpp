@@ -51,7 +51,7 @@ struct Settings {
 
 using Environment = std::map<std::string, std::string>;
 
-/// The environment of this process, its MAILROOM_ variables alone.
+/// The environment of this process, of it NO_COLOR and the MAILROOM_ variables alone.
 Environment process_environment();
 
 /// What the command line says of configuration.

@@ -43,6 +43,10 @@ class File {
   unsigned mode() const {
     struct stat status {};
     if (fstat(fd_, &status) != 0) throw_unreadable();
+    if (S_ISDIR(status.st_mode)) {
+      errno = EISDIR;
+      throw_unreadable();
+    }
     return status.st_mode & 0777U;
   }
 

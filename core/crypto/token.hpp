@@ -14,6 +14,11 @@ namespace mailroom {
 /// The kinds of mail; the values are those of the output format.
 enum class Action : int { activation = 1, password_recovery = 2 };
 
+/// As the database spells it: `activation` or `password_recovery`.
+constexpr std::string_view action_name(Action action) {
+  return action == Action::activation ? "activation" : "password_recovery";
+}
+
 constexpr std::size_t secret_size = 32;
 constexpr std::size_t token_size = 86;  ///< characters of a signed token
 constexpr std::size_t code_size = 5;

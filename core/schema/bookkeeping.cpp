@@ -5,8 +5,16 @@
 namespace mailroom {
 namespace {
 
+/// In the schema that we would create it in: what lies elsewhere on the search_path is somebody else's.
 bool exists(Connection& connection, const char* table) {
-  return connection.run("SELECT to_regclass($1) IS NOT NULL", std::string(table))[0][0].as<bool>();
+  const auto row = connection.run(
+      "SELECT current_schema() IS NULL, to_regclass(format('%I.%I', current_schema(), $1::text)) IS NOT NULL",
+      std::string(table))[0];
+  if (row[0].as<bool>()) {
+    throw Error(ExitCode::schema, "no schema of the search_path exists",
+                "create it, or mend the search_path");
+  }
+  return row[1].as<bool>();
 }
 
 /// dbmate, for one, keeps a table of this name with text versions.
@@ -16,10 +24,10 @@ void require_known_shape(Connection& connection) {
       "'boolean'::regtype))) = 2 FROM pg_attribute "
       "WHERE attrelid = 'schema_migrations'::regclass AND attnum > 0 AND NOT attisdropped");
   if (columns[0][0].as<bool>()) return;
-  throw Error(ExitCode::schema, "the table schema_migrations belongs to another tool",
-              "mailroom keeps (version bigint, dirty boolean) there, as golang-migrate does; use a schema of "
-              "its own, "
-              "with ?options=-csearch_path%3Dmailroom in the connection string");
+  throw Error(
+      ExitCode::schema, "the table schema_migrations belongs to another tool",
+      "mailroom keeps (version bigint, dirty boolean) there, as golang-migrate does; use a schema of its "
+      "own: CREATE SCHEMA mailroom, and ?options=-csearch_path%3Dmailroom,public in the connection string");
 }
 
 }  // namespace

@@ -58,8 +58,8 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR001")
     return "the queues are the rows of the table jobs; collect.queue names one of them";
   if (sqlstate == "MR002") {
-    return "the tokens were truncated or restored: mailroom rewind-cursor --to-end moves the cursor to where "
-           "they are";
+    return "the tokens were truncated or restored; docs/queue.md, under Mending, says how to set the cursor "
+           "to where they are";
   }
   if (sqlstate == "25006") return "the server is a standby or read-only: connect to the primary";
   const auto hint = labelled(report, "HINT");

@@ -1,28 +1,10 @@
 // The claim, one decision at a time, on sessions that the test drives step by step.
 
-#include "queue/pg_queue_session.hpp"
-#include "schema/bookkeeping.hpp"
 #include "support/catch.hpp"
-#include "support/test_database.hpp"
+#include "support/test_queue.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
-
-namespace {
-
-std::unique_ptr<PgQueueSession> attach(const TestDatabase& database, const std::string& queue = "mailroom") {
-  return std::make_unique<PgQueueSession>(database.conninfo(), queue, "token_insert", require_current_schema);
-}
-
-std::vector<std::int64_t> fetch_ids(QueueSession& session, const Lease& lease) {
-  std::vector<std::int64_t> ids;
-  session.fetch(lease, [&](const TokenRow& row) { ids.push_back(row.id); });
-  return ids;
-}
-
-using Ids = std::vector<std::int64_t>;
-
-}  // namespace
 
 TEST_CASE("a claim takes full batches, and a remainder only when asked to") {
   TestDatabase database;
@@ -242,41 +224,4 @@ TEST_CASE("a batch that fails again and again is set aside, and the others go on
   CHECK(next.set_aside == first.lease->batch);
   REQUIRE(next.lease);
   CHECK(fetch_ids(*session, *next.lease) == Ids{3, 4});
-}
-
-TEST_CASE("a sequence behind the cursor stops the claim instead of passing tokens by") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  insert_accounts(*connection, 3);
-  const auto session = attach(database);
-  session->claim({.limit = 3});
-  connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
-  try {
-    session->claim({.limit = 3, .take_over = false});
-    FAIL("the claim went on");
-  } catch (const DatabaseError& error) {
-    CHECK(error.sqlstate() == "MR002");
-  }
-}
-
-TEST_CASE("a collector refuses to start where the ground of the proof is missing") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  const auto refusal = [&] {
-    try {
-      attach(database);
-    } catch (const Error& error) {
-      CHECK(error.code() == ExitCode::schema);
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  connection->run("ALTER TABLE tokens DISABLE TRIGGER before_token_insert");
-  CHECK(refusal() == "the trigger before_token_insert on tokens is disabled");
-  connection->run("ALTER TABLE tokens ENABLE TRIGGER before_token_insert");
-  connection->run("ALTER SEQUENCE tokens_id_seq CACHE 20");
-  CHECK(refusal() == "the sequence tokens_id_seq does not give out ids one by one, in order");
-  connection->run("ALTER SEQUENCE tokens_id_seq CACHE 1");
-  connection->run("DROP TRIGGER before_token_insert ON tokens");
-  CHECK(refusal() == "the trigger before_token_insert on tokens is missing");
 }

@@ -2,11 +2,9 @@
 
 #include <fstream>
 
-#include "queue/pg_queue_session.hpp"
-#include "schema/bookkeeping.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
-#include "support/test_database.hpp"
+#include "support/test_queue.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -57,10 +55,8 @@ TEST_CASE("after the upgrade the queue goes on where the original stood") {
   OriginalDatabase original;
   migrate(*original.connection);
   original.connection->run("UPDATE accounts SET status = 'suspended' WHERE login LIKE 'line%'");
-  PgQueueSession session(original.database.conninfo(), "mailroom", "token_insert", require_current_schema);
-  const auto reply = session.claim({.limit = 10, .partial = true});
+  const auto session = attach(original.database);
+  const auto reply = session->claim({.limit = 10, .partial = true});
   REQUIRE(reply.lease);
-  std::vector<std::int64_t> ids;
-  session.fetch(*reply.lease, [&](const TokenRow& row) { ids.push_back(row.id); });
-  CHECK(ids == std::vector<std::int64_t>{2, 4});
+  CHECK(fetch_ids(*session, *reply.lease) == Ids{2, 4});
 }

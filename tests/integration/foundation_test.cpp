@@ -1,0 +1,62 @@
+// What the queue stands on: where it gives way, a collector stops and says how to mend it.
+
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+TEST_CASE("a sequence behind the cursor stops the claim instead of passing tokens by") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const auto session = attach(database);
+  session->claim({.limit = 3});
+  connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  try {
+    session->claim({.limit = 3, .take_over = false});
+    FAIL("the claim went on");
+  } catch (const DatabaseError& error) {
+    CHECK(error.sqlstate() == "MR002");
+  }
+}
+
+TEST_CASE("a queue whose tokens were truncated goes on after the mending that docs/queue.md gives") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const auto session = attach(database);
+  const auto old = session->claim({.limit = 3});
+  session->claim({.receipt = Receipt{*old.lease, {.emitted = 3}}});
+  connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  const auto text = read_file(std::string(MAILROOM_SOURCE_DIR) + "/docs/queue.md");
+  const auto from = text.find("INSERT INTO mailroom_batches");
+  connection->run(text.substr(from, text.find("```", from) - from));
+  insert_accounts(*connection, 2, "new");
+  const auto reply = session->claim({.limit = 2});
+  REQUIRE(reply.lease);
+  CHECK(fetch_ids(*session, *reply.lease) == Ids{1, 2});
+}
+
+TEST_CASE("a collector refuses to start where the ground of the proof is missing") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto refusal = [&] {
+    try {
+      attach(database);
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::schema);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  connection->run("ALTER TABLE tokens DISABLE TRIGGER before_token_insert");
+  CHECK(refusal() == "the trigger before_token_insert on tokens is disabled");
+  connection->run("ALTER TABLE tokens ENABLE TRIGGER before_token_insert");
+  connection->run("ALTER SEQUENCE tokens_id_seq CACHE 20");
+  CHECK(refusal() == "the sequence tokens_id_seq does not give out ids one by one, in order");
+  connection->run("ALTER SEQUENCE tokens_id_seq CACHE 1");
+  connection->run("DROP TRIGGER before_token_insert ON tokens");
+  CHECK(refusal() == "the trigger before_token_insert on tokens is missing");
+}

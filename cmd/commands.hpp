@@ -13,5 +13,6 @@ extern const Command migrate_command;
 extern const Command collect_command;
 extern const Command verify_command;
 extern const Command simulate_command;
+extern const Command config_command;
 
 }  // namespace mailroom

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cmd/commands.hpp"
+#include "db/conninfo.hpp"
+
+namespace mailroom {
+namespace {
+
+enum class ConfigAction { none, show, check };
+
+/// As `show` prints a value: of a connection string the password is masked, of a key everything.
+std::string shown(const SettingValue& value) {
+  if (value.key == "database.url") return value.text.empty() ? "" : redact_conninfo(value.text);
+  return value.is_secret && !value.text.empty() ? "***" : value.text;
+}
+
+std::string render_text(const Settings& settings) {
+  std::size_t key_width = 0;
+  std::size_t value_width = 0;
+  for (const auto& value : settings.values) {
+    key_width = std::max(key_width, value.key.size());
+    // A long value pushes its own origin aside, and nobody else's.
+    if (const auto size = shown(value).size(); size <= 30) value_width = std::max(value_width, size);
+  }
+  std::string text;
+  for (const auto& value : settings.values) {
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", value.key, key_width, shown(value), value_width,
+                        value.origin.where);
+  }
+  return text;
+}
+
+std::string render_json(const Settings& settings) {
+  nlohmann::ordered_json object;
+  for (const auto& value : settings.values) {
+    object[value.key] = {{"value", shown(value)}, {"origin", value.origin.where}};
+  }
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+ExitCode run_show(Context& context) {
+  const auto& settings = context.settings();
+  const bool json = context.global().output == OutputFormat::json;
+  context.out().write(json ? render_json(settings) : render_text(settings));
+  return ExitCode::done;
+}
+
+ExitCode run_check(Context& context) {
+  const auto& settings = context.settings();
+  parse_conninfo(settings.database_url);
+  const auto ring = load_key_ring(settings);
+  const auto fingerprint = ring.current.fingerprint();
+  if (context.global().output == OutputFormat::json) {
+    const nlohmann::ordered_json object{
+        {"valid", true}, {"key", fingerprint}, {"previous_keys", ring.previous.size()}};
+    context.out().write(object.dump() + "\n");
+  } else {
+    context.out().write(
+        fmt::format("valid: signing with key {}, {} previous\n", fingerprint, ring.previous.size()));
+  }
+  return ExitCode::done;
+}
+
+Run add_config(CLI::App& app, Overrides& /*overrides*/) {
+  auto action = std::make_shared<ConfigAction>(ConfigAction::none);
+  app.require_subcommand(0, 1);
+  const auto add_action = [&](ConfigAction which, const char* name, const char* help) {
+    app.add_subcommand(name, help)->fallthrough()->callback([action, which] { *action = which; });
+  };
+  add_action(ConfigAction::show, "show", "every key, its effective value, and where that comes from");
+  add_action(ConfigAction::check, "check",
+             "read configuration and keys as a collector would; exit code 3 if it could not");
+  return [action](Context& context) {
+    switch (*action) {
+      case ConfigAction::show:
+        return run_show(context);
+      case ConfigAction::check:
+        return run_check(context);
+      case ConfigAction::none:
+        break;
+    }
+    throw Error(ExitCode::usage, "config needs to know what to do",
+                "mailroom config show, or mailroom config check");
+  };
+}
+
+}  // namespace
+
+const Command config_command{
+    "config", "show or check the effective configuration",
+    "Examples:\n"
+    "  mailroom config show           every value and where it comes from, secrets masked\n"
+    "  mailroom config check          is the configuration one that collect could start with?\n",
+    add_config};
+
+}  // namespace mailroom

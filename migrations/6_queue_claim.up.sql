@@ -169,16 +169,15 @@ BEGIN
     END IF;
     PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
     v_state := mailroom_queue_state(p_queue);
-    SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END INTO v_top FROM tokens_id_seq;
-    IF v_top < v_state.cursor THEN
-        RAISE EXCEPTION 'the sequence of tokens stands at %, behind the cursor at %', v_top, v_state.cursor
-            USING ERRCODE = 'MR002';
-    END IF;
-
     IF p_limit = 0 THEN
         acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
         PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
         RETURN;
+    END IF;
+    SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END INTO v_top FROM tokens_id_seq;
+    IF v_top < v_state.cursor THEN
+        RAISE EXCEPTION 'the sequence of tokens stands at %, behind the cursor at %', v_top, v_state.cursor
+            USING ERRCODE = 'MR002';
     END IF;
 
     v_lease := mailroom_find_orphan(p_queue, v_state.open_from, p_take_over, p_ack, p_ack_attempt);

@@ -49,7 +49,10 @@ void Collector::run() {
       log_.warn("connection lost", {{"reason", error.what()}});
       session_.reset();
     } catch (const DatabaseError& error) {
-      if (!is_transient(error)) throw;
+      if (!is_transient(error)) {
+        acknowledge_before_leaving();
+        throw;
+      }
       log_.warn("statement failed, trying again", {{"reason", error.what()}});
       surroundings_.sleep_for(backoff_.next());
     }
@@ -176,6 +179,15 @@ void Collector::acknowledge_last() {
       }
       surroundings_.pause_for(backoff_.next());
     }
+  }
+}
+
+void Collector::acknowledge_before_leaving() {
+  try {
+    acknowledge_last();
+  } catch (const Error& error) {
+    // The error that ends the run is the one to tell; this one comes with it.
+    log_.debug("no acknowledgement", {{"reason", error.what()}});
   }
 }
 

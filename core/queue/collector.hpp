@@ -64,6 +64,7 @@ class Collector {
   void report(const ClaimReply& reply);
   void hand_on(const Lease& lease);
   void acknowledge_last();
+  void acknowledge_before_leaving();
   void reload();
   void leave_session();
   void log_totals();

@@ -261,6 +261,15 @@ TEST_CASE("a statement that fails for the moment does not lose the last acknowle
   CHECK(rig.server.open_batches() == 0);
 }
 
+TEST_CASE("an error that ends the run does not take the acknowledgement of the batch before with it") {
+  CollectorRig rig;
+  rig.server.add_tokens(3);
+  rig.server.on_call = refuse_claim(2, "42501");
+  CHECK_THROWS_AS(rig.run(), DatabaseError);
+  CHECK(rig.lines().size() == 1);
+  CHECK(rig.server.open_batches() == 0);
+}
+
 TEST_CASE("a silent connection is checked each health-check interval") {
   CollectorRig rig;
   rig.server.claim_takes = 0ms;

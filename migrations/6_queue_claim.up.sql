@@ -60,7 +60,7 @@ END
 $$;
 
 -- Closes a lease. The attempt fences it, not the session: good after a reconnect, void after a take-over.
--- Saying it again, after a reply that was lost, is as good as once. The passed-over tokens that the claim
+-- Saying it again, after a reply that was lost, is as good as once; null for no batch. The passed-over tokens that the claim
 -- counted stay in the sum.
 CREATE FUNCTION mailroom_acknowledge(p_batch bigint, p_attempt integer, p_emitted integer, p_expired integer,
                                      p_consumed integer, p_wrong_status integer, p_invalid integer)
@@ -75,8 +75,8 @@ RETURNS boolean LANGUAGE sql AS $$
             skipped_invalid = skipped_invalid + p_invalid
         WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NULL
         RETURNING id)
-    SELECT EXISTS (SELECT FROM closed) OR EXISTS (
-        SELECT FROM mailroom_batches WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NOT NULL)
+    SELECT CASE WHEN p_batch IS NOT NULL THEN EXISTS (SELECT FROM closed) OR EXISTS (
+        SELECT FROM mailroom_batches WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NOT NULL) END
 $$;
 
 -- Lets jobs.last_seq follow the cursor, for people and scripts that look at it. Nothing decides from it, so a
@@ -135,13 +135,15 @@ $$;
 
 -- Acknowledges p_ack (if not null), then takes the next batch: an orphan, or up to p_limit due tokens. With
 -- p_partial false a batch that would not be full is not taken, and pending says how many tokens wait. With
--- p_limit 0 it acknowledges p_ack, lets last_seq follow, and takes nothing. p_collector is what mailroom_attach returned to this session. The rows themselves are fetched afterwards, by batch and attempt.
+-- p_limit 0 it acknowledges p_ack, lets last_seq follow, and takes nothing. p_collector is what mailroom_attach
+-- returned to this session. The rows themselves are fetched afterwards, by batch and attempt.
 --   more         another claim at once is worth while
 --   acknowledged null without p_ack; false when the batch had been taken over meanwhile
 --   set_aside    a batch that was given up now, after 20 attempts
 -- Must be a transaction of its own. Every read comes before the first write, so that the transaction id, the
 -- new hole's horizon, is newer than each snapshot that the batch was made from.
-CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean,
+CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
+    p_take_over boolean, p_publish boolean,
     p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
     p_wrong_status integer, p_invalid integer,
     OUT batch bigint, OUT attempt integer, OUT pending integer, OUT more boolean, OUT acknowledged boolean,
@@ -188,9 +190,7 @@ BEGIN
         v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_holes.found_total);
     END IF;
 
-    IF p_ack IS NOT NULL THEN
-        acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
-    END IF;
+    acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
     IF v_lease.exhausted IS NOT NULL THEN
         UPDATE mailroom_batches SET set_aside_at = clock_timestamp() WHERE id = v_lease.exhausted;
         set_aside := v_lease.exhausted;

@@ -63,3 +63,25 @@ TEST_CASE("a collector refuses to start where the ground of the proof is missing
   connection->run("DROP TRIGGER before_token_insert ON tokens");
   CHECK(refusal() == "the trigger before_token_insert on tokens is missing");
 }
+
+TEST_CASE("a claim is refused where its session or transaction cannot hold one, as behind a pooler") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  const auto refusal = [&](const std::string& before, const std::string& collector) {
+    try {
+      connection->transact([&](pqxx::work& transaction) {
+        Connection::execute(transaction, before);
+        Connection::execute(transaction, "SELECT mailroom_claim(" + collector +
+                                             ", 'mailroom', 1, true, true, false, NULL, 0, 0, 0, 0, 0, 0)");
+      });
+    } catch (const DatabaseError& error) {
+      return error.sqlstate();
+    }
+    return std::string("accepted");
+  };
+  CHECK(refusal("SELECT 1", "pg_backend_pid() + 1") == "MR003");
+  CHECK(refusal("SELECT pg_current_xact_id()", "pg_backend_pid()") == "MR003");
+  CHECK(refusal("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "pg_backend_pid()") == "MR003");
+  CHECK(refusal("SELECT 1", "pg_backend_pid()") == "accepted");
+}

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/who.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/confirm.hpp"
 #include "schema/bookkeeping.hpp"
@@ -14,6 +15,7 @@ enum class MigrateAction { up, down, status };
 struct MigrateOptions {
   MigrateAction action = MigrateAction::up;
   int steps = 1;
+  std::string reason;
 };
 
 std::string version_text(const std::optional<long>& version) {
@@ -34,9 +36,12 @@ void print_step(Context& context, const MigrationStep& step, Milliseconds took) 
                                   fmt::format("{}_{}", migration.version, migration.name), took.count()));
 }
 
-ExitCode carry_out(Context& context, Connection& connection, const Migrator::Planner& plan) {
+ExitCode carry_out(const MigrateOptions& options, Context& context, Connection& connection,
+                   const Migrator::Planner& plan) {
   bool any = false;
-  Migrator(connection).run(plan, [&](const MigrationStep& step, Milliseconds took) {
+  const SchemaAuthor author{
+      .actor = operator_name(), .reason = options.reason, .program_version = MAILROOM_VERSION};
+  Migrator(connection, author).run(plan, [&](const MigrationStep& step, Milliseconds took) {
     any = true;
     print_step(context, step, took);
   });
@@ -47,9 +52,9 @@ ExitCode carry_out(Context& context, Connection& connection, const Migrator::Pla
   return ExitCode::done;
 }
 
-ExitCode run_up(Context& context) {
+ExitCode run_up(const MigrateOptions& options, Context& context) {
   const auto connection = context.connect("migrate");
-  return carry_out(context, *connection,
+  return carry_out(options, context, *connection,
                    [](const SchemaState& state) { return plan_up(embedded_migrations(), state); });
 }
 
@@ -63,7 +68,7 @@ ExitCode run_down(const MigrateOptions& options, Context& context) {
                 "take the schema down from version {} to {}, with the data that only the newer one holds?",
                 steps.front().migration->version, target));
   }
-  return carry_out(context, *connection, [&](const SchemaState& state) {
+  return carry_out(options, context, *connection, [&](const SchemaState& state) {
     return plan_down(embedded_migrations(), state, options.steps);
   });
 }
@@ -118,6 +123,7 @@ Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
   auto* down =
       add_action(MigrateAction::down, "down", "undo the newest N migrations; asks, unless --yes is given");
   down->add_option("N", options->steps, "how many [1]")->check(whole_number(1, 1000));
+  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
   add_action(MigrateAction::status, "status", "say which are applied; exit code 5 unless all are");
   return [options](Context& context) {
     switch (options->action) {
@@ -128,7 +134,7 @@ Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
       case MigrateAction::up:
         break;
     }
-    return run_up(context);
+    return run_up(*options, context);
   };
 }
 

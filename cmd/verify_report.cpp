@@ -1,23 +1,12 @@
 #include "cmd/verify_report.hpp"
 
-#include <cstdlib>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/duration.hpp"
+#include "base/moment.hpp"
 
 namespace mailroom {
 namespace {
-
-std::string time_text(std::int64_t seconds) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
-}
-
-std::string time_from_now(std::int64_t seconds, std::int64_t now) {
-  const auto distance = format_duration(std::chrono::seconds(std::llabs(seconds - now)));
-  return fmt::format("{} ({})", time_text(seconds), seconds > now ? "in " + distance : distance + " ago");
-}
 
 std::string row(std::string_view label, const std::string& value) {
   return fmt::format("{:<10} {}\n", fmt::format("{}:", label), value);
@@ -49,9 +38,9 @@ std::string emission_text(const TokenEmission& emission) {
 std::string render_record(const TokenRecord& record) {
   std::string text = row("token", std::to_string(record.id));
   text += row("account", fmt::format("{} ({}), {}", record.account, record.login, record.status));
-  text += row("created", time_text(record.created_at));
-  text += row("expires", time_from_now(record.expires_at, record.now));
-  text += row("consumed", record.consumed_at ? time_from_now(*record.consumed_at, record.now) : "no");
+  text += row("created", moment_text(record.created_at));
+  text += row("expires", moment_from(record.expires_at, record.now));
+  text += row("consumed", record.consumed_at ? moment_from(*record.consumed_at, record.now) : "no");
   if (record.emissions.empty()) text += row("emitted", "no");
   for (const auto& emission : record.emissions)
     text += row("emitted", emission_text(emission));

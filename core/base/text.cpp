@@ -68,6 +68,32 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+}
+
+std::string fit(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  std::size_t end = 0;
+  for (std::size_t left = width; left > 0 && end < text.size(); --left) {
+    if (left == 1) return std::string(text.substr(0, end)) + "…";
+    do {
+      ++end;
+    } while (end < text.size() && is_continuation(text[end]));
+  }
+  return {};
+}
+
+std::string masked_address(std::string_view address) {
+  std::size_t first = address.empty() ? 0 : 1;
+  while (first < address.size() && is_continuation(address[first]))
+    ++first;
+  const auto at = address.rfind('@');
+  return std::string(address.substr(0, first)) + "***" +
+         (at == std::string_view::npos ? "" : std::string(address.substr(at)));
+}
+
 std::string with_thousands(std::int64_t number) {
   std::string text = std::to_string(number);
   const std::size_t digits_from = number < 0 ? 1 : 0;

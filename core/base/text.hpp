@@ -15,6 +15,16 @@ bool is_printable(std::string_view text);
 /// meant.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
+/// Columns that `text` takes on a terminal: a column a code point, which leaves wide and combining characters
+/// out of account.
+std::size_t display_width(std::string_view text);
+
+/// `text` cut to `width` columns, the last one an ellipsis where something was cut off.
+std::string fit(std::string_view text, std::size_t width);
+
+/// What tells an address apart without giving it away: `a***@mail.example`, for a login `a***`.
+std::string masked_address(std::string_view address);
+
 /// 1234567 as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 

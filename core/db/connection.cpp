@@ -1,17 +1,12 @@
 #include "db/connection.hpp"
 
-#include <array>
 #include <unistd.h>
 
+#include "base/who.hpp"
 #include "db/conninfo.hpp"
 
 namespace mailroom {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 /// PostgreSQL cuts an application_name after 63 bytes; the pid must survive.
 std::string application_name(const std::string& purpose) {

@@ -56,6 +56,26 @@ void record_version(pqxx::transaction_base& transaction, std::optional<long> ver
   }
 }
 
+void record_history(pqxx::transaction_base& transaction, const Migration& migration,
+                    const std::string& direction, Milliseconds took, const SchemaAuthor& author) {
+  Connection::execute(
+      transaction,
+      "CREATE TABLE IF NOT EXISTS mailroom_schema_history ("
+      "id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+      "at timestamptz NOT NULL DEFAULT clock_timestamp(), "
+      "version bigint NOT NULL, name text NOT NULL, direction text NOT NULL, "
+      "checksum text NOT NULL, duration_ms bigint NOT NULL, actor text NOT NULL, "
+      "db_user name NOT NULL DEFAULT session_user, reason text, mailroom_version text NOT NULL)");
+  Connection::execute(
+      transaction,
+      "INSERT INTO mailroom_schema_history "
+      "(version, name, direction, checksum, duration_ms, actor, reason, mailroom_version) "
+      "VALUES ($1, $2, $3, encode(sha256(convert_to(replace($4, E'\\r', ''), 'UTF8')), 'hex'), "
+      "$5, $6, nullif($7, ''), $8)",
+      migration.version, migration.name, direction, migration.up, took.count(), author.actor, author.reason,
+      author.program_version);
+}
+
 void require_current_schema(Connection& connection) {
   const auto state = read_schema_state(connection);
   const auto newest = embedded_migrations().back().version;

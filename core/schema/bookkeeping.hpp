@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.hpp"
 #include "db/connection.hpp"
 #include "schema/migration_plan.hpp"
 
@@ -12,6 +13,18 @@ SchemaState read_schema_state(Connection& connection);
 
 /// Within the caller's transaction: makes `version` the one row, creating the table if need be.
 void record_version(pqxx::transaction_base& transaction, std::optional<long> version);
+
+/// Who changes the schema, with what, and why.
+struct SchemaAuthor {
+  std::string actor;            ///< `alice@host`
+  std::string reason;           ///< may be empty
+  std::string program_version;  ///< of mailroom
+};
+
+/// Within the caller's transaction: adds a row to mailroom_schema_history, creating the table if need be. The
+/// checksum is the SHA-256 of the up file, without carriage returns. `direction` is up, down or adopt.
+void record_history(pqxx::transaction_base& transaction, const Migration& migration,
+                    const std::string& direction, Milliseconds took, const SchemaAuthor& author);
 
 /// Throws Error with ExitCode::schema and the command that mends it unless this binary can work on the
 /// schema: it is at least the newest version that the binary knows, and not dirty.

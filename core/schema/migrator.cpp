@@ -11,12 +11,13 @@ void Migrator::run(const Planner& plan, const Progress& progress) {
   const auto state = read_schema_state(connection_);
   const auto steps = plan(state);
   if (state.unrecorded) {
-    connection_.transact([](pqxx::work& transaction) { record_version(transaction, 0); });
+    connection_.transact([&](pqxx::work& transaction) {
+      record_version(transaction, 0);
+      record_history(transaction, embedded_migrations().front(), "adopt", Milliseconds{0}, author_);
+    });
   }
   for (const auto& step : steps) {
-    const auto started = std::chrono::steady_clock::now();
-    apply(step);
-    progress(step, std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started));
+    progress(step, apply(step));
   }
 }
 
@@ -28,14 +29,20 @@ void Migrator::lock() {
               "wait for it, or find it with: SELECT pid FROM pg_locks WHERE classid = 1835100526");
 }
 
-void Migrator::apply(const MigrationStep& step) {
+Milliseconds Migrator::apply(const MigrationStep& step) {
+  const auto started = std::chrono::steady_clock::now();
+  const auto taken = [&] {
+    return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started);
+  };
   const bool up = step.direction == Direction::up;
   const auto& migration = *step.migration;
   try {
     connection_.transact([&](pqxx::work& transaction) {
       Connection::execute(transaction, up ? migration.up : migration.down);
       record_version(transaction, step.version_after());
+      record_history(transaction, migration, up ? "up" : "down", taken(), author_);
     });
+    return taken();
   } catch (const DatabaseError& error) {
     const auto hint = error.hint().empty() ? std::string() : error.hint() + "; ";
     throw Error(ExitCode::schema,

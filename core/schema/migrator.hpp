@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "db/connection.hpp"
+#include "schema/bookkeeping.hpp"
 #include "schema/migration_plan.hpp"
 
 namespace mailroom {
@@ -14,19 +15,22 @@ class Migrator {
   using Planner = std::function<std::vector<MigrationStep>(const SchemaState&)>;
   using Progress = std::function<void(const MigrationStep&, Milliseconds)>;
 
-  explicit Migrator(Connection& connection) : connection_(connection) {}
+  Migrator(Connection& connection, SchemaAuthor author)
+      : connection_(connection), author_(std::move(author)) {}
 
   /// Takes the lock, plans from what the database says then, and carries out each step together with its
-  /// bookkeeping in one transaction of its own: a failure leaves the version before it. Tables that psql made
-  /// are recorded as version 0 first. `progress` hears of each step that is committed. Throws Error: locked
-  /// (another migrator), schema (the step that failed and PostgreSQL's message).
+  /// bookkeeping and history in one transaction of its own: a failure leaves the version before it. Tables
+  /// that psql made are recorded as version 0 first. `progress` hears of each step that is committed. Throws
+  /// Error: locked (another migrator), schema (the step that failed and PostgreSQL's message).
   void run(const Planner& plan, const Progress& progress);
 
  private:
   void lock();
-  void apply(const MigrationStep& step);
+  /// Returns how long it took.
+  Milliseconds apply(const MigrationStep& step);
 
   Connection& connection_;
+  SchemaAuthor author_;
 };
 
 }  // namespace mailroom

@@ -13,7 +13,7 @@ namespace {
 const int newest = embedded_migrations().back().version;
 
 void up(Connection& connection, int to) {
-  Migrator(connection)
+  Migrator(connection, test_author())
       .run(
           [&](const SchemaState& state) {
             auto steps = plan_up(embedded_migrations(), state);
@@ -25,7 +25,7 @@ void up(Connection& connection, int to) {
 }
 
 void down(Connection& connection, int steps) {
-  Migrator(connection)
+  Migrator(connection, test_author())
       .run([&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); },
            [](const MigrationStep&, Milliseconds) {});
 }
@@ -39,14 +39,16 @@ std::string catalogue(Connection& connection) {
       "attnotnull, pg_get_expr(adbin, adrelid)) AS line FROM pg_attribute JOIN pg_class c ON c.oid = "
       "attrelid "
       "LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum "
-      "WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped AND relname NOT LIKE "
-      "'schema_migrations%' "
+      "WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped AND relname !~ "
+      "'^(schema_migrations|mailroom_schema_history)' "
       "UNION ALL SELECT pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class c ON c.oid = indexrelid "
-      "WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%' "
+      "WHERE relnamespace = 'public'::regnamespace AND relname !~ "
+      "'^(schema_migrations|mailroom_schema_history)' "
       "UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal "
       "UNION ALL SELECT pg_get_constraintdef(oid) || conrelid::regclass FROM pg_constraint "
       "WHERE connamespace = 'public'::regnamespace AND conrelid <> 0 "
       "AND conrelid IS DISTINCT FROM to_regclass('schema_migrations') "
+      "AND conrelid IS DISTINCT FROM to_regclass('mailroom_schema_history') "
       "UNION ALL SELECT pg_get_functiondef(p.oid) FROM pg_proc p WHERE pronamespace = 'public'::regnamespace "
       "AND (proname LIKE 'trg\\_%' OR proname LIKE 'mailroom\\_%') "
       "UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND "
@@ -73,6 +75,26 @@ TEST_CASE("every migration's down restores exactly what was there before its up"
   CHECK_FALSE(read_schema_state(*connection).version);
   up(*connection, newest);
   CHECK(catalogue(*connection) == full);
+}
+
+TEST_CASE("what was done to the schema is on record: what, how long, by whom, and which text it was") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  up(*connection, 1);
+  down(*connection, 1);
+  const auto rows = connection->run(
+      "SELECT version, name, direction, actor, reason IS NULL, length(checksum), duration_ms >= 0, "
+      "mailroom_version FROM mailroom_schema_history ORDER BY id");
+  REQUIRE(rows.size() == 3);
+  CHECK(std::string(rows[0][2].c_str()) == "up");
+  CHECK(rows[1][0].as<int>() == 1);
+  CHECK(std::string(rows[1][1].c_str()) == "bigint_epochs");
+  CHECK(std::string(rows[2][2].c_str()) == "down");
+  CHECK(std::string(rows[2][3].c_str()) == "test@host");
+  CHECK(rows[2][4].as<bool>());
+  CHECK(rows[2][5].as<int>() == 64);
+  CHECK(rows[2][6].as<bool>());
+  CHECK(std::string(rows[2][7].c_str()) == "test");
 }
 
 TEST_CASE("from every version to every other, up and down") {

@@ -33,8 +33,12 @@ std::unique_ptr<Connection> TestDatabase::connect(const std::string& purpose) co
   return std::make_unique<Connection>(conninfo(), purpose);
 }
 
+SchemaAuthor test_author() {
+  return {.actor = "test@host", .reason = "", .program_version = "test"};
+}
+
 void migrate(Connection& connection) {
-  Migrator(connection)
+  Migrator(connection, test_author())
       .run([](const SchemaState& state) { return plan_up(embedded_migrations(), state); },
            [](const MigrationStep&, Milliseconds) {});
   // The session stays, its lock need not.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "db/connection.hpp"
+#include "schema/bookkeeping.hpp"
 
 namespace mailroom::test {
 
@@ -25,6 +26,9 @@ class TestDatabase {
  private:
   std::string name_;
 };
+
+/// Under whose name a test changes a schema.
+SchemaAuthor test_author();
 
 /// Brings `connection`'s database to the newest version.
 void migrate(Connection& connection);

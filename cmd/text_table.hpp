@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace mailroom {
+
+/// Rows in aligned columns, two spaces between them, nothing at the end of a line.
+class TextTable {
+ public:
+  enum class Align { left, right };
+  struct Column {
+    std::string title;  ///< in the heading, which is left out when no column has a title
+    Align align = Align::left;
+  };
+
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// As many cells as there are columns, or fewer. A cell holds no newline.
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  /// The heading and the rows, each line behind `indent` spaces.
+  std::string render(std::size_t indent = 0) const;
+
+ private:
+  std::vector<std::size_t> widths() const;
+  void append_line(std::string& text, const std::vector<std::string>& cells,
+                   const std::vector<std::size_t>& widths, std::size_t indent) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,54 @@
+-- The record of what operators do: rewinds, suspensions, prunings; and the indexes that look-ups by time need.
+--
+-- Takes SHARE ROW EXCLUSIVE on accounts for an instant, and SHARE on tokens while the indexes are built (about
+-- half a second a million rows): writers wait, readers do not. Rewrites no table.
+
+CREATE TABLE mailroom_operations (
+    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    kind    text NOT NULL CHECK (kind IN ('rewind', 'replay', 'suspend', 'restore', 'prune')),
+    actor   text NOT NULL,
+    db_user name NOT NULL DEFAULT session_user,
+    reason  text,
+    queue   text,
+    account bigint,
+    details jsonb NOT NULL DEFAULT '{}'
+);
+
+COMMENT ON TABLE mailroom_operations IS 'what operators and applications did to queues and accounts, and why';
+COMMENT ON COLUMN mailroom_operations.actor IS
+    'who: the setting mailroom.actor of the transaction, or else the application_name of its session';
+COMMENT ON COLUMN mailroom_operations.account IS 'no foreign key: the record outlives the account';
+
+CREATE INDEX mailroom_operations_at_idx ON mailroom_operations (at);
+CREATE INDEX mailroom_operations_account_idx ON mailroom_operations (account) WHERE account IS NOT NULL;
+
+-- A few bytes for many pages of tokens: which may hold one of a certain time.
+CREATE INDEX tokens_created_at_idx ON tokens USING brin (created_at) WITH (pages_per_range = 32, autosummarize = on);
+-- Only what is consumed, when it is consumed.
+CREATE INDEX tokens_consumed_at_idx ON tokens (consumed_at) WHERE consumed_at IS NOT NULL;
+
+-- Whoever suspends an account, mailroom or an application, is recorded. An application names its user and a
+-- reason with SET LOCAL mailroom.actor and mailroom.reason. With the rights of its owner, so that an
+-- application needs none on the record.
+CREATE FUNCTION trg_after_account_suspension() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    INSERT INTO mailroom_operations (kind, actor, reason, account, details)
+    VALUES (CASE WHEN NEW.status = 'suspended' THEN 'suspend' ELSE 'restore' END,
+            coalesce(nullif(current_setting('mailroom.actor', true), ''),
+                     nullif(current_setting('application_name'), ''), session_user),
+            nullif(current_setting('mailroom.reason', true), ''),
+            NEW.id, jsonb_build_object('before', OLD.status, 'after', NEW.status));
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER after_account_suspension AFTER UPDATE OF status ON accounts
+    FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status = 'suspended' OR NEW.status = 'suspended'))
+    EXECUTE FUNCTION trg_after_account_suspension();
+
+DO $$
+BEGIN
+    EXECUTE format('ALTER FUNCTION trg_after_account_suspension() SET search_path = %I, pg_temp', current_schema());
+END
+$$;

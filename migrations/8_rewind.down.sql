@@ -1,0 +1,8 @@
+-- Removes the rewind. Locks nothing.
+
+DROP FUNCTION mailroom_replay(text, bigint[], jsonb);
+DROP FUNCTION mailroom_rewind(text, bigint, bigint, jsonb);
+DROP FUNCTION mailroom_append_state(text, bigint, bigint, bigint[]);
+DROP FUNCTION mailroom_cut_open_batches(text, bigint, int8multirange);
+DROP FUNCTION mailroom_lock_queue(text);
+DROP FUNCTION mailroom_record_operation(text, text, jsonb);

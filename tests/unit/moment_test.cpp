@@ -1,0 +1,77 @@
+#include "base/moment.hpp"
+
+#include "base/text.hpp"
+#include "cmd/text_table.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+TEST_CASE("a moment is a date, a time, or a duration ago") {
+  constexpr std::int64_t now = 1'800'000'000;
+  const std::vector<std::pair<std::string, std::int64_t>> cases{
+      {"10m", now - 600},
+      {"2h30m", now - 9000},
+      {"0s", now},
+      {"250ms", now},
+      {"1970-01-01", 0},
+      {"2026-11-21", 1'795'219'200},
+      {"2026-11-21T09:30", 1'795'253'400},
+      {"2026-11-21 09:30:15", 1'795'253'415},
+      {"2026-11-21T09:30:15Z", 1'795'253'415},
+      {"2026-11-21T09:30:15+02:00", 1'795'246'215},
+      {"2026-11-21T09:30:15-0330", 1'795'266'015},
+      {"2024-02-29", 1'709'164'800},
+  };
+  for (const auto& [text, expected] : cases) {
+    CAPTURE(text);
+    CHECK(parse_moment(text, now) == expected);
+  }
+}
+
+TEST_CASE("what is no moment is refused") {
+  for (const std::string text :
+       {"", "yesterday", "2026-13-01", "2026-02-30", "2025-02-29", "2026-11-21T", "2026-11-21T9:30",
+        "2026-11-21T24:00", "2026-11-21T09:60", "2026-11-21T09:30:15z0", "2026-11-21T09:30+", "2026-11-21x",
+        "-5m", "2026-1-1", "2026-11-21T09:30+15:00", "26-11-21"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_moment(text, 0));
+  }
+}
+
+TEST_CASE("a moment is shown in UTC, and how far away it is") {
+  CHECK(moment_text(1'795'253'415) == "2026-11-21T09:30:15Z");
+  CHECK(moment_text(4'102'444'800) == "2100-01-01T00:00:00Z");
+  CHECK(moment_from(1'795'253'415, 1'795'253'355) == "2026-11-21T09:30:15Z (in 1m)");
+  CHECK(moment_from(1'795'253'415, 1'795'253'475) == "2026-11-21T09:30:15Z (1m ago)");
+}
+
+TEST_CASE("text is cut by characters, not in the middle of one") {
+  CHECK(display_width("größe") == 5);
+  CHECK(fit("größe", 5) == "größe");
+  CHECK(fit("größer", 5) == "größ…");
+  CHECK(fit("größer", 1) == "…");
+  CHECK(fit("größer", 0).empty());
+}
+
+TEST_CASE("a masked address tells no more than its first letter and where it leads") {
+  CHECK(masked_address("user@mail.example") == "u***@mail.example");
+  CHECK(masked_address("élan@mail.example") == "é***@mail.example");
+  CHECK(masked_address("user17") == "u***");
+  CHECK(masked_address("\"a@b\"@mail.example") == "\"***@mail.example");
+  CHECK(masked_address("").empty() == false);
+}
+
+TEST_CASE("a table aligns by width and ends no line with spaces") {
+  TextTable table({{"name"}, {"count", TextTable::Align::right}, {"note"}});
+  table.add({"größe", "7", "short"});
+  table.add({"a", "1,234,567", ""});
+  table.add({"b"});
+  CHECK(table.render() ==
+        "name       count  note\n"
+        "größe          7  short\n"
+        "a      1,234,567\n"
+        "b\n");
+  TextTable plain({{""}, {""}});
+  plain.add({"a", "b"});
+  CHECK(plain.render(2) == "  a  b\n");
+}

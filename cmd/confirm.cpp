@@ -12,7 +12,7 @@ void confirm(Context& context, const std::string& question) {
   }
   context.err().write(question + " [y/N] ");
   std::string answer;
-  std::getline(std::cin, answer);
+  if (!std::getline(std::cin, answer)) context.err().write("\n");
   if (answer != "y" && answer != "yes") throw Error(ExitCode::declined, "declined: nothing has been done");
 }
 

@@ -120,12 +120,14 @@ BEGIN
         RETURN v_holes;
     END IF;
     FOR r IN
-        SELECT array_agg(h.id) AS members, h.pending, range_agg(h.ids) AS ids,
+        SELECT array_agg(h.id) AS members, h.pending,
                (array_agg(h.horizon ORDER BY h.horizon DESC))[1] AS horizon
         FROM mailroom_holes h WHERE h.id = ANY (v_holes) AND h.pending IS NOT NULL
         GROUP BY h.pending, length(pg_column_size(h.ids)::text) HAVING count(*) >= 10
     LOOP
-        INSERT INTO mailroom_holes (ids, horizon, pending) VALUES (r.ids, r.horizon, r.pending) RETURNING id INTO v_merged;
+        INSERT INTO mailroom_holes (ids, horizon, pending)
+        SELECT range_agg(g), r.horizon, r.pending FROM mailroom_holes h, unnest(h.ids) g WHERE h.id = ANY (r.members)
+        RETURNING id INTO v_merged;
         DELETE FROM mailroom_holes WHERE id = ANY (r.members);
         v_holes := ARRAY(SELECT x FROM unnest(v_holes || v_merged) x WHERE x <> ALL (r.members));
     END LOOP;
@@ -208,7 +210,7 @@ BEGIN
     v_take := more OR p_partial OR v_window.due + v_holes.found_total = 0;
     PERFORM mailroom_settle_holes(v_holes.looks, v_take);
     IF v_take THEN
-        v_found := (SELECT coalesce(range_agg(l.found), '{}') FROM unnest(v_holes.looks) l);
+        v_found := (SELECT coalesce(range_agg(g), '{}') FROM unnest(v_holes.looks) l, unnest(l.found) g);
         SELECT a.batch, a.attempt, a.cursor INTO batch, attempt, v_state.cursor
         FROM mailroom_append_batch(p_queue, v_state.cursor, v_state.hole_ids, v_lease.oldest_open, v_window.ids + v_found,
             v_window.seen, v_window.last, v_window.expired, v_window.consumed, v_window.wrong_status) a;

@@ -27,6 +27,16 @@ BEGIN
 END
 $$;
 
+-- Which of the ids in p_within were handed on by acknowledged batches, for tokens that were created at p_created_at
+-- or later (seconds since 1970; with an hour's grace for clocks). Older batch records may have been pruned.
+CREATE FUNCTION mailroom_emitted_ids(p_queue text, p_created_at bigint, p_within int8range)
+RETURNS int8multirange LANGUAGE sql STABLE AS $$
+    SELECT coalesce(range_agg(g), '{}') * int8multirange(p_within)
+    FROM mailroom_batches b, unnest(b.ids) g
+    WHERE b.job_type = p_queue AND b.emitted_at IS NOT NULL
+      AND b.claimed_at >= to_timestamp(p_created_at) - interval '1 hour' AND b.ids && p_within
+$$;
+
 -- Takes p_cut out of every open batch; one that becomes empty stays open, so that its collector's
 -- acknowledgement still finds it. Returns what was taken out of which: [{"batch": 7, "ids": "{[12,15)}"}, …].
 CREATE FUNCTION mailroom_cut_open_batches(p_queue text, p_open_from bigint, p_cut int8multirange) RETURNS jsonb
@@ -103,7 +113,8 @@ BEGIN
     v_state := mailroom_lock_queue(p_queue);
     SELECT coalesce(range_agg(int8range(x, x, '[]')), '{}') INTO v_ids
     FROM unnest(p_tokens) x WHERE x <= v_state.cursor;
-    SELECT coalesce(range_agg(h.ids), '{}') INTO v_waiting FROM mailroom_holes h WHERE h.id = ANY (v_state.hole_ids);
+    SELECT coalesce(range_agg(g), '{}') INTO v_waiting
+    FROM mailroom_holes h, unnest(h.ids) g WHERE h.id = ANY (v_state.hole_ids);
     v_ids := v_ids - v_waiting;
     SELECT coalesce(sum(upper(g) - lower(g)), 0) INTO v_replayed FROM unnest(v_ids) g;
     IF v_replayed = 0 THEN
@@ -130,7 +141,7 @@ BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
         WHERE pronamespace = current_schema()::regnamespace
-          AND proname IN ('mailroom_record_operation', 'mailroom_lock_queue', 'mailroom_cut_open_batches',
+          AND proname IN ('mailroom_record_operation', 'mailroom_emitted_ids', 'mailroom_lock_queue', 'mailroom_cut_open_batches',
                           'mailroom_append_state', 'mailroom_rewind', 'mailroom_replay')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());

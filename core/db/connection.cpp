@@ -76,6 +76,10 @@ bool Connection::take_notifications() {
   return listener_ && listener_->take();
 }
 
+std::int64_t Connection::server_time() {
+  return run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint")[0][0].as<std::int64_t>();
+}
+
 int Connection::socket() const {
   return session_->sock();
 }

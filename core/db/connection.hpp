@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <pqxx/pqxx>
 #include <string>
@@ -81,6 +82,9 @@ class Connection {
   /// True if a notification has come since the last call. Reads what the socket holds, waits for nothing.
   /// Throws ConnectionLost when the server has closed the session.
   bool take_notifications();
+
+  /// The server's clock, in seconds since 1970: what expiry is decided by.
+  std::int64_t server_time();
 
   /// For poll(2).
   int socket() const;

@@ -50,6 +50,8 @@ std::string sqlstate_of(const pqxx::sql_error& error) {
 
 ExitCode exit_code_of(std::string_view sqlstate) {
   if (sqlstate == "MR001") return ExitCode::configuration;
+  if (sqlstate == "MR004") return ExitCode::usage;
+  if (sqlstate == "MR005") return ExitCode::declined;
   if (sqlstate == "55P03") return ExitCode::locked;
   return ExitCode::failed;
 }
@@ -58,9 +60,10 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR001")
     return "the queues are the rows of the table jobs; collect.queue names one of them";
   if (sqlstate == "MR002") {
-    return "the tokens were truncated or restored; docs/queue.md, under Mending, says how to set the cursor "
-           "to where they are";
+    return "the tokens were truncated or restored; mailroom rewind-cursor --to-start hands on what is there "
+           "now, --to-end only what comes from now on";
   }
+  if (sqlstate == "MR005") return "--max-replay raises the limit";
   if (sqlstate == "25006") return "the server is a standby or read-only: connect to the primary";
   const auto hint = labelled(report, "HINT");
   return hint.empty() ? labelled(report, "DETAIL") : hint;

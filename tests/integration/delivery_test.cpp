@@ -1,84 +1,17 @@
 // The oracle of the queue protocol under concurrent writers: committed is emitted, emitted is committed,
 // nothing twice, nothing left open.
 
-#include <atomic>
-#include <random>
 #include <set>
 #include <thread>
 
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
+#include "support/write_load.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
 
 namespace {
-
-using Random = std::mt19937_64;
-
-int draw(Random& random, int bound) {
-  return static_cast<int>(random() % static_cast<unsigned>(bound));
-}
-
-void insert(pqxx::work& transaction, const std::string& prefix, int& next, int rows) {
-  Connection::execute(transaction,
-                      "INSERT INTO accounts (email, login) SELECT $1 || g || '@test.example', $1 || g "
-                      "FROM generate_series($2::int, $3::int) g",
-                      prefix, next, next + rows - 1);
-  next += rows;
-}
-
-void hold(Random& random) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(draw(random, 150)));
-}
-
-struct RollBack {};
-
-/// One transaction of a kind drawn from `random`: single rows, many rows, held open, rolled back, savepoints.
-void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
-  const int kind = draw(random, 20);
-  try {
-    connection.transact([&](pqxx::work& transaction) {
-      insert(transaction, prefix, next, kind < 4 ? 1 + draw(random, 40) : 1);
-      if (kind >= 4 && kind < 7) hold(random);
-      if (kind >= 7 && kind < 9) {
-        Connection::execute(transaction, "SAVEPOINT half");
-        insert(transaction, prefix, next, 2);
-        Connection::execute(transaction, "ROLLBACK TO half");
-        insert(transaction, prefix, next, 1);
-      }
-      if (kind == 9) {
-        hold(random);
-        throw RollBack{};
-      }
-      if (kind == 10) throw RollBack{};
-    });
-  } catch (const RollBack&) {
-    return;
-  }
-}
-
-void write_until(const std::atomic<bool>& enough, const TestDatabase& database, int writer,
-                 std::uint64_t seed) {
-  Random random(seed + static_cast<std::uint64_t>(writer));
-  const auto connection = database.connect();
-  int next = 1;
-  while (!enough)
-    write_once(*connection, random, "w" + std::to_string(writer) + "-", next);
-}
-
-std::set<std::int64_t> committed_ids(Connection& connection) {
-  std::set<std::int64_t> ids;
-  for (const auto& row : connection.run("SELECT id FROM tokens"))
-    ids.insert(row[0].as<std::int64_t>());
-  return ids;
-}
-
-std::int64_t unfinished(Connection& connection) {
-  return value<std::int64_t>(connection,
-                             "SELECT (SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL) "
-                             "+ (SELECT count(*) FROM mailroom_holes)");
-}
 
 struct Tally {
   std::size_t committed = 0;
@@ -117,22 +50,16 @@ TEST_CASE("two collectors under twelve writers lose nothing and repeat nothing")
   REQUIRE(first.connected());
   REQUIRE(second.connected());
 
-  std::atomic<bool> enough{false};
-  std::vector<std::thread> writers;
-  for (int writer = 0; writer < 12; ++writer) {
-    writers.emplace_back([&, writer] { write_until(enough, database, writer, seed * 1000); });
-  }
+  WriteLoad load(database, 12, seed * 1000);
   std::this_thread::sleep_for(std::chrono::seconds(8));
-  enough = true;
-  for (auto& writer : writers)
-    writer.join();
+  load.stop();
 
-  const auto committed = committed_ids(*connection);
+  const auto committed = committed_tokens(*connection);
   const auto all_out = [&] {
     return emitted_ids(first.output()).size() + emitted_ids(second.output()).size() >= committed.size();
   };
   const bool complete = eventually(all_out);
-  const bool settled = eventually([&] { return unfinished(*connection) == 0; });
+  const bool settled = eventually([&] { return unfinished_work(*connection) == 0; });
   CHECK(first.stop() == 0);
   CHECK(second.stop() == 0);
 

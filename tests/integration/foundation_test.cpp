@@ -25,23 +25,6 @@ TEST_CASE("a sequence behind the cursor stops the claim instead of passing token
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL") == 0);
 }
 
-TEST_CASE("a queue whose tokens were truncated goes on after the mending that docs/queue.md gives") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  insert_accounts(*connection, 3);
-  const auto session = attach(database);
-  const auto old = session->claim({.limit = 3});
-  session->claim({.receipt = Receipt{*old.lease, {.emitted = 3}}});
-  connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
-  const auto text = read_file(std::string(MAILROOM_SOURCE_DIR) + "/docs/queue.md");
-  const auto from = text.find("INSERT INTO mailroom_batches");
-  connection->run(text.substr(from, text.find("```", from) - from));
-  insert_accounts(*connection, 2, "new");
-  const auto reply = session->claim({.limit = 2});
-  REQUIRE(reply.lease);
-  CHECK(fetch_ids(*session, *reply.lease) == Ids{1, 2});
-}
-
 TEST_CASE("a collector refuses to start where the ground of the proof is missing") {
   TestDatabase database;
   const auto connection = database.connect();

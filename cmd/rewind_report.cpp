@@ -1,0 +1,136 @@
+#include "cmd/rewind_report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cmd/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string tokens_text(std::int64_t count) {
+  return with_thousands(count) + (count == 1 ? " token" : " tokens");
+}
+
+std::string cursor_text(const RewindPlan& plan) {
+  if (plan.narrowed) {
+    return fmt::format("stays at {}; ids above {} are looked at", with_thousands(plan.cursor_before),
+                       with_thousands(plan.range_from));
+  }
+  if (plan.changes_nothing()) return fmt::format("stays at {}", with_thousands(plan.cursor_before));
+  const auto ids = plan.range_to - plan.range_from;
+  return fmt::format("{} -> {} ({} over {} {})", with_thousands(plan.cursor_before),
+                     with_thousands(plan.cursor_after), plan.is_forward() ? "forward" : "back",
+                     with_thousands(ids), ids == 1 ? "id" : "ids");
+}
+
+void add_tally(TextTable& table, const std::string& label, const TokenTally& tally) {
+  table.add({label, with_thousands(tally.count), with_thousands(tally.emitted_before)});
+}
+
+std::string render_tallies(const RewindPlan& plan) {
+  TextTable table(
+      {{"tokens"}, {"count", TextTable::Align::right}, {"emitted before", TextTable::Align::right}});
+  add_tally(table, "deliverable", plan.deliverable);
+  if (plan.revived.count > 0) add_tally(table, "expired, to be revived", plan.revived);
+  add_tally(table, "expired", plan.expired);
+  add_tally(table, "consumed", plan.consumed);
+  add_tally(table, "account in the wrong state", plan.wrong_status);
+  return table.render();
+}
+
+std::string forward_note(const RewindPlan& plan) {
+  return plan.deliverable.count == 0
+             ? std::string("No deliverable token is passed by.\n")
+             : fmt::format("{} that could be handed on would be passed by, for good.\n",
+                           tokens_text(plan.deliverable.count));
+}
+
+std::string replay_note(const RewindPlan& plan) {
+  if (plan.replayed() == 0) return "No token would be handed on.\n";
+  const auto again = plan.deliverable.emitted_before + plan.revived.emitted_before;
+  auto text = tokens_text(plan.replayed()) + " would be handed on";
+  if (plan.newest < plan.cursor_before) return text + ".\n";
+  if (again == plan.replayed()) {
+    text += ", as before: whoever they belong to is mailed again";
+  } else if (again > 0) {
+    text += fmt::format(", {} of them again: whoever those belong to is mailed again", with_thousands(again));
+  }
+  return text + ".\n";
+}
+
+/// A token lives for 15 minutes, so an older range holds little that is still due.
+std::string expired_note(const RewindRequest& request, const RewindPlan& plan) {
+  if (plan.is_forward() || plan.expired.count == 0 || request.extend_seconds > 0) return "";
+  const bool one = plan.expired.count == 1;
+  return fmt::format("{} {} expired and {} behind; --extend 15m gives {} 15 minutes more.\n",
+                     tokens_text(plan.expired.count), one ? "has" : "have", one ? "stays" : "stay",
+                     one ? "it" : "them");
+}
+
+std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
+  if (plan.replayed() <= request.max_replay) return "";
+  return fmt::format("That is more than --max-replay {} allows.\n", with_thousands(request.max_replay));
+}
+
+std::string sequence_note(const RewindPlan& plan) {
+  if (plan.newest >= plan.cursor_before) return "";
+  return fmt::format(
+      "The newest token drawn is {}, behind the cursor: tokens were truncated or restored,\n"
+      "and ids tell nothing of what was emitted before.\n",
+      with_thousands(plan.newest));
+}
+
+nlohmann::ordered_json tally_json(const TokenTally& tally) {
+  return {{"count", tally.count}, {"emitted_before", tally.emitted_before}};
+}
+
+}  // namespace
+
+std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan) {
+  auto text = fmt::format("queue:   {}\ncursor:  {}\n\n", request.queue, cursor_text(plan));
+  text += render_tallies(plan) + "\n";
+  text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
+  return text + expired_note(request, plan) + limit_note(request, plan) + sequence_note(plan);
+}
+
+std::string rewind_question(const RewindRequest& request, const RewindPlan& plan) {
+  if (plan.is_forward()) {
+    return fmt::format("move the cursor of queue {} forward to {}, and pass by {}?", request.queue,
+                       plan.cursor_after, tokens_text(plan.deliverable.count));
+  }
+  if (plan.narrowed)
+    return fmt::format("hand on {} of queue {} again?", tokens_text(plan.replayed()), request.queue);
+  return fmt::format("move the cursor of queue {} back to {}, and hand on {}?", request.queue,
+                     plan.cursor_after, tokens_text(plan.replayed()));
+}
+
+std::string render_rewind_result(const RewindPlan& plan, std::int64_t replayed) {
+  const auto cursor =
+      plan.narrowed ? std::string() : fmt::format("the cursor is at {}; ", with_thousands(plan.cursor_after));
+  return plan.is_forward() ? fmt::format("done: {}nothing is handed on again\n", cursor)
+                           : fmt::format("done: {}{} to be handed on\n", cursor, tokens_text(replayed));
+}
+
+std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
+                        std::optional<std::int64_t> replayed) {
+  nlohmann::ordered_json object{{"queue", request.queue},
+                                {"cursor_before", plan.cursor_before},
+                                {"cursor_after", plan.cursor_after},
+                                {"range", {plan.range_from, plan.range_to}},
+                                {"narrowed", plan.narrowed},
+                                {"tokens",
+                                 {{"deliverable", tally_json(plan.deliverable)},
+                                  {"revived", tally_json(plan.revived)},
+                                  {"expired", tally_json(plan.expired)},
+                                  {"consumed", tally_json(plan.consumed)},
+                                  {"wrong_status", tally_json(plan.wrong_status)}}},
+                                {"max_replay", request.max_replay},
+                                {"carried_out", replayed.has_value()},
+                                {"replayed", nullptr}};
+  if (replayed) object["replayed"] = *replayed;
+  return object.dump() + "\n";
+}
+
+}  // namespace mailroom

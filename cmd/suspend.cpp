@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "accounts/suspension.hpp"
+#include "base/text.hpp"
+#include "base/who.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/text_table.hpp"
+#include "queue/rewind.hpp"
+
+namespace mailroom {
+namespace {
+
+struct SuspendOptions {
+  std::vector<std::string> accounts;
+  bool undo = false;
+  bool replay = false;
+  std::string reason;
+};
+
+/// What was changed, and how many tokens go out again for it.
+struct SuspendOutcome {
+  std::vector<StatusChange> changes;
+  std::int64_t replayed = 0;
+};
+
+std::string without_blanks(const std::string& line) {
+  const auto* blanks = " \t\r";
+  const auto start = line.find_first_not_of(blanks);
+  return start == std::string::npos ? "" : line.substr(start, line.find_last_not_of(blanks) - start + 1);
+}
+
+/// `-` stands for the lines of stdin.
+std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const auto& argument : arguments) {
+    if (argument != "-") {
+      names.push_back(argument);
+      continue;
+    }
+    for (std::string line; std::getline(std::cin, line);) {
+      if (auto name = without_blanks(line); !name.empty()) names.push_back(std::move(name));
+    }
+  }
+  if (!names.empty()) return names;
+  throw Error(ExitCode::usage, "no account is named",
+              "name them by id, email or login, or write them to stdin, one a line, and give -");
+}
+
+SuspendOutcome carry_out(const SuspendOptions& options, Context& context, Connection& connection,
+                         const std::vector<AccountRecord>& accounts) {
+  const auto& settings = context.settings();
+  return connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, {.actor = operator_name(), .reason = options.reason});
+    if (!options.undo)
+      return SuspendOutcome{.changes = suspend_accounts(transaction, settings.queue, accounts)};
+    SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.queue, accounts)};
+    if (!options.replay) return outcome;
+    std::vector<std::int64_t> tokens;
+    for (const auto& change : outcome.changes)
+      tokens.insert(tokens.end(), change.tokens.begin(), change.tokens.end());
+    const auto details = nlohmann::json{{"after", "suspend --undo"}}.dump();
+    outcome.replayed = replay_tokens(transaction, settings.queue, tokens, details, settings.channel);
+    return outcome;
+  });
+}
+
+std::size_t token_count(const std::vector<StatusChange>& changes) {
+  std::size_t count = 0;
+  for (const auto& change : changes)
+    count += change.tokens.size();
+  return count;
+}
+
+std::string tokens_text(std::size_t count, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", with_thousands(static_cast<std::int64_t>(count)),
+                     count == 1 ? singular : plural);
+}
+
+std::string undo_note(const SuspendOptions& options, const SuspendOutcome& outcome) {
+  const auto count = token_count(outcome.changes);
+  if (count == 0) return "no token was passed over meanwhile\n";
+  const auto tokens = tokens_text(count, "token that was passed over is", "tokens that were passed over are");
+  if (!options.replay) return tokens + " not handed on unless you ask for it with --undo --replay\n";
+  return static_cast<std::size_t>(outcome.replayed) == count
+             ? tokens + " handed on now\n"
+             : fmt::format("{} handed on now, {} of them by an earlier call\n", tokens,
+                           with_thousands(static_cast<std::int64_t>(count) - outcome.replayed));
+}
+
+std::string render_text(const SuspendOptions& options, const SuspendOutcome& outcome) {
+  TextTable table({{"account", TextTable::Align::right},
+                   {"login"},
+                   {"before"},
+                   {"after"},
+                   {options.undo ? "passed over" : "pending", TextTable::Align::right}});
+  for (const auto& change : outcome.changes) {
+    table.add({std::to_string(change.account.id), fit(change.account.login, 32), change.before,
+               change.before == change.after ? change.after + " (as before)" : change.after,
+               with_thousands(static_cast<std::int64_t>(change.tokens.size()))});
+  }
+  auto text = table.render();
+  if (options.undo) return text + undo_note(options, outcome);
+  const auto count = token_count(outcome.changes);
+  if (count > 0) text += tokens_text(count, "pending token", "pending tokens") + " will be passed over\n";
+  return text;
+}
+
+std::string render_json(const SuspendOptions& options, const SuspendOutcome& outcome) {
+  auto accounts = nlohmann::ordered_json::array();
+  for (const auto& change : outcome.changes) {
+    accounts.push_back({{"id", change.account.id},
+                        {"login", change.account.login},
+                        {"before", change.before},
+                        {"after", change.after},
+                        {options.undo ? "passed_over" : "pending", change.tokens}});
+  }
+  nlohmann::ordered_json object{{"accounts", std::move(accounts)}};
+  if (options.undo) object["replayed"] = outcome.replayed;
+  return object.dump() + "\n";
+}
+
+ExitCode run_suspend(const SuspendOptions& options, Context& context) {
+  if (options.replay && !options.undo) {
+    throw Error(ExitCode::usage, "--replay goes with --undo",
+                "the tokens of a suspended account are passed over");
+  }
+  const auto names = all_names(options.accounts);
+  const auto connection = context.connect_to_schema("suspend");
+  const auto accounts = find_accounts(*connection, names);
+  const auto outcome = carry_out(options, context, *connection, accounts);
+  const bool json = context.global().output == OutputFormat::json;
+  context.out().write(json ? render_json(options, outcome) : render_text(options, outcome));
+  return ExitCode::done;
+}
+
+Run add_suspend(CLI::App& app, Overrides& overrides) {
+  auto options = std::make_shared<SuspendOptions>();
+  app.add_option("ACCOUNT", options->accounts,
+                 "id, email or login (id:7, email:…, login:… say which); - reads them from stdin")
+      ->required();
+  app.add_flag("--undo", options->undo, "lift the suspension");
+  app.add_flag("--replay", options->replay, "with --undo: hand on what was passed over and is still due");
+  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
+  add_setting(app, overrides, "--queue", "collect.queue", "the queue, a row of jobs [mailroom]");
+  return [options](Context& context) { return run_suspend(*options, context); };
+}
+
+}  // namespace
+
+const Command suspend_command{
+    "suspend", "suspend accounts, or lift their suspension",
+    "Examples:\n"
+    "  mailroom suspend user1@mail.example --reason 'reported for abuse'\n"
+    "  mailroom suspend --undo --replay user1            and hand on what was passed over\n"
+    "  mailroom suspend - < accounts.txt                 all of them or none\n",
+    add_suspend};
+
+}  // namespace mailroom

@@ -1,0 +1,319 @@
+// Replays: the cursor moved under the queue's lock, and single tokens handed on again.
+
+#include "queue/rewind.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const OperationAuthor author{.actor = "tester@host", .reason = "test"};
+
+struct Queue {
+  TestDatabase database;
+  std::unique_ptr<Connection> connection = database.connect();
+  std::unique_ptr<PgQueueSession> session = attach(database);
+
+  /// Claims and acknowledges until nothing is left; the ids in the order in which they came.
+  Ids drain(int limit = 10) {
+    Ids all;
+    std::optional<Receipt> receipt;
+    for (;;) {
+      const auto reply = session->claim({.limit = limit, .partial = true, .receipt = receipt});
+      receipt.reset();
+      if (!reply.lease && !reply.more) return all;
+      if (!reply.lease) continue;
+      const auto ids = fetch_ids(*session, *reply.lease);
+      all.insert(all.end(), ids.begin(), ids.end());
+      receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(ids.size())}};
+    }
+  }
+
+  RewindPlan plan(const RewindRequest& request) { return plan_rewind(*connection, request); }
+
+  std::int64_t carry_out(const RewindRequest& request) {
+    return carry_out_rewind(*connection, request, plan(request), author, "token_insert");
+  }
+};
+
+RewindRequest to(std::int64_t id) {
+  return {.queue = "mailroom",
+          .target = {RewindTarget::Kind::id, id},
+          .filter = {},
+          .extend_seconds = 0,
+          .max_replay = 1000};
+}
+
+RewindRequest to(RewindTarget::Kind kind, std::int64_t value = 0) {
+  auto request = to(0);
+  request.target = {kind, value};
+  return request;
+}
+
+ExitCode refusal(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+TEST_CASE("a cursor moved back hands on exactly the ids above it, once more") {
+  Queue queue;
+  insert_accounts(*queue.connection, 8);
+  CHECK(queue.drain() == Ids{1, 2, 3, 4, 5, 6, 7, 8});
+  const auto plan = queue.plan(to(5));
+  CHECK(plan.cursor_before == 8);
+  CHECK(plan.cursor_after == 5);
+  CHECK(plan.deliverable.count == 3);
+  CHECK(plan.deliverable.emitted_before == 3);
+  CHECK(queue.drain().empty());
+  CHECK(queue.carry_out(to(5)) == 3);
+  CHECK(value<int>(*queue.connection, "SELECT last_seq FROM jobs") == 5);
+  insert_accounts(*queue.connection, 1, "new");
+  CHECK(queue.drain() == Ids{6, 7, 8, 9});
+  CHECK(queue.drain().empty());
+}
+
+TEST_CASE("the plan tells tokens apart by what would happen to them") {
+  Queue queue;
+  insert_accounts(*queue.connection, 6);
+  queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id IN (2, 3)");
+  CHECK(queue.drain() == Ids{1, 4, 5, 6});
+  queue.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 4");
+  queue.connection->run("UPDATE accounts SET status = 'suspended' WHERE id IN (3, 5)");
+  auto request = to(RewindTarget::Kind::start);
+  auto plan = queue.plan(request);
+  CHECK(plan.deliverable.count == 2);
+  CHECK(plan.expired.count == 2);
+  CHECK(plan.consumed.count == 1);
+  CHECK(plan.consumed.emitted_before == 1);
+  CHECK(plan.wrong_status.count == 1);
+  // The third is expired, and its account suspended: more time alone would not make it due.
+  request.extend_seconds = 900;
+  plan = queue.plan(request);
+  CHECK(plan.revived.count == 1);
+  CHECK(plan.expired.count == 1);
+  CHECK(plan.replayed() == 3);
+  CHECK(queue.carry_out(request) == 3);
+  CHECK(queue.drain() == Ids{1, 2, 6});
+  CHECK(value<int>(*queue.connection,
+                   "SELECT expires_at - extract(epoch FROM now())::bigint FROM tokens "
+                   "WHERE id = 2") > 800);
+  CHECK(value<int>(*queue.connection, "SELECT expires_at FROM tokens WHERE id = 3") == 1);
+}
+
+TEST_CASE("what a batch in flight holds above the target goes out again, and its acknowledgement is good") {
+  Queue queue;
+  insert_accounts(*queue.connection, 6);
+  const auto reply = queue.session->claim({.limit = 4, .partial = true});
+  REQUIRE(reply.lease);
+  CHECK(queue.carry_out(to(2)) == 2);
+  CHECK(value<std::string>(*queue.connection, "SELECT ids FROM mailroom_batches WHERE id = 1") == "{[1,3)}");
+  // The collector that had claimed it fetches what is left, and what was cut off comes in the next batch.
+  CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{1, 2});
+  const auto next =
+      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*reply.lease, {.emitted = 2}}});
+  REQUIRE(next.lease);
+  CHECK(fetch_ids(*queue.session, *next.lease) == Ids{3, 4, 5, 6});
+  const auto details = nlohmann::json::parse(
+      value<std::string>(*queue.connection, "SELECT details FROM mailroom_operations WHERE kind = 'rewind'"));
+  CHECK(details["cut"][0]["ids"] == "{[3,5)}");
+}
+
+TEST_CASE("a batch in flight that is cut to nothing is still acknowledged") {
+  Queue queue;
+  insert_accounts(*queue.connection, 3);
+  const auto reply = queue.session->claim({.limit = 3, .partial = true});
+  REQUIRE(reply.lease);
+  CHECK(queue.carry_out(to(RewindTarget::Kind::start)) == 3);
+  CHECK(fetch_ids(*queue.session, *reply.lease).empty());
+  const auto next =
+      queue.session->claim({.limit = 3, .partial = true, .receipt = Receipt{*reply.lease, BatchCounts{}}});
+  CHECK_FALSE(next.receipt_void);
+  REQUIRE(next.lease);
+  CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 2, 3});
+}
+
+TEST_CASE("a late commit below the target still comes out, and one above it only once") {
+  Queue queue;
+  const auto low = queue.database.connect();
+  low->run("BEGIN");
+  insert_accounts(*low, 2, "low");
+  insert_accounts(*queue.connection, 2, "middle");
+  const auto high = queue.database.connect();
+  high->run("BEGIN");
+  insert_accounts(*high, 2, "high");
+  insert_accounts(*queue.connection, 2, "top");
+  CHECK(queue.drain() == Ids{3, 4, 7, 8});
+  CHECK(queue.carry_out(to(4)) == 2);
+  low->run("COMMIT");
+  high->run("COMMIT");
+  auto ids = queue.drain();
+  std::sort(ids.begin(), ids.end());
+  CHECK(ids == Ids{1, 2, 5, 6, 7, 8});
+  CHECK(queue.drain().empty());
+}
+
+TEST_CASE("a cursor moved forward passes by what lies between, and says so in the record") {
+  Queue queue;
+  insert_accounts(*queue.connection, 5);
+  const auto plan = queue.plan(to(RewindTarget::Kind::end));
+  CHECK(plan.is_forward());
+  CHECK(plan.deliverable.count == 5);
+  CHECK(plan.replayed() == 0);
+  CHECK(queue.carry_out(to(RewindTarget::Kind::end)) == 0);
+  CHECK(queue.drain().empty());
+  insert_accounts(*queue.connection, 1, "new");
+  CHECK(queue.drain() == Ids{6});
+  CHECK(value<int>(*queue.connection, "SELECT details->>'passed_by' FROM mailroom_operations") == 5);
+}
+
+TEST_CASE("a time is where the tokens created since begin, and never a leap over what waits") {
+  Queue queue;
+  insert_accounts(*queue.connection, 6);
+  queue.connection->run("UPDATE tokens SET created_at = 1000 + id");
+  CHECK(queue.drain().size() == 6);
+  CHECK(queue.plan(to(RewindTarget::Kind::time, 1004)).cursor_after == 3);
+  CHECK(queue.plan(to(RewindTarget::Kind::time, 500)).cursor_after == 0);
+  CHECK(queue.plan(to(RewindTarget::Kind::time, 2000)).changes_nothing());
+  insert_accounts(*queue.connection, 2, "waiting");
+  CHECK(queue.plan(to(RewindTarget::Kind::time, 4102444800)).changes_nothing());
+  // One transaction that began early and drew its id late: what was created since the time is all there.
+  queue.connection->run("UPDATE tokens SET created_at = 1001 WHERE id = 5");
+  CHECK(queue.plan(to(RewindTarget::Kind::time, 1004)).cursor_after == 3);
+}
+
+TEST_CASE("more tokens than allowed are refused, also when they have become so since the plan") {
+  Queue queue;
+  insert_accounts(*queue.connection, 5);
+  CHECK(queue.drain().size() == 5);
+  auto request = to(0);
+  request.max_replay = 5;
+  const auto plan = queue.plan(request);
+  insert_accounts(*queue.connection, 1, "meanwhile");
+  CHECK(queue.drain().size() == 1);
+  CHECK(refusal([&] { carry_out_rewind(*queue.connection, request, plan, author, "token_insert"); }) ==
+        ExitCode::declined);
+  CHECK(queue.drain().empty());
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_operations") == 0);
+  request.max_replay = 6;
+  CHECK(queue.carry_out(request) == 6);
+}
+
+TEST_CASE("a target beyond the newest token is refused") {
+  Queue queue;
+  insert_accounts(*queue.connection, 2);
+  CHECK(refusal([&] { queue.plan(to(3)); }) == ExitCode::usage);
+  CHECK(refusal([&] { queue.connection->run("SELECT mailroom_rewind('mailroom', 3, 10, '{}')"); }) ==
+        ExitCode::usage);
+  CHECK(refusal([&] { queue.connection->run("SELECT mailroom_rewind('nowhere', 0, 10, '{}')"); }) ==
+        ExitCode::configuration);
+}
+
+TEST_CASE("a sequence that was set back is mended by a rewind") {
+  Queue queue;
+  insert_accounts(*queue.connection, 5);
+  CHECK(queue.drain().size() == 5);
+  queue.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  insert_accounts(*queue.connection, 2, "again");
+  CHECK(refusal([&] { queue.drain(); }) == ExitCode::failed);
+  CHECK(queue.plan(to(RewindTarget::Kind::end)).replayed() == 0);
+  CHECK(queue.carry_out(to(RewindTarget::Kind::start)) == 2);
+  CHECK(queue.drain() == Ids{1, 2});
+}
+
+TEST_CASE("a narrowed replay hands on the matching tokens alone, and the cursor stays") {
+  Queue queue;
+  insert_accounts(*queue.connection, 4);
+  queue.connection->run("UPDATE accounts SET status = 'active'");
+  queue.connection->run("INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts");
+  insert_accounts(*queue.connection, 2, "new");
+  CHECK(queue.drain() == Ids{5, 6, 7, 8, 9, 10});
+  auto request = to(0);
+  request.filter.action = "password_recovery";
+  request.filter.accounts = {2, 4, 5};
+  const auto plan = queue.plan(request);
+  CHECK(plan.narrowed);
+  CHECK(plan.cursor_after == plan.cursor_before);
+  CHECK(plan.replayed() == 2);
+  CHECK(queue.carry_out(request) == 2);
+  CHECK(queue.drain() == Ids{6, 8});
+  CHECK(queue.drain().empty());
+  CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 10);
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
+}
+
+TEST_CASE("a narrowed replay keeps to the batch limit, and asked twice at once it comes once") {
+  Queue queue;
+  insert_accounts(*queue.connection, 1200);
+  CHECK(queue.drain(500).size() == 1200);
+  auto request = to(0);
+  request.filter.action = "activation";
+  request.max_replay = 2000;
+  CHECK(queue.carry_out(request) == 1200);
+  CHECK(queue.carry_out(request) == 0);
+  const auto largest =
+      "SELECT max(n) FROM (SELECT sum(upper(g) - lower(g)) AS n FROM mailroom_batches b, "
+      "unnest(b.ids) g WHERE b.id > 5 GROUP BY b.id) s";
+  auto ids = queue.drain(100);
+  CHECK(value<int>(*queue.connection, largest) <= 100);
+  std::sort(ids.begin(), ids.end());
+  CHECK(ids.size() == 1200);
+  CHECK(std::unique(ids.begin(), ids.end()) == ids.end());
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
+}
+
+TEST_CASE("a narrowed replay of what is in flight cuts it from there, and revives what has expired") {
+  Queue queue;
+  insert_accounts(*queue.connection, 4);
+  queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
+  const auto reply = queue.session->claim({.limit = 3, .partial = true});
+  REQUIRE(reply.lease);
+  auto request = to(0);
+  request.filter.accounts = {1, 3};
+  request.extend_seconds = 60;
+  CHECK(queue.carry_out(request) == 2);
+  CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{2, 4});
+  const auto next =
+      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*reply.lease, {.emitted = 2}}});
+  REQUIRE(next.lease);
+  CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 3});
+}
+
+TEST_CASE("a narrowed replay ahead of the cursor is refused") {
+  Queue queue;
+  insert_accounts(*queue.connection, 2);
+  auto request = to(RewindTarget::Kind::end);
+  request.filter.action = "activation";
+  CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
+}
+
+TEST_CASE("a rewind is on record with who, why and what, and wakes those who listen") {
+  Queue queue;
+  insert_accounts(*queue.connection, 3);
+  CHECK(queue.drain().size() == 3);
+  const auto listener = queue.database.connect();
+  listener->listen("token_insert");
+  CHECK(queue.carry_out(to(1)) == 2);
+  listener->run("SELECT 1");
+  CHECK(listener->take_notifications());
+  const auto row = queue.connection->run(
+      "SELECT kind, actor, reason, queue, details->>'cursor_before', details->>'cursor_after', "
+      "details->>'replayed' FROM mailroom_operations")[0];
+  CHECK(std::string(row[0].c_str()) == "rewind");
+  CHECK(std::string(row[1].c_str()) == "tester@host");
+  CHECK(std::string(row[2].c_str()) == "test");
+  CHECK(std::string(row[3].c_str()) == "mailroom");
+  CHECK(row[4].as<int>() == 3);
+  CHECK(row[5].as<int>() == 1);
+  CHECK(row[6].as<int>() == 2);
+}

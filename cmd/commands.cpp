@@ -4,8 +4,8 @@ namespace mailroom {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{migrate_command,       collect_command, verify_command,
-                                        rewind_cursor_command, suspend_command, simulate_command,
-                                        config_command};
+                                        rewind_cursor_command, suspend_command, prune_command,
+                                        simulate_command,      config_command};
   return all;
 }
 

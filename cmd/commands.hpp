@@ -14,6 +14,7 @@ extern const Command collect_command;
 extern const Command verify_command;
 extern const Command rewind_cursor_command;
 extern const Command suspend_command;
+extern const Command prune_command;
 extern const Command simulate_command;
 extern const Command config_command;
 

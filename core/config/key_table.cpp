@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<KeyEntry, 14> entries{{
+constexpr std::array<KeyEntry, 15> entries{{
     {"database.url", "MAILROOM_DATABASE_URL", "",
      "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables count", true,
      false, [](const RawValue& value, Settings& settings) { settings.database_url = value.text; }},
@@ -66,6 +66,12 @@ constexpr std::array<KeyEntry, 14> entries{{
      "longest time between two looks at the queue when no notification comes, from 10ms to 1h", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.poll_interval = parse_interval(value, 10ms, 1h);
+     }},
+
+    {"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
+     "how long prune keeps what has expired, was consumed or was handed on, from 1h to 36500d", false, false,
+     [](const RawValue& value, Settings& settings) {
+       settings.audit_retention = parse_interval(value, 1h, 24h * 36'500);
      }},
 
     {"log.level", "MAILROOM_LOG_LEVEL", "info", "least level that is logged: debug, info, warn or error",

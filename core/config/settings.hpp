@@ -43,6 +43,7 @@ struct Settings {
   Milliseconds poll_interval{};
   Milliseconds healthcheck_interval{};
   CollectFormat format = CollectFormat::csv;
+  Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
 

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "base/stop_signal.hpp"
+#include "base/who.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/confirm.hpp"
+#include "cmd/progress_bar.hpp"
+#include "cmd/prune_report.hpp"
+
+namespace mailroom {
+namespace {
+
+struct PruneOptions {
+  bool dry_run = false;
+  int step = 1000;
+  std::string pause;
+  std::string reason;
+};
+
+Milliseconds read_pause(const std::string& text) {
+  if (text.empty()) return {};
+  const auto pause = parse_duration(text);
+  if (!pause || *pause > std::chrono::hours(1)) {
+    throw Error(ExitCode::usage, fmt::format("--pause is '{}', and must be a duration up to 1h", text),
+                "for example 50ms or 2s");
+  }
+  return *pause;
+}
+
+using Work = std::function<PruneSummary(const PruneObserver&)>;
+
+/// Does `work` under a progress bar until it is done or a signal comes, with `pause` between its steps.
+PruneSummary under_way(Context& context, const std::string& verb, Milliseconds pause, const Work& work) {
+  StopSignal stop;
+  ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
+  return work([&](const PruneProgress& progress) {
+    bar.show(progress.fraction, fmt::format("{} and {} {}", counted(progress.tokens, "token"),
+                                            counted(progress.batches, "batch record"), verb));
+    if (pause > Milliseconds::zero() && progress.fraction < 1) stop.sleep_for(pause);
+    return !stop.requested();
+  });
+}
+
+/// Counts, unless nobody wants to know beforehand; asks; removes.
+PruneReport prune(const PruneOptions& options, Milliseconds pause, Context& context, Connection& connection) {
+  const auto older_than = context.settings().audit_retention;
+  Pruner pruner(connection, older_than, options.step);
+  PruneReport report{.before = pruner.before(), .older_than = older_than};
+  if (options.dry_run || !context.global().yes) {
+    report.summary = under_way(context, "to go", {}, [&](const auto& go_on) { return pruner.count(go_on); });
+    report.dry_run = options.dry_run || report.summary.stopped;
+    if (report.dry_run || report.summary.empty()) return report;
+    confirm(context,
+            fmt::format("remove {} and {} older than {}?", counted(report.summary.tokens, "token"),
+                        counted(report.summary.batches, "batch record"), format_duration(older_than)));
+  }
+  const PruneAuthor author{.actor = operator_name(), .reason = options.reason};
+  report.summary =
+      under_way(context, "removed", pause, [&](const auto& go_on) { return pruner.remove(author, go_on); });
+  return report;
+}
+
+ExitCode run_prune(const PruneOptions& options, Context& context) {
+  const auto pause = read_pause(options.pause);
+  const auto connection = context.connect_to_schema("prune");
+  const auto report = prune(options, pause, context, *connection);
+  const bool json = context.global().output == OutputFormat::json;
+  context.out().write(json ? render_json(report) : render_text(report));
+  return ExitCode::done;
+}
+
+Run add_prune(CLI::App& app, Overrides& overrides) {
+  auto options = std::make_shared<PruneOptions>();
+  add_setting(app, overrides, "--older-than", "audit.retention",
+              "remove what ended so long ago (else audit.retention) [30d]")
+      ->option_text("DURATION");
+  app.add_flag("--dry-run", options->dry_run, "count what would go, and change nothing");
+  app.add_option("--step", options->step, "rows that one transaction removes at the most [1000]")
+      ->check(whole_number(1, 100'000))
+      ->option_text("N");
+  app.add_option("--pause", options->pause, "rest so long between two transactions [0s]")
+      ->option_text("DURATION");
+  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
+  return [options](Context& context) { return run_prune(*options, context); };
+}
+
+}  // namespace
+
+const Command prune_command{"prune", "remove tokens long expired or consumed, and old batch records",
+                            "Examples:\n"
+                            "  mailroom prune --dry-run                      count what would go\n"
+                            "  mailroom prune                                ask, and remove it\n"
+                            "  mailroom prune --yes --older-than 90d         as from a timer, once a day\n"
+                            "\n"
+                            "Runs beside collectors, and stops at a signal after the step in hand. Stays:\n"
+                            "a token that is due, that a queue has not passed yet, or that is in an open\n"
+                            "batch; a batch record that is open, the newest of its queue, or of a token\n"
+                            "that stays; accounts, and the records of operations and of the schema.\n",
+                            add_prune};
+
+}  // namespace mailroom

@@ -1,0 +1,205 @@
+// Prunings in a loop beside two collectors and those who write, end and prolong tokens: nothing that is due
+// goes, nothing is lost or repeated, and what is there can still be asked about.
+
+#include <atomic>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "queue/pruner.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+using Random = std::mt19937_64;
+using IdSet = std::set<std::int64_t>;
+
+struct RollBack {};
+
+/// Accounts by one, by many, in a transaction that is held open, or for nothing.
+void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
+  const auto kind = random() % 10;
+  const int rows = kind < 2 ? 30 : 1;
+  try {
+    connection.transact([&](pqxx::work& transaction) {
+      Connection::execute(transaction,
+                          "INSERT INTO accounts (email, login) SELECT $1 || g || '@test.example', $1 || g "
+                          "FROM generate_series($2::int, $3::int) g",
+                          prefix, next, next + rows - 1);
+      next += rows;
+      if (kind > 6) std::this_thread::sleep_for(std::chrono::milliseconds(random() % 100));
+      if (kind > 8) throw RollBack{};
+    });
+  } catch (const RollBack&) {
+    return;
+  }
+}
+
+/// Of 150 tokens in a row 50 end long ago, before or after they were handed on, and batches grow old.
+void end_some(Connection& connection) {
+  connection.run(
+      "UPDATE tokens SET expires_at = expires_at - 86400 * 31 WHERE id / 50 % 3 = 0 AND random() < 0.5 "
+      "AND expires_at BETWEEN extract(epoch FROM now()) AND extract(epoch FROM now()) + 1000");
+  connection.run(
+      "UPDATE mailroom_batches SET emitted_at = emitted_at - interval '31 days' "
+      "WHERE emitted_at > now() - interval '1 day' AND random() < 0.5");
+}
+
+/// Some that have ended are made due again: they must not go any more.
+void prolong_some(Connection& connection, IdSet& prolonged) {
+  const auto rows = connection.run(
+      "UPDATE tokens SET expires_at = extract(epoch FROM now()) + 9000 WHERE id IN (SELECT id FROM tokens "
+      "WHERE id / 50 % 3 = 0 AND expires_at < extract(epoch FROM now()) ORDER BY random() LIMIT 1) "
+      "AND expires_at < extract(epoch FROM now()) RETURNING id");
+  for (const auto& row : rows)
+    prolonged.insert(row[0].as<std::int64_t>());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+PruneSummary prune_once(Connection& connection) {
+  return Pruner(connection, std::chrono::hours(24 * 30), 20)
+      .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
+}
+
+/// Does `work` with a connection of its own, again and again until `enough`.
+template <typename Work>
+std::thread again(const std::atomic<bool>& enough, const TestDatabase& database, Work work) {
+  return std::thread([&enough, &database, work = std::move(work)]() mutable {
+    auto connection = database.connect();
+    while (!enough)
+      work(*connection);
+  });
+}
+
+IdSet ids(Connection& connection, const std::string& sql) {
+  IdSet found;
+  for (const auto& row : connection.run(sql))
+    found.insert(row[0].as<std::int64_t>());
+  return found;
+}
+
+std::map<std::int64_t, int> all_emitted(const TestCollector& first, const TestCollector& second) {
+  auto all = emitted_ids(first.output());
+  for (const auto& [id, times] : emitted_ids(second.output()))
+    all[id] += times;
+  return all;
+}
+
+/// Keeps the id of every token that was ever committed.
+void keep_ids(Connection& connection) {
+  connection.run("CREATE TABLE made (id bigint PRIMARY KEY)");
+  connection.run(
+      "CREATE FUNCTION keep_id() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN INSERT INTO made VALUES (NEW.id); RETURN NULL; END $$");
+  connection.run("CREATE TRIGGER keep_id AFTER INSERT ON tokens FOR EACH ROW EXECUTE FUNCTION keep_id()");
+}
+
+/// All closed, and no id in doubt.
+bool is_settled(Connection& connection) {
+  return value<std::int64_t>(connection,
+                             "SELECT (SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL) "
+                             "+ (SELECT count(*) FROM mailroom_holes)") == 0;
+}
+
+/// What must not be, by count.
+struct Tally {
+  int due_and_gone = 0;
+  int prolonged_and_gone = 0;
+  int repeated = 0;
+  int strange = 0;
+  int unrecorded = 0;  ///< there, handed on, and in no batch's record
+};
+
+Tally tally(Connection& connection, const IdSet& due, const IdSet& prolonged,
+            const std::map<std::int64_t, int>& emitted) {
+  const auto made = ids(connection, "SELECT id FROM made");
+  const auto left = ids(connection, "SELECT id FROM tokens");
+  const auto recorded = ids(connection,
+                            "SELECT t.id FROM mailroom_batches b, unnest(b.ids) g, "
+                            "LATERAL generate_series(lower(g), upper(g) - 1) t (id)");
+  Tally result;
+  for (const auto id : due)
+    result.due_and_gone += left.contains(id) ? 0 : 1;
+  for (const auto id : prolonged)
+    result.prolonged_and_gone += left.contains(id) ? 0 : 1;
+  for (const auto& [id, times] : emitted) {
+    result.repeated += times - 1;
+    result.strange += made.contains(id) ? 0 : 1;
+    result.unrecorded += left.contains(id) && !recorded.contains(id) ? 1 : 0;
+  }
+  return result;
+}
+
+/// Six who write, one who ends, one who prolongs, and one who prunes.
+struct Bustle {
+  IdSet prolonged;
+  std::int64_t pruned_tokens = 0;
+  std::int64_t pruned_batches = 0;
+
+  void run(const TestDatabase& database, std::chrono::seconds duration) {
+    std::atomic<bool> enough{false};
+    std::vector<std::thread> threads;
+    for (std::uint64_t writer = 0; writer < 6; ++writer) {
+      threads.push_back(
+          again(enough, database,
+                [random = Random(writer), next = 1, prefix = "w" + std::to_string(writer) + "-"](
+                    Connection& session) mutable { write_once(session, random, prefix, next); }));
+    }
+    threads.push_back(again(enough, database, end_some));
+    threads.push_back(
+        again(enough, database, [&](Connection& session) { prolong_some(session, prolonged); }));
+    threads.push_back(again(enough, database, [&](Connection& /*session*/) {
+      const auto done = prune_once(*database.connect());
+      pruned_tokens += done.tokens;
+      pruned_batches += done.batches;
+    }));
+    std::this_thread::sleep_for(duration);
+    enough = true;
+    for (auto& thread : threads)
+      thread.join();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("prunings beside collectors remove nothing that is due, and lose and repeat nothing") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  keep_ids(*connection);
+  const std::vector<std::string> options{"--format", "jsonl",           "--batch-limit",
+                                         "10",       "--batch-timeout", "50ms"};
+  TestCollector first(database, options);
+  TestCollector second(database, options);
+  REQUIRE(first.connected());
+  REQUIRE(second.connected());
+  Bustle bustle;
+  bustle.run(database, std::chrono::seconds(5));
+
+  const auto due = ids(*connection, "SELECT id FROM made WHERE id / 50 % 3 <> 0");
+  const bool complete = eventually([&] {
+    const auto emitted = all_emitted(first, second);
+    return std::all_of(due.begin(), due.end(), [&](auto id) { return emitted.contains(id); });
+  });
+  const bool settled = eventually([&] { return is_settled(*connection); });
+  CHECK(first.stop() == 0);
+  CHECK(second.stop() == 0);
+  prune_once(*database.connect());
+
+  const auto result = tally(*connection, due, bustle.prolonged, all_emitted(first, second));
+  CAPTURE(bustle.prolonged.size(), bustle.pruned_tokens, bustle.pruned_batches, first.log(), second.log());
+  CHECK(complete);
+  CHECK(settled);
+  CHECK(result.due_and_gone == 0);
+  CHECK(result.prolonged_and_gone == 0);
+  CHECK(result.repeated == 0);
+  CHECK(result.strange == 0);
+  CHECK(result.unrecorded == 0);
+  // It is a test only when much was going on.
+  CHECK(bustle.pruned_tokens > 100);
+  CHECK(bustle.pruned_batches > 10);
+  CHECK(bustle.prolonged.size() > 20);
+}

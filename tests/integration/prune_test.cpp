@@ -1,0 +1,154 @@
+// Which tokens a pruning removes and which it keeps: by their age, the cursors, open batches and holes.
+
+#include "support/catch.hpp"
+#include "support/prune_rig.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+TEST_CASE("a token goes when it has ended before the limit, and else stays") {
+  struct Case {
+    std::string meaning, change;
+    bool goes;
+  };
+  // The columns of a token, and of its account, as seconds from now.
+  const std::vector<Case> cases{
+      {"due", "expires_at = now + 900", false},
+      {"due, made a year ago, to expire in a hundred",
+       "created_at = now - 31536000, expires_at = now + 3153600000", false},
+      {"expired lately", "expires_at = now - 60", false},
+      {"expired a day short of the limit", "expires_at = now - 29 * 86400", false},
+      {"expired a day before the limit", "expires_at = now - 31 * 86400", true},
+      {"expired at the beginning of time", "expires_at = 0", true},
+      {"consumed lately, expired long ago", "expires_at = now - 86400 * 31, consumed_at = now - 60", false},
+      {"consumed long ago", "expires_at = now - 86400 * 40, consumed_at = now - 86400 * 31", true},
+      {"consumed long ago, to expire in a year",
+       "expires_at = now + 31536000, consumed_at = now - 86400 * 31", true},
+  };
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, static_cast<int>(cases.size()) + 2);
+  drain(*attach(database));
+  Ids expected;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto id = static_cast<std::int64_t>(i + 1);
+    connection->run("UPDATE tokens SET " + cases[i].change +
+                        " FROM (SELECT extract(epoch FROM now())::bigint AS now) clock WHERE id = $1",
+                    id);
+    if (!cases[i].goes) expected.push_back(id);
+  }
+  // What became of the account changes nothing: the last two are suspended, one of them with a token that
+  // would be due again.
+  connection->run("UPDATE accounts SET status = 'suspended' WHERE id > $1", cases.size());
+  expire(*connection, "id = " + std::to_string(cases.size() + 1));
+  expected.push_back(static_cast<std::int64_t>(cases.size()) + 2);
+
+  const auto dry = count(database);
+  CHECK(tokens(*connection).size() == cases.size() + 2);
+  const auto done = prune(database);
+  CHECK(tokens(*connection) == expected);
+  CHECK(done.tokens == static_cast<std::int64_t>(cases.size() + 2 - expected.size()));
+  CHECK(dry.tokens == done.tokens);
+  CHECK(done.skipped == 0);
+  CHECK(value<std::int64_t>(*connection, "SELECT count(*) FROM accounts") ==
+        static_cast<std::int64_t>(cases.size()) + 2);
+}
+
+TEST_CASE("a token stays until every queue has passed it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 6);
+  expire(*connection, "true");
+  CHECK(prune(database).tokens == 0);
+  auto held = count(database).held_back;
+  REQUIRE(held);
+  CHECK(held->queue == "mailroom");
+  CHECK(held->cursor == 0);
+
+  connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 4)");
+  drain(*attach(database));
+  held = count(database).held_back;
+  REQUIRE(held);
+  CHECK(held->queue == "second");
+  CHECK(held->cursor == 4);
+  CHECK(prune(database).tokens == 4);
+  CHECK(tokens(*connection) == Ids{5, 6});
+
+  drain(*attach(database, "second"));
+  const auto done = prune(database);
+  CHECK(done.tokens == 2);
+  CHECK_FALSE(done.held_back);
+  CHECK(tokens(*connection).empty());
+}
+
+TEST_CASE("a rewind beside a pruning keeps what is to be passed again") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 8);
+  drain(*attach(database));
+  expire(*connection, "true");
+  int steps = 0;
+  const auto done = prune(database, 2, [&](const PruneProgress&) {
+    if (++steps == 1) connection->run("SELECT FROM mailroom_rewind('mailroom', 4, 100, '{}')");
+    return true;
+  });
+  CHECK(done.tokens == 4);
+  CHECK(tokens(*connection) == Ids{5, 6, 7, 8});
+}
+
+TEST_CASE("a token in an open batch stays until the batch is closed") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto session = attach(database);
+  insert_accounts(*connection, 4);
+  const auto first = session->claim({.limit = 2, .partial = true});
+  REQUIRE(first.lease);
+  expire(*connection, "id <= 2");
+  CHECK(prune(database).tokens == 0);
+  const Receipt receipt{*first.lease, {.emitted = 2}};
+  CHECK_FALSE(session->claim({.limit = 2, .partial = true, .receipt = receipt}).receipt_void);
+  expire(*connection, "true");
+  CHECK(prune(database).tokens == 2);
+  CHECK(tokens(*connection) == Ids{3, 4});
+}
+
+TEST_CASE("a token in a hole stays until a collector has looked at it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto open = database.connect();
+  open->run("BEGIN");
+  insert_accounts(*open, 2, "late");
+  insert_accounts(*connection, 2);
+  const auto session = attach(database);
+  drain(*session);
+  open->run("COMMIT");
+  expire(*connection, "true");
+  CHECK(prune(database).tokens == 2);
+  CHECK(tokens(*connection) == Ids{1, 2});
+  drain(*session);
+  CHECK(prune(database).tokens == 2);
+}
+
+TEST_CASE("a token that is to be replayed stays until it was") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto session = attach(database);
+  insert_accounts(*connection, 5);
+  drain(*session);
+  CHECK(value<std::int64_t>(*connection, "SELECT mailroom_replay('mailroom', '{2,4}', '{}')") == 2);
+  expire(*connection, "true");
+  CHECK(prune(database).tokens == 3);
+  CHECK(tokens(*connection) == Ids{2, 4});
+  drain(*session);
+  CHECK(prune(database).tokens == 2);
+}
+
+TEST_CASE("holes of an abandoned state keep nothing") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  drain(*attach(database));
+  connection->run("INSERT INTO mailroom_holes (ids, horizon) VALUES ('{[1,4)}', '0')");
+  expire(*connection, "true");
+  CHECK(prune(database).tokens == 3);
+}

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "queue/pruner.hpp"
+#include "support/test_database.hpp"
+#include "support/test_queue.hpp"
+
+namespace mailroom::test {
+
+constexpr std::chrono::hours month{24 * 30};
+inline const PruneAuthor author{.actor = "ann@host", .reason = "housekeeping"};
+
+inline bool always(const PruneProgress& /*progress*/) {
+  return true;
+}
+
+inline PruneSummary prune(const TestDatabase& database, int step = 1000,
+                          const PruneObserver& go_on = always) {
+  const auto connection = database.connect();
+  // A pruning waits for nobody; one that did would wait for the test.
+  connection->run("SET lock_timeout = '10s'");
+  return Pruner(*connection, month, step).remove(author, go_on);
+}
+
+inline PruneSummary count(const TestDatabase& database, int step = 1000) {
+  const auto connection = database.connect();
+  return Pruner(*connection, month, step).count(always);
+}
+
+/// Hands on and acknowledges all that there is.
+inline void drain(QueueSession& session, int limit = 10) {
+  std::optional<Receipt> receipt;
+  for (;;) {
+    const auto reply = session.claim({.limit = limit, .partial = true, .receipt = receipt});
+    receipt.reset();
+    if (!reply.lease && !reply.more) return;
+    if (!reply.lease) continue;
+    receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(fetch_ids(session, *reply.lease).size())}};
+  }
+}
+
+/// Tokens ended so many days ago, by expiring.
+inline void expire(Connection& connection, const std::string& where, int days = 31) {
+  connection.run("UPDATE tokens SET expires_at = extract(epoch FROM now()) - 86400 * $1::int WHERE " + where,
+                 days);
+}
+
+/// Batches were handed on so many days ago.
+inline void age_batches(Connection& connection, int days = 31) {
+  connection.run(
+      "UPDATE mailroom_batches SET claimed_at = claimed_at - $1::int * interval '1 day', "
+      "emitted_at = emitted_at - $1::int * interval '1 day', "
+      "set_aside_at = set_aside_at - $1::int * interval '1 day'",
+      days);
+}
+
+inline Ids ids(Connection& connection, const std::string& sql) {
+  Ids found;
+  for (const auto& row : connection.run(sql))
+    found.push_back(row[0].as<std::int64_t>());
+  return found;
+}
+
+inline Ids tokens(Connection& connection) {
+  return ids(connection, "SELECT id FROM tokens ORDER BY id");
+}
+
+inline Ids batches(Connection& connection) {
+  return ids(connection, "SELECT id FROM mailroom_batches ORDER BY id");
+}
+
+inline std::int64_t operations(Connection& connection) {
+  return value<std::int64_t>(connection, "SELECT count(*) FROM mailroom_operations");
+}
+
+}  // namespace mailroom::test

@@ -13,6 +13,7 @@ extern const Command migrate_command;
 extern const Command collect_command;
 extern const Command verify_command;
 extern const Command simulate_command;
+extern const Command doctor_command;
 extern const Command config_command;
 
 }  // namespace mailroom

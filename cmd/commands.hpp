@@ -15,6 +15,7 @@ extern const Command verify_command;
 extern const Command rewind_cursor_command;
 extern const Command suspend_command;
 extern const Command prune_command;
+extern const Command doctor_command;
 extern const Command simulate_command;
 extern const Command config_command;
 

@@ -1,36 +1,15 @@
 #include "cmd/context.hpp"
 
-#include "config/parse_value.hpp"
 #include "db/conninfo.hpp"
 #include "schema/bookkeeping.hpp"
 
 namespace mailroom {
-namespace {
-
-const SettingValue& value_of(const Settings& settings, std::string_view key) {
-  for (const auto& value : settings.values) {
-    if (value.key == key) return value;
-  }
-  throw std::logic_error("no such setting: " + std::string(key));
-}
-
-Key load_current_key(const Settings& settings) {
-  if (!settings.signing_key.empty()) {
-    return Key::from_hex(settings.signing_key, value_of(settings, "signing.key").origin.where);
-  }
-  if (!settings.signing_key_file.empty())
-    return Key::from_file(settings.signing_key_file, settings.allow_readable_key);
-  throw Error(ExitCode::configuration, "no signing key is configured",
-              "set MAILROOM_SECRET_KEY_FILE or signing.key_file; make a key with: openssl rand -hex 32");
-}
-
-}  // namespace
 
 Context::Context(GlobalOptions global, Overrides overrides, Environment environment)
     : global_(global), overrides_(std::move(overrides)), environment_(std::move(environment)) {}
 
-Settings Context::load() const {
-  return load_settings(overrides_, environment_);
+Settings Context::load(FileUse use) const {
+  return load_settings(overrides_, environment_, use);
 }
 
 const Settings& Context::settings() {
@@ -56,7 +35,7 @@ bool Context::colour_on(const Output& output) const {
 }
 
 void Context::warn_of_visible_password() {
-  if (value_of(settings(), "database.url").origin.kind != OriginKind::flag) return;
+  if (setting_of(settings(), "database.url").origin.kind != OriginKind::flag) return;
   if (!has_password(settings().database_url)) return;
   log().warn(
       "the password in --database-url can be seen in the list of processes; use a password file instead");
@@ -86,16 +65,6 @@ std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpos
   auto connection = connect(purpose);
   require_current_schema(*connection);
   return connection;
-}
-
-KeyRing load_key_ring(const Settings& settings) {
-  KeyRing ring{load_current_key(settings), {}};
-  for (const auto& item : settings.previous_keys) {
-    ring.previous.push_back(
-        is_key_text(item) ? Key::from_hex(item, value_of(settings, "signing.previous_key_files").origin.where)
-                          : Key::from_file(item, settings.allow_readable_key));
-  }
-  return ring;
 }
 
 }  // namespace mailroom

@@ -9,8 +9,8 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "config/settings.hpp"
-#include "crypto/key_ring.hpp"
 #include "db/connection.hpp"
+#include "signing/configured_keys.hpp"
 
 namespace mailroom {
 
@@ -37,8 +37,8 @@ class Context {
 
   /// The effective configuration, loaded at the first call. Throws Error(configuration).
   const Settings& settings();
-  /// Reads file and keys anew.
-  Settings load() const;
+  /// Reads the file anew, or does without it. Throws Error(configuration).
+  Settings load(FileUse use = FileUse::read) const;
   /// Logs to stderr, as the settings and -q, -v say.
   Log& log();
   bool colour_on(const Output& output) const;
@@ -61,9 +61,5 @@ class Context {
   std::optional<Settings> settings_;
   std::optional<Log> log_;
 };
-
-/// The keys that `settings` name. Throws Error(configuration) when there is no current key or one is not
-/// valid.
-KeyRing load_key_ring(const Settings& settings);
 
 }  // namespace mailroom

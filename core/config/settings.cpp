@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <stdexcept>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -173,13 +174,22 @@ Environment process_environment() {
   return environment;
 }
 
-Settings load_settings(const Overrides& overrides, const Environment& environment) {
+const SettingValue& setting_of(const Settings& settings, std::string_view key) {
+  const auto found = std::ranges::find(settings.values, key, &SettingValue::key);
+  if (found == settings.values.end()) throw std::logic_error("no such setting: " + std::string(key));
+  return *found;
+}
+
+Settings load_settings(const Overrides& overrides, const Environment& environment, FileUse use) {
   RawValues values = defaults();
-  if (const auto file = find_file(overrides, environment)) apply_file(values, *file);
+  const auto file = use == FileUse::read ? find_file(overrides, environment) : std::nullopt;
+  if (file) apply_file(values, *file);
   apply_environment(values, environment);
   apply_flags(values, overrides.flags);
   drop_overridden_key(values);
-  return parse(values);
+  auto settings = parse(values);
+  if (file) settings.file = file->path;
+  return settings;
 }
 
 }  // namespace mailroom

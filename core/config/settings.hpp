@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -48,7 +49,11 @@ struct Settings {
   LogFormat log_format = LogFormat::text;
 
   std::vector<SettingValue> values;  ///< every key, in the order of the documentation
+  std::string file;                  ///< the configuration file that was read; empty when there was none
 };
+
+/// The entry of `key`, which must be one of the configuration.
+const SettingValue& setting_of(const Settings& settings, std::string_view key);
 
 using Environment = std::map<std::string, std::string>;
 
@@ -67,10 +72,14 @@ struct Overrides {
   std::vector<Flag> flags;
 };
 
+/// Whether a configuration file counts.
+enum class FileUse { read, ignored };
+
 /// flag > environment > file > default. The file is --config, else MAILROOM_CONFIG, else ./mailroom.yaml,
 /// else /etc/mailroom/mailroom.yaml; the last two may be absent. An empty environment variable counts as
 /// unset. Throws Error with ExitCode::configuration for a file that cannot be read or parsed, an unknown key
 /// (naming line, column and the nearest known key) and a value that does not parse (naming its origin).
-Settings load_settings(const Overrides& overrides, const Environment& environment);
+Settings load_settings(const Overrides& overrides, const Environment& environment,
+                       FileUse use = FileUse::read);
 
 }  // namespace mailroom

@@ -1,31 +1,29 @@
 #include "queue/preflight.hpp"
 
+#include "queue/foundations.hpp"
+
 namespace mailroom {
 namespace {
 
 void check_trigger(Connection& connection) {
-  const auto rows = connection.run(
-      "SELECT tgenabled IN ('O', 'A') FROM pg_trigger "
-      "WHERE tgrelid = 'tokens'::regclass AND tgname = 'before_token_insert'");
-  if (rows.empty()) {
+  const std::string table = "tokens";
+  const std::string trigger = "before_token_insert";
+  const auto state = trigger_state(connection, table, trigger);
+  if (state == TriggerState::missing) {
     throw Error(
         ExitCode::schema, "the trigger before_token_insert on tokens is missing",
         "without it a token that is committed late can be passed by; migration 3_token_ids creates it");
   }
-  if (!rows[0][0].as<bool>()) {
+  if (state == TriggerState::disabled) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is disabled",
-                "ALTER TABLE tokens ENABLE TRIGGER before_token_insert");
+                enable_trigger_statement(table, trigger));
   }
 }
 
 void check_sequence(Connection& connection) {
-  const auto row = connection.run(
-      "SELECT seqcache = 1 AND seqincrement = 1 AND NOT seqcycle FROM pg_sequence "
-      "WHERE seqrelid = 'tokens_id_seq'::regclass")[0];
-  if (!row[0].as<bool>()) {
-    throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
-                "ALTER SEQUENCE tokens_id_seq CACHE 1 INCREMENT 1 NO CYCLE");
-  }
+  if (gives_ids_in_order(connection)) return;
+  throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
+              ids_in_order_statement);
 }
 
 }  // namespace

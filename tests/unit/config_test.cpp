@@ -164,6 +164,20 @@ TEST_CASE("the file is the one of --config, else of MAILROOM_CONFIG, else mailro
   CHECK(queue_in("flag.yaml", {{"MAILROOM_CONFIG", "no such"}}) == "flag");
 }
 
+TEST_CASE("settings tell which file was read, and can do without one that is broken") {
+  const test::WorkingFolder folder;
+  const Environment environment{{"MAILROOM_CONFIG", "broken.yaml"}, {"MAILROOM_QUEUE_NAME", "second"}};
+  CHECK(load_settings({}, {}).file.empty());
+  folder.write("mailroom.yaml", "collect: {queue: local}");
+  CHECK(load_settings({}, {}).file == "mailroom.yaml");
+  folder.write("broken.yaml", "collect: {qeueu: named}");
+  CHECK_THROWS_AS(load_settings({}, environment), Error);
+  const auto settings = load_settings({}, environment, FileUse::ignored);
+  CHECK(settings.queue == "second");
+  CHECK(settings.file.empty());
+  CHECK(setting_of(settings, "collect.queue").origin.where == "MAILROOM_QUEUE_NAME");
+}
+
 TEST_CASE("a file may be empty, hold comments alone or sections without keys") {
   const test::WorkingFolder folder;
   for (const std::string text :

@@ -1,0 +1,38 @@
+#include "doctor/doctor.hpp"
+
+#include "cmd/commands.hpp"
+#include "cmd/doctor_report.hpp"
+
+namespace mailroom {
+namespace {
+
+ExitCode run_doctor(Context& context) {
+  const auto findings = examine({.load = [&](FileUse use) { return context.load(use); },
+                                 .now = [] { return std::chrono::system_clock::now(); }});
+  const bool json = context.global().output == OutputFormat::json;
+  context.out().write(json ? render_json(findings) : render_text(findings, context.colour_on(context.out())));
+  return judge(findings);
+}
+
+Run add_doctor(CLI::App& app, Overrides& overrides) {
+  add_setting(app, overrides, "--queue", "collect.queue", "the queue that has to be there [mailroom]");
+  add_setting(app, overrides, "--channel", "collect.channel", "where notifications come [token_insert]");
+  add_setting(app, overrides, "--key-file", "signing.key_file",
+              "file with the signing key, 64 hexadecimal digits");
+  return run_doctor;
+}
+
+}  // namespace
+
+const Command doctor_command{
+    "doctor", "check all that mailroom rests on, and say how to mend it",
+    "Examples:\n"
+    "  mailroom doctor                       every check, with what mends it\n"
+    "  mailroom doctor --queue newsletter    for the collector of another queue\n"
+    "  mailroom doctor -o json               one object, for a monitor\n"
+    "\n"
+    "Changes nothing. Exit code 0 when there are warnings at most; otherwise 3 when\n"
+    "the configuration or a key fails, else 4 when the database does, else 8.\n",
+    add_doctor};
+
+}  // namespace mailroom

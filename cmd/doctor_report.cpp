@@ -1,0 +1,127 @@
+#include "cmd/doctor_report.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t line_width = 80;
+constexpr std::size_t gap = 2;
+
+struct Widths {
+  std::size_t verdict = 7;  ///< of `warning` and `failure`, so that columns move only for `not checked`
+  std::size_t check = 0;
+};
+
+Widths measure(const Findings& findings) {
+  Widths widths;
+  for (const auto& finding : findings) {
+    widths.verdict = std::max(widths.verdict, std::string_view(verdict_word(finding.verdict)).size());
+    widths.check = std::max(widths.check, finding.check.size());
+  }
+  return widths;
+}
+
+const char* colour_of(CheckVerdict verdict) {
+  switch (verdict) {
+    case CheckVerdict::ok:
+      return "\x1b[32m";
+    case CheckVerdict::warning:
+      return "\x1b[33m";
+    case CheckVerdict::failure:
+      return "\x1b[31m";
+    case CheckVerdict::not_checked:
+      break;
+  }
+  return "\x1b[2m";
+}
+
+/// `text` in lines of `width` columns, broken at spaces; those after the first begin behind `indent` spaces.
+std::string broken(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const auto size = display_width(word);
+    if (column > 0 && column + 1 + size > width) {
+      result += "\n" + std::string(indent, ' ');
+      column = 0;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += size;
+  }
+  return result;
+}
+
+std::string render_finding(const Finding& finding, const Widths& widths, bool colour) {
+  const std::string word = verdict_word(finding.verdict);
+  const auto mend_indent = widths.verdict + gap;
+  const auto reason_indent = mend_indent + widths.check + gap;
+  auto text =
+      fmt::format("{}{}{}{}{:<{}}{}\n", colour ? colour_of(finding.verdict) : "", word,
+                  colour ? "\x1b[0m" : "", std::string(mend_indent - word.size(), ' '), finding.check,
+                  widths.check + gap, broken(finding.reason, line_width - reason_indent, reason_indent));
+  if (!finding.hint.empty()) {
+    const std::string label = "hint: ";
+    const auto hint_indent = mend_indent + label.size();
+    text += fmt::format("{}{}{}\n", std::string(mend_indent, ' '), label,
+                        broken(finding.hint, line_width - hint_indent, hint_indent));
+  }
+  for (const auto& command : finding.mend)
+    text += fmt::format("{}mend: {}\n", std::string(mend_indent, ' '), command);
+  return text;
+}
+
+std::int64_t count_of(const Findings& findings, CheckVerdict verdict) {
+  return std::count_if(findings.begin(), findings.end(),
+                       [&](const Finding& finding) { return finding.verdict == verdict; });
+}
+
+std::string render_sum(const Findings& findings) {
+  std::string sum = fmt::format("{} ok", count_of(findings, CheckVerdict::ok));
+  const auto add = [&](CheckVerdict verdict, const char* one, const char* many) {
+    const auto count = count_of(findings, verdict);
+    if (count > 0) sum += fmt::format(", {} {}", count, count == 1 ? one : many);
+  };
+  add(CheckVerdict::warning, "warning", "warnings");
+  add(CheckVerdict::failure, "failure", "failures");
+  add(CheckVerdict::not_checked, "not checked", "not checked");
+  return sum + "\n";
+}
+
+}  // namespace
+
+std::string render_text(const Findings& findings, bool colour) {
+  const auto widths = measure(findings);
+  std::string text;
+  for (const auto& finding : findings)
+    text += render_finding(finding, widths, colour);
+  return text + render_sum(findings);
+}
+
+std::string render_json(const Findings& findings) {
+  auto checks = nlohmann::ordered_json::array();
+  for (const auto& finding : findings) {
+    checks.push_back({{"name", finding.check},
+                      {"verdict", verdict_word(finding.verdict)},
+                      {"reason", finding.reason},
+                      {"hint", finding.hint},
+                      {"mend", finding.mend}});
+  }
+  const nlohmann::ordered_json object{{"checks", std::move(checks)},
+                                      {"ok", count_of(findings, CheckVerdict::ok)},
+                                      {"warnings", count_of(findings, CheckVerdict::warning)},
+                                      {"failures", count_of(findings, CheckVerdict::failure)},
+                                      {"not_checked", count_of(findings, CheckVerdict::not_checked)}};
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace mailroom

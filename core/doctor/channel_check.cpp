@@ -1,0 +1,118 @@
+#include "doctor/channel_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <random>
+#include <regex>
+
+#include "base/duration.hpp"
+#include "doctor/subject.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::chrono::seconds patience{2};
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string source_of_trigger(Connection& connection) {
+  const auto rows = connection.run(
+      "SELECT p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+      "WHERE t.tgrelid = 'tokens'::regclass AND t.tgname = 'after_token_inserted'");
+  return rows.empty() ? std::string() : rows[0][0].c_str();
+}
+
+/// How to set the channel where it is set now.
+Finding mismatch(const Settings& settings, const std::string& channel, const std::string& reason) {
+  const auto& origin = setting_of(settings, "collect.channel").origin;
+  switch (origin.kind) {
+    case OriginKind::flag:
+      return warning(reason, {fmt::format("mailroom collect {} {}", origin.where, channel)});
+    case OriginKind::file:
+      return warning(reason, {}, fmt::format("write channel: {} at {}", channel, origin.where));
+    case OriginKind::environment:
+    case OriginKind::default_value:
+      break;
+  }
+  return warning(reason, {"export MAILROOM_CHANNEL_NAME=" + channel});
+}
+
+Findings judge_name(const Settings& settings, const std::vector<std::string>& channels) {
+  const auto polls =
+      "a new token is only seen at the next poll, within " + format_duration(settings.poll_interval);
+  if (channels.empty()) {
+    return {warning("the tokens' trigger notifies no channel that its source shows: " + polls, {},
+                    "run CREATE FUNCTION trg_after_token_inserted of migrations/0_init.up.sql")};
+  }
+  if (std::find(channels.begin(), channels.end(), settings.channel) != channels.end()) return {};
+  return {mismatch(settings, channels.front(),
+                   fmt::format("collect.channel is {}, and the tokens' trigger notifies {}: {}",
+                               settings.channel, fmt::join(channels, " and "), polls))};
+}
+
+/// True if a notification comes back. Nobody else listens where it goes.
+bool hears_itself(Connection& connection) {
+  std::random_device random;
+  const auto channel = fmt::format("mailroom_doctor_{:08x}{:08x}", random(), random());
+  connection.listen(channel);
+  connection.run("SELECT pg_notify($1, '')", channel);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!connection.take_notifications()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd watched{connection.socket(), POLLIN, 0};
+    poll(&watched, 1, static_cast<int>(left.count()));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> notified_channels(std::string_view source) {
+  static const std::regex comment(R"(--[^\n]*|/\*[\s\S]*?\*/)");
+  static const std::regex call(
+      R"re(\bNOTIFY\s+(?:"([^"]+)"|([A-Za-z_][A-Za-z0-9_$]*))|\bpg_notify\s*\(\s*'([^']+)')re",
+      std::regex::icase);
+  const auto text = std::regex_replace(std::string(source), comment, " ");
+  std::vector<std::string> channels;
+  for (auto match = std::sregex_iterator(text.begin(), text.end(), call); match != std::sregex_iterator();
+       ++match) {
+    auto name = (*match)[1].matched   ? (*match)[1].str()
+                : (*match)[2].matched ? lower_case((*match)[2].str())
+                                      : (*match)[3].str();
+    if (std::find(channels.begin(), channels.end(), name) == channels.end())
+      channels.push_back(std::move(name));
+  }
+  return channels;
+}
+
+Findings check_channel(Subject& subject) {
+  const auto& settings = *subject.settings;
+  auto findings = judge_name(settings, notified_channels(source_of_trigger(*subject.connection)));
+  if (subject.in_recovery) {
+    findings.push_back(not_checked("whether notifications arrive: a standby has none"));
+    return findings;
+  }
+  // Listening would stay with a server process that belongs to everyone.
+  if (subject.pooler == PoolerKind::transaction) {
+    findings.push_back(not_checked("whether notifications arrive: not behind a pooler in transaction mode"));
+    return findings;
+  }
+  if (!hears_itself(*subject.connection)) {
+    findings.push_back(warning("a notification that was sent did not come back within " +
+                                   format_duration(std::chrono::milliseconds(patience)),
+                               {}, "let database.url lead to the server itself, without a pooler or proxy"));
+  }
+  return or_fine(std::move(findings),
+                 settings.channel + ", as the tokens' trigger notifies; a notification arrives");
+}
+
+}  // namespace mailroom

@@ -1,0 +1,125 @@
+#include "doctor/doctor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "db/conninfo.hpp"
+
+namespace mailroom {
+namespace {
+
+/// What has to be there before a check can be made.
+struct Ground {
+  std::string_view setting;  ///< a key of the configuration, or empty
+  bool database = false;
+  bool schema = false;
+};
+
+struct CheckEntry {
+  const char* name;
+  Ground ground;
+  Check look;
+};
+
+constexpr Ground server{.setting = {}, .database = true};
+constexpr Ground schema{.setting = {}, .database = true, .schema = true};
+
+constexpr std::array<CheckEntry, 16> checks{{
+    {"configuration", {}, check_configuration},
+    {"key", {.setting = "signing.key_file"}, check_key},
+    {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
+    {"database", {.setting = "database.url"}, check_database},
+    {"pooler", server, check_pooler},
+    {"clock", server, check_clock},
+    {"settings", server, check_server_settings},
+    {"schema", server, check_schema},
+    {"drift", schema, check_drift},
+    {"privileges", server, check_privileges},
+    {"triggers", schema, check_triggers},
+    {"channel", {.setting = "collect.channel", .database = true, .schema = true}, check_channel},
+    {"sequence", schema, check_sequence},
+    {"queue", {.setting = "collect.queue", .database = true, .schema = true}, check_queue},
+    {"collectors", {.setting = "collect.queue", .database = true, .schema = true}, check_collectors},
+    {"batches", schema, check_batches},
+}};
+
+/// Why a check cannot be made; empty if it can.
+std::string lacking(const Subject& subject, const Ground& ground) {
+  const bool is_known = ground.setting.empty() || knows(subject, ground.setting) ||
+                        (ground.setting == "signing.key_file" && knows(subject, "signing.key"));
+  if (!is_known) return "the configuration cannot be read";
+  if (ground.setting == "database.url" && !subject.url_valid) return "the connection string cannot be parsed";
+  if (ground.database && !subject.connection) return "there is no connection to the database";
+  if (ground.database && !subject.server_usable) return "the server is too old";
+  if (ground.schema && !subject.schema_usable) return "the schema is not current";
+  return {};
+}
+
+Finding failure_of(const Error& error) {
+  return failure(error.what(), {}, error.hint());
+}
+
+/// What `work` finds. The one place besides main that catches: what one check runs into must not keep the
+/// others from being made, and is itself what the doctor was asked for.
+template <typename Work>
+Findings findings_of(Subject& subject, Work&& work) {
+  try {
+    return work();
+  } catch (const ConnectionLost& error) {
+    subject.connection.reset();
+    auto lost = failure(error.what(), {},
+                        "start the server, or let database.url name another one; this is " +
+                            describe_target(subject.settings->database_url));
+    lost.check = "database";
+    return {lost};
+  } catch (const DatabaseError& error) {
+    // The check of the privileges says what to grant.
+    const bool forbidden = error.sqlstate() == "42501";
+    return {forbidden ? not_checked(error.what()) : failure_of(error)};
+  } catch (const Error& error) {
+    return {failure_of(error)};
+  }
+}
+
+Findings run_check(Subject& subject, const CheckEntry& entry) {
+  auto reason = lacking(subject, entry.ground);
+  if (!reason.empty()) return {not_checked(std::move(reason))};
+  auto findings = findings_of(subject, [&] { return entry.look(subject); });
+  const bool lost = entry.ground.database && !subject.connection;
+  if (lost) findings.push_back(not_checked("the connection was lost"));
+  return findings;
+}
+
+/// Flags and environment win over the file, so what they say holds also when it cannot be read. What is wrong
+/// with them too is told once the file is mended.
+void read_without_file(Subject& subject) {
+  findings_of(subject, [&] {
+    subject.settings = subject.sources.load(FileUse::ignored);
+    return Findings{};
+  });
+}
+
+}  // namespace
+
+bool knows(const Subject& subject, std::string_view key) {
+  if (!subject.settings) return false;
+  return subject.settings_complete ||
+         setting_of(*subject.settings, key).origin.kind >= OriginKind::environment;
+}
+
+Findings examine(const DoctorSources& sources) {
+  Subject subject;
+  subject.sources = sources;
+  Findings all;
+  for (const auto& entry : checks) {
+    for (auto& finding : run_check(subject, entry)) {
+      if (finding.check.empty()) finding.check = entry.name;
+      all.push_back(std::move(finding));
+    }
+    if (!subject.settings) read_without_file(subject);
+  }
+  return all;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <vector>
+
+#include "config/parse_value.hpp"
+#include "db/conninfo.hpp"
+#include "doctor/subject.hpp"
+#include "signing/configured_keys.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr auto list_of_previous = "signing.previous_key_files";
+
+/// As a shell reads it.
+std::string shell_word(const std::string& text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+  });
+  if (plain && !text.empty()) return text;
+  std::string quoted = "'";
+  for (const char c : text)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+bool is_absent(const std::string& path) {
+  std::error_code failure;
+  return std::filesystem::status(path, failure).type() == std::filesystem::file_type::not_found;
+}
+
+bool is_readable_by_all(const std::string& path) {
+  std::error_code missing;
+  const auto status = std::filesystem::status(path, missing);
+  return !missing &&
+         (status.permissions() & std::filesystem::perms::others_read) != std::filesystem::perms::none;
+}
+
+/// Nothing, or what is wrong with the permissions of a key's file: whether the key is refused for it is the
+/// configuration's affair.
+Findings judge_permissions(const std::string& path, bool allowed) {
+  if (!is_readable_by_all(path)) return {};
+  const auto reason = fmt::format("everyone can read the key file {}", path);
+  const auto mend = "chmod 640 " + shell_word(path);
+  if (!allowed) return {failure(reason, {mend})};
+  return {warning(reason + ", as signing.allow_readable_key allows", {mend})};
+}
+
+/// One byte over and over: a placeholder that somebody forgot to replace.
+bool is_weak(const Key& key) {
+  const auto& bytes = key.bytes();
+  return std::all_of(bytes.begin(), bytes.end(), [&](auto byte) { return byte == bytes.front(); });
+}
+
+bool any_failure(const Findings& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.verdict == CheckVerdict::failure; });
+}
+
+std::string how_to_replace(const Settings& settings) {
+  if (settings.signing_key_file.empty()) return "export MAILROOM_SECRET_KEY=$(openssl rand -hex 32)";
+  return fmt::format("(umask 077; openssl rand -hex 32 > {})", shell_word(settings.signing_key_file));
+}
+
+std::string place_of_current(const Settings& settings) {
+  return settings.signing_key_file.empty() ? setting_of(settings, "signing.key").origin.where
+                                           : settings.signing_key_file;
+}
+
+/// `fingerprint` is that of the current key, empty if it could not be loaded.
+Findings judge_previous(const Settings& settings, const std::string& item, const std::string& fingerprint) {
+  const bool is_inline = is_key_text(item);
+  const auto where = setting_of(settings, list_of_previous).origin.where;
+  const auto name = is_inline ? "the key in " + where : item;
+  const auto hint = fmt::format("remove it from {} ({})", list_of_previous, where);
+  if (!is_inline && is_absent(item)) {
+    return {failure(fmt::format("there is no key file {}", item), {}, "restore it, or " + hint)};
+  }
+  Findings findings;
+  if (!is_inline) findings = judge_permissions(item, settings.allow_readable_key);
+  if (any_failure(findings)) return findings;
+  const auto key = load_previous_key(settings, item);
+  if (key.fingerprint() == fingerprint)
+    findings.push_back(warning(name + " is also the current key", {}, hint));
+  if (is_weak(key)) {
+    findings.push_back(failure(name + " is one byte repeated: anyone can forge tokens under it", {}, hint));
+  }
+  return findings;
+}
+
+}  // namespace
+
+Findings check_configuration(Subject& subject) {
+  subject.settings = subject.sources.load(FileUse::read);
+  subject.settings_complete = true;
+  const auto& settings = *subject.settings;
+  subject.url_valid = false;
+  const bool has_secret = has_password(settings.database_url);
+  subject.url_valid = true;
+  if (has_secret && setting_of(settings, "database.url").origin.kind == OriginKind::flag) {
+    return {warning("the password in --database-url can be seen in the list of processes", {},
+                    "write it to ~/.pgpass instead: host:port:database:user:password, with mode 0600")};
+  }
+  return {fine(settings.file.empty() ? "no file; flags, environment and defaults"
+                                     : "read from " + settings.file)};
+}
+
+Findings check_key(Subject& subject) {
+  const auto& settings = *subject.settings;
+  if (settings.signing_key.empty() && settings.signing_key_file.empty()) {
+    return {failure("no signing key is configured", {"(umask 077; openssl rand -hex 32 > mailroom.key)",
+                                                     "export MAILROOM_SECRET_KEY_FILE=mailroom.key"})};
+  }
+  Findings findings;
+  if (const auto& path = settings.signing_key_file; !path.empty()) {
+    if (is_absent(path)) {
+      const auto where = setting_of(settings, "signing.key_file").origin.where;
+      return {
+          failure(fmt::format("there is no key file {}", path), {how_to_replace(settings)},
+                  fmt::format("restore it, or let {} name another; only if there never was one:", where))};
+    }
+    findings = judge_permissions(path, settings.allow_readable_key);
+  }
+  if (any_failure(findings)) return findings;
+  const auto key = load_current_key(settings);
+  subject.fingerprint = key.fingerprint();
+  const auto name = fmt::format("{} from {}", subject.fingerprint, place_of_current(settings));
+  if (is_weak(key)) {
+    findings.push_back(
+        failure(name + " is one byte repeated: anyone can forge tokens", {how_to_replace(settings)}));
+  }
+  return or_fine(findings, name);
+}
+
+Findings check_previous_keys(Subject& subject) {
+  const auto& settings = *subject.settings;
+  Findings findings;
+  for (const auto& item : settings.previous_keys) {
+    const auto more = judge_previous(settings, item, subject.fingerprint);
+    findings.insert(findings.end(), more.begin(), more.end());
+  }
+  const auto count = settings.previous_keys.size();
+  return or_fine(findings, count == 0 ? "none" : fmt::format("{}, each of which can be read", count));
+}
+
+}  // namespace mailroom

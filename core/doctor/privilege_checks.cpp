@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include "doctor/subject.hpp"
+
+namespace mailroom {
+namespace {
+
+/// What a collector does to each object. A claim runs with the rights of who calls it. The holes' own
+/// sequence is not here: an identity column draws from its sequence unasked.
+constexpr const char* missing_sql =
+    "SELECT n.object, "
+    "format('GRANT %s ON %s TO %I;', string_agg(p.privilege, ', ' ORDER BY p.n), "
+    "CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || quote_ident(n.object), current_user) "
+    "FROM (VALUES ('schema_migrations', 'r', '{SELECT}'::text[]), ('accounts', 'r', '{SELECT}'), "
+    "('tokens', 'r', '{SELECT}'), ('jobs', 'r', '{SELECT,UPDATE}'), "
+    "('mailroom_batches', 'r', '{SELECT,INSERT,UPDATE}'), "
+    "('mailroom_holes', 'r', '{SELECT,INSERT,UPDATE,DELETE}'), "
+    "('tokens_id_seq', 'S', '{SELECT}'), ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, "
+    "privileges) "
+    "JOIN pg_class c ON c.relname = n.object AND c.relnamespace = current_schema()::regnamespace, "
+    "unnest(n.privileges) WITH ORDINALITY p (privilege, n) "
+    "WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege) "
+    "ELSE has_table_privilege(c.oid, p.privilege) END GROUP BY n.object, n.kind ORDER BY n.kind DESC, "
+    "n.object";
+
+constexpr const char* functions_sql =
+    "SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user) "
+    "FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'mailroom\\_%' "
+    "AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1";
+
+constexpr const char* hidden_rows_sql =
+    "SELECT c.relname, format('ALTER ROLE %I BYPASSRLS;', current_user) FROM pg_class c "
+    "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') "
+    "AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_holes') "
+    "AND row_security_active(c.oid) ORDER BY 1";
+
+std::string joined(const std::string& list, const std::string& item) {
+  return list.empty() ? item : list + ", " + item;
+}
+
+/// All that is missing in one finding, a statement for each object.
+Findings judge_grants(Connection& connection, const std::string& role) {
+  std::string lacks;
+  std::vector<std::string> mend;
+  for (const auto& row : connection.run(missing_sql)) {
+    lacks = joined(lacks, row[0].c_str());
+    mend.emplace_back(row[1].c_str());
+  }
+  for (const auto& row : connection.run(functions_sql)) {
+    lacks = joined(lacks, row[0].c_str());
+    mend.emplace_back(row[1].c_str());
+  }
+  if (mend.empty()) return {};
+  return {failure(fmt::format("{} lacks what collect needs on {}", role, lacks), std::move(mend))};
+}
+
+Findings judge_row_security(Connection& connection, const std::string& role) {
+  const auto rows = connection.run(hidden_rows_sql);
+  if (rows.empty()) return {};
+  std::string tables;
+  for (const auto& row : rows)
+    tables = joined(tables, row[0].c_str());
+  return {
+      failure(fmt::format("row security hides rows of {} from {}, and collect refuses to work with a part",
+                          tables, role),
+              {rows[0][1].c_str()})};
+}
+
+Findings judge_statistics(Connection& connection, const std::string& role) {
+  const auto row = connection.run(
+      "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user)")[0];
+  if (row[0].as<bool>()) return {};
+  return {warning(
+      fmt::format("{} cannot see what other sessions do, so status cannot name who holds a token back", role),
+      {row[1].c_str()})};
+}
+
+}  // namespace
+
+Findings check_privileges(Subject& subject) {
+  if (!subject.has_tables) return {not_checked("there are no tables of the queue")};
+  auto& connection = *subject.connection;
+  const auto role = std::string(connection.run("SELECT current_user")[0][0].c_str());
+  Findings all;
+  for (const auto judge_part : {judge_grants, judge_row_security, judge_statistics}) {
+    auto findings = judge_part(connection, role);
+    std::move(findings.begin(), findings.end(), std::back_inserter(all));
+  }
+  return or_fine(std::move(all), role + " may do what collect does, and see other sessions");
+}
+
+}  // namespace mailroom

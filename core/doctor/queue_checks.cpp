@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "doctor/subject.hpp"
+#include "queue/foundations.hpp"
+
+namespace mailroom {
+namespace {
+
+struct Cursor {
+  std::string queue;
+  std::int64_t position = 0;
+};
+
+std::vector<Cursor> read_cursors(Connection& connection) {
+  std::vector<Cursor> cursors;
+  for (const auto& row : connection.run("SELECT j.job_type, s.cursor FROM jobs j, "
+                                        "LATERAL mailroom_queue_state(j.job_type) s ORDER BY 1")) {
+    cursors.push_back({.queue = row[0].c_str(), .position = row[1].as<std::int64_t>()});
+  }
+  return cursors;
+}
+
+/// The tokens at or below the sequence are all that the queue can have, unless rows came from elsewhere.
+Findings judge_position(std::int64_t drawn, std::int64_t newest, const std::vector<Cursor>& cursors) {
+  Findings findings;
+  if (newest > drawn) {
+    findings.push_back(
+        failure(fmt::format("tokens_id_seq stands at {}, behind the newest token {}: the next INSERT fails",
+                            with_thousands(drawn), with_thousands(newest)),
+                {"SELECT setval('tokens_id_seq', max(id)) FROM tokens;"}));
+  }
+  for (const auto& cursor : cursors) {
+    if (cursor.position <= std::max(drawn, newest)) continue;
+    findings.push_back(failure(
+        fmt::format(
+            "tokens_id_seq stands at {}, behind the cursor of the queue {} at {}: nothing is handed on. "
+            "The cursor at the start hands on all that is due in the table",
+            with_thousands(drawn), cursor.queue, with_thousands(cursor.position)),
+        {fmt::format("mailroom rewind-cursor --to-start --queue {}", cursor.queue)}));
+  }
+  return findings;
+}
+
+}  // namespace
+
+Findings check_sequence(Subject& subject) {
+  auto& connection = *subject.connection;
+  Findings findings;
+  if (!gives_ids_in_order(connection)) {
+    findings.push_back(
+        failure("tokens_id_seq does not give out ids one by one, in order: late tokens can be passed by",
+                {std::string(ids_in_order_statement) + ";"}));
+  }
+  // The sequence last: it only grows, so what was read before cannot be ahead of it by the order of reading.
+  const auto cursors = read_cursors(connection);
+  const auto newest = connection.run("SELECT coalesce(max(id), 0) FROM tokens")[0][0].as<std::int64_t>();
+  const auto drawn =
+      connection
+          .run("SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq")[0][0]
+          .as<std::int64_t>();
+  auto behind = judge_position(drawn, newest, cursors);
+  std::move(behind.begin(), behind.end(), std::back_inserter(findings));
+  return or_fine(std::move(findings),
+                 fmt::format("at {}, one id at a time, ahead of every cursor", with_thousands(drawn)));
+}
+
+Findings check_queue(Subject& subject) {
+  const auto& queue = subject.settings->queue;
+  const auto row = subject.connection->run(
+      "SELECT count(*) FILTER (WHERE job_type = $1) > 0, coalesce(string_agg(job_type, ', ' ORDER BY "
+      "job_type), "
+      "'none'), format('INSERT INTO jobs (job_type, last_seq) VALUES (%L, 0);', $1::text) FROM jobs",
+      queue)[0];
+  if (row[0].as<bool>()) return {fine(queue + " is a row of jobs")};
+  return {failure(fmt::format("there is no queue {}; those of jobs are: {}", queue, row[1].c_str()),
+                  {row[2].c_str()})};
+}
+
+Findings check_collectors(Subject& subject) {
+  // The lock that mailroom_attach takes; it does not say for which queue.
+  const auto count =
+      subject.connection
+          ->run(
+              "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+              "AND mode = 'ExclusiveLock' AND classid = 1835100525 AND objsubid = 2 "
+              "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")[0][0]
+          .as<std::int64_t>();
+  if (count == 0) {
+    return {warning("none is at work in this database: tokens wait",
+                    {"mailroom collect --queue " + subject.settings->queue})};
+  }
+  return {fine(count == 1 ? "1 is at work in this database"
+                          : fmt::format("{} are at work in this database", with_thousands(count)))};
+}
+
+Findings check_batches(Subject& subject) {
+  constexpr int shown = 5;
+  Findings findings;
+  const auto rows = subject.connection->run(
+      "SELECT id, job_type, attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(ids) g), "
+      "count(*) OVER () FROM mailroom_batches WHERE set_aside_at IS NOT NULL AND emitted_at IS NULL "
+      "ORDER BY id DESC LIMIT $1",
+      shown);
+  for (const auto& row : rows) {
+    findings.push_back(
+        warning(fmt::format("batch {} of the queue {} was set aside after {} attempts: {} tokens were "
+                            "not handed on",
+                            row[0].c_str(), row[1].c_str(), row[2].c_str(),
+                            with_thousands(row[3].as<std::int64_t>())),
+                {fmt::format("mailroom audit batch:{}", row[0].c_str())}));
+  }
+  if (!rows.empty() && rows[0][4].as<std::int64_t>() > shown) {
+    findings.push_back(warning(
+        fmt::format("in all {} batches were set aside", with_thousands(rows[0][4].as<std::int64_t>())),
+        {"mailroom audit --since 30d"}));
+  }
+  return or_fine(std::move(findings), "none was set aside");
+}
+
+}  // namespace mailroom

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include "doctor/subject.hpp"
+#include "schema/bookkeeping.hpp"
+
+namespace mailroom {
+namespace {
+
+bool has_queue_tables(Connection& connection) {
+  return connection
+      .run(
+          "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+          "WHERE c.relname = 'mailroom_batches' AND n.nspname = current_schema())")[0][0]
+      .as<bool>();
+}
+
+/// Tables of ours that lie where this role does not look: in another schema than the search_path leads to.
+Findings look_elsewhere(Connection& connection) {
+  const auto rows = connection.run(
+      "SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'), current_setting('search_path'), "
+      "CASE WHEN has_schema_privilege(n.oid, 'USAGE') "
+      "THEN format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user, "
+      "current_database(), n.nspname) "
+      "ELSE format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user) END "
+      "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+      "WHERE c.relname = 'mailroom_batches' AND c.relkind = 'r' LIMIT 1");
+  if (rows.empty()) return {};
+  const auto* name = rows[0][0].c_str();
+  const auto reason = rows[0][1].as<bool>()
+                          ? fmt::format("the tables are in the schema {}, and the search_path is {}", name,
+                                        rows[0][2].c_str())
+                          : fmt::format("the tables are in the schema {}, which the role may not use", name);
+  return {failure(reason, {rows[0][3].c_str()})};
+}
+
+Finding judge_state(const SchemaState& state, long newest) {
+  if (!state.version) return failure("the database has no mailroom schema yet", {"mailroom migrate"});
+  if (state.dirty) {
+    return failure(
+        fmt::format("marked dirty at version {}: another tool broke off in the middle", *state.version),
+        {"UPDATE schema_migrations SET dirty = false;"},
+        fmt::format("first finish the statements of migrations/{}_*.up.sql by hand", *state.version));
+  }
+  if (*state.version < newest) {
+    return failure(fmt::format("version {}, and version {} is needed", *state.version, newest),
+                   {"mailroom migrate"});
+  }
+  if (*state.version > newest) {
+    return warning(
+        fmt::format("version {}, newer than the {} that this mailroom knows", *state.version, newest), {},
+        "use the newer mailroom that made it");
+  }
+  return fine(fmt::format("version {}, the newest", newest));
+}
+
+}  // namespace
+
+Findings check_schema(Subject& subject) {
+  // What follows is also looked at when the version is kept from this role.
+  subject.schema_usable = has_queue_tables(*subject.connection);
+  subject.has_tables = subject.schema_usable;
+  if (!subject.schema_usable) {
+    auto elsewhere = look_elsewhere(*subject.connection);
+    if (!elsewhere.empty()) return elsewhere;
+  }
+  const auto newest = static_cast<long>(embedded_migrations().back().version);
+  const auto state = read_schema_state(*subject.connection);
+  auto finding = judge_state(state, newest);
+  subject.schema_usable = finding.verdict != CheckVerdict::failure;
+  subject.schema_newer = state.version.value_or(0) > newest;
+  return {std::move(finding)};
+}
+
+}  // namespace mailroom

@@ -1,0 +1,154 @@
+#include "doctor/server_checks.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "db/conninfo.hpp"
+#include "doctor/subject.hpp"
+
+namespace mailroom {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int oldest_version = 140000;
+
+/// Of the settings in `wanted` ({{name, value}, …}) those that a new session would find otherwise, each with
+/// the statement that mends it where it was set, or how to mend it where no statement does.
+constexpr const char* deviations_sql =
+    "SELECT s.name, s.reset_val || coalesce(s.unit, ''), CASE s.source "
+    "WHEN 'user' THEN format('ALTER ROLE %I RESET %I;', session_user, s.name) "
+    "WHEN 'database' THEN format('ALTER DATABASE %I RESET %I;', current_database(), s.name) "
+    "WHEN 'database user' THEN format('ALTER ROLE %I IN DATABASE %I RESET %I;', session_user, "
+    "current_database(), s.name) "
+    "WHEN 'global' THEN format('ALTER ROLE ALL RESET %I;', s.name) "
+    "WHEN 'client' THEN NULL WHEN 'command line' THEN NULL "
+    "ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END, "
+    "CASE s.source "
+    "WHEN 'client' THEN format('take %s out of the options of the connection string or PGOPTIONS', s.name) "
+    "WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END "
+    "FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name = w.name "
+    "WHERE s.reset_val <> w.value ORDER BY s.name";
+
+struct Deviation {
+  std::string name;
+  std::string value;
+  std::vector<std::string> mend;
+  std::string hint;
+};
+
+std::vector<Deviation> find_deviations(Connection& connection, const std::string& names,
+                                       const std::string& values) {
+  std::vector<Deviation> deviations;
+  for (const auto& row : connection.run(deviations_sql, names, values)) {
+    Deviation deviation{.name = row[0].c_str(), .value = row[1].c_str(), .mend = {}, .hint = row[3].c_str()};
+    if (!row[2].is_null()) deviation.mend.emplace_back(row[2].c_str());
+    if (!deviation.mend.empty() && deviation.mend.front().starts_with("ALTER SYSTEM")) {
+      deviation.mend.emplace_back("SELECT pg_reload_conf();");
+    }
+    deviations.push_back(std::move(deviation));
+  }
+  return deviations;
+}
+
+ServerFacts read_server_facts(Connection& connection) {
+  const auto row = connection.run(
+      "SELECT current_setting('server_version_num'), split_part(current_setting('server_version'), ' ', 1), "
+      "pg_is_in_recovery(), "
+      "current_setting('server_encoding')")[0];
+  return {.version = row[0].as<int>(),
+          .version_text = row[1].c_str(),
+          .in_recovery = row[2].as<bool>(),
+          .encoding = row[3].c_str(),
+          .target = {}};
+}
+
+/// Whatever a check asks, it then cannot change anything. Not behind a pooler, whose sessions are handed on
+/// to others together with their settings.
+void forbid_writing(Subject& subject) {
+  if (subject.pooler == PoolerKind::none) subject.connection->run("SET default_transaction_read_only = on");
+}
+
+const char* consequence_of(const std::string& setting) {
+  if (setting == "fsync") return "a crash of the machine can lose or corrupt committed tokens";
+  if (setting == "autovacuum") return "the tables of the queue grow and slow down";
+  return "a claim that takes longer is cut off, and the collector stops";
+}
+
+}  // namespace
+
+Findings judge_server(const ServerFacts& facts) {
+  Findings findings;
+  const auto server = fmt::format("PostgreSQL {} at {}", facts.version_text, facts.target);
+  if (facts.version < oldest_version) {
+    findings.push_back(failure(server + " is too old", {}, "upgrade the server to PostgreSQL 14 or newer"));
+  }
+  if (facts.in_recovery) {
+    findings.push_back(
+        failure(server + " is a standby, on which nothing can be claimed", {},
+                "let database.url name the primary, or several hosts with target_session_attrs=read-write"));
+  }
+  if (facts.encoding != "UTF8") {
+    findings.push_back(
+        warning(fmt::format("the encoding of the database is {}, which does not keep every address and login",
+                            facts.encoding),
+                {}, "move the data to a database that createdb --template template0 --encoding UTF8 makes"));
+  }
+  return or_fine(findings, server);
+}
+
+Finding judge_clock(milliseconds ahead, milliseconds round_trip) {
+  const auto off = std::chrono::abs(ahead);
+  const auto measured = fmt::format("the server's clock is {} {} this host's", format_duration(off),
+                                    ahead.count() < 0 ? "behind" : "ahead of");
+  if (off <= milliseconds(2000) + round_trip / 2) return fine("within 2s of the server's");
+  return warning(measured + "; the server's alone decides what has expired, and times here read wrong",
+                 {"timedatectl set-ntp true"}, "on the host whose clock is wrong");
+}
+
+Findings check_database(Subject& subject) {
+  const auto& url = subject.settings->database_url;
+  subject.connection = std::make_unique<Connection>(url, "mailroom doctor");
+  auto& connection = *subject.connection;
+  const auto own_pid = connection.run("SELECT pg_backend_pid()")[0][0].as<int>();
+  if (own_pid != connection.backend_pid()) subject.pooler = PoolerKind::session;
+
+  auto facts = read_server_facts(connection);
+  facts.target = describe_target(url);
+  auto findings = judge_server(facts);
+  subject.server_usable = facts.version >= oldest_version;
+  subject.in_recovery = facts.in_recovery;
+  if (!subject.server_usable) return findings;
+  for (auto& read_only : find_deviations(connection, "{default_transaction_read_only}", "{off}")) {
+    findings.push_back(
+        warning("transactions are read-only by default: accounts cannot be inserted, nor migrate run",
+                std::move(read_only.mend), std::move(read_only.hint)));
+  }
+  forbid_writing(subject);
+  return findings;
+}
+
+Findings check_clock(Subject& subject) {
+  const auto before = subject.sources.now();
+  const auto row =
+      subject.connection->run("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")[0];
+  const auto after = subject.sources.now();
+  const auto round_trip = std::chrono::duration_cast<milliseconds>(after - before);
+  const auto ours = std::chrono::duration_cast<milliseconds>(before.time_since_epoch()) + round_trip / 2;
+  return {judge_clock(milliseconds(row[0].as<std::int64_t>()) - ours, round_trip)};
+}
+
+Findings check_server_settings(Subject& subject) {
+  Findings findings;
+  for (auto& deviation : find_deviations(
+           *subject.connection, "{autovacuum,fsync,lock_timeout,statement_timeout,transaction_timeout}",
+           "{on,on,0,0,0}")) {
+    findings.push_back(
+        warning(fmt::format("{} is {}: {}", deviation.name, deviation.value, consequence_of(deviation.name)),
+                std::move(deviation.mend), std::move(deviation.hint)));
+  }
+  return or_fine(findings, "none that endangers or cuts off a claim");
+}
+
+}  // namespace mailroom

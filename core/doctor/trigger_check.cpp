@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+
+#include "doctor/creating_statement.hpp"
+#include "doctor/schema_objects.hpp"
+#include "doctor/subject.hpp"
+#include "queue/foundations.hpp"
+
+namespace mailroom {
+namespace {
+
+Finding complaint(const ExpectedTrigger& trigger, TriggerState state) {
+  const auto name = std::string(trigger.name);
+  const auto table = std::string(trigger.table);
+  const bool missing = state == TriggerState::missing;
+  const auto reason =
+      fmt::format("{} on {} is {}: {}", name, table, missing ? "missing" : "disabled", trigger.consequence);
+  const auto mend = missing ? creating_statement(embedded_migrations(), "TRIGGER", name).text
+                            : enable_trigger_statement(table, name) + ";";
+  return trigger.is_vital ? failure(reason, {mend}) : warning(reason, {mend});
+}
+
+}  // namespace
+
+Findings check_triggers(Subject& subject) {
+  Findings findings;
+  for (const auto& trigger : expected_triggers()) {
+    const auto state =
+        trigger_state(*subject.connection, std::string(trigger.table), std::string(trigger.name));
+    if (state != TriggerState::enabled) findings.push_back(complaint(trigger, state));
+  }
+  return or_fine(std::move(findings), fmt::format("all {} are enabled", expected_triggers().size()));
+}
+
+}  // namespace mailroom

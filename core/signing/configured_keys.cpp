@@ -1,0 +1,31 @@
+#include "signing/configured_keys.hpp"
+
+#include "base/error.hpp"
+#include "config/parse_value.hpp"
+
+namespace mailroom {
+
+Key load_current_key(const Settings& settings) {
+  if (!settings.signing_key.empty()) {
+    return Key::from_hex(settings.signing_key, setting_of(settings, "signing.key").origin.where);
+  }
+  if (!settings.signing_key_file.empty())
+    return Key::from_file(settings.signing_key_file, settings.allow_readable_key);
+  throw Error(ExitCode::configuration, "no signing key is configured",
+              "set MAILROOM_SECRET_KEY_FILE or signing.key_file; make a key with: openssl rand -hex 32");
+}
+
+Key load_previous_key(const Settings& settings, const std::string& item) {
+  return is_key_text(item)
+             ? Key::from_hex(item, setting_of(settings, "signing.previous_key_files").origin.where)
+             : Key::from_file(item, settings.allow_readable_key);
+}
+
+KeyRing load_key_ring(const Settings& settings) {
+  KeyRing ring{load_current_key(settings), {}};
+  for (const auto& item : settings.previous_keys)
+    ring.previous.push_back(load_previous_key(settings, item));
+  return ring;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,143 @@
+// What a role must be granted to collect: no less than mailroom doctor says, and no more.
+
+#include <fmt/format.h>
+
+#include "support/doctor_rig.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// A role of its own that may log in, and goes with its privileges.
+class TestRole {
+ public:
+  explicit TestRole(const TestDatabase& database) : database_(database), name_(database.name() + "_role") {
+    database_.connect()->run("CREATE ROLE " + name_ + " LOGIN");
+  }
+  ~TestRole() {
+    const auto connection = database_.connect();
+    connection->run("DROP OWNED BY " + name_);
+    connection->run("DROP ROLE " + name_);
+  }
+  TestRole(const TestRole&) = delete;
+  TestRole& operator=(const TestRole&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::string conninfo() const { return database_.conninfo() + " user=" + name_; }
+
+ private:
+  const TestDatabase& database_;
+  std::string name_;
+};
+
+/// A token is rolled back, which leaves a hole below the next one, and that one goes out.
+void hand_on_one(QueueSession& session, Connection& owner, int round) {
+  owner.run(
+      fmt::format("DO $$ BEGIN INSERT INTO accounts (email, login) VALUES ('x', 'x{}'); RAISE 'no'; "
+                  "EXCEPTION WHEN raise_exception THEN NULL; END $$",
+                  round));
+  insert_accounts(owner, 1, fmt::format("round{}_", round));
+  const auto reply = session.claim({.limit = 10, .partial = true, .take_over = true, .publish_cursor = true});
+  REQUIRE(reply.lease);
+  session.fetch(*reply.lease, [](const TokenRow&) {});
+  session.claim({.receipt = Receipt{*reply.lease, {.emitted = 1}}});
+}
+
+/// All that a collector does: batches, holes that open, wait, merge and close, acknowledgements, orphans.
+void collect_as(const std::string& conninfo, const TestDatabase& database) {
+  const auto owner = database.connect();
+  const auto late = database.connect();
+  const auto open_session = [&] {
+    return std::make_unique<PgQueueSession>(conninfo, "mailroom", "token_insert", require_current_schema);
+  };
+  auto session = open_session();
+  late->transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ('late', 'late')");
+    for (int round = 0; round < 45; ++round)
+      hand_on_one(*session, *owner, round);
+  });
+  REQUIRE(session->claim({.limit = 10, .partial = true, .take_over = true}).lease);
+  // That batch was not acknowledged: another session takes it over.
+  session = open_session();
+  const auto orphan = session->claim({.limit = 10, .partial = true, .take_over = true}).lease;
+  REQUIRE(orphan);
+  session->claim({.receipt = Receipt{*orphan, {.emitted = 1}}});
+}
+
+}  // namespace
+
+TEST_CASE("a role without privileges is told each that is missing, and with them it collects") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole role(database);
+  connection->run("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC");
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
+  // What it may not read is left out, and is not a failure of its own.
+  CHECK(summary(rig.examine("schema")) == "not checked: permission denied for table schema_migrations");
+  CHECK(summary(rig.examine("sequence")).starts_with("not checked: permission denied"));
+  const auto findings = rig.examine("privileges");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[1].verdict == CheckVerdict::warning);
+  CHECK(findings[1].mend == std::vector<std::string>{"GRANT pg_monitor TO " + role.name() + ";"});
+  REQUIRE(run_mends(*connection, findings));
+  CHECK(all_fine(rig.examine("privileges")));
+  CHECK(all_fine(rig.examine("sequence")));
+  collect_as(role.conninfo(), database);
+}
+
+TEST_CASE("each privilege that the doctor asks for is one that collect needs") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole role(database);
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
+  const auto findings = rig.examine("privileges");
+  REQUIRE(findings.size() == 2);
+  REQUIRE(run_mends(*connection, findings));
+  for (const auto& grant : findings[0].mend) {
+    // GRANT SELECT, UPDATE ON jobs TO role;
+    const auto on = grant.find(" ON ");
+    std::istringstream privileges(grant.substr(6, on - 6));
+    for (std::string privilege; std::getline(privileges >> std::ws, privilege, ',');) {
+      const auto revoke =
+          "REVOKE " + privilege + grant.substr(on, grant.find(" TO ") - on) + " FROM " + role.name();
+      INFO(revoke);
+      connection->run(revoke);
+      CHECK_THROWS_AS(collect_as(role.conninfo(), database), DatabaseError);
+      const auto missing = rig.examine("privileges");
+      CHECK(missing[0].verdict == CheckVerdict::failure);
+      CHECK(missing[0].mend.size() == 1);
+      REQUIRE(run_mends(*connection, missing));
+      connection->run("TRUNCATE accounts, tokens, mailroom_batches, mailroom_holes");
+    }
+  }
+}
+
+TEST_CASE("row security that hides tokens or accounts is found and mended") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole role(database);
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
+  REQUIRE(run_mends(*connection, rig.examine("privileges")));
+  check_mending(*connection, rig, "privileges", CheckVerdict::failure,
+                "ALTER TABLE tokens ENABLE ROW LEVEL SECURITY");
+}
+
+TEST_CASE("a schema that the role may not use is found and mended") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole role(database);
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
+  REQUIRE(run_mends(*connection, rig.examine("privileges")));
+  connection->run("REVOKE USAGE ON SCHEMA public FROM PUBLIC");
+  const auto findings = rig.examine("schema");
+  CHECK(summary(findings) == "failure: the tables are in the schema public, which the role may not use");
+  REQUIRE(run_mends(*connection, findings));
+  CHECK(all_fine(rig.examine("schema")));
+}

@@ -1,0 +1,35 @@
+// Settings of the whole server, which its other users feel: alone on the server.
+
+#include "support/doctor_rig.hpp"
+#include "support/subprocess.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+TEST_CASE("a server that loses commits or does not vacuum is found and mended") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  const auto eventually_set = [&](const std::string& setting, const std::string& wanted) {
+    return eventually([&] {
+      return value<std::string>(*database.connect(), "SELECT current_setting('" + setting + "')") == wanted;
+    });
+  };
+  for (const std::string setting : {"fsync", "autovacuum"}) {
+    INFO(setting);
+    connection->run("ALTER SYSTEM SET " + setting + " = off");
+    connection->run("SELECT pg_reload_conf()");
+    REQUIRE(eventually_set(setting, "off"));
+    auto findings = rig.examine("settings");
+    std::erase_if(findings, [&](const Finding& finding) { return !finding.reason.starts_with(setting); });
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].verdict == CheckVerdict::warning);
+    CHECK(findings[0].mend ==
+          std::vector<std::string>{"ALTER SYSTEM SET " + setting + " = on;", "SELECT pg_reload_conf();"});
+    REQUIRE(run_mends(*connection, findings));
+    REQUIRE(eventually_set(setting, "on"));
+  }
+  CHECK(all_fine(rig.examine("settings")));
+  connection->run("ALTER SYSTEM RESET ALL");
+  connection->run("SELECT pg_reload_conf()");
+}

@@ -1,0 +1,210 @@
+// What mailroom doctor sees as a whole, and that seeing changes nothing.
+
+#include "doctor/schema_objects.hpp"
+#include "support/doctor_rig.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// Where every row of the database is, tables and catalogues alike, which transaction wrote it, and where
+/// every sequence stands. (Statistics are the server's own affair.)
+std::string fingerprint(Connection& connection) {
+  std::string text;
+  const auto relations = connection.run(
+      "SELECT oid::regclass, relkind FROM pg_class WHERE NOT relisshared AND relkind IN ('r', 'S') "
+      "AND relnamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace) "
+      "AND relname !~ '^pg_statistic' ORDER BY oid");
+  for (const auto& relation : relations) {
+    const std::string name = relation[0].c_str();
+    const bool is_table = std::string(relation[1].c_str()) == "r";
+    const auto row = connection.run(
+        is_table
+            ? "SELECT count(*), md5(string_agg(format('%s %s %s', ctid, xmin, xmax), ',' ORDER BY ctid)) "
+              "FROM " +
+                  name
+            : "SELECT last_value, is_called FROM " + name)[0];
+    text += name + " " + row[0].c_str() + " " + row[1].c_str() + "\n";
+  }
+  return text;
+}
+
+std::set<std::string> words(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+template <typename Map>
+std::set<std::string> keys(const Map& map) {
+  std::set<std::string> all;
+  for (const auto& [key, value] : map)
+    all.insert(key);
+  return all;
+}
+
+template <typename Expected>
+std::set<std::string> names(const Expected& expected) {
+  std::set<std::string> all;
+  for (const auto& entry : expected)
+    all.emplace(entry.name);
+  return all;
+}
+
+CheckVerdict worst(const Findings& findings, const std::string& check) {
+  auto verdict = CheckVerdict::ok;
+  for (const auto& finding : findings) {
+    if (finding.check == check) verdict = std::max(verdict, finding.verdict);
+  }
+  return verdict;
+}
+
+}  // namespace
+
+TEST_CASE("a database that is in order, with a collector at work, has nothing to mend") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const auto session = attach(database);
+  for (const auto& finding : DoctorRig(database).examine()) {
+    INFO(finding.check << ": " << finding.reason);
+    // The test's server may run without fsync.
+    if (finding.check != "settings") CHECK(finding.verdict == CheckVerdict::ok);
+  }
+}
+
+TEST_CASE("the doctor changes nothing in the database") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const auto session = attach(database);
+  session->claim({.limit = 2});
+  const auto before = fingerprint(*connection);
+  DoctorRig(database).examine();
+  CHECK(fingerprint(*connection) == before);
+}
+
+TEST_CASE("the doctor's session could not write if a check tried to") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  // The one function of ours that a check calls.
+  connection->run(
+      "CREATE OR REPLACE FUNCTION mailroom_queue_state(p_queue text, OUT cursor bigint, OUT open_from "
+      "bigint, "
+      "OUT hole_ids bigint[]) LANGUAGE plpgsql AS $$ BEGIN UPDATE jobs SET last_seq = 7; END $$");
+  const auto findings = DoctorRig(database).examine("sequence");
+  CHECK(summary(findings) == "failure: cannot execute UPDATE in a read-only transaction");
+  CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 0);
+}
+
+TEST_CASE("the list of what a schema must have is what the migrations make") {
+  TestDatabase database;
+  auto made = read_schema_objects(*database.connect());
+  // Bookkeeping, which no migration makes.
+  for (const std::string table : {"schema_migrations", "mailroom_schema_history"}) {
+    made.tables.erase(table);
+    made.indexes.erase(table + "_pkey");
+  }
+  CHECK(keys(made.tables) == names(expected_tables()));
+  for (const auto& table : expected_tables())
+    CHECK(made.tables[std::string(table.name)] == words(table.columns));
+  CHECK(keys(made.indexes) == names(expected_indexes()));
+  CHECK(made.triggers == names(expected_triggers()));
+  std::set<std::string> functions;
+  for (const auto& name : expected_functions())
+    functions.emplace(name);
+  CHECK(keys(made.functions) == functions);
+}
+
+TEST_CASE("each check that a lost connection keeps from being made says so") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  rig.now = [&] {
+    connection->run(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+        "WHERE application_name LIKE 'mailroom doctor@%' AND datname = current_database()");
+    return std::chrono::system_clock::now();
+  };
+  const auto findings = rig.examine();
+  CHECK(worst(findings, "pooler") == CheckVerdict::ok);
+  CHECK(worst(findings, "database") == CheckVerdict::failure);
+  for (const std::string check : {"clock", "settings", "schema", "drift", "privileges", "triggers", "channel",
+                                  "sequence", "queue", "collectors", "batches"}) {
+    INFO(check);
+    CHECK(worst(findings, check) == CheckVerdict::not_checked);
+  }
+  CHECK(judge(findings) == ExitCode::database);
+}
+
+TEST_CASE("a clock that differs is a warning, since the server's alone decides") {
+  TestDatabase database;
+  DoctorRig rig(database);
+  rig.now = [] { return std::chrono::system_clock::now() - std::chrono::hours(2); };
+  const auto findings = rig.examine("clock");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].reason.find("ahead of this host's") != std::string::npos);
+}
+
+TEST_CASE("what a broken file cannot change is examined all the same") {
+  TestDatabase database;
+  const TemporaryFolder folder;
+  DoctorRig rig(database);
+  rig.overrides.file = folder.write("broken.yaml", "collect: {qeueu: other}");
+  const auto findings = rig.examine();
+  CHECK(worst(findings, "configuration") == CheckVerdict::failure);
+  for (const std::string check : {"key", "database", "schema", "drift", "triggers", "sequence"}) {
+    INFO(check);
+    CHECK(worst(findings, check) == CheckVerdict::ok);
+  }
+  // The file may have named another queue or channel.
+  for (const std::string check : {"previous keys", "queue", "channel", "collectors"}) {
+    INFO(check);
+    CHECK(worst(findings, check) == CheckVerdict::not_checked);
+  }
+  rig.environment["MAILROOM_QUEUE_NAME"] = "mailroom";
+  CHECK(all_fine(rig.examine("queue")));
+}
+
+TEST_CASE("a database of another encoding is warned of") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto name = database.name() + "_latin1";
+  connection->run("CREATE DATABASE " + name + " TEMPLATE template0 ENCODING 'LATIN1'");
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = "dbname=" + name;
+  const auto findings = rig.examine("database");
+  connection->run("DROP DATABASE " + name);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].reason.find("LATIN1") != std::string::npos);
+}
+
+TEST_CASE("a dead collector is no collector, and a batch that was set aside is named") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const DoctorRig rig(database);
+  auto session = attach(database);
+  const auto lease = session->claim({.limit = 2}).lease;
+  REQUIRE(lease);
+  CHECK(summary(rig.examine("collectors")) == "ok: 1 is at work in this database");
+  session.reset();
+  REQUIRE(eventually([&] { return !all_fine(rig.examine("collectors")); }));
+  const auto none = rig.examine("collectors");
+  CHECK(none[0].verdict == CheckVerdict::warning);
+  CHECK(none[0].mend == std::vector<std::string>{"mailroom collect --queue mailroom"});
+
+  CHECK(all_fine(rig.examine("batches")));
+  connection->run("UPDATE mailroom_batches SET set_aside_at = now(), attempts = 20 WHERE id = $1",
+                  lease->batch);
+  const auto batches = rig.examine("batches");
+  CHECK(
+      summary(batches) ==
+      "warning: batch 1 of the queue mailroom was set aside after 20 attempts: 2 tokens were not handed on");
+  CHECK(batches[0].mend == std::vector<std::string>{"mailroom audit batch:1"});
+}

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+
+#include "doctor/doctor.hpp"
+#include "support/catch.hpp"
+#include "support/test_database.hpp"
+
+namespace mailroom::test {
+
+/// A doctor for one database, configured by environment variables alone.
+class DoctorRig {
+ public:
+  explicit DoctorRig(const TestDatabase& database) {
+    environment["MAILROOM_DATABASE_URL"] = database.conninfo();
+    environment["MAILROOM_SECRET_KEY"] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+  }
+
+  Findings examine() const {
+    return mailroom::examine(
+        {.load = [this](FileUse use) { return load_settings(overrides, environment, use); }, .now = now});
+  }
+
+  /// What one check finds.
+  Findings examine(const std::string& check) const {
+    auto findings = examine();
+    std::erase_if(findings, [&](const Finding& finding) { return finding.check != check; });
+    return findings;
+  }
+
+  Environment environment;
+  Overrides overrides;
+  std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;
+};
+
+inline bool all_fine(const Findings& findings) {
+  return !findings.empty() && std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.verdict == CheckVerdict::ok;
+  });
+}
+
+/// `warning: reason; failure: reason`, for messages and comparison.
+inline std::string summary(const Findings& findings) {
+  std::string text;
+  for (const auto& finding : findings) {
+    if (!text.empty()) text += "; ";
+    text += std::string(verdict_word(finding.verdict)) + ": " + finding.reason;
+  }
+  return text;
+}
+
+/// Runs the SQL that the findings say mends; true if there was any.
+inline bool run_mends(Connection& connection, const Findings& findings) {
+  bool any = false;
+  for (const auto& finding : findings) {
+    for (const auto& command : finding.mend) {
+      if (!command.ends_with(';')) continue;
+      connection.run(command);
+      any = true;
+    }
+  }
+  return any;
+}
+
+/// What `break_it` breaks is found by `check` as `verdict`, and is in order again after what the finding
+/// says.
+inline void check_mending(Connection& connection, const DoctorRig& rig, const std::string& check,
+                          CheckVerdict verdict, const std::string& break_it) {
+  INFO(check << ": " << break_it);
+  REQUIRE(all_fine(rig.examine(check)));
+  connection.run(break_it);
+  const auto findings = rig.examine(check);
+  INFO(summary(findings));
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == verdict);
+  REQUIRE(run_mends(connection, findings));
+  CHECK(summary(rig.examine(check)).starts_with("ok: "));
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,152 @@
+// What the doctor decides from facts, and how it tells of it.
+
+#include "cmd/doctor_report.hpp"
+#include "doctor/channel_check.hpp"
+#include "doctor/creating_statement.hpp"
+#include "doctor/pooler_check.hpp"
+#include "doctor/server_checks.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+
+namespace {
+
+Finding named(const std::string& check, Finding finding) {
+  finding.check = check;
+  return finding;
+}
+
+}  // namespace
+
+TEST_CASE("the exit code of findings names what has to be mended first") {
+  const auto bad_key = named("key", failure("no key", {}));
+  const auto bad_previous = named("previous keys", failure("no key", {}));
+  const auto bad_file = named("configuration", failure("no file", {}));
+  const auto no_database = named("database", failure("gone", {}));
+  const auto no_trigger = named("triggers", failure("disabled", {}));
+  const auto slow = named("drift", warning("slow", {}));
+  const auto left_out = named("database", not_checked("no idea"));
+  CHECK(judge({}) == ExitCode::done);
+  CHECK(judge({named("key", fine("there")), slow, left_out}) == ExitCode::done);
+  CHECK(judge({slow, no_trigger}) == ExitCode::unusable);
+  CHECK(judge({no_trigger, no_database}) == ExitCode::database);
+  CHECK(judge({no_database, no_trigger, bad_key}) == ExitCode::configuration);
+  CHECK(judge({bad_previous}) == ExitCode::configuration);
+  CHECK(judge({bad_file, no_database}) == ExitCode::configuration);
+}
+
+TEST_CASE("a pooler shows by pids that are not those of one session") {
+  const auto judge_pids = [](int announced, int first, int other, int again) {
+    return judge_pooler({.announced = announced, .first = first, .other = other, .again = again});
+  };
+  CHECK(judge_pids(7, 7, 0, 0) == PoolerKind::none);
+  // Each session has its own process, though not the announced one.
+  CHECK(judge_pids(7, 20, 21, 20) == PoolerKind::session);
+  // The second connection was given the first one's process.
+  CHECK(judge_pids(7, 20, 20, 0) == PoolerKind::transaction);
+  // The first connection was given another one afterwards.
+  CHECK(judge_pids(7, 20, 21, 22) == PoolerKind::transaction);
+}
+
+TEST_CASE("clocks may differ by two seconds and half of the way there and back") {
+  CHECK(judge_clock(2000ms, 0ms).verdict == CheckVerdict::ok);
+  CHECK(judge_clock(-2000ms, 0ms).verdict == CheckVerdict::ok);
+  CHECK(judge_clock(2001ms, 0ms).verdict == CheckVerdict::warning);
+  CHECK(judge_clock(2499ms, 1000ms).verdict == CheckVerdict::ok);
+  CHECK(judge_clock(-2501ms, 1000ms).verdict == CheckVerdict::warning);
+  CHECK(judge_clock(-90000ms, 0ms).reason.starts_with("the server's clock is 1m30s behind this host's"));
+  CHECK(judge_clock(90000ms, 0ms).reason.starts_with("the server's clock is 1m30s ahead of this host's"));
+}
+
+TEST_CASE("a server that is too old or a standby fails, one of another encoding is warned of") {
+  const ServerFacts good{.version = 150004,
+                         .version_text = "15.4",
+                         .in_recovery = false,
+                         .encoding = "UTF8",
+                         .target = "host=db"};
+  const auto verdict = [](const ServerFacts& facts) { return judge_server(facts).front().verdict; };
+  CHECK(judge_server(good).front().reason == "PostgreSQL 15.4 at host=db");
+  CHECK(verdict(good) == CheckVerdict::ok);
+  auto facts = good;
+  facts.version = 140000;
+  CHECK(verdict(facts) == CheckVerdict::ok);
+  facts.version = 139999;
+  CHECK(verdict(facts) == CheckVerdict::failure);
+  facts = good;
+  facts.in_recovery = true;
+  CHECK(verdict(facts) == CheckVerdict::failure);
+  facts = good;
+  facts.encoding = "SQL_ASCII";
+  CHECK(verdict(facts) == CheckVerdict::warning);
+}
+
+TEST_CASE("the channels of a function are read from its source") {
+  using Channels = std::vector<std::string>;
+  CHECK(notified_channels("BEGIN NOTIFY token_insert; RETURN NULL; END") == Channels{"token_insert"});
+  CHECK(notified_channels("notify Token_Insert, 'x';") == Channels{"token_insert"});
+  CHECK(notified_channels("NOTIFY \"Token Insert\";") == Channels{"Token Insert"});
+  CHECK(notified_channels("PERFORM pg_notify('Mixed', NEW.id::text);") == Channels{"Mixed"});
+  CHECK(notified_channels("NOTIFY one; PERFORM pg_notify( 'two', ''); NOTIFY one;") ==
+        Channels{"one", "two"});
+  CHECK(notified_channels("-- NOTIFY commented\n/* NOTIFY out */ RETURN NULL;").empty());
+  CHECK(notified_channels("PERFORM pg_notify(v_channel, '');").empty());
+  CHECK(notified_channels("").empty());
+}
+
+TEST_CASE("the statement that makes an object is found in the newest migration that has it") {
+  const std::vector<Migration> migrations{
+      {0, "init",
+       "CREATE TABLE t (id int);\nCREATE TRIGGER a BEFORE INSERT ON t\n    EXECUTE FUNCTION f();\n", ""},
+      {1, "more",
+       "-- again\nDROP TRIGGER a ON t;\nCREATE TRIGGER a AFTER INSERT ON t\n    EXECUTE FUNCTION f();\n", ""},
+      {2, "other",
+       "-- x\nCREATE TRIGGER ab BEFORE INSERT ON t EXECUTE FUNCTION f();\n"
+       "CREATE OR REPLACE FUNCTION f() RETURNS trigger;\n",
+       ""}};
+  CHECK(creating_statement(migrations, "TRIGGER", "a").text ==
+        "CREATE TRIGGER a AFTER INSERT ON t EXECUTE FUNCTION f();");
+  CHECK(creating_statement(migrations, "TRIGGER", "a").migration == "1_more");
+  CHECK(creating_statement(migrations, "TABLE", "t").migration == "0_init");
+  CHECK(creating_statement(migrations, "FUNCTION", "f").migration == "2_other");
+  CHECK(creating_statement(migrations, "INDEX", "a").migration.empty());
+}
+
+TEST_CASE("a finding is broken to 80 columns, a command is not") {
+  const std::string command = "GRANT SELECT ON " + std::string(80, 'x') + " TO app;";
+  const Findings findings{
+      named("key", fine("055212ecd17fcea2 from mailroom.key")),
+      named("privileges",
+            failure("app lacks what collect needs on accounts, jobs, mailroom_batches and tokens", {command},
+                    "the owner of the tables, or a superuser, can grant what is missing")),
+      named("triggers", not_checked("the schema is not current"))};
+  CHECK(render_text(findings, false) ==
+        "ok           key         055212ecd17fcea2 from mailroom.key\n"
+        "failure      privileges  app lacks what collect needs on accounts, jobs,\n"
+        "                         mailroom_batches and tokens\n"
+        "             hint: the owner of the tables, or a superuser, can grant what is\n"
+        "                   missing\n"
+        "             mend: " +
+            command +
+            "\n"
+            "not checked  triggers    the schema is not current\n"
+            "1 ok, 1 failure, 1 not checked\n");
+}
+
+TEST_CASE("on a terminal a verdict has a colour, and columns stay where they are") {
+  const Findings findings{named("key", fine("there")), named("drift", warning("slow", {}))};
+  CHECK(render_text(findings, true) ==
+        "\x1b[32mok\x1b[0m       key    there\n"
+        "\x1b[33mwarning\x1b[0m  drift  slow\n"
+        "1 ok, 1 warning\n");
+}
+
+TEST_CASE("as JSON findings are one object") {
+  const Findings findings{named("drift", warning("slow", {"CREATE INDEX i;"}, "at night")),
+                          named("queue", not_checked("no database"))};
+  CHECK(render_json(findings) ==
+        R"({"checks":[{"name":"drift","verdict":"warning","reason":"slow","hint":"at night",)"
+        R"("mend":["CREATE INDEX i;"]},{"name":"queue","verdict":"not checked","reason":"no database",)"
+        R"("hint":"","mend":[]}],"ok":0,"warnings":1,"failures":0,"not_checked":1})"
+        "\n");
+}

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "accounts/batch_lookup.hpp"
+#include "base/moment.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -10,22 +13,14 @@ std::string bytea_text(const Secret& secret) {
   return fmt::format("\\x{:02x}", fmt::join(secret, ""));
 }
 
-std::vector<TokenEmission> find_emissions(Connection& connection, std::int64_t token,
-                                          std::int64_t created_at) {
-  // Nothing is claimed before it exists, give or take an hour of two clocks; the condition lets the small
-  // index on claimed_at skip what is older.
-  const auto rows = connection.run(
-      "SELECT id, job_type, to_char(emitted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), "
-      "attempts "
-      "FROM mailroom_batches WHERE claimed_at >= to_timestamp($2::bigint) - interval '1 hour' AND ids @> "
-      "$1::bigint "
-      "ORDER BY id",
-      token, created_at);
+std::vector<TokenEmission> find_emissions(Connection& connection, const TokenRecord& token) {
+  const auto batches = connection.alone([&](pqxx::transaction_base& transaction) {
+    return find_batches(transaction, {token_span(token.id, token.created_at, token.expires_at)});
+  });
   std::vector<TokenEmission> emissions;
-  for (const auto& row : rows) {
-    TokenEmission emission{
-        .batch = row[0].as<std::int64_t>(), .queue = row[1].c_str(), .attempts = row[3].as<int>()};
-    if (!row[2].is_null()) emission.emitted_at = row[2].c_str();
+  for (const auto& batch : batches) {
+    TokenEmission emission{.batch = batch.id, .queue = batch.queue, .attempts = batch.attempts};
+    if (batch.emitted_at) emission.emitted_at = precise_moment_text(*batch.emitted_at);
     emissions.push_back(std::move(emission));
   }
   return emissions;
@@ -52,8 +47,14 @@ std::optional<TokenRecord> find_token(Connection& connection, const Secret& secr
                      .status = row[7].c_str(),
                      .now = row[8].as<std::int64_t>()};
   if (!row[4].is_null()) record.consumed_at = row[4].as<std::int64_t>();
-  record.emissions = find_emissions(connection, record.id, record.created_at);
+  record.emissions = find_emissions(connection, record);
   return record;
+}
+
+std::optional<std::int64_t> find_token_id(Connection& connection, const Secret& secret) {
+  const auto rows = connection.run("SELECT id FROM tokens WHERE secret = $1::bytea", bytea_text(secret));
+  if (rows.empty()) return std::nullopt;
+  return rows[0][0].as<std::int64_t>();
 }
 
 }  // namespace mailroom

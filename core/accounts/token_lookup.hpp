@@ -36,4 +36,7 @@ struct TokenRecord {
 /// action speaks of a token that does not exist. Reads alone.
 std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action);
 
+/// The id of the token with this secret, whatever its action. Reads alone.
+std::optional<std::int64_t> find_token_id(Connection& connection, const Secret& secret);
+
 }  // namespace mailroom

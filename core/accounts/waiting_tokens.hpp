@@ -7,16 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "accounts/id_range.hpp"
 #include "accounts/simulated_account.hpp"
 #include "base/clock.hpp"
 
 namespace mailroom {
-
-/// Ids from `first` to before `end`.
-struct IdRange {
-  std::int64_t first = 0;
-  std::int64_t end = 0;
-};
 
 /// A token that is to be consumed, and what its account has in store.
 struct SimulatedToken {

@@ -86,6 +86,11 @@ std::string moment_text(std::int64_t seconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
+std::string precise_moment_text(std::int64_t microseconds) {
+  auto text = moment_text(microseconds / microseconds_a_second);
+  return text.insert(text.size() - 1, fmt::format(".{:03}", microseconds % microseconds_a_second / 1000));
+}
+
 std::string moment_from(std::int64_t seconds, std::int64_t now) {
   const auto distance = format_duration(std::chrono::seconds(std::llabs(seconds - now)));
   return fmt::format("{} ({})", moment_text(seconds), seconds > now ? "in " + distance : distance + " ago");

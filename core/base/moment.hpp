@@ -15,6 +15,11 @@ std::optional<std::int64_t> parse_moment(std::string_view text, std::int64_t now
 /// `2026-11-21T09:30:15Z`.
 std::string moment_text(std::int64_t seconds);
 
+constexpr std::int64_t microseconds_a_second = 1'000'000;
+
+/// `2026-11-21T09:30:15.266Z`, of microseconds since 1970.
+std::string precise_moment_text(std::int64_t microseconds);
+
 /// `2026-11-21T09:30:15Z (in 4m)`, or `(4m ago)`.
 std::string moment_from(std::int64_t seconds, std::int64_t now);
 

@@ -30,6 +30,16 @@ class Connection {
     });
   }
 
+  /// Statements that the caller's `body(pqxx::transaction_base&)` runs with execute(), each committed by the
+  /// server itself.
+  template <typename Body>
+  auto alone(Body&& body) {
+    return guarded([&] {
+      pqxx::nontransaction each(*session_);
+      return body(each);
+    });
+  }
+
   /// Several statements that the caller's `body(pqxx::work&)` runs with execute(), committed when it returns.
   template <typename Body>
   auto transact(Body&& body) {

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <limits>
+
+#include "accounts/account_lookup.hpp"
+#include "accounts/token_lookup.hpp"
+#include "base/text.hpp"
+#include "cmd/audit_report.hpp"
+#include "cmd/commands.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Width terminal_width = 80;
+
+struct AuditOptions {
+  std::string name;
+  std::string account;
+  std::string token;
+  std::string batch;
+  std::string since;
+  std::string until;
+  std::int64_t limit = 1000;
+  bool batches = false;
+};
+
+/// What the history is asked of.
+struct Subject {
+  enum class Kind { everything, account, token, signed_token, batch };
+  Kind kind = Kind::everything;
+  std::int64_t id = 0;  ///< of a token or a batch
+  std::string name{};   ///< of an account; of a signed token its text
+};
+
+std::optional<std::int64_t> as_id(std::string_view text) {
+  std::int64_t id = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, id);
+  if (failure != std::errc() || rest != end || id < 0) return std::nullopt;
+  return id;
+}
+
+/// 32 bytes of a secret are 43 characters, and what holds one whole must not be repeated in a message.
+bool may_hold_secret(std::string_view text) {
+  constexpr std::size_t secret_characters = 43;
+  return text.size() >= secret_characters && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '+' || c == '/' || c == '=';
+         });
+}
+
+std::string_view without_mark(std::string_view text) {
+  return text.substr(!text.empty() && text.front() == token_mark ? 1 : 0);
+}
+
+Subject signed_token(std::string_view text) {
+  if (decode_token(text)) return {.kind = Subject::Kind::signed_token, .id = 0, .name = std::string(text)};
+  throw Error(ExitCode::usage, "this looks like a token, but is not one",
+              fmt::format("a token has {} characters of A-Z, a-z, 0-9, - and _; an account of such a name is "
+                          "named with login: before it",
+                          token_size));
+}
+
+std::int64_t require_id(std::string_view what, std::string_view text) {
+  if (const auto id = as_id(text)) return *id;
+  throw Error(ExitCode::usage, fmt::format("'{}' is no id of a {}", text, what),
+              fmt::format("ids are numbers, as in mailroom audit {}:51", what));
+}
+
+Subject token_subject(std::string_view text) {
+  if (may_hold_secret(text)) return signed_token(text);
+  return {.kind = Subject::Kind::token, .id = require_id("token", text)};
+}
+
+Subject batch_subject(std::string_view text) {
+  return {.kind = Subject::Kind::batch, .id = require_id("batch", text)};
+}
+
+Subject named_subject(std::string_view name) {
+  constexpr std::string_view token = "token:";
+  constexpr std::string_view batch = "batch:";
+  if (name.substr(0, token.size()) == token) return token_subject(name.substr(token.size()));
+  if (name.substr(0, batch.size()) == batch) return batch_subject(name.substr(batch.size()));
+  if (may_hold_secret(name)) return signed_token(name);
+  return {.kind = Subject::Kind::account, .id = 0, .name = std::string(name)};
+}
+
+Subject subject_of(const AuditOptions& options) {
+  const int given = (options.name.empty() ? 0 : 1) + (options.account.empty() ? 0 : 1) +
+                    (options.token.empty() ? 0 : 1) + (options.batch.empty() ? 0 : 1);
+  if (given > 1) {
+    throw Error(ExitCode::usage, "one account, token or batch at a time",
+                "give one of NAME, --account, --token and --batch, or none for everything");
+  }
+  if (given == 1 && options.batches)
+    throw Error(ExitCode::usage, "--batches goes with no account, token or batch",
+                "their own batches are shown anyway");
+  if (!options.account.empty()) return {.kind = Subject::Kind::account, .id = 0, .name = options.account};
+  if (!options.token.empty()) return token_subject(without_mark(options.token));
+  if (!options.batch.empty()) return batch_subject(options.batch);
+  return given == 0 ? Subject{} : named_subject(without_mark(options.name));
+}
+
+/// The operations of an account outlive it, but only its id is left to name it by.
+std::int64_t account_id(Connection& connection, const std::string& name) {
+  try {
+    return find_accounts(connection, {name}).front().id;
+  } catch (const Error& error) {
+    constexpr std::string_view prefix = "id:";
+    const bool has_prefix = name.compare(0, prefix.size(), prefix) == 0;
+    const auto id = as_id(std::string_view(name).substr(has_prefix ? prefix.size() : 0));
+    if (error.code() != ExitCode::unusable || !id) throw;
+    return *id;
+  }
+}
+
+std::int64_t token_id(Connection& connection, const std::string& text) {
+  if (const auto id = find_token_id(connection, decode_token(text)->secret)) return *id;
+  throw Error(ExitCode::unusable, "this token is not in this database",
+              "mailroom verify says whether it is genuine");
+}
+
+History read_history(Connection& connection, const Subject& subject, const HistoryRequest& request) {
+  switch (subject.kind) {
+    case Subject::Kind::account:
+      return read_account_history(connection, account_id(connection, subject.name), request);
+    case Subject::Kind::batch:
+      return read_batch_history(connection, subject.id, request);
+    case Subject::Kind::signed_token:
+      return read_token_history(connection, token_id(connection, subject.name), request);
+    default:
+      return read_token_history(connection, subject.id, request);
+  }
+}
+
+void tell_of_limit(Context& context, std::int64_t left_out, std::int64_t limit) {
+  if (left_out == 0) return;
+  context.log().warn("older entries are left out", {{"left_out", left_out}, {"limit", limit}});
+}
+
+template <typename Report>
+void write(Context& context, const Report& report, std::int64_t limit) {
+  const bool json = context.global().output == OutputFormat::json;
+  const auto width = context.out().is_terminal() ? terminal_width : Width{0};
+  context.out().write(json ? render_json(report) : render_text(report, width));
+  tell_of_limit(context, report.timeline.left_out, limit);
+}
+
+/// What is not well said is refused before anything is connected to.
+void check_moments(const AuditOptions& options) {
+  parse_period(options.since, "", 0);
+  parse_period("", options.until, 0);
+}
+
+ExitCode run_audit(const AuditOptions& options, Context& context) {
+  const auto subject = subject_of(options);
+  check_moments(options);
+  const auto connection = context.connect_to_schema("audit");
+  if (subject.kind == Subject::Kind::everything) {
+    OverviewRequest request{.until = options.until, .limit = options.limit, .batches = options.batches};
+    if (!options.since.empty()) request.since = options.since;
+    write(context, read_overview(*connection, request), options.limit);
+    return ExitCode::done;
+  }
+  const HistoryRequest request{.queue = context.settings().queue,
+                               .since = options.since,
+                               .until = options.until,
+                               .limit = options.limit};
+  write(context, read_history(*connection, subject, request), options.limit);
+  return ExitCode::done;
+}
+
+Run add_audit(CLI::App& app, Overrides& overrides) {
+  auto options = std::make_shared<AuditOptions>();
+  app.add_option("NAME", options->name, "an account (id, email or login), token:N or batch:N");
+  app.add_option("--account", options->account, "an account: id:7, email:… and login:… say which")
+      ->option_text("NAME");
+  app.add_option("--token", options->token, "a token, by id or as it was mailed")->option_text("TOKEN");
+  app.add_option("--batch", options->batch, "a batch")->option_text("N");
+  app.add_option("--since", options->since, "from then on: 2h, 2026-11-21T09:30 [no NAME: 24h]")
+      ->option_text("TIME");
+  app.add_option("--until", options->until, "until then")->option_text("TIME");
+  app.add_option("--limit", options->limit, "the newest N entries [1000]")
+      ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000}))
+      ->option_text("N");
+  app.add_flag("--batches", options->batches, "of everything: an entry for each batch as well");
+  add_setting(app, overrides, "--queue", "collect.queue", "judge a token's fate by this queue [mailroom]");
+  return [options](Context& context) { return run_audit(*options, context); };
+}
+
+}  // namespace
+
+const Command audit_command{
+    "audit", "the history of an account, a token or a batch, or of everything",
+    "Examples:\n"
+    "  mailroom audit user1@mail.example    its tokens: handed on when, by whom, used?\n"
+    "  mailroom audit token:1               one of them; batch:1 is a batch\n"
+    "  mailroom audit --since 2h            totals, rewinds, suspensions, migrations\n",
+    add_audit};
+
+}  // namespace mailroom

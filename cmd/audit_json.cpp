@@ -1,0 +1,195 @@
+#include <nlohmann/json.hpp>
+
+#include "base/moment.hpp"
+#include "cmd/audit_report.hpp"
+#include "cmd/audit_words.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json time_json(const std::optional<std::int64_t>& microseconds) {
+  return microseconds ? Json(precise_moment_text(*microseconds)) : Json(nullptr);
+}
+
+Json seconds_json(const std::optional<std::int64_t>& seconds) {
+  return seconds ? Json(moment_text(*seconds)) : Json(nullptr);
+}
+
+Json ids_json(const std::vector<IdRange>& ranges) {
+  auto ids = Json::array();
+  for (const auto& range : ranges) {
+    for (auto id = range.first; id < range.end; ++id)
+      ids.push_back(id);
+  }
+  return ids;
+}
+
+Json batch_details(const BatchRecord& batch) {
+  return {{"size", batch.size},
+          {"emitted", batch.emitted},
+          {"skipped",
+           {{"expired", batch.skipped_expired},
+            {"consumed", batch.skipped_consumed},
+            {"wrong_status", batch.skipped_status},
+            {"invalid", batch.skipped_invalid}}},
+          {"attempts", batch.attempts},
+          {"collector", batch.collector},
+          {"claimed_at", time_json(batch.claimed_at)},
+          {"emitted_at", time_json(batch.emitted_at)},
+          {"set_aside_at", time_json(batch.set_aside_at)}};
+}
+
+/// Every entry has all of these keys.
+struct EntryJson {
+  Json object;
+
+  void operator()(const AccountChange& change) {
+    object["account"] = change.account;
+    object["details"] = {{"login", change.login}};
+  }
+  void operator()(const TokenChange& change) {
+    object["account"] = change.account;
+    object["tokens"] = {change.token};
+    object["details"] = {{"action", change.action}, {"expires_at", moment_text(change.expires_at)}};
+  }
+  void operator()(const BatchRecord& batch) {
+    object["tokens"] = ids_json(batch.tokens);
+    object["batch"] = batch.id;
+    object["queue"] = batch.queue;
+    object["actor"] = batch.claimed_by;
+    object["details"] = batch_details(batch);
+  }
+  void operator()(const Operation& operation) {
+    if (operation.account) object["account"] = *operation.account;
+    object["tokens"] = ids_json(operation.tokens);
+    object["queue"] = or_null(operation.queue);
+    object["actor"] = operation.actor;
+    object["db_user"] = operation.db_user;
+    object["reason"] = or_null(operation.reason);
+    object["details"] = Json::parse(operation.details);
+  }
+  void operator()(const SchemaChange& change) {
+    object["actor"] = change.actor;
+    object["db_user"] = change.db_user;
+    object["reason"] = or_null(change.reason);
+    object["details"] = {{"version", change.version},
+                         {"name", change.name},
+                         {"direction", change.direction},
+                         {"duration_ms", change.duration_ms}};
+  }
+};
+
+Json entry_json(const TimelineEntry& entry) {
+  EntryJson json{
+      {{"type", "event"},
+       {"at", entry.precise ? precise_moment_text(entry.at) : moment_text(entry.at / microseconds_a_second)},
+       {"what", what_text(entry.what)},
+       {"account", nullptr},
+       {"tokens", Json::array()},
+       {"batch", nullptr},
+       {"queue", nullptr},
+       {"actor", nullptr},
+       {"db_user", nullptr},
+       {"reason", nullptr},
+       {"details", Json::object()}}};
+  std::visit(json, entry.what);
+  return json.object;
+}
+
+/// What is no UTF-8, as a database without an encoding may hold, is replaced.
+std::string line_of(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string lines_of(const Json& summary, const Timeline& timeline) {
+  auto text = line_of(summary);
+  for (const auto& entry : timeline.entries)
+    text += line_of(entry_json(entry));
+  return text;
+}
+
+Json story_json(const TokenStory& story, std::int64_t now) {
+  const auto& token = story.token;
+  const auto& fate = story.fate;
+  Json object{{"id", token.id},
+              {"exists", token.exists},
+              {"action", or_null(token.action)},
+              {"state", or_null(token.state)},
+              {"created_at", nullptr},
+              {"expires_at", nullptr},
+              {"consumed_at", seconds_json(token.consumed_at)},
+              {"fate", outcome_name(fate.outcome)},
+              {"handed_on", fate.times},
+              {"maybe_handed_on", fate.maybe},
+              {"next", fate.next ? Json(outcome_name(*fate.next)) : Json(nullptr)},
+              {"batch", fate.batch ? Json(fate.batch->id) : Json(nullptr)},
+              {"reason", or_null(fate.reason)},
+              {"reason_certain", fate.reason_certain},
+              {"sentence", fate_text(story, now)}};
+  if (!token.exists) return object;
+  object["created_at"] = moment_text(token.created_at);
+  object["expires_at"] = moment_text(token.expires_at);
+  return object;
+}
+
+Json account_json(const History& history) {
+  if (history.account_id == 0) return nullptr;
+  Json object{{"id", history.account_id}, {"login", nullptr}, {"email", nullptr}, {"status", nullptr}};
+  if (!history.account) return object;
+  object["login"] = history.account->login;
+  object["email"] = history.account->email;
+  object["status"] = history.account->status;
+  return object;
+}
+
+Json totals_json(const QueueTotals& queue) {
+  return {{"queue", queue.queue},
+          {"batches", queue.batches},
+          {"handed_on", queue.handed_on},
+          {"passed_over",
+           {{"expired", queue.expired},
+            {"consumed", queue.consumed},
+            {"wrong_status", queue.wrong_status},
+            {"invalid", queue.invalid}}},
+          {"repeated", queue.repeated},
+          {"open", queue.open},
+          {"set_aside", queue.set_aside}};
+}
+
+}  // namespace
+
+std::string render_json(const History& history) {
+  auto tokens = Json::array();
+  for (const auto& story : history.tokens)
+    tokens.push_back(story_json(story, history.now));
+  const auto* subject = history.batch ? "batch" : history.is_of_account ? "account" : "token";
+  const Json summary{{"type", "summary"},
+                     {"subject", subject},
+                     {"account", account_json(history)},
+                     {"batch", history.batch ? Json(history.batch->id) : Json(nullptr)},
+                     {"tokens_total", history.tokens_total},
+                     {"tokens", std::move(tokens)},
+                     {"left_out", history.timeline.left_out}};
+  return lines_of(summary, history.timeline);
+}
+
+std::string render_json(const Overview& overview) {
+  auto queues = Json::array();
+  for (const auto& queue : overview.queues)
+    queues.push_back(totals_json(queue));
+  const Json summary{{"type", "summary"},
+                     {"subject", "everything"},
+                     {"since", moment_text(overview.period.since)},
+                     {"until", moment_text(std::min(overview.period.until, overview.now))},
+                     {"queues", std::move(queues)},
+                     {"left_out", overview.timeline.left_out}};
+  return lines_of(summary, overview.timeline);
+}
+
+}  // namespace mailroom

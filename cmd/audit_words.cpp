@@ -1,0 +1,142 @@
+#include "cmd/audit_words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string by_text(const std::string& actor, const std::string& reason) {
+  return fmt::format("by {}{}{}", actor, reason.empty() ? "" : ": ", reason);
+}
+
+std::string ids_text(const std::vector<IdRange>& ids) {
+  return fmt::format("token{} {}", count_ids(ids) == 1 ? "" : "s", id_ranges_text(ids));
+}
+
+/// Which of its tokens are meant, and how it did where not all were handed on.
+std::string held_text(const BatchRecord& batch) {
+  const auto asked = count_ids(batch.tokens);
+  auto text = asked == 0 ? tokens_text(batch.size) : ids_text(batch.tokens);
+  if (asked > 1 && asked == batch.size)
+    text = fmt::format("{} ({})", tokens_text(asked), id_ranges_text(batch.tokens));
+  if (batch.emitted_at && batch.emitted < batch.size)
+    text += fmt::format(" ({} of {} handed on)", with_thousands(batch.emitted), with_thousands(batch.size));
+  return text;
+}
+
+/// In a timeline every collector is one of mailroom's.
+std::string where_and_who_in_short(BatchRecord batch) {
+  constexpr std::string_view program = "mailroom ";
+  if (batch.claimed_by.compare(0, program.size(), program) == 0) batch.claimed_by.erase(0, program.size());
+  return where_and_who(batch);
+}
+
+std::string number_text(const nlohmann::json& number) {
+  return number.is_number_integer() ? with_thousands(number.get<std::int64_t>()) : number.dump();
+}
+
+std::string value_text(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return number_text(value);
+  std::vector<std::string> parts;
+  for (const auto& part : value)
+    parts.push_back(part.is_object() ? part.dump() : value_text(part));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+/// What the details of an operation hold beyond what the line says of itself.
+std::string other_details(const nlohmann::json& details) {
+  static const std::vector<std::string> told{"cursor_before", "cursor_after", "cursor", "ids",
+                                             "cut",           "before",       "after"};
+  std::string text;
+  for (const auto& [key, value] : details.items()) {
+    if (std::find(told.begin(), told.end(), key) != told.end() || value.is_null()) continue;
+    auto name = key;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    text += fmt::format(", {} {}", name, value_text(value));
+  }
+  return text;
+}
+
+std::string cut_text(const Operation& operation) {
+  if (operation.cut_batches.empty()) return "";
+  return fmt::format(", out of open batch{} {}", operation.cut_batches.size() == 1 ? "" : "es",
+                     fmt::join(operation.cut_batches, " and "));
+}
+
+std::string subject_text(const Operation& operation, const nlohmann::json& details) {
+  const auto value = [&](const char* key) {
+    const auto found = details.find(key);
+    return found == details.end() ? std::string("?") : value_text(*found);
+  };
+  if (operation.kind == "rewind")
+    return fmt::format("cursor of {} {} -> {}", operation.queue, value("cursor_before"),
+                       value("cursor_after"));
+  if (operation.kind == "replay") {
+    return operation.tokens.empty() ? "queue " + operation.queue
+                                    : ids_text(operation.tokens) + " in queue " + operation.queue;
+  }
+  if (operation.account) {
+    return fmt::format("account {} {} -> {}", *operation.account, value("before"), value("after"));
+  }
+  return operation.queue.empty() ? "all queues" : "queue " + operation.queue;
+}
+
+}  // namespace
+
+std::string what_text(const Happening& happening) {
+  struct Words {
+    std::string operator()(const AccountChange& change) const {
+      static constexpr std::array words{"created", "activated", "suspended", "restored"};
+      return words.at(static_cast<std::size_t>(change.what));
+    }
+    std::string operator()(const TokenChange& change) const {
+      static constexpr std::array words{"issued", "consumed", "expired"};
+      return words.at(static_cast<std::size_t>(change.what));
+    }
+    std::string operator()(const BatchRecord& batch) const {
+      if (batch.is_open()) return "handed out";
+      if (!batch.emitted_at) return "set aside";
+      return batch.emitted > 0 ? "handed on" : "passed over";
+    }
+    std::string operator()(const Operation& operation) const { return operation.kind; }
+    std::string operator()(const SchemaChange&) const { return "migration"; }
+  };
+  return std::visit(Words{}, happening);
+}
+
+std::string details_text(const Happening& happening) {
+  struct Words {
+    std::string operator()(const AccountChange& change) const {
+      return fmt::format("account {} ({})", change.account, change.login);
+    }
+    std::string operator()(const TokenChange& change) const {
+      return fmt::format("token {}, {}", change.token, change.action);
+    }
+    std::string operator()(const BatchRecord& batch) const {
+      const auto skipped = skipped_text(batch);
+      if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
+        return fmt::format("{}, by {}", skipped, batch.claimed_by);
+      // Where all were handed on, those passed over were others, that the claim met on its way.
+      const bool of_its_own = batch.emitted_at && batch.emitted < batch.size && !skipped.empty();
+      return fmt::format("{} {}{}", held_text(batch), where_and_who_in_short(batch),
+                         of_its_own ? "; passed over: " + skipped : "");
+    }
+    std::string operator()(const Operation& operation) const {
+      const auto details = nlohmann::json::parse(operation.details);
+      return subject_text(operation, details) + other_details(details) + cut_text(operation) + ", " +
+             by_text(operation.actor + " as " + operation.db_user, operation.reason);
+    }
+    std::string operator()(const SchemaChange& change) const {
+      return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, change.name,
+                         with_thousands(change.duration_ms), by_text(change.actor, change.reason));
+    }
+  };
+  return std::visit(Words{}, happening);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "audit/history.hpp"
+
+namespace mailroom {
+
+/// What became of a token, in a sentence without a full stop. `now` is in seconds since 1970.
+std::string fate_text(const TokenStory& story, std::int64_t now);
+/// What became of a batch, in the same way.
+std::string batch_text(const BatchRecord& batch);
+
+/// What happened, in a word or two: `handed on`.
+std::string what_text(const Happening& happening);
+/// The rest of a line of the timeline.
+std::string details_text(const Happening& happening);
+
+/// `3 tokens`.
+std::string tokens_text(std::int64_t count);
+/// `1 expired, 2 consumed`; empty when nothing was passed over.
+std::string skipped_text(const BatchRecord& batch);
+/// `in batch 12 by mailroom collect@host:123 at attempt 2`.
+std::string where_and_who(const BatchRecord& batch);
+
+}  // namespace mailroom

@@ -1,0 +1,184 @@
+#include "accounts/batch_lookup.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace mailroom {
+namespace {
+
+constexpr std::int64_t grace = 3600;
+constexpr std::int64_t last_moment = 253'402'300'799;  // of the year 9999
+
+/// `ids` is what of a batch's ids is asked for.
+std::string columns(const std::string& ids) {
+  return "id, job_type, (" + ids +
+         ")::text, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids) g), "
+         "claimed_by, collector, attempts, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, "
+         "floor(extract(epoch FROM emitted_at) * 1000000)::bigint, "
+         "floor(extract(epoch FROM set_aside_at) * 1000000)::bigint, "
+         "emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid";
+}
+
+template <typename Field>
+std::optional<std::int64_t> optional_time(const Field& field) {
+  if (field.is_null()) return std::nullopt;
+  return field.template as<std::int64_t>();
+}
+
+std::vector<BatchRecord> read(const pqxx::result& rows) {
+  std::vector<BatchRecord> batches;
+  for (const auto& row : rows) {
+    batches.push_back({.id = row[0].as<std::int64_t>(),
+                       .queue = row[1].c_str(),
+                       .tokens = parse_id_ranges(row[2].c_str()),
+                       .size = row[3].as<std::int64_t>(),
+                       .claimed_by = row[4].c_str(),
+                       .collector = row[5].as<int>(),
+                       .attempts = row[6].as<int>(),
+                       .claimed_at = row[7].as<std::int64_t>(),
+                       .emitted_at = optional_time(row[8]),
+                       .set_aside_at = optional_time(row[9]),
+                       .emitted = row[10].as<int>(),
+                       .skipped_expired = row[11].as<int>(),
+                       .skipped_consumed = row[12].as<int>(),
+                       .skipped_status = row[13].as<int>(),
+                       .skipped_invalid = row[14].as<int>()});
+  }
+  return batches;
+}
+
+std::string array_text(const std::vector<std::int64_t>& ids) {
+  return fmt::format("{{{}}}", fmt::join(ids, ","));
+}
+
+/// Ids of tokens that are looked for in the same batches.
+struct Search {
+  std::int64_t since = 0;
+  std::int64_t until = 0;
+  std::vector<std::int64_t> tokens{};
+};
+
+std::vector<Search> merge(std::vector<TokenSpan> spans) {
+  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.since < b.since; });
+  std::vector<Search> searches;
+  for (const auto& span : spans) {
+    if (searches.empty() || span.since > searches.back().until) {
+      searches.push_back({.since = span.since, .until = span.until});
+    }
+    searches.back().until = std::max(searches.back().until, span.until);
+    searches.back().tokens.push_back(span.token);
+  }
+  return searches;
+}
+
+/// For each of the times $1, where a batch would stand that was first handed out then: ids follow the first
+/// hand-out, but claimed_at tells of the last, so those of one attempt alone are asked, some twenty of them.
+constexpr const char* positions =
+    "WITH RECURSIVE bisection AS ("
+    "SELECT to_timestamp(time) AS bound, low, high FROM unnest($1::bigint[]) time, "
+    "(SELECT min(id) AS low, max(id) + 1 AS high FROM mailroom_batches) whole UNION ALL "
+    "SELECT bound, CASE WHEN probe.is_before THEN probe.id + 1 ELSE low END, "
+    "CASE WHEN probe.is_before THEN high ELSE (low + high) / 2 END "
+    "FROM bisection LEFT JOIN LATERAL ("
+    "SELECT id, claimed_at < bound AS is_before FROM mailroom_batches "
+    "WHERE id >= (low + high) / 2 AND attempts = 1 ORDER BY id LIMIT 1) probe ON true WHERE low < high), "
+    "positions AS (SELECT low AS position FROM bisection WHERE low >= high) ";
+
+std::int64_t as_time(std::int64_t seconds) {
+  return std::clamp(seconds, std::int64_t{0}, last_moment);
+}
+
+std::vector<std::int64_t> read_ids(const pqxx::result& rows) {
+  std::vector<std::int64_t> ids;
+  for (const auto& row : rows)
+    ids.push_back(row[0].as<std::int64_t>());
+  return ids;
+}
+
+/// Up to the next one of which claimed_at tells of the first hand-out: those before it may have been handed
+/// out within the time too.
+std::vector<std::int64_t> batches_of_time(pqxx::transaction_base& transaction, const Search& search) {
+  return read_ids(Connection::execute(
+      transaction,
+      std::string(positions) +
+          "SELECT id FROM mailroom_batches WHERE id >= (SELECT min(position) FROM positions) "
+          "AND id < coalesce((SELECT id FROM mailroom_batches WHERE attempts = 1 "
+          "AND id >= (SELECT max(position) FROM positions) ORDER BY id LIMIT 1), 9223372036854775807) "
+          "AND ids && $2::int8multirange",
+      array_text({as_time(search.since), as_time(search.until + 1)}), multirange_text(search.tokens)));
+}
+
+/// Of each queue the batch whose cursor reached a token, if it holds it: found by ids alone, so that no clock
+/// and no changed expiry hides it. Where a rewind has moved the cursor it is one of several.
+std::vector<std::int64_t> batches_of_cursor(pqxx::transaction_base& transaction,
+                                            const std::vector<std::int64_t>& tokens) {
+  return read_ids(Connection::execute(
+      transaction,
+      "WITH RECURSIVE bisection AS ("
+      "SELECT token, job_type, low, high FROM unnest($1::bigint[]) token, jobs, "
+      "(SELECT min(id) AS low, max(id) + 1 AS high FROM mailroom_batches) whole UNION ALL "
+      "SELECT token, job_type, CASE WHEN probe.is_before THEN probe.id + 1 ELSE low END, "
+      "CASE WHEN probe.is_before THEN high ELSE (low + high) / 2 END "
+      "FROM bisection LEFT JOIN LATERAL ("
+      "SELECT id, cursor < token AS is_before FROM mailroom_batches b "
+      "WHERE b.job_type = bisection.job_type AND id >= (low + high) / 2 ORDER BY id LIMIT 1) probe ON true "
+      "WHERE low < high) "
+      "SELECT reached.id FROM bisection, LATERAL (SELECT id, ids FROM mailroom_batches b "
+      "WHERE b.job_type = bisection.job_type AND id >= low ORDER BY id LIMIT 1) reached "
+      "WHERE low >= high AND reached.ids @> token",
+      array_text(tokens)));
+}
+
+}  // namespace
+
+TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t expires_at) {
+  const auto made = std::clamp(created_at, std::int64_t{0}, last_moment - grace);
+  const auto end = std::clamp(expires_at, made + grace, last_moment);
+  return {.token = token, .since = made - grace, .until = end + grace};
+}
+
+std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
+                                      const std::vector<TokenSpan>& spans) {
+  std::vector<std::int64_t> tokens;
+  for (const auto& span : spans)
+    tokens.push_back(span.token);
+  auto found = batches_of_cursor(transaction, tokens);
+  for (const auto& search : merge(spans)) {
+    const auto more = batches_of_time(transaction, search);
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  return read(Connection::execute(transaction,
+                                  "SELECT " + columns("ids * $2::int8multirange") +
+                                      " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
+                                  array_text(found), multirange_text(tokens)));
+}
+
+std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id) {
+  const auto batches = read(Connection::execute(
+      transaction, "SELECT " + columns("ids") + " FROM mailroom_batches WHERE id = $1", id));
+  if (batches.empty()) return std::nullopt;
+  return batches.front();
+}
+
+std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
+                                      std::int64_t until, std::int64_t limit) {
+  // A row that holds nothing and passed over nothing is the state that a rewind left.
+  return read(
+      Connection::execute(transaction,
+                          "SELECT " + columns("ids") +
+                              " FROM mailroom_batches WHERE claimed_at >= to_timestamp($1::bigint) "
+                              "AND claimed_at < to_timestamp($2::bigint) AND (NOT isempty(ids) OR emitted_at "
+                              "IS NULL OR emitted + "
+                              "skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0) "
+                              "ORDER BY claimed_at DESC, id DESC LIMIT $3",
+                          since, until, limit));
+}
+
+std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time) {
+  const auto rows = Connection::execute(
+      transaction, std::string(positions) + "SELECT position FROM positions", array_text({as_time(time)}));
+  return rows.empty() ? 1 : rows[0][0].as<std::int64_t>();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accounts/id_range.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A batch as mailroom_batches records it. Times are microseconds since 1970.
+struct BatchRecord {
+  std::int64_t id = 0;
+  std::string queue{};
+  std::vector<IdRange> tokens{};  ///< those that were asked for
+  std::int64_t size = 0;          ///< how many tokens it holds in all
+  std::string claimed_by{};       ///< program, host and process
+  int collector = 0;              ///< pid of the backend that served it
+  int attempts = 1;               ///< how often it was handed out
+  std::int64_t claimed_at = 0;    ///< the last time it was
+  std::optional<std::int64_t> emitted_at{};
+  std::optional<std::int64_t> set_aside_at{};
+  int emitted = 0;
+  int skipped_expired = 0;  ///< passed over, before the batch was made or when it was written; so the others
+  int skipped_consumed = 0;
+  int skipped_status = 0;
+  int skipped_invalid = 0;
+
+  int skipped() const { return skipped_expired + skipped_consumed + skipped_status + skipped_invalid; }
+  bool is_open() const { return !emitted_at && !set_aside_at; }
+};
+
+/// When batches that hold a token were first handed out, in seconds since 1970.
+struct TokenSpan {
+  std::int64_t token = 0;
+  std::int64_t since = 0;
+  std::int64_t until = 0;
+};
+
+/// From an hour before the token was made (clocks differ) to an hour after it expired: later ones may hold
+/// it, by a replay or a transaction that took longer than the token lived, but cannot hand it on.
+TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t expires_at);
+
+/// The batches that hold one of the tokens of `spans` and were first handed out within them, by id; and of
+/// each queue the one whose cursor reached the token, whenever that was. Reads the batches of those times
+/// alone, however many there are before and after.
+std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
+                                      const std::vector<TokenSpan>& spans);
+
+std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id);
+
+/// Batches, and records of tokens passed over, of `since` to before `until` (seconds since 1970); the newest
+/// `limit`, newest first.
+std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
+                                      std::int64_t until, std::int64_t limit);
+
+/// The id from which on batches were first handed out at `time` (seconds since 1970) or later.
+std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time);
+
+}  // namespace mailroom

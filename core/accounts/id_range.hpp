@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mailroom {
+
+/// Ids from `first` to before `end`.
+struct IdRange {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+
+  bool operator==(const IdRange&) const = default;
+};
+
+/// Reads PostgreSQL's text of an int8multirange whose bounds are finite, `{[51,54),[60,61)}`, as it writes
+/// them.
+std::vector<IdRange> parse_id_ranges(std::string_view multirange);
+
+/// `{[51,52),[60,61)}`: the text that PostgreSQL reads `ids` from.
+std::string multirange_text(const std::vector<std::int64_t>& ids);
+
+std::int64_t count_ids(const std::vector<IdRange>& ranges);
+bool contains(const std::vector<IdRange>& ranges, std::int64_t id);
+
+/// `51-53, 60`; of many ranges the first and the last, `1, 3, 5, … 99`.
+std::string id_ranges_text(const std::vector<IdRange>& ranges);
+
+}  // namespace mailroom

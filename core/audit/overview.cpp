@@ -1,0 +1,81 @@
+#include "audit/overview.hpp"
+
+#include <algorithm>
+
+#include "audit/snapshot.hpp"
+#include "base/moment.hpp"
+
+namespace mailroom {
+namespace {
+
+std::vector<QueueTotals> read_totals(pqxx::transaction_base& transaction, const Period& period) {
+  const auto rows = Connection::execute(
+      transaction,
+      "SELECT job_type, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitted_at IS NULL), "
+      "sum(emitted), sum(skipped_expired), sum(skipped_consumed), sum(skipped_status), sum(skipped_invalid), "
+      "count(*) FILTER (WHERE attempts > 1), "
+      "count(*) FILTER (WHERE emitted_at IS NULL AND set_aside_at IS NULL), "
+      "count(*) FILTER (WHERE emitted_at IS NULL AND set_aside_at IS NOT NULL), "
+      "count(*) FILTER (WHERE NOT isempty(ids) OR emitted_at IS NULL OR emitted + skipped_expired + "
+      "skipped_consumed + skipped_status + skipped_invalid > 0) "
+      "FROM mailroom_batches WHERE claimed_at >= to_timestamp($1::bigint) "
+      "AND claimed_at < to_timestamp($2::bigint) GROUP BY job_type ORDER BY job_type",
+      period.since, period.until);
+  std::vector<QueueTotals> totals;
+  for (const auto& row : rows) {
+    totals.push_back({.queue = row[0].c_str(),
+                      .batches = row[1].as<std::int64_t>(),
+                      .handed_on = row[2].as<std::int64_t>(),
+                      .expired = row[3].as<std::int64_t>(),
+                      .consumed = row[4].as<std::int64_t>(),
+                      .wrong_status = row[5].as<std::int64_t>(),
+                      .invalid = row[6].as<std::int64_t>(),
+                      .repeated = row[7].as<std::int64_t>(),
+                      .open = row[8].as<std::int64_t>(),
+                      .set_aside = row[9].as<std::int64_t>(),
+                      .records = row[10].as<std::int64_t>()});
+  }
+  return totals;
+}
+
+std::int64_t count_records(const std::vector<QueueTotals>& queues) {
+  std::int64_t count = 0;
+  for (const auto& queue : queues)
+    count += queue.records;
+  return count;
+}
+
+/// Adds the newest of `total`.
+template <typename Rows>
+void add(Timeline& timeline, const Rows& rows, std::int64_t total) {
+  for (const auto& row : rows)
+    timeline.entries.push_back(entry_of(row));
+  timeline.left_out += std::max<std::int64_t>(0, total - static_cast<std::int64_t>(rows.size()));
+}
+
+}  // namespace
+
+Overview read_overview(Connection& connection, const OverviewRequest& request) {
+  return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
+    Overview overview{.now = now, .period = parse_period(request.since, request.until, now)};
+    auto& period = overview.period;
+    if (request.until.empty()) period.until = now + 1;
+    overview.queues = read_totals(transaction, period);
+    auto& timeline = overview.timeline;
+    for (const auto& change : read_schema_history(transaction)) {
+      const auto seconds = change.at / microseconds_a_second;
+      if (seconds >= period.since && seconds < period.until) timeline.entries.push_back(entry_of(change));
+    }
+    add(timeline, list_operations(transaction, period.since, period.until, request.limit),
+        count_operations(transaction, period.since, period.until));
+    if (request.batches) {
+      add(timeline, list_batches(transaction, period.since, period.until, request.limit),
+          count_records(overview.queues));
+    }
+    // What was claimed within the period belongs to it, when it was acknowledged later too.
+    timeline.arrange({}, request.limit);
+    return overview;
+  });
+}
+
+}  // namespace mailroom

@@ -1,0 +1,97 @@
+#include "audit/queue_facts.hpp"
+
+#include "base/moment.hpp"
+
+namespace mailroom {
+namespace {
+
+/// How far back the records of a queue go, in microseconds since 1970.
+struct Records {
+  std::optional<std::int64_t> complete_since{};  ///< nothing when it is not known
+  bool pruned = false;                           ///< older ones were there once
+
+  bool are_complete_for(const TokenFacts& token) const {
+    if (!token.exists) return !pruned;  // when it was made is a guess
+    // A token is made after the table, if perhaps within the same second.
+    return complete_since && token.created_at >= *complete_since / microseconds_a_second;
+  }
+};
+
+/// The last time that the table of batches was made.
+std::optional<std::int64_t> recording_since(const std::vector<SchemaChange>& history) {
+  std::optional<std::int64_t> since;
+  for (const auto& change : history) {
+    if (change.name == "queue_tables" && change.direction == "up") since = change.at;
+  }
+  return since;
+}
+
+/// Where the first record of all is missing, older ones have been pruned.
+Records read_records(pqxx::transaction_base& transaction, const std::string& queue,
+                     const std::vector<SchemaChange>& history) {
+  const auto row = Connection::execute(
+      transaction,
+      "SELECT (SELECT floor(extract(epoch FROM claimed_at) * 1000000)::bigint FROM mailroom_batches "
+      "WHERE job_type = $1 ORDER BY id LIMIT 1), coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1",
+      queue)[0];
+  Records records{.complete_since = std::nullopt, .pruned = row[1].as<bool>()};
+  if (!records.pruned) records.complete_since = recording_since(history);
+  if (!records.complete_since && !row[0].is_null()) records.complete_since = row[0].as<std::int64_t>();
+  return records;
+}
+
+std::vector<std::string> queue_names(pqxx::transaction_base& transaction, const std::string& first) {
+  std::vector<std::string> names;
+  for (const auto& row :
+       Connection::execute(transaction, "SELECT job_type FROM jobs ORDER BY job_type <> $1, job_type", first))
+    names.push_back(row[0].c_str());
+  return names;
+}
+
+std::optional<Passing> find_passing(pqxx::transaction_base& transaction, const std::string& queue,
+                                    const TokenFacts& token) {
+  const auto rows = Connection::execute(
+      transaction,
+      "SELECT id, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, skipped_expired, "
+      "skipped_consumed, "
+      "skipped_status FROM mailroom_batches WHERE job_type = $1 AND id >= $2 AND cursor >= $3 "
+      "ORDER BY id LIMIT 1",
+      queue, first_batch_since(transaction, token_span(token.id, token.created_at, token.expires_at).since),
+      token.id);
+  if (rows.empty()) return std::nullopt;
+  const auto& row = rows[0];
+  return Passing{.batch = row[0].as<std::int64_t>(),
+                 .at = row[1].as<std::int64_t>(),
+                 .expired = row[2].as<int>(),
+                 .consumed = row[3].as<int>(),
+                 .wrong_status = row[4].as<int>()};
+}
+
+QueueStand read_stand(pqxx::transaction_base& transaction, const std::string& queue, const TokenFacts& token,
+                      const Records& records) {
+  const auto row = Connection::execute(
+      transaction,
+      "SELECT s.cursor, EXISTS (SELECT FROM mailroom_holes h WHERE h.id = ANY (s.hole_ids) AND h.ids @> "
+      "$2::bigint) FROM mailroom_queue_state($1) s",
+      queue, token.id)[0];
+  QueueStand stand{.queue = queue,
+                   .cursor = row[0].as<std::int64_t>(),
+                   .in_hole = row[1].as<bool>(),
+                   .records_complete = records.are_complete_for(token)};
+  if (token.batches.empty() && token.id <= stand.cursor && !stand.in_hole)
+    stand.passing = find_passing(transaction, queue, token);
+  return stand;
+}
+
+}  // namespace
+
+void read_queue_stands(pqxx::transaction_base& transaction, const std::string& first_queue,
+                       const std::vector<SchemaChange>& history, std::vector<TokenFacts>& tokens) {
+  for (const auto& queue : queue_names(transaction, first_queue)) {
+    const auto records = read_records(transaction, queue, history);
+    for (auto& token : tokens)
+      token.queues.push_back(read_stand(transaction, queue, token, records));
+  }
+}
+
+}  // namespace mailroom

@@ -1,0 +1,73 @@
+#include "audit/timeline.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/moment.hpp"
+
+namespace mailroom {
+namespace {
+
+// The database rounds the seconds of its own, so that a beginning may be half a second earlier. An account
+// comes before its first token, and is activated by the end of it.
+constexpr std::int64_t before_all = -500'001;
+constexpr std::int64_t after_all = 999'999;
+
+std::int64_t read_moment(const char* flag, const std::string& text, std::int64_t now) {
+  if (const auto moment = parse_moment(text, now)) return *moment;
+  throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a time", flag, text),
+              "for example 2h for two hours ago, 2026-11-21T09:30 (UTC), or 2026-11-21T09:30+02:00");
+}
+
+}  // namespace
+
+TimelineEntry to_the_second(std::int64_t seconds, AccountChange change) {
+  const auto rank = seconds * microseconds_a_second +
+                    (change.what == AccountChange::What::created ? before_all : after_all);
+  return {.at = seconds * microseconds_a_second, .precise = false, .rank = rank, .what = std::move(change)};
+}
+
+TimelineEntry to_the_second(std::int64_t seconds, TokenChange change) {
+  const auto rank = seconds * microseconds_a_second +
+                    (change.what == TokenChange::What::issued ? before_all + 1 : after_all - 1);
+  return {.at = seconds * microseconds_a_second, .precise = false, .rank = rank, .what = std::move(change)};
+}
+
+TimelineEntry entry_of(const BatchRecord& batch) {
+  const auto at = batch.emitted_at.value_or(batch.set_aside_at.value_or(batch.claimed_at));
+  return {.at = at, .rank = at, .what = batch};
+}
+
+TimelineEntry entry_of(const Operation& operation) {
+  return {.at = operation.at, .rank = operation.at, .what = operation};
+}
+
+TimelineEntry entry_of(const SchemaChange& change) {
+  return {.at = change.at, .rank = change.at, .what = change};
+}
+
+Period parse_period(const std::string& since, const std::string& until, std::int64_t now) {
+  Period period;
+  if (!since.empty()) period.since = read_moment("--since", since, now);
+  if (!until.empty()) period.until = read_moment("--until", until, now);
+  if (period.since < period.until) return period;
+  throw Error(ExitCode::usage, "--until does not come after --since",
+              "without --until everything until now is shown");
+}
+
+void Timeline::arrange(const Period& period, std::int64_t limit) {
+  const auto is_outside = [&](const TimelineEntry& entry) {
+    const auto seconds = entry.at / microseconds_a_second;
+    return seconds < period.since || seconds >= period.until;
+  };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_outside), entries.end());
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  const auto count = static_cast<std::int64_t>(entries.size());
+  if (count <= limit) return;
+  entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(limit));
+  left_out += count - limit;
+}
+
+}  // namespace mailroom

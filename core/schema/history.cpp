@@ -1,0 +1,35 @@
+#include "schema/history.hpp"
+
+namespace mailroom {
+namespace {
+
+bool is_kept(pqxx::transaction_base& transaction) {
+  return Connection::execute(
+             transaction,
+             "SELECT to_regclass(format('%I.mailroom_schema_history', current_schema())) IS NOT NULL")[0][0]
+      .as<bool>();
+}
+
+}  // namespace
+
+std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transaction) {
+  std::vector<SchemaChange> changes;
+  if (!is_kept(transaction)) return changes;
+  const auto rows = Connection::execute(
+      transaction,
+      "SELECT floor(extract(epoch FROM at) * 1000000)::bigint, version, name, direction, duration_ms, actor, "
+      "db_user, coalesce(reason, '') FROM mailroom_schema_history ORDER BY at, id");
+  for (const auto& row : rows) {
+    changes.push_back({.at = row[0].as<std::int64_t>(),
+                       .version = row[1].as<std::int64_t>(),
+                       .name = row[2].c_str(),
+                       .direction = row[3].c_str(),
+                       .duration_ms = row[4].as<std::int64_t>(),
+                       .actor = row[5].c_str(),
+                       .db_user = row[6].c_str(),
+                       .reason = row[7].c_str()});
+  }
+  return changes;
+}
+
+}  // namespace mailroom

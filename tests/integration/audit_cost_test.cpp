@@ -1,0 +1,99 @@
+// What the history of one account or token reads in a database that holds many of them.
+
+#include <chrono>
+#include <thread>
+
+#include "audit/history.hpp"
+#include "support/catch.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+constexpr int accounts = 30'000;
+constexpr int batches = 30'000;
+
+/// A month of records: a token and a batch each 90 s, but for account 7, which has one of old and one of new.
+void fill(Connection& connection) {
+  connection.run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
+  insert_accounts(connection, accounts);
+  connection.run("INSERT INTO tokens (account, action) VALUES (7, 'password_recovery')");
+  connection.run("UPDATE accounts SET status = 'active' WHERE id = 7");
+  connection.run(
+      "UPDATE tokens SET created_at = created_at - ($1::int + 1 - id) * 90, "
+      "expires_at = expires_at - ($1::int + 1 - id) * 90",
+      accounts);
+  connection.run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_at, emitted_at, emitted, cursor, "
+      "open_from, hole_ids) SELECT 'mailroom', int8multirange(int8range(g, g + 1)), 1, t, t, 1, g, g, '{}' "
+      "FROM generate_series(1, $1::int) g, LATERAL (SELECT now() - ($1::int + 1 - g) * interval '90 s' AS t) "
+      "s",
+      batches);
+  connection.run("VACUUM ANALYZE");
+}
+
+struct Reads {
+  std::int64_t sequential = 0;
+  std::int64_t rows = 0;
+  std::int64_t index_scans = 0;
+};
+
+Reads reads_of(Connection& connection, const std::string& table) {
+  // Within a transaction the numbers stay as they were first seen, so each look is one of its own.
+  const auto row = connection.run(
+      "SELECT seq_scan, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0), coalesce(idx_scan, 0) "
+      "FROM pg_stat_user_tables WHERE relname = $1",
+      table)[0];
+  return {row[0].as<std::int64_t>(), row[1].as<std::int64_t>(), row[2].as<std::int64_t>()};
+}
+
+/// A session's numbers reach the server's when it ends, a little later.
+Reads reads_after(Connection& connection, const std::string& table, const Reads& before) {
+  for (int i = 0; i < 1000; ++i) {
+    const auto now = reads_of(connection, table);
+    if (now.index_scans > before.index_scans || now.sequential > before.sequential)
+      return {now.sequential - before.sequential, now.rows - before.rows,
+              now.index_scans - before.index_scans};
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  FAIL("no read of " << table << " was ever counted");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the history of one account or token reads its own times, whatever else there is") {
+  TestDatabase database;
+  {
+    const auto filling = database.connect();
+    fill(*filling);
+  }
+  const auto connection = database.connect();
+  // What filling read has been counted when the numbers stand still.
+  connection->run("SELECT pg_sleep(1)");
+  const auto tokens = reads_of(*connection, "tokens");
+  const auto records = reads_of(*connection, "mailroom_batches");
+
+  History history;
+  SECTION("an account with an old token and a new one") {
+    const auto reader = database.connect();
+    history = read_account_history(*reader, 7, {.queue = "mailroom"});
+    REQUIRE(history.tokens.size() == 2);
+    CHECK(history.tokens[1].fate.outcome == Outcome::handed_on);
+    CHECK(history.tokens[1].fate.batch->id == 7);
+  }
+  SECTION("one token of the middle") {
+    const auto reader = database.connect();
+    history = read_token_history(*reader, accounts / 2, {.queue = "mailroom"});
+    CHECK(history.tokens.front().fate.times == 1);
+  }
+  const auto token_reads = reads_after(*connection, "tokens", tokens);
+  const auto batch_reads = reads_after(*connection, "mailroom_batches", records);
+  CAPTURE(token_reads.rows, batch_reads.rows);
+  CHECK(token_reads.sequential == 0);
+  CHECK(token_reads.rows < 10);
+  CHECK(batch_reads.sequential == 0);
+  CHECK(batch_reads.rows < 600);
+}

@@ -1,0 +1,173 @@
+// The history of accounts, tokens and batches, made by the real queue and read back.
+
+#include <algorithm>
+
+#include "audit/overview.hpp"
+#include "cmd/audit_report.hpp"
+#include "schema/migration_plan.hpp"
+#include "support/history_play.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+std::int64_t recover(Connection& connection, int account) {
+  return connection
+      .run("INSERT INTO tokens (account, action) VALUES ($1, 'password_recovery') RETURNING id",
+           account)[0][0]
+      .as<std::int64_t>();
+}
+
+std::string code_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + " " + error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("the life of an account, from its sign-up on") {
+  TestDatabase database;
+  const auto connection = database.connect("application");
+  const auto session = attach(database);
+  insert_accounts(*connection, 3);
+  hand_on(*session);
+  connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
+  const auto recovery = recover(*connection, 1);
+  hand_on(*session);
+  connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 1");
+  connection->run(
+      "DO $$BEGIN SET LOCAL mailroom.actor = 'alice@desk'; SET LOCAL mailroom.reason = 'a mistake'; "
+      "UPDATE accounts SET status = 'active' WHERE id = 1; END$$");
+  connection->run(
+      "DO $$BEGIN SET LOCAL mailroom.actor = 'bob@desk'; SET LOCAL mailroom.reason = 'sender was down'; "
+      "PERFORM mailroom_rewind('mailroom', 3, 100, '{}'); END$$");
+  hand_on(*session);
+  connection->run("SELECT mailroom_replay('mailroom', ARRAY[4::bigint], '{}')");
+
+  const auto history = read_account_history(*connection, 1, {.queue = "mailroom"});
+  REQUIRE(history.account);
+  CHECK(history.account->login == "user1");
+  CHECK(history.tokens_total == 2);
+  REQUIRE(history.tokens.size() == 2);
+  CHECK(history.tokens[0].token.id == recovery);
+  CHECK(history.tokens[0].fate.times == 2);
+  CHECK(history.tokens[0].fate.next == Outcome::waiting_again);
+  CHECK(history.tokens[1].fate.outcome == Outcome::handed_on);
+  CHECK(history.tokens[1].token.state == "consumed");
+
+  auto found = words(history.timeline);
+  auto expected = Words{"created",   "issued",  "handed on", "consumed",  "activated", "issued",
+                        "handed on", "suspend", "restore",   "handed on", "rewind",    "replay"};
+  CHECK(found.front() == "created");
+  std::sort(found.begin(), found.end());
+  std::sort(expected.begin(), expected.end());
+  CHECK(found == expected);
+
+  std::vector<Operation> operations;
+  for (const auto& entry : history.timeline.entries) {
+    if (const auto* operation = std::get_if<Operation>(&entry.what)) operations.push_back(*operation);
+  }
+  REQUIRE(operations.size() == 4);
+  CHECK(operations[0].actor.rfind("application@", 0) == 0);
+  CHECK(operations[0].reason.empty());
+  CHECK(operations[1].actor == "alice@desk");
+  CHECK(operations[1].reason == "a mistake");
+  CHECK(operations[2].actor == "bob@desk");
+  CHECK(operations[2].reason == "sender was down");
+  CHECK(operations[2].tokens == std::vector<IdRange>{{recovery, recovery + 1}});
+  CHECK(operations[3].kind == "replay");
+}
+
+TEST_CASE("a removed account leaves the record of what was done to it, and its tokens their batches") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto session = attach(database);
+  insert_accounts(*connection, 3);
+  hand_on(*session);
+  connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 2");
+  connection->run("DELETE FROM accounts WHERE id IN (2, 3)");
+
+  const auto history = read_account_history(*connection, 2, {});
+  CHECK_FALSE(history.account);
+  CHECK(words(history.timeline) == Words{"suspend"});
+  CHECK(code_of([&] { read_account_history(*connection, 3, {}); }).substr(0, 23) ==
+        "8 there is no account 3");
+
+  const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
+  CHECK_FALSE(token.tokens.front().token.exists);
+  CHECK(token.tokens.front().fate.outcome == Outcome::handed_on);
+  CHECK(words(token.timeline) == Words{"handed on"});
+}
+
+TEST_CASE("what is not there is said to be so") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 2);
+  connection->run("DELETE FROM accounts WHERE id = 1");
+  CHECK(code_of([&] { read_token_history(*connection, 99, {}); }) == "8 there is no token 99");
+  CHECK(code_of([&] { read_token_history(*connection, 1, {}); }) ==
+        "8 there is no token 1, and no record of one");
+  CHECK(code_of([&] { read_batch_history(*connection, 7, {}); }) == "8 there is no record of a batch 7");
+}
+
+TEST_CASE("everything of a period: totals, operations, migrations, and batches if asked for") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5);
+  connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
+  const auto session = attach(database);
+  hand_on(*session, 2);
+  hand_on(*session, 2);
+  connection->run("UPDATE accounts SET status = 'suspended' WHERE id IN (1, 2)");
+
+  const auto overview = read_overview(*connection, {});
+  REQUIRE(overview.queues.size() == 1);
+  CHECK(overview.queues[0].batches == 2);
+  CHECK(overview.queues[0].handed_on == 4);
+  CHECK(overview.queues[0].passed_over() == 1);
+  CHECK(overview.queues[0].open == 0);
+  const auto migrations = static_cast<std::int64_t>(embedded_migrations().size());
+  CHECK(static_cast<std::int64_t>(overview.timeline.entries.size()) == migrations + 2);
+  CHECK(overview.timeline.left_out == 0);
+
+  const auto all = read_overview(*connection, {.batches = true});
+  CHECK(static_cast<std::int64_t>(all.timeline.entries.size()) == migrations + 4);
+  const auto few = read_overview(*connection, {.limit = 3, .batches = true});
+  CHECK(words(few.timeline) == Words{"handed on", "suspend", "suspend"});
+  CHECK(few.timeline.left_out == migrations + 1);
+
+  connection->run("UPDATE mailroom_operations SET at = at - interval '25 hours'");
+  connection->run("UPDATE mailroom_schema_history SET at = at - interval '25 hours'");
+  connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '25 hours'");
+  const auto day = read_overview(*connection, {.batches = true});
+  CHECK(day.timeline.entries.empty());
+  CHECK(day.queues.empty());
+  const auto before = read_overview(*connection, {.since = "26h", .until = "24h", .batches = true});
+  CHECK(static_cast<std::int64_t>(before.timeline.entries.size()) == migrations + 4);
+  CHECK(code_of([&] { read_overview(*connection, {.since = "1h", .until = "2h"}); }).front() == '2');
+}
+
+TEST_CASE("a schema that another tool made has no history") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("DROP TABLE mailroom_schema_history");
+  CHECK(read_overview(*connection, {}).timeline.entries.empty());
+}
+
+TEST_CASE("operations that somebody recorded by hand end no query") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  connection->run(
+      "INSERT INTO mailroom_operations (kind, actor, details) VALUES ('rewind', 'x', '{}'), "
+      "('rewind', 'x', '{\"cut\": 7}'), ('replay', 'x', '{\"other\": [1]}'), ('prune', 'x', '[]')");
+  CHECK(words(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) == Words{"issued"});
+  const auto overview = read_overview(*connection, {});
+  CHECK_FALSE(render_text(overview, 80).empty());
+  CHECK_FALSE(render_json(overview).empty());
+}

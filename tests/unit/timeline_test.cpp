@@ -1,0 +1,107 @@
+#include "audit/timeline.hpp"
+
+#include "accounts/id_range.hpp"
+#include "base/error.hpp"
+#include "base/moment.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+TokenChange change(TokenChange::What what) {
+  return {.what = what, .token = 51, .account = 7, .action = "activation"};
+}
+
+TimelineEntry operation_at(std::int64_t milliseconds) {
+  return entry_of(Operation{.at = milliseconds * 1000, .kind = "suspend"});
+}
+
+std::vector<std::int64_t> times(const Timeline& timeline) {
+  std::vector<std::int64_t> all;
+  for (const auto& entry : timeline.entries)
+    all.push_back(entry.at / 1000);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("within a second a life begins before, and ends after, what is known more precisely") {
+  Timeline timeline;
+  timeline.entries = {to_the_second(100, AccountChange{.what = AccountChange::What::activated}),
+                      to_the_second(100, change(TokenChange::What::consumed)), operation_at(100'250),
+                      to_the_second(100, change(TokenChange::What::issued)),
+                      to_the_second(100, AccountChange{.what = AccountChange::What::created})};
+  timeline.arrange({}, 10);
+  REQUIRE(timeline.entries.size() == 5);
+  CHECK(std::get<AccountChange>(timeline.entries[0].what).what == AccountChange::What::created);
+  CHECK(std::get<TokenChange>(timeline.entries[1].what).what == TokenChange::What::issued);
+  CHECK(std::holds_alternative<Operation>(timeline.entries[2].what));
+  CHECK(std::get<TokenChange>(timeline.entries[3].what).what == TokenChange::What::consumed);
+  CHECK(std::get<AccountChange>(timeline.entries[4].what).what == AccountChange::What::activated);
+}
+
+TEST_CASE("a creation whose second was rounded up still comes before what followed at once") {
+  Timeline timeline;
+  timeline.entries = {operation_at(99'700), to_the_second(100, change(TokenChange::What::issued))};
+  timeline.arrange({}, 10);
+  CHECK(times(timeline) == std::vector<std::int64_t>{100'000, 99'700});
+}
+
+TEST_CASE("of too many entries the newest stay, and the others are counted") {
+  Timeline timeline;
+  timeline.entries = {operation_at(3000), operation_at(1000), operation_at(4000), operation_at(2000)};
+  timeline.arrange({}, 3);
+  CHECK(times(timeline) == std::vector<std::int64_t>{2000, 3000, 4000});
+  CHECK(timeline.left_out == 1);
+}
+
+TEST_CASE("a period holds its beginning and not its end") {
+  Timeline timeline;
+  timeline.entries = {operation_at(1999), operation_at(2000), operation_at(2999), operation_at(3000)};
+  timeline.arrange({.since = 2, .until = 3}, 10);
+  CHECK(times(timeline) == std::vector<std::int64_t>{2000, 2999});
+  CHECK(timeline.left_out == 0);
+}
+
+TEST_CASE("two moments make a period") {
+  const auto period = parse_period("2h", "30m", 10'000);
+  CHECK(period.since == 2800);
+  CHECK(period.until == 8200);
+  CHECK(parse_period("", "", 10'000).since < 0);
+  CHECK(parse_period("1h", "", 10'000).until > 10'000);
+  CHECK_THROWS_AS(parse_period("30m", "2h", 10'000), Error);
+  CHECK_THROWS_AS(parse_period("1h", "1h", 10'000), Error);
+  CHECK_THROWS_AS(parse_period("yesterday", "", 10'000), Error);
+  CHECK_THROWS_AS(parse_period("", "soon", 10'000), Error);
+}
+
+TEST_CASE("a batch stands where it was acknowledged, set aside, or else claimed") {
+  BatchRecord batch{.id = 1, .claimed_at = 1000};
+  CHECK(entry_of(batch).at == 1000);
+  batch.set_aside_at = 3000;
+  CHECK(entry_of(batch).at == 3000);
+  batch.emitted_at = 2000;
+  CHECK(entry_of(batch).at == 2000);
+}
+
+TEST_CASE("ranges of ids are read, counted and shortened") {
+  const auto ranges = parse_id_ranges("{[51,54),[60,61)}");
+  CHECK(ranges == std::vector<IdRange>{{51, 54}, {60, 61}});
+  CHECK(parse_id_ranges("{}").empty());
+  CHECK_THROWS_AS(parse_id_ranges("{[51,)}"), std::invalid_argument);
+  CHECK(multirange_text({7, 9}) == "{[7,8),[9,10)}");
+  CHECK(multirange_text({}) == "{}");
+  CHECK(count_ids(ranges) == 4);
+  CHECK(contains(ranges, 53));
+  CHECK_FALSE(contains(ranges, 54));
+  CHECK(id_ranges_text(ranges) == "51-53, 60");
+  CHECK(id_ranges_text({{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}}) == "1, 3, 5, 7, 9");
+  CHECK(id_ranges_text({{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 20}}) == "1, 3, 5, … 11-19");
+  CHECK(id_ranges_text({}).empty());
+}
+
+TEST_CASE("a moment with milliseconds") {
+  CHECK(precise_moment_text(1'795'253'415'007'999) == "2026-11-21T09:30:15.007Z");
+  CHECK(precise_moment_text(1'795'253'415'000'000) == "2026-11-21T09:30:15.000Z");
+}

@@ -12,6 +12,7 @@ const std::vector<Command>& commands();
 extern const Command migrate_command;
 extern const Command collect_command;
 extern const Command verify_command;
+extern const Command status_command;
 extern const Command simulate_command;
 extern const Command config_command;
 

@@ -1,0 +1,296 @@
+#include "cmd/status_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "base/moment.hpp"
+#include "base/sparkline.hpp"
+#include "base/text.hpp"
+#include "cmd/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t columns = 80;
+constexpr std::size_t most_rows = 8;  ///< of a table, so that all fits on a screen
+constexpr std::size_t most_findings = 6;
+
+std::string row(const std::string& label, const std::string& value) {
+  return wrap(fmt::format("{:<12} {}", label + ":", value), columns, 13) + "\n";
+}
+
+std::string counted(std::int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", with_thousands(count), noun, count == 1 ? "" : "s");
+}
+
+/// What came from the server, without what a terminal would take for a command.
+std::string visible(std::string text) {
+  for (auto& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  }
+  return text;
+}
+
+std::string painted(const std::string& text, Severity severity, bool colour) {
+  if (!colour) return text;
+  const char* paint = severity == Severity::failure   ? "\x1b[1;31m"
+                      : severity == Severity::warning ? "\x1b[1;33m"
+                                                      : "\x1b[1;32m";
+  return paint + text + "\x1b[0m";
+}
+
+std::int64_t count_of(const StatusReport& report, Severity severity) {
+  return std::count_if(report.findings.begin(), report.findings.end(),
+                       [&](const Finding& finding) { return finding.severity == severity; });
+}
+
+std::string verdict_text(const StatusReport& report) {
+  const auto failures = count_of(report, Severity::failure);
+  const auto warnings = count_of(report, Severity::warning);
+  std::string text = failures > 0 ? "unhealthy, " + counted(failures, "failure") : "healthy";
+  if (warnings > 0) text += ", " + counted(warnings, "warning");
+  return text;
+}
+
+std::string pending_text(const WaitingTokenCount& waiting) {
+  std::string parts;
+  const auto add = [&parts](std::int64_t count, const char* where) {
+    if (count > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", with_thousands(count), where);
+  };
+  add(waiting.in_open_batches, "in open batches");
+  add(waiting.in_holes, "in holes");
+  add(waiting.in_replay, "in replays");
+  return fmt::format("{}{}{}", waiting.estimated ? "~" : "", with_thousands(waiting.total()),
+                     parts.empty() ? "" : " (" + parts + ")");
+}
+
+std::string oldest_text(const QueueStatus& queue) {
+  const auto lag = queue.lag();
+  if (!lag) return "none";
+  return fmt::format("{}{} ({} ago)", queue.waiting.oldest_estimated ? "~" : "",
+                     moment_text(*queue.waiting.oldest_created_at), age_text(*lag));
+}
+
+std::string cursor_text(const QueueStatus& queue) {
+  return fmt::format("{}, the newest id is {}", with_thousands(queue.cursor), with_thousands(queue.newest));
+}
+
+std::string emitted_text(const RecentEmissions& emissions) {
+  return fmt::format("{} in {}, {:.1f}/s", counted(emissions.total(), "token"), age_text(emissions.known),
+                     emissions.per_second());
+}
+
+std::string holes_text(const QueueStatus& queue) {
+  if (queue.hole_ids == 0) return "none";
+  const auto writers = std::count_if(queue.hole_holders.begin(), queue.hole_holders.end(),
+                                     [](const HoleHolder& holder) { return holder.writes_tokens; });
+  if (writers > 0) {
+    return fmt::format("{}, waiting for {}", counted(queue.hole_ids, "id"),
+                       counted(writers, "open transaction"));
+  }
+  return counted(queue.hole_ids, "id") + (queue.hole_holders.empty()
+                                              ? ", to be read by the next claim"
+                                              : ", of transactions that are over, not forgotten yet");
+}
+
+std::string schema_text(const StatusReport& report) {
+  return fmt::format("version {}{}", report.schema_version,
+                     report.schema_version == report.newest_schema_version
+                         ? ""
+                         : fmt::format(", newer than this mailroom's {}", report.newest_schema_version));
+}
+
+/// The table with a line above it, and below what it leaves out.
+std::string section(const TextTable& table, std::size_t all) {
+  if (table.empty()) return "";
+  auto text = "\n" + table.render();
+  if (all > most_rows)
+    text += fmt::format("… and {} more; -o json lists all\n",
+                        with_thousands(static_cast<std::int64_t>(all - most_rows)));
+  return text;
+}
+
+std::string optional_age(const std::optional<Milliseconds>& age) {
+  return age ? age_text(*age) : "?";
+}
+
+/// What a session does, in few columns.
+std::string doing(const ServerSession& session, std::size_t width) {
+  if (!session.readable) return fit("another user's; needs pg_monitor", width);
+  auto text = session.state;
+  if (session.silent_for) text += " " + age_text(*session.silent_for);
+  if (!session.wait.empty()) text += ", " + session.wait;
+  return fit(visible(text), width);
+}
+
+std::string render_collectors(const QueueStatus& queue) {
+  using Align = TextTable::Align;
+  TextTable table({{"collector"}, {"process"}, {"since", Align::right}, {"doing"}});
+  for (std::size_t i = 0; i < std::min(queue.collectors.size(), most_rows); ++i) {
+    const auto& session = queue.collectors[i].session;
+    table.add({fmt::format("pid {}", session.pid), fit(visible(session.application), 30),
+               optional_age(session.connected_for), doing(session, 26)});
+  }
+  return section(table, queue.collectors.size());
+}
+
+std::string render_open_batches(const QueueStatus& queue) {
+  using Align = TextTable::Align;
+  TextTable table({{"open batch", Align::right},
+                   {"tokens", Align::right},
+                   {"attempt", Align::right},
+                   {"for", Align::right},
+                   {"claimed by"}});
+  for (std::size_t i = 0; i < std::min(queue.open_batches.size(), most_rows); ++i) {
+    const auto& batch = queue.open_batches[i];
+    const auto session = batch.session_lives ? fmt::format(", pid {}", batch.collector)
+                         : queue.on_standby  ? std::string()
+                                             : std::string(", gone");
+    table.add({with_thousands(batch.id), with_thousands(batch.tokens), std::to_string(batch.attempts),
+               age_text(batch.age), fit(visible(batch.claimed_by), 28) + session});
+  }
+  return section(table, queue.open_batches.size());
+}
+
+std::string render_holders(const QueueStatus& queue) {
+  using Align = TextTable::Align;
+  TextTable table(
+      {{"a hole waits for"}, {"user"}, {"open", Align::right}, {"ids, up to", Align::right}, {"doing"}});
+  for (std::size_t i = 0; i < std::min(queue.hole_holders.size(), most_rows); ++i) {
+    const auto& holder = queue.hole_holders[i];
+    const auto who = holder.session.pid == 0
+                         ? "prepared " + holder.gid
+                         : fmt::format("pid {} {}", holder.session.pid, holder.session.application);
+    table.add({fit(visible(who), 22), fit(visible(holder.session.user), 8),
+               optional_age(holder.session.transaction_age),
+               holder.writes_tokens ? with_thousands(holder.ids) : "none", doing(holder.session, 26)});
+  }
+  return section(table, queue.hole_holders.size());
+}
+
+std::size_t line_count(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// Of the tables those that fit in `room` lines. The collectors go first: they are the least of a surprise.
+std::string render_tables(const QueueStatus& queue, std::size_t room) {
+  std::array<std::string, 3> tables{render_collectors(queue), render_holders(queue),
+                                    render_open_batches(queue)};
+  auto lines = line_count(tables[0] + tables[1] + tables[2]);
+  for (auto& table : tables) {
+    if (lines <= room) break;
+    lines -= line_count(table);
+    table.clear();
+  }
+  return tables[0] + tables[2] + tables[1];
+}
+
+std::string render_findings(const StatusReport& report, bool colour) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(report.findings.size(), most_findings); ++i) {
+    const auto& finding = report.findings[i];
+    const std::string word = severity_name(finding.severity);
+    const auto lines = wrap(word + ": " + visible(finding.text), columns, 2);
+    text += "\n" + painted(word, finding.severity, colour) + lines.substr(word.size()) + "\n";
+    // Whole, however long, to be copied.
+    if (!finding.mend.empty()) text += "  mend: " + visible(finding.mend) + "\n";
+  }
+  if (report.findings.size() > most_findings) {
+    text += fmt::format("\n… and {} more; -o json lists all\n", report.findings.size() - most_findings);
+  }
+  return text;
+}
+
+std::string trend_row(const std::string& label, const std::vector<std::optional<double>>& values,
+                      const std::string& most) {
+  return row(label, fmt::format("{}  max {}", sparkline(values), most));
+}
+
+std::string render_trend(const StatusTrend& trend) {
+  const auto slowest = Milliseconds{static_cast<Milliseconds::rep>(largest(trend.lag) * 1000)};
+  return trend_row("5m of rate", trend.rate, fmt::format("{:.1f} tokens/s", largest(trend.rate))) +
+         trend_row("5m of lag", trend.lag, age_text(slowest));
+}
+
+}  // namespace
+
+ExitCode judge(const StatusReport& report) {
+  return worst(report.findings) == Severity::failure ? ExitCode::unusable : ExitCode::done;
+}
+
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string lines;
+  std::size_t used = 0;
+  for (std::size_t start = 0; start < text.size();) {
+    const auto end = std::min(text.find(' ', start), text.size());
+    const auto word = text.substr(start, end - start);
+    if (used > 0 && used + 1 + display_width(word) > width) {
+      lines += "\n" + std::string(indent, ' ');
+      used = indent;
+    } else if (used > 0) {
+      lines += ' ';
+      ++used;
+    }
+    lines += word;
+    used += display_width(word);
+    start = end + 1;
+  }
+  return lines;
+}
+
+std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) {
+  std::vector<std::optional<double>> rates;
+  for (auto i = RecentEmissions::bucket_count; i-- > 0;) {
+    const auto reach =
+        std::chrono::seconds(static_cast<std::int64_t>(i + 1) * RecentEmissions::bucket_seconds);
+    const auto rate = static_cast<double>(emissions.tokens[i]) / RecentEmissions::bucket_seconds;
+    rates.push_back(reach <= emissions.known ? std::optional(rate) : std::nullopt);
+  }
+  return rates;
+}
+
+std::string render_text(const StatusReport& report, const StatusStyle& style) {
+  const auto& queue = report.queue;
+  auto text = fmt::format("queue {}: {}\n", visible(queue.queue),
+                          painted(verdict_text(report), worst(report.findings), style.colour));
+  text += row("at", moment_text(queue.now / 1000));
+  text += row("pending", pending_text(queue.waiting));
+  text += row("oldest", oldest_text(queue));
+  text += row("cursor", cursor_text(queue));
+  text += row("emitted", emitted_text(queue.emissions));
+  if (style.trend != nullptr) text += render_trend(*style.trend);
+  text += row("holes", holes_text(queue));
+  if (queue.replay_ids > 0)
+    text += row("replay", counted(queue.replay_ids, "id") + " waiting to be handed on");
+  if (!queue.set_aside.empty()) {
+    const auto count = queue.set_aside.size();
+    text += row("set aside", fmt::format("{} {} within a day", count, count == 1 ? "batch" : "batches"));
+  }
+  text += row("collectors",
+              queue.on_standby ? "not to be seen on a standby" : std::to_string(queue.collectors.size()));
+  text += row("schema", schema_text(report));
+  const auto findings = render_findings(report, style.colour);
+  return text +
+         render_tables(queue, style.most_lines - std::min(style.most_lines, line_count(text + findings))) +
+         findings;
+}
+
+std::string render_line(const StatusReport& report) {
+  const auto& queue = report.queue;
+  const auto lag = queue.lag();
+  auto line = fmt::format("{} {} pending={}{} lag={} rate={:.1f}/s collectors={} open={} holes={} cursor={}",
+                          moment_text(queue.now / 1000), severity_name(worst(report.findings)),
+                          queue.waiting.estimated ? "~" : "", queue.waiting.total(),
+                          lag ? age_text(*lag) : "0s", queue.emissions.per_second(), queue.collectors.size(),
+                          queue.open_batches.size(), queue.hole_ids, queue.cursor);
+  std::vector<std::string> codes;
+  for (const auto& finding : report.findings) {
+    if (std::find(codes.begin(), codes.end(), finding.code) == codes.end()) codes.push_back(finding.code);
+  }
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    line += (i == 0 ? " findings=" : ",") + codes[i];
+  return line + "\n";
+}
+
+}  // namespace mailroom

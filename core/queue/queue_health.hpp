@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "queue/queue_status.hpp"
+
+namespace mailroom {
+
+enum class Severity { ok, warning, failure };
+
+/// Something about a queue that an operator should know.
+struct Finding {
+  Severity severity = Severity::warning;
+  std::string code;  ///< for programs: `no_collector`, `batch_open`, …
+  std::string text;  ///< for people, with who is to blame
+  std::string mend;  ///< the command or SQL statement that mends it, whole; empty when there is none
+};
+
+/// From when on a state is a finding.
+struct HealthLimits {
+  std::optional<Milliseconds> max_lag;  ///< of the oldest waiting token
+  std::optional<std::int64_t> max_pending;
+  Milliseconds batch_open{30'000};  ///< how long a batch may be with its collector
+  Milliseconds collector_silence{
+      31'000};                     ///< how long a collector may not ask for work: 30 s and its poll interval
+  Milliseconds lock_held{10'000};  ///< how long the queue's lock may be held, or waited for
+  Milliseconds transaction_open{60'000};  ///< how long a transaction may keep tokens in a hole
+};
+
+/// What is wrong with the queue: failures before warnings, causes before symptoms.
+std::vector<Finding> judge_queue(const QueueStatus& status, const HealthLimits& limits);
+
+/// The highest severity; ok for none.
+Severity worst(const std::vector<Finding>& findings);
+
+/// `ok`, `warning` or `failure`.
+const char* severity_name(Severity severity);
+
+/// The age of something for people: the two largest units, `2d4h`, `4m12s`, `850ms`.
+std::string age_text(Milliseconds age);
+
+/// Who a session is: `pid 4567 (psql, user alice)`; with what it does, as far as it can be seen.
+std::string session_text(const ServerSession& session);
+std::string activity_text(const ServerSession& session);
+
+}  // namespace mailroom

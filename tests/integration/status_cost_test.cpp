@@ -1,0 +1,196 @@
+// What status costs, what it may see, and how it goes on looking.
+
+#include <csignal>
+
+#include "queue/queue_health.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/test_collector.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// Tokens that nobody has to hand on, behind the cursor.
+void add_history(Connection& connection, int count) {
+  connection.transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
+    Connection::execute(transaction,
+                        "INSERT INTO tokens (id, action, account, expires_at, created_at) "
+                        "SELECT nextval('tokens_id_seq'), 'activation', 1, 1700000900, 1700000000 "
+                        "FROM generate_series(1, $1)",
+                        count);
+  });
+  connection.run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "SELECT 'mailroom', '{}', 0, now(), last_value, 1, '{}' FROM tokens_id_seq");
+}
+
+/// Blocks of tokens and its indexes that one look touches, and the rows that it reads by scanning the table.
+std::pair<std::int64_t, std::int64_t> cost_of_a_look(const TestDatabase& database) {
+  const auto connection = database.connect();
+  return connection->transact([&](pqxx::work& transaction) {
+    read_queue_status_within(transaction, "mailroom");
+    const auto row = Connection::execute(
+        transaction,
+        "SELECT sum(pg_stat_get_xact_blocks_fetched(c.oid)), "
+        "sum(pg_stat_get_xact_tuples_returned(c.oid)) FILTER (WHERE c.relkind = 'r') FROM pg_class c "
+        "WHERE c.oid = 'tokens'::regclass "
+        "OR c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = 'tokens'::regclass)")[0];
+    return std::pair(row[0].as<std::int64_t>(), row[1].as<std::int64_t>());
+  });
+}
+
+/// A role of the cluster that may read the queue, and is gone with the test.
+class Looker {
+ public:
+  Looker(Connection& connection, const std::string& name) : connection_(connection), name_(name) {
+    connection_.run("CREATE ROLE " + name_ + " LOGIN");
+    connection_.run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + name_);
+    connection_.run("GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO " + name_);
+  }
+  ~Looker() {
+    connection_.run("DROP OWNED BY " + name_);
+    connection_.run("DROP ROLE " + name_);
+  }
+  Looker(const Looker&) = delete;
+  Looker& operator=(const Looker&) = delete;
+
+ private:
+  Connection& connection_;
+  std::string name_;
+};
+
+}  // namespace
+
+TEST_CASE("a look costs the same however many tokens lie behind the cursor") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  add_history(*connection, 2'000);
+  insert_accounts(*connection, 3, "new");
+  const auto [few, few_scanned] = cost_of_a_look(database);
+  add_history(*connection, 200'000);
+  insert_accounts(*connection, 3, "newer");
+  const auto [many, many_scanned] = cost_of_a_look(database);
+  CHECK(few > 0);
+  // A level more of an index or two, and no more.
+  CHECK(many <= few + 8);
+  CHECK(few_scanned == 0);
+  CHECK(many_scanned == 0);
+}
+
+TEST_CASE("many waiting tokens are estimated, whether all of them are due or few") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 20'000);
+  const auto all = read_queue_status(*connection, "mailroom");
+  CHECK(all.waiting.estimated);
+  CHECK_FALSE(all.waiting.oldest_estimated);
+  CHECK(all.waiting.total() == 20'000);
+  connection->run("UPDATE tokens SET expires_at = 5 WHERE id % 4 <> 0");
+  const auto quarter = read_queue_status(*connection, "mailroom").waiting.total();
+  CHECK(quarter > 4'500);
+  CHECK(quarter < 5'500);
+  // None among the first, and the rest found by the samples.
+  connection->run("UPDATE tokens SET expires_at = 5 WHERE id <= 19000");
+  const auto last = read_queue_status(*connection, "mailroom").waiting;
+  CHECK(last.total() == 250);
+  CHECK(last.oldest_estimated);
+  CHECK(last.oldest_created_at);
+}
+
+TEST_CASE("up to 5,000 waiting tokens are counted") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5'000);
+  const auto status = read_queue_status(*connection, "mailroom");
+  CHECK(status.waiting.total() == 5'000);
+  CHECK_FALSE(status.waiting.estimated);
+}
+
+TEST_CASE("a large replay is estimated") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 8'000);
+  connection->run("SELECT mailroom_rewind('mailroom', 8000, 0, '{}')");
+  connection->run("SELECT mailroom_replay('mailroom', ARRAY(SELECT generate_series(1, 8000)), '{}')");
+  const auto status = read_queue_status(*connection, "mailroom");
+  CHECK(status.replay_ids == 8'000);
+  CHECK(status.waiting.estimated);
+  CHECK(status.waiting.in_replay == 8'000);
+}
+
+TEST_CASE("without pg_monitor other users' sessions are named, and what is hidden is said") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto name = database.name() + "_looker";
+  const Looker looker(*connection, name);
+  const auto session = attach(database);
+  const auto open = database.connect("shop");
+  open->run("BEGIN");
+  insert_accounts(*open, 1, "open");
+  insert_accounts(*connection, 1);
+  session->claim({.limit = 10, .partial = true});
+
+  Connection eyes(database.conninfo() + " user=" + name, "test");
+  const auto status = read_queue_status(eyes, "mailroom");
+  REQUIRE(status.collectors.size() == 1);
+  CHECK_FALSE(status.collectors[0].session.readable);
+  CHECK(status.collectors[0].session.application.find("mailroom collect@") == 0);
+  CHECK(status.open_batches.at(0).session_lives);
+  const auto holder =
+      std::find_if(status.hole_holders.begin(), status.hole_holders.end(),
+                   [&](const HoleHolder& each) { return each.session.pid == open->backend_pid(); });
+  REQUIRE(holder != status.hole_holders.end());
+  CHECK(holder->writes_tokens);
+  CHECK_FALSE(holder->session.readable);
+  const auto findings = judge_queue(status, {});
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].code == "hole_hidden");
+  connection->run(findings[0].mend);
+  CHECK(judge_queue(read_queue_status(eyes, "mailroom"), {}).empty());
+}
+
+TEST_CASE("a locked table is said, not waited for") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto altering = database.connect();
+  altering->run("BEGIN");
+  altering->run("LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE");
+  try {
+    read_queue_status(*connection, "mailroom");
+    FAIL("it went through");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::locked);
+    CHECK(error.hint().find("pg_locks") != std::string::npos);
+  }
+  altering->run("ROLLBACK");
+  CHECK(read_queue_status(*connection, "mailroom").waiting.total() == 0);
+}
+
+TEST_CASE("a watch goes on over a lost session, and ends quietly") {
+  TestDatabase database;
+  const TemporaryFolder folder;
+  const auto out = (folder.path() / "out").string();
+  const auto err = (folder.path() / "err").string();
+  Subprocess watch({MAILROOM_BINARY, "status", "--watch", "100ms"},
+                   {{"MAILROOM_DATABASE_URL", database.conninfo()}}, out, err);
+  const auto looks = [&] { return count(read_file(out), "\n"); };
+  REQUIRE(eventually([&] { return looks() >= 2; }));
+  CHECK(read_file(err).empty());
+  const auto connection = database.connect();
+  connection->run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND "
+      "application_name LIKE 'mailroom status@%'");
+  REQUIRE(eventually([&] { return count(read_file(err), " connected again\n") == 1; }));
+  CHECK(count(read_file(err), " connection lost ") == 1);
+  const auto before = looks();
+  CHECK(eventually([&] { return looks() >= before + 2; }));
+  watch.signal(SIGINT);
+  CHECK(watch.wait() == 0);
+  CHECK(count(read_file(err), "\n") == 2);
+}

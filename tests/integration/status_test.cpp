@@ -1,0 +1,303 @@
+// Each state of a queue that status has to tell, made for real: what is read, whom it blames, and that the
+// command which is said to mend it does.
+
+#include <csignal>
+
+#include "queue/queue_health.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+struct Queue {
+  TestDatabase database;
+  std::unique_ptr<Connection> connection = database.connect();
+
+  QueueStatus look(const std::string& queue = "mailroom") { return read_queue_status(*connection, queue); }
+  std::vector<Finding> findings(const HealthLimits& limits = {}) { return judge_queue(look(), limits); }
+
+  /// The finding of this code; fails the test when there is none.
+  Finding finding(const std::string& code, const HealthLimits& limits = {}) {
+    for (const auto& found : findings(limits)) {
+      if (found.code == code) return found;
+    }
+    FAIL("no finding " << code);
+    return {};
+  }
+
+  bool has(const std::string& code, const HealthLimits& limits = {}) {
+    const auto all = findings(limits);
+    return std::any_of(all.begin(), all.end(), [&](const Finding& found) { return found.code == code; });
+  }
+};
+
+/// A claim of up to `limit` tokens that is not acknowledged.
+Lease take(QueueSession& session, int limit = 10) {
+  const auto reply = session.claim({.limit = limit, .partial = true});
+  REQUIRE(reply.lease);
+  return *reply.lease;
+}
+
+/// Hands on and acknowledges what there is.
+int drain(QueueSession& session, int limit = 10) {
+  int emitted = 0;
+  std::optional<Receipt> receipt;
+  for (;;) {
+    const auto reply = session.claim({.limit = limit, .partial = true, .receipt = receipt});
+    receipt.reset();
+    if (!reply.lease && !reply.more) return emitted;
+    if (!reply.lease) continue;
+    const auto count = static_cast<int>(fetch_ids(session, *reply.lease).size());
+    emitted += count;
+    receipt = Receipt{*reply.lease, {.emitted = count}};
+  }
+}
+
+std::unique_ptr<Connection> begin_insert(Queue& queue, int count, const std::string& prefix) {
+  auto connection = queue.database.connect("shop");
+  connection->run("BEGIN");
+  insert_accounts(*connection, count, prefix);
+  return connection;
+}
+
+std::optional<HoleHolder> holder_of(const QueueStatus& status, int pid) {
+  for (const auto& holder : status.hole_holders) {
+    if (holder.session.pid == pid) return holder;
+  }
+  return std::nullopt;
+}
+
+std::string app_of(const std::string& purpose) {
+  return purpose + "@";
+}
+
+HealthLimits impatient() {
+  HealthLimits limits;
+  limits.transaction_open = Milliseconds{0};
+  limits.batch_open = Milliseconds{0};
+  limits.lock_held = Milliseconds{0};
+  return limits;
+}
+
+}  // namespace
+
+TEST_CASE("status of a queue with tokens and nobody to hand them on") {
+  Queue queue;
+  CHECK(queue.look().waiting.total() == 0);
+  CHECK_FALSE(queue.look().lag());
+  CHECK(queue.has("no_collector"));
+  insert_accounts(*queue.connection, 5);
+  queue.connection->run("UPDATE tokens SET created_at = created_at - 100 WHERE id = 2");
+  queue.connection->run("UPDATE tokens SET created_at = created_at - 900, expires_at = 5 WHERE id = 3");
+  const auto status = queue.look();
+  CHECK(status.waiting.total() == 4);
+  CHECK(status.waiting.above_cursor == 4);
+  CHECK_FALSE(status.waiting.estimated);
+  CHECK(status.newest == 5);
+  CHECK(status.cursor == 0);
+  CHECK(*status.lag() >= Milliseconds{99'000});
+  CHECK(*status.lag() < Milliseconds{800'000});
+  CHECK(queue.finding("no_collector").severity == Severity::failure);
+}
+
+TEST_CASE("status counts what was acknowledged, and sees the collector") {
+  Queue queue;
+  insert_accounts(*queue.connection, 7);
+  const auto session = attach(queue.database);
+  CHECK(drain(*session, 3) == 7);
+  const auto status = queue.look();
+  CHECK(status.emissions.total() == 7);
+  CHECK(status.emissions.known == Milliseconds{300'000});
+  CHECK(status.waiting.total() == 0);
+  CHECK(status.cursor == 7);
+  CHECK(status.open_batches.empty());
+  REQUIRE(status.collectors.size() == 1);
+  const auto& collector = status.collectors[0];
+  CHECK(collector.queue == "mailroom");
+  CHECK(collector.session.readable);
+  CHECK(collector.session.application.find("mailroom collect@") == 0);
+  CHECK(collector.session.state == "idle");
+  CHECK(collector.session.connected_for);
+  CHECK(queue.findings().empty());
+  queue.connection->run("UPDATE mailroom_batches SET emitted_at = emitted_at - interval '6 minutes'");
+  CHECK(queue.look().emissions.total() == 0);
+}
+
+TEST_CASE("status blames the idle transaction that a hole waits for, and its mend frees the hole") {
+  Queue queue;
+  const auto session = attach(queue.database);
+  const auto open = begin_insert(queue, 3, "open");
+  const auto stranger = queue.database.connect("stranger");
+  stranger->run("CREATE TABLE other (x int)");
+  stranger->run("BEGIN");
+  stranger->run("INSERT INTO other VALUES (1)");
+  insert_accounts(*queue.connection, 2);
+  CHECK(drain(*session) == 2);
+
+  const auto status = queue.look();
+  CHECK(status.hole_ids == 3);
+  CHECK(status.waiting.total() == 0);
+  const auto holder = holder_of(status, open->backend_pid());
+  REQUIRE(holder);
+  CHECK(holder->writes_tokens);
+  CHECK(holder->ids == 3);
+  CHECK(holder->session.state == "idle in transaction");
+  CHECK(holder->session.command == "INSERT");
+  CHECK(holder->session.application.find(app_of("shop")) == 0);
+  CHECK(holder->session.transaction_age);
+  const auto other = holder_of(status, stranger->backend_pid());
+  REQUIRE(other);
+  CHECK_FALSE(other->writes_tokens);
+
+  const auto finding = queue.finding("hole_held", impatient());
+  CHECK(finding.severity == Severity::warning);
+  queue.connection->run(finding.mend);
+  CHECK(eventually([&] { return !holder_of(queue.look(), open->backend_pid()); }));
+  CHECK_FALSE(queue.has("hole_held", impatient()));
+}
+
+TEST_CASE("status shows what came to light in a hole as pending") {
+  Queue queue;
+  const auto session = attach(queue.database);
+  const auto open = begin_insert(queue, 3, "open");
+  insert_accounts(*queue.connection, 2);
+  CHECK(drain(*session) == 2);
+  open->run("COMMIT");
+  CHECK(queue.look().waiting.in_holes == 3);
+  CHECK(queue.look().lag());
+  CHECK(drain(*session) == 3);
+  CHECK(queue.look().waiting.total() == 0);
+}
+
+TEST_CASE("status blames a prepared transaction by its gid, and its mend frees the hole") {
+  Queue queue;
+  queue.connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
+  const auto session = attach(queue.database);
+  const auto gid = "it's " + queue.database.name();
+  const auto preparing = begin_insert(queue, 1, "prepared");
+  preparing->run("PREPARE TRANSACTION 'it''s " + queue.database.name() + "'");
+  insert_accounts(*queue.connection, 1);
+  CHECK(drain(*session) == 1);
+
+  const auto status = queue.look();
+  const auto holder =
+      std::find_if(status.hole_holders.begin(), status.hole_holders.end(),
+                   [&](const HoleHolder& each) { return each.session.pid == 0 && each.gid == gid; });
+  REQUIRE(holder != status.hole_holders.end());
+  CHECK(holder->writes_tokens);
+  CHECK(holder->session.transaction_age);
+  const auto finding = queue.finding("hole_held", impatient());
+  CHECK(finding.text.find(gid) != std::string::npos);
+  queue.connection->run(finding.mend);
+  CHECK(value<int>(*queue.connection,
+                   "SELECT count(*) FROM pg_prepared_xacts WHERE database = "
+                   "current_database()") == 0);
+  CHECK_FALSE(queue.has("hole_held", impatient()));
+}
+
+TEST_CASE("status blames the collector that sits on a batch, and its mend frees the batch") {
+  Queue queue;
+  insert_accounts(*queue.connection, 4);
+  auto session = attach(queue.database);
+  const auto lease = take(*session);
+  auto status = queue.look();
+  REQUIRE(status.open_batches.size() == 1);
+  CHECK(status.open_batches[0].id == lease.batch);
+  CHECK(status.open_batches[0].tokens == 4);
+  CHECK(status.open_batches[0].session_lives);
+  CHECK(status.open_batches[0].claimed_by.find("mailroom collect@") == 0);
+  CHECK(status.waiting.in_open_batches == 4);
+  CHECK(queue.findings().empty());
+
+  queue.connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '5 minutes'");
+  const auto finding = queue.finding("batch_open");
+  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.mend ==
+        "SELECT pg_terminate_backend(" + std::to_string(status.open_batches[0].collector) + ")");
+  queue.connection->run(finding.mend);
+  CHECK(eventually([&] { return !queue.look().open_batches[0].session_lives; }));
+  CHECK(queue.has("no_collector"));
+
+  const auto survivor = attach(queue.database);
+  CHECK(queue.has("batch_left"));
+  CHECK(eventually([&] { return drain(*survivor) == 4; }));
+  CHECK(queue.findings().empty());
+}
+
+TEST_CASE("status tells of batches set aside, and its mend hands their tokens on") {
+  Queue queue;
+  insert_accounts(*queue.connection, 3);
+  attach(queue.database)->claim({.limit = 10, .partial = true});
+  queue.connection->run("UPDATE mailroom_batches SET attempts = 20");
+  const auto session = attach(queue.database);
+  CHECK(eventually([&] { return session->claim({.limit = 10, .partial = true}).set_aside.has_value(); }));
+  const auto status = queue.look();
+  REQUIRE(status.set_aside.size() == 1);
+  CHECK(status.set_aside[0].tokens == 3);
+  CHECK(status.open_batches.empty());
+  const auto finding = queue.finding("set_aside");
+  CHECK(finding.severity == Severity::warning);
+  queue.connection->run(finding.mend);
+  CHECK(queue.look().waiting.in_replay == 3);
+  CHECK(drain(*session) == 3);
+  queue.connection->run("UPDATE mailroom_batches SET set_aside_at = set_aside_at - interval '25 hours'");
+  CHECK_FALSE(queue.has("set_aside"));
+}
+
+TEST_CASE("what an operator replays waits, and is no hole") {
+  Queue queue;
+  insert_accounts(*queue.connection, 5);
+  const auto session = attach(queue.database);
+  CHECK(drain(*session) == 5);
+  queue.connection->run("SELECT mailroom_replay('mailroom', '{2,4}', '{}')");
+  const auto status = queue.look();
+  CHECK(status.replay_ids == 2);
+  CHECK(status.hole_ids == 0);
+  CHECK(status.hole_holders.empty());
+  CHECK(status.waiting.in_replay == 2);
+  CHECK(drain(*session) == 2);
+  CHECK(queue.look().replay_ids == 0);
+}
+
+TEST_CASE("status blames whoever keeps the queue's lock, and its mend lets claims by") {
+  Queue queue;
+  CHECK_FALSE(queue.look().lock);
+  const auto careless = queue.database.connect("psql");
+  careless->run("BEGIN");
+  careless->run("SELECT mailroom_lock_queue('mailroom')");
+  const auto status = queue.look();
+  REQUIRE(status.lock);
+  CHECK(status.lock->session.pid == careless->backend_pid());
+  CHECK_FALSE(status.lock->longest_wait);
+  queue.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
+  CHECK_FALSE(queue.look("second").lock);
+  queue.connection->run(queue.finding("queue_locked", impatient()).mend);
+  CHECK(eventually([&] { return !queue.look().lock; }));
+}
+
+TEST_CASE("with several queues a collector belongs to the one it claims from") {
+  Queue queue;
+  queue.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
+  const auto session = attach(queue.database, "second");
+  REQUIRE(queue.look().collectors.size() == 1);
+  CHECK_FALSE(queue.look().collectors[0].queue);
+  insert_accounts(*queue.connection, 1);
+  CHECK(drain(*session) == 1);
+  CHECK(queue.look().collectors.empty());
+  REQUIRE(queue.look("second").collectors.size() == 1);
+  CHECK(queue.look("second").collectors[0].queue == "second");
+  CHECK_THROWS_AS(queue.look("third"), DatabaseError);
+}
+
+TEST_CASE("status notices a sequence behind the cursor") {
+  Queue queue;
+  insert_accounts(*queue.connection, 5);
+  CHECK(drain(*attach(queue.database)) == 5);
+  CHECK_FALSE(queue.has("sequence_behind"));
+  queue.connection->run("TRUNCATE tokens RESTART IDENTITY");
+  CHECK(queue.finding("sequence_behind").severity == Severity::failure);
+}

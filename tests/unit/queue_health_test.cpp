@@ -1,0 +1,321 @@
+// What is said of a queue's state: which findings, how bad, whom they blame, and what mends it.
+
+#include "queue/queue_health.hpp"
+
+#include "queue/queue_waiting.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::int64_t noon = 1'800'000'000;
+
+ServerSession session(int pid, const std::string& application = "mailroom collect@web1:77") {
+  ServerSession made;
+  made.pid = pid;
+  made.application = application;
+  made.user = "app";
+  made.readable = true;
+  made.state = "idle";
+  made.silent_for = 200ms;
+  return made;
+}
+
+/// A queue with one collector at work and nothing to do.
+QueueStatus healthy() {
+  QueueStatus status;
+  status.queue = "mailroom";
+  status.role = "looker";
+  status.now = noon * 1000;
+  status.cursor = 100;
+  status.newest = 100;
+  status.collectors.push_back({.session = session(11), .queue = "mailroom"});
+  return status;
+}
+
+QueueStatus with_waiting(std::int64_t count, std::int64_t seconds = 1) {
+  auto status = healthy();
+  status.waiting.above_cursor = count;
+  status.waiting.oldest_created_at = noon - seconds;
+  return status;
+}
+
+HoleHolder holder(Milliseconds age) {
+  HoleHolder made{.session = session(21, "shop"), .gid = "", .writes_tokens = true, .ids = 3};
+  made.session.state = "idle in transaction";
+  made.session.command = "INSERT";
+  made.session.transaction_age = age;
+  return made;
+}
+
+OpenBatch batch(Milliseconds age, bool session_lives) {
+  return {.id = 7,
+          .tokens = 10,
+          .attempts = 1,
+          .collector = 11,
+          .claimed_by = "mailroom collect@web1:77",
+          .age = age,
+          .session_lives = session_lives};
+}
+
+/// Of each finding `severity code`, in order.
+std::vector<std::string> judged(const QueueStatus& status, const HealthLimits& limits = {}) {
+  std::vector<std::string> found;
+  for (const auto& finding : judge_queue(status, limits))
+    found.push_back(std::string(severity_name(finding.severity)) + " " + finding.code);
+  return found;
+}
+
+/// The one finding.
+Finding only(const QueueStatus& status, const HealthLimits& limits = {}) {
+  const auto findings = judge_queue(status, limits);
+  REQUIRE(findings.size() == 1);
+  return findings.front();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+using Found = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a queue at work is healthy, whatever waits for its batch to fill") {
+  CHECK(judged(healthy()).empty());
+  CHECK(judged(with_waiting(5'000'000, 3600)).empty());
+  CHECK(worst({}) == Severity::ok);
+}
+
+TEST_CASE("no collector is a failure once tokens wait") {
+  auto status = with_waiting(5);
+  status.collectors.clear();
+  const auto finding = only(status);
+  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.text == "5 tokens wait and no collector is connected");
+  CHECK(finding.mend == "mailroom collect");
+  status.waiting = {};
+  CHECK(judged(status) == Found{"warning no_collector"});
+}
+
+TEST_CASE("what mends another queue names it") {
+  auto status = with_waiting(1);
+  status.collectors.clear();
+  status.queue = "second";
+  CHECK(only(status).mend == "mailroom collect --queue=second");
+  status.queue = "it's; mine";
+  CHECK(only(status).mend == "mailroom collect --queue='it'\\''s; mine'");
+}
+
+TEST_CASE("a batch is late after 30 seconds") {
+  auto status = healthy();
+  status.open_batches = {batch(30s, true)};
+  CHECK(judged(status).empty());
+  status.open_batches = {batch(30'001ms, true)};
+  const auto finding = only(status);
+  CHECK(finding.code == "batch_open");
+  CHECK(finding.severity == Severity::failure);
+  CHECK(contains(finding.text, "mailroom collect@web1:77"));
+  CHECK(finding.mend == "SELECT pg_terminate_backend(11)");
+}
+
+TEST_CASE("a batch that was left is one that nobody takes over") {
+  auto status = healthy();
+  status.open_batches = {batch(31s, false)};
+  CHECK(judged(status) == Found{"failure batch_left"});
+  status.collectors.clear();
+  CHECK(judged(status) == Found{"failure batch_left", "warning no_collector"});
+  // With tokens that wait, the absence says it all.
+  status.waiting.in_open_batches = 10;
+  status.waiting.oldest_created_at = noon - 40;
+  CHECK(judged(status) == Found{"failure no_collector"});
+}
+
+TEST_CASE("a collector that asks for nothing is a failure when no other works and tokens wait") {
+  auto status = with_waiting(1, 60);
+  status.collectors[0].session.silent_for = 31s;
+  CHECK(judged(status).empty());
+  status.collectors[0].session.silent_for = 32s;
+  CHECK(only(status).mend == "SELECT pg_terminate_backend(11)");
+  CHECK(judged(status) == Found{"failure collector_silent"});
+  status.collectors.push_back({.session = session(12), .queue = "mailroom"});
+  CHECK(judged(status) == Found{"warning collector_silent"});
+  status.collectors.pop_back();
+  status.waiting = {};
+  CHECK(judged(status) == Found{"warning collector_silent"});
+  // A late batch tells the same, and more.
+  status.open_batches = {batch(40s, true)};
+  CHECK(judged(status) == Found{"failure batch_open"});
+}
+
+TEST_CASE("a collector that hangs in a statement is told from a stopped one") {
+  auto status = with_waiting(1, 60);
+  auto& stuck = status.collectors[0].session;
+  stuck.state = "active";
+  stuck.wait = "Lock/tuple";
+  stuck.silent_for = 50s;
+  const auto finding = only(status);
+  CHECK(finding.code == "collector_blocked");
+  CHECK(contains(finding.text, "for 50s, waiting for Lock/tuple"));
+  CHECK(contains(finding.mend, "pg_blocking_pids(11)"));
+}
+
+TEST_CASE("whoever keeps the queue's lock is blamed, and not the collectors behind it") {
+  auto status = with_waiting(1, 60);
+  auto& waiting = status.collectors[0].session;
+  waiting.state = "active";
+  waiting.wait = "Lock/advisory";
+  waiting.silent_for = 50s;
+  status.lock = QueueLockHolder{.session = session(31, "psql"), .longest_wait = 50s};
+  status.lock->session.transaction_age = 55s;
+  const auto finding = only(status);
+  CHECK(finding.code == "queue_locked");
+  CHECK(finding.mend == "SELECT pg_terminate_backend(31)");
+  CHECK(contains(finding.text, "pid 31 (psql, user app)"));
+}
+
+TEST_CASE("the lock of an ordinary claim is nothing to tell") {
+  auto status = healthy();
+  status.lock = QueueLockHolder{.session = session(11), .longest_wait = 10s};
+  status.lock->session.transaction_age = 10s;
+  CHECK(judged(status).empty());
+  // Of another user only the wait can be seen.
+  status.lock->session.readable = false;
+  status.lock->session.transaction_age.reset();
+  status.lock->longest_wait = 11s;
+  CHECK(judged(status) == Found{"failure queue_locked"});
+}
+
+TEST_CASE("a transaction that keeps a hole open is a warning after a minute") {
+  auto status = healthy();
+  status.hole_holders = {holder(60s)};
+  CHECK(judged(status).empty());
+  status.hole_holders = {holder(61s)};
+  const auto finding = only(status);
+  CHECK(finding.severity == Severity::warning);
+  CHECK(contains(finding.text, "pid 21 (shop, user app) has had a transaction open for 1m1s"));
+  CHECK(contains(finding.text, "all others pass"));
+  CHECK(finding.mend == "SELECT pg_terminate_backend(21)");
+}
+
+TEST_CASE("a stranger's transaction is no finding, however old") {
+  auto status = healthy();
+  status.hole_holders = {holder(9h)};
+  status.hole_holders[0].writes_tokens = false;
+  CHECK(judged(status).empty());
+}
+
+TEST_CASE("a prepared transaction is mended by its gid") {
+  auto status = healthy();
+  status.hole_holders = {holder(2h)};
+  status.hole_holders[0].session.pid = 0;
+  status.hole_holders[0].gid = "it's me";
+  const auto finding = only(status);
+  CHECK(contains(finding.text, "prepared transaction it's me of user app has been open for 2h"));
+  CHECK(finding.mend == "ROLLBACK PREPARED 'it''s me'");
+  status.hole_holders[0].gid = "two\nlines";
+  CHECK(only(status).mend == "SELECT gid, prepared FROM pg_prepared_xacts");
+}
+
+TEST_CASE("what cannot be seen of another user is said") {
+  auto status = healthy();
+  status.hole_holders = {holder(0s)};
+  status.hole_holders[0].session.readable = false;
+  status.hole_holders[0].session.transaction_age.reset();
+  CHECK(judged(status) == Found{"warning hole_hidden"});
+  CHECK(only(status).mend == "GRANT pg_monitor TO looker");
+  CHECK(activity_text(status.hole_holders[0].session) == "owned by another user; needs pg_monitor");
+}
+
+TEST_CASE("a sequence behind the cursor is a failure that names the command") {
+  auto status = healthy();
+  status.newest = 99;
+  CHECK(only(status).severity == Severity::failure);
+  CHECK(only(status).mend == "mailroom rewind-cursor --to-start");
+  CHECK(contains(only(status).text, "--to-end"));
+}
+
+TEST_CASE("limits are exceeded, not reached") {
+  const auto status = with_waiting(10, 60);
+  HealthLimits limits;
+  limits.max_lag = 60s;
+  limits.max_pending = 10;
+  CHECK(judged(status, limits).empty());
+  limits.max_lag = 59'999ms;
+  CHECK(judged(status, limits) == Found{"failure max_lag"});
+  limits.max_pending = 9;
+  CHECK(judged(status, limits) == Found{"failure max_lag", "failure max_pending"});
+  limits.max_lag = 0s;
+  limits.max_pending = 0;
+  CHECK(judged(healthy(), limits).empty());
+}
+
+TEST_CASE("an estimate is marked where a limit is exceeded") {
+  auto status = with_waiting(20'000);
+  status.waiting.estimated = true;
+  HealthLimits limits;
+  limits.max_pending = 5'000;
+  CHECK(only(status, limits).text == "~20,000 tokens wait, more than --max-pending 5,000");
+}
+
+TEST_CASE("a batch set aside is a warning, and can be replayed") {
+  auto status = healthy();
+  status.set_aside = {{.id = 7, .tokens = 1, .claimed_by = "mailroom collect@web1:77", .age = 90s}};
+  const auto finding = only(status);
+  CHECK(finding.severity == Severity::warning);
+  CHECK(contains(finding.text, "batch 7 (1 token) was set aside 1m30s ago"));
+  CHECK(contains(finding.mend, "SELECT mailroom_replay('mailroom', ARRAY("));
+}
+
+TEST_CASE("a standby is not blamed for what only the primary shows") {
+  auto status = with_waiting(5, 600);
+  status.on_standby = true;
+  status.collectors.clear();
+  status.open_batches = {batch(1h, false)};
+  CHECK(judged(status) == Found{"warning standby"});
+  HealthLimits limits;
+  limits.max_lag = 1min;
+  CHECK(judged(status, limits) == Found{"failure max_lag", "warning standby"});
+}
+
+TEST_CASE("failures come before warnings") {
+  auto status = with_waiting(5, 600);
+  status.collectors.clear();
+  status.newest = 1;
+  status.hole_holders = {holder(2min)};
+  CHECK(judged(status) == Found{"failure sequence_behind", "failure no_collector", "warning hole_held"});
+  CHECK(worst(judge_queue(status, {})) == Severity::failure);
+}
+
+TEST_CASE("ages have two units at the most") {
+  const std::vector<std::pair<Milliseconds, std::string>> cases{
+      {0ms, "0s"},          {850ms, "850ms"},           {1999ms, "1s"},
+      {252'400ms, "4m12s"}, {3h + 25min + 9s, "3h25m"}, {52h + 59min, "2d4h"}};
+  for (const auto& [age, text] : cases)
+    CHECK(age_text(age) == text);
+}
+
+TEST_CASE("samples lie within their range, do not overlap, and stand for all of it") {
+  for (const std::int64_t count : {1LL, 2LL, 1024LL, 1025LL, 1150LL, 5000LL, 123'457LL, 10'000'000LL}) {
+    CAPTURE(count);
+    auto samples = plan_samples(501, 500 + count);
+    std::sort(samples.begin(), samples.end(),
+              [](const IdSample& a, const IdSample& b) { return a.first < b.first; });
+    double stands_for = 0;
+    std::int64_t read = 0;
+    auto free = std::int64_t{501};
+    for (const auto& sample : samples) {
+      CHECK(sample.first >= free);
+      CHECK(sample.end > sample.first);
+      free = sample.end;
+      stands_for += static_cast<double>(sample.end - sample.first) * sample.weight;
+      read += sample.end - sample.first;
+    }
+    CHECK(free == 501 + count);
+    CHECK(stands_for == Approx(static_cast<double>(count)));
+    CHECK(read <= 3'000);
+  }
+  CHECK(plan_samples(501, 500).empty());
+}

@@ -1,0 +1,207 @@
+// What status shows: the screen, the line, the lines over time.
+
+#include "cmd/status_report.hpp"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/sparkline.hpp"
+#include "base/text.hpp"
+#include "cmd/status_watch.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Values = std::vector<std::optional<double>>;
+
+StatusReport crowded() {
+  StatusReport report;
+  auto& queue = report.queue;
+  queue.queue = "mailroom";
+  queue.now = 1'800'000'000'000;
+  queue.cursor = 1'234'567'890;
+  queue.newest = 2'234'567'890;
+  queue.waiting.above_cursor = 1'000'000'000;
+  queue.waiting.estimated = true;
+  queue.waiting.in_open_batches = 100'000;
+  queue.waiting.in_holes = 200'000;
+  queue.waiting.in_replay = 300'000;
+  queue.waiting.oldest_created_at = 1'790'000'000;
+  ServerSession session;
+  session.pid = 4'194'304;
+  session.application = "mailroom collect@a-host-with-a-rather-long-name.example.net:4194304";
+  session.user = "a_role_with_a_long_name";
+  session.readable = true;
+  session.state = "idle in transaction (aborted)";
+  session.wait = "Lock/transactionid";
+  session.connected_for = 2000h;
+  session.transaction_age = 2000h;
+  session.silent_for = 2000h;
+  HoleHolder prepared{.session = session, .gid = "a\x1b[2Jgid", .writes_tokens = true, .ids = 1'000'000};
+  prepared.session.pid = 0;
+  for (int i = 0; i < 20; ++i) {
+    queue.collectors.push_back({.session = session, .queue = "mailroom"});
+    queue.open_batches.push_back({.id = 1'000'000'000 + i,
+                                  .tokens = 10'000,
+                                  .attempts = 20,
+                                  .collector = session.pid,
+                                  .claimed_by = session.application,
+                                  .age = 2000h,
+                                  .session_lives = true});
+    queue.hole_holders.push_back({.session = session, .gid = "", .writes_tokens = true, .ids = 1'000'000});
+  }
+  queue.hole_holders[0] = prepared;
+  queue.hole_ids = 1'000'000;
+  queue.replay_ids = 300'000;
+  report.findings = judge_queue(queue, {});
+  return report;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a sparkline goes from nothing to the largest") {
+  CHECK(sparkline({0, 1, 2, 3, 4, 5, 6, 7}) == "▁▂▃▄▅▆▇█");
+  CHECK(sparkline({0, 0, 0}) == "▁▁▁");
+  CHECK(sparkline(Values{std::nullopt, 5, std::nullopt}) == " █ ");
+  CHECK(sparkline({}).empty());
+  // Little is told from nothing.
+  CHECK(sparkline({0, 0.001, 1000}) == "▁▂█");
+  CHECK(largest(Values{std::nullopt, 2.5, 1}) == 2.5);
+  CHECK(largest({}) == 0);
+}
+
+TEST_CASE("text is broken between words") {
+  CHECK(wrap("one two three", 7, 2) == "one two\n  three");
+  CHECK(wrap("one two three", 80, 2) == "one two three");
+  CHECK(wrap("a-word-that-is-too-long x", 5, 2) == "a-word-that-is-too-long\n  x");
+  CHECK(wrap("äää ööö", 7, 2) == "äää ööö");
+  CHECK(wrap("", 7, 2).empty());
+}
+
+TEST_CASE("nothing but a command is wider than 80 columns, and no control character gets through") {
+  const auto report = crowded();
+  const StatusTrend trend{.rate = Values(30, 123456.7), .lag = Values(30, 10'000'000.0)};
+  const auto text = render_text(report, {.trend = &trend});
+  for (const auto& line : lines_of(text)) {
+    CAPTURE(line);
+    CHECK((display_width(line) <= 80 || line.find("  mend: ") == 0));
+  }
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("pending:     ~1,000,600,000 (100,000 in open batches") != std::string::npos);
+  CHECK(text.find("… and 12 more") != std::string::npos);
+}
+
+TEST_CASE("where room is short, tables are left out, and never a finding") {
+  const auto report = crowded();
+  const auto shown = [&](std::size_t most_lines) {
+    const auto text = render_text(report, {.most_lines = most_lines});
+    CHECK(text.find("failure: batch") != std::string::npos);
+    std::string tables;
+    for (const auto* title : {"\ncollector ", "open batch  ", "\na hole waits for "})
+      tables += text.find(title) != std::string::npos ? 'x' : '-';
+    return tables;
+  };
+  const auto all = lines_of(render_text(report, {})).size();
+  CHECK(shown(all) == "xxx");
+  CHECK(shown(all - 1) == "-xx");
+  CHECK(shown(all - 12) == "-x-");
+  CHECK(shown(all - 23) == "---");
+  CHECK(shown(0) == "---");
+}
+
+TEST_CASE("colour marks the verdict and the findings alone") {
+  StatusReport report;
+  report.queue.queue = "mailroom";
+  report.findings = judge_queue(report.queue, {});
+  const auto text = render_text(report, {.colour = true});
+  CHECK(text.find("queue mailroom: \x1b[1;33mhealthy, 1 warning\x1b[0m\n") == 0);
+  CHECK(text.find("\x1b[1;33mwarning\x1b[0m: no collector") != std::string::npos);
+}
+
+TEST_CASE("a line names each code once") {
+  const auto line = render_line(crowded());
+  CHECK(line.find(" failure pending=~1000600000 lag=115d17h rate=0.0/s collectors=20 open=20 ") !=
+        std::string::npos);
+  CHECK(line.find(" findings=batch_open,hole_held\n") != std::string::npos);
+}
+
+TEST_CASE("the exit code is 8 for a failure, and 0 for a warning") {
+  StatusReport report;
+  CHECK(judge(report) == ExitCode::done);
+  report.findings = {{Severity::warning, "a", "b", ""}};
+  CHECK(judge(report) == ExitCode::done);
+  report.findings.push_back({Severity::failure, "a", "b", ""});
+  CHECK(judge(report) == ExitCode::unusable);
+}
+
+TEST_CASE("in JSON what cannot be seen is null") {
+  StatusReport report;
+  ServerSession hidden;
+  hidden.pid = 5;
+  report.queue.collectors.push_back({.session = hidden, .queue = std::nullopt});
+  const auto object = nlohmann::json::parse(render_json(report));
+  const auto& collector = object.at("collectors").at(0);
+  for (const auto* key : {"state", "address", "connected_seconds", "queue"})
+    CHECK(collector.at(key).is_null());
+  CHECK(object.at("pending").at("lag_seconds").is_null());
+  report.queue.on_standby = true;
+  CHECK(nlohmann::json::parse(render_json(report)).at("collectors").is_null());
+}
+
+TEST_CASE("the rate is known as far back as the records were read") {
+  RecentEmissions emissions;
+  emissions.tokens[0] = 50;
+  emissions.tokens[29] = 20;
+  emissions.known = 300s;
+  const auto rates = rate_trend(emissions);
+  REQUIRE(rates.size() == 30);
+  CHECK(rates.back() == 5.0);
+  CHECK(rates.front() == 2.0);
+  CHECK(emissions.per_second() == Approx(70.0 / 300));
+  emissions.known = 19s;
+  CHECK(rate_trend(emissions)[29] == 5.0);
+  CHECK_FALSE(rate_trend(emissions)[28]);
+}
+
+TEST_CASE("a lag counts until the next look") {
+  LagHistory history(4s);
+  const std::int64_t start = 1'800'000'000'000;
+  CHECK(history.trend(start) == Values(30));
+  history.add(start, 7s);
+  CHECK(history.trend(start).back() == 7.0);
+  CHECK_FALSE(history.trend(start)[28]);
+  history.add(start + 2000, 3s);
+  CHECK(history.trend(start + 2000).back() == 7.0);
+  // Ten seconds later the bucket before the last holds both.
+  history.add(start + 12'000, 1s);
+  const auto later = history.trend(start + 12'000);
+  CHECK(later[29] == 3.0);
+  CHECK(later[28] == 7.0);
+}
+
+TEST_CASE("while nobody looked, nothing is known, and what is old is forgotten") {
+  LagHistory history(4s);
+  const std::int64_t start = 1'800'000'000'000;
+  history.add(start, 7s);
+  history.add(start + 100'000, 2s);
+  const auto values = history.trend(start + 100'000);
+  CHECK(values[29] == 2.0);
+  CHECK_FALSE(values[28]);
+  CHECK_FALSE(values[24]);
+  CHECK(values[20] == 7.0);
+  history.add(start + 500'000, 1s);
+  const auto after = history.trend(start + 500'000);
+  CHECK(after[29] == 1.0);
+  CHECK(std::count(after.begin(), after.end(), std::nullopt) == 29);
+}

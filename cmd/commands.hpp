@@ -14,5 +14,6 @@ extern const Command collect_command;
 extern const Command verify_command;
 extern const Command simulate_command;
 extern const Command config_command;
+extern const Command tail_command;
 
 }  // namespace mailroom

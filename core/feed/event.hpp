@@ -36,7 +36,7 @@ EventSource source_of(EventWord word);
 /// An event before its row is read: what there may be millions of at a time. `id` is that of a token, a batch
 /// or an operation.
 struct EventKey {
-  std::int64_t order_us = 0;  ///< when it happened, in microseconds since 1970
+  std::int64_t order_us = 0;  ///< when it happened, in microseconds since 1970, or see creation_order()
   std::int64_t id = 0;
   EventWord word{};
 
@@ -50,8 +50,12 @@ struct EventKey {
   }
 };
 
-/// A consumption is known to the second, and comes after what else happened in it: its token was made and
-/// emitted before.
+// Tokens keep seconds, and a cast of extract(epoch …) rounds them: the moment was half a second earlier or
+// later. Within one snapshot a token is told of before, and its consumption after, what else may have been
+// then, since a batch comes in between.
+constexpr std::int64_t creation_order(std::int64_t created_at) {
+  return created_at * 1'000'000 - 500'000;
+}
 constexpr std::int64_t consumption_order(std::int64_t consumed_at) {
   return consumed_at * 1'000'000 + 999'999;
 }

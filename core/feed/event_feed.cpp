@@ -179,4 +179,11 @@ std::vector<Event> EventFeed::next(FeedSession& session) {
   return events;
 }
 
+std::size_t EventFeed::open_gaps() const {
+  std::size_t count = 0;
+  for (const auto& ids : ids_)
+    count += ids.gaps().size();
+  return count;
+}
+
 }  // namespace mailroom

@@ -43,6 +43,9 @@ class EventFeed {
   /// The next events, perhaps none where the filter wants none of them. They are forgotten then.
   std::vector<Event> next(FeedSession& session);
 
+  /// How many gaps among the ids may still bring something to light.
+  std::size_t open_gaps() const;
+
  private:
   struct Findings;
 

@@ -8,10 +8,8 @@
 namespace mailroom {
 namespace {
 
-constexpr std::int64_t microseconds = 1'000'000;
-
 constexpr const char* tokens_sql =
-    "SELECT t.id, t.action, t.created_at, t.expires_at, t.consumed_at, t.account, a.email, a.login, "
+    "SELECT t.id, t.action, t.expires_at, t.account, a.email, a.login, "
     "replace(mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
     "floor(extract(epoch FROM clock_timestamp()))::bigint), ' ', '-') "
     "FROM tokens t JOIN accounts a ON a.id = t.account WHERE t.id = ANY ($1::bigint[])";
@@ -55,11 +53,11 @@ void find_tokens(Connection& connection, const std::vector<std::int64_t>& ids, E
     Event event;
     event.token = row[0].as<std::int64_t>();
     event.action = row[1].c_str();
-    event.expires_at = row[3].as<std::int64_t>();
-    event.account = row[5].as<std::int64_t>();
-    event.email = row[6].c_str();
-    event.login = row[7].c_str();
-    event.state = row[8].c_str();
+    event.expires_at = row[2].as<std::int64_t>();
+    event.account = row[3].as<std::int64_t>();
+    event.email = row[4].c_str();
+    event.login = row[5].c_str();
+    event.state = row[6].c_str();
     event.whole_seconds = true;
     found.emplace(*event.token, std::move(event));
   }
@@ -117,7 +115,8 @@ void find_operations(Connection& connection, const std::vector<std::int64_t>& id
 Event complete(Event event, const EventKey& key) {
   event.word = key.word;
   event.time_us = key.order_us;
-  if (key.word == EventWord::consumed) event.time_us -= key.order_us % microseconds;
+  if (key.word == EventWord::created) event.time_us -= creation_order(0);
+  if (key.word == EventWord::consumed) event.time_us -= consumption_order(0);
   // A created token's state is the one that it was found in; every other event is its own state.
   if (key.word != EventWord::created) event.state = word_text(key.word);
   return event;

@@ -6,8 +6,6 @@
 namespace mailroom {
 namespace {
 
-constexpr std::int64_t microseconds = 1'000'000;
-
 /// Reads one table by ranges of ids: each range is a condition of the index, and the ranges come in order.
 std::string ranges_sql(const std::string& columns, const std::string& table) {
   return "SELECT " + columns +
@@ -66,7 +64,7 @@ void FeedSnapshot::tokens_in(const std::vector<IdRange>& ranges, const EachId& e
   static const auto sql = ranges_sql("b.id, b.created_at", "tokens");
   read_ranges(transaction_, sql, ranges, [&](const auto& row) {
     const auto id = row[0].template as<std::int64_t>();
-    each(id, EventKey{row[1].template as<std::int64_t>() * microseconds, id, EventWord::created});
+    each(id, EventKey{creation_order(row[1].template as<std::int64_t>()), id, EventWord::created});
   });
 }
 

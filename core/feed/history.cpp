@@ -95,7 +95,7 @@ class HistoryReader {
         accounts_(array_or_null(filter.accounts)),
         states_(array_or_null(filter.states)),
         kinds_(array_or_null(kinds_of(filter.states))) {
-    if (request.from_token) since_ = std::max(since_, creation_of_first_token());
+    if (request.from_token) since_ = creation_of_first_token();
     // With a start, the last ones are cut out afterwards: to look for so many of a kind from the end on might
     // lead far beyond it.
     if (!request.since && !request.from_token) limit_ = request.last;
@@ -113,7 +113,7 @@ class HistoryReader {
  private:
   void read_tokens() {
     stream(tokens_sql(), "t.id", Followed::tokens, states_, [&](const auto& row) {
-      add(row[1].template as<std::int64_t>() * microseconds, row, EventWord::created);
+      add(creation_order(row[1].template as<std::int64_t>()), row, EventWord::created);
     });
   }
 
@@ -155,11 +155,11 @@ class HistoryReader {
                 bound(states), limit);
   }
 
-  /// When the first of the tokens asked for was made; if there is none yet, a moment that is to come.
+  /// The second before the first of the tokens asked for was made; if there is none yet, one that is to come.
   std::int64_t creation_of_first_token() const {
     const auto rows = Connection::execute(
         snapshot_.transaction(),
-        "SELECT coalesce((SELECT created_at FROM tokens WHERE id >= $1 ORDER BY id LIMIT 1), "
+        "SELECT coalesce((SELECT created_at - 1 FROM tokens WHERE id >= $1 ORDER BY id LIMIT 1), "
         "floor(extract(epoch FROM clock_timestamp()))::bigint + 1)",
         from_token_);
     return rows[0][0].as<std::int64_t>();

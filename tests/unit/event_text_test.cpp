@@ -141,7 +141,7 @@ TEST_CASE("a terminal's line is cut at the address, and has colour when it is wa
   suspended.details = "{}";
   suspended.email = event.email;
   CHECK(line(suspended, 80) ==
-        "2026-11-21T09:07:25Z  account 17  suspended  a.ver…, by alice@host: spam?report…\n");
+        "2026-11-21T09:07:25Z  account 17  suspended  a.ver…, by alice@host: spam?reports\n");
 }
 
 TEST_CASE("masked, an event shows neither address nor login") {

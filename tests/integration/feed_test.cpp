@@ -70,6 +70,18 @@ TEST_CASE("a gap is forgotten when its transaction, whole or in part, is rolled 
   CHECK(feed.open_gaps() == 0);
 }
 
+TEST_CASE("a gap of a transaction that had ended before it was found is settled though nothing ends any more") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestFeed feed(database);
+  const auto undone = begin(database);
+  insert_accounts(*undone, 1, "undone");
+  undone->run("ROLLBACK");
+  insert_accounts(*connection, 1);
+  CHECK(feed.poll() == Told{"created 2"});
+  CHECK(eventually([&] { return feed.poll().empty() && feed.open_gaps() == 0; }, std::chrono::seconds(1)));
+}
+
 TEST_CASE("an id that was drawn before its transaction had an id of its own is waited for") {
   TestDatabase database;
   const auto connection = database.connect();

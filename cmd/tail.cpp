@@ -166,33 +166,33 @@ ExitCode run_tail(const TailOptions& options, Context& context) {
 Run add_tail(CLI::App& app, Overrides& /*overrides*/) {
   auto options = std::make_shared<TailOptions>();
   const auto whole = whole_number(std::int64_t{0}, std::int64_t{1'000'000'000});
-  app.add_option("-n,--lines", options->lines, "the last N events [10; with a start, all from there on]")
+  app.add_option("-n,--lines", options->lines, "the last N events [10; from a start on, all]")
       ->check(whole)
       ->option_text("N");
   app.add_flag("-f,--follow", options->follow, "go on with what happens, until stopped");
-  app.add_flag("-e,--end", options->end, "stop at the end of what is there, as without -f");
-  app.add_option("--since", options->since, "begin so long ago (10m), or at 2026-11-21T09:30, in UTC")
+  app.add_flag("-e,--end", options->end, "stop at the end, as without -f");
+  app.add_option("--since", options->since, "begin so long ago, or at a date and time in UTC")
       ->option_text("MOMENT");
-  app.add_option("--from-id", options->from_id, "begin with this token and what happened since it was made")
+  app.add_option("--from-id", options->from_id, "begin with this token, and what came after it")
       ->check(whole_number(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()))
       ->option_text("ID");
   app.add_option("--count", options->count, "stop after N events")
       ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000'000}))
       ->option_text("N");
-  app.add_option("--action", options->action, "of these tokens alone: activation or password_recovery")
+  app.add_option("--action", options->action, "activation or password_recovery tokens alone")
       ->option_text("ACTION");
-  app.add_option("--account", options->accounts, "of this account alone: id, email or login; repeatable")
+  app.add_option("--account", options->accounts, "of this id, email or login alone; repeatable")
       ->option_text("ACCOUNT")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  app.add_option("--state", options->states, "of these states alone, separated by commas; see above")
+  app.add_option("--state", options->states, "these states alone")
       ->option_text("WORD,...")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false)
       ->delimiter(',');
-  app.add_option("--template", options->line_template, "a line of your own for each event; see above")
+  app.add_option("--template", options->line_template, "a line of your own for each event")
       ->option_text("TEXT");
-  app.add_flag("--mask", options->mask, "show addresses and logins as u***@mail.example");
+  app.add_flag("--mask", options->mask, "show addresses as u***@mail.example");
   return [options](Context& context) { return run_tail(*options, context); };
 }
 
@@ -201,29 +201,32 @@ Run add_tail(CLI::App& app, Overrides& /*overrides*/) {
 const Command tail_command{
     "tail", "show the last events, and follow tokens and batches as they happen; reads only",
     "Examples:\n"
-    "  mailroom tail                                  the last 10 events\n"
-    "  mailroom tail -f --since 10m                   from 10 minutes ago on, and then what happens\n"
+    "  mailroom tail                          the last 10 events\n"
+    "  mailroom tail -f --since 10m           from 10 minutes ago on, and what comes\n"
     "  mailroom tail -f --account user1 --mask\n"
-    "  mailroom tail -f -n 0 --state expired,set-aside,suspended -o json\n"
+    "  mailroom tail -f -n 0 --state set-aside,suspended -o json\n"
     "  mailroom tail --template '{time}\\t{event}\\t{token}\\t{email}'\n"
     "\n"
-    "Events come in the order in which they became visible, each of them once; transactions that\n"
-    "commit late come late. Each has a state:\n"
-    "  due, expired, consumed, wrong-status     a token when it was first seen; consumed, also\n"
-    "                                           when it is\n"
-    "  emitted, taken-over, set-aside           a batch: acknowledged; handed out once more; given up\n"
-    "  passed-over                              a batch of tokens that were not due alone\n"
-    "  suspended, restored                      an account, whoever did it\n"
-    "  rewound, replayed, pruned                a queue, or the records\n"
-    "A created token is due unless its line says otherwise; the number before an address is the\n"
-    "account. With --account or --action a batch is shown if it holds such tokens, and which.\n"
+    "Events come in the order in which they became visible, each of them once; what\n"
+    "is committed late comes late. Their states:\n"
+    "  due, expired, consumed, wrong-status   a token, when it was first seen\n"
+    "  consumed                               a token, when it is consumed\n"
+    "  emitted, passed-over                   a batch: handed on; none of it was due\n"
+    "  taken-over, set-aside                  a batch: handed out again; given up\n"
+    "  suspended, restored                    an account, whoever did it\n"
+    "  rewound, replayed, pruned              a queue; old records\n"
+    "A created token is due unless its line says otherwise. The number before an\n"
+    "address is the account's. With --account or --action a batch is shown if it\n"
+    "holds such tokens, and these are named.\n"
     "\n"
-    "In a template {time}, {event}, {state}, {subject}, {token}, {action}, {account}, {email},\n"
-    "{login}, {batch}, {queue}, {tokens}, {emitted}, {skipped}, {attempt}, {by} and {reason} stand\n"
-    "for what they say, - if there is none; {{ and }} for braces, \\n and \\t for what they are in C.\n"
+    "In a template {time}, {event}, {state}, {subject}, {token}, {action}, {account},\n"
+    "{email}, {login}, {batch}, {queue}, {tokens}, {emitted}, {skipped}, {attempt},\n"
+    "{by} and {reason} stand for what they say, or for - if there is none. {{ and }}\n"
+    "are braces, \\n a new line, \\t a tabulator, \\\\ a backslash.\n"
     "\n"
-    "A consumption is found by its consumed_at: one that an application sets more than 10 s before\n"
-    "the server's clock at the start of its transaction, or an hour ahead of it, may be missed.\n",
+    "A consumption is found by its consumed_at. One that an application sets more\n"
+    "than 10 s before the server's clock at the start of its transaction, or more\n"
+    "than an hour ahead of it, may be missed while following.\n",
     add_tail};
 
 }  // namespace mailroom

@@ -40,7 +40,7 @@ std::string token_details(const Event& event, std::optional<std::size_t> room) {
   return before + address + after;
 }
 
-std::string passed_over_text(const Event& event) {
+std::string skipped_text(const Event& event) {
   std::string text;
   const auto add = [&](int count, const char* reason) {
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), reason);
@@ -56,11 +56,10 @@ std::string passed_over_text(const Event& event) {
 std::string batch_tokens(const Event& event) {
   const auto held = count_ids(event.tokens);
   if (event.matches) {
-    return fmt::format("{} {} of {}", event.matches->size() == 1 ? "token" : "tokens", ids_text(event),
-                       with_thousands(held));
+    return fmt::format("{} of {}: {}", event.matches->size(), counted(held, "token"), ids_text(event));
   }
   const auto count = event.word == EventWord::emitted ? event.emitted : held;
-  return counted(count, "token") + (held > 0 ? " " + ids_text(event) : "");
+  return counted(count, "token") + (held > 0 ? ": " + ids_text(event) : "");
 }
 
 /// A collector's name without what all of them begin with.
@@ -71,9 +70,9 @@ std::string collector_name(const std::string& name) {
 
 std::string batch_details(const Event& event, const std::string& usual_queue) {
   const auto of_queue = event.queue == usual_queue ? std::string() : ", queue " + printable(event.queue);
-  if (event.word == EventWord::passed_over) return passed_over_text(event) + of_queue;
+  if (event.word == EventWord::passed_over) return skipped_text(event) + of_queue;
   auto text = batch_tokens(event);
-  if (skipped(event) > 0) text += ", passed over " + passed_over_text(event);
+  if (skipped(event) > 0) text += ", skipped " + skipped_text(event);
   if (event.word == EventWord::set_aside) text += fmt::format(", {} attempts", event.attempts);
   if (event.word == EventWord::taken_over) text += fmt::format(", attempt {}", event.attempts);
   return text + of_queue + ", by " + collector_name(event.by);

@@ -21,7 +21,8 @@ constexpr const char* batches_sql =
 // Each run of ids is a condition of the index of tokens; see also the fetch of a batch's rows.
 constexpr const char* matches_sql =
     "SELECT b.id, t.id FROM mailroom_batches b, unnest(b.ids) u (g), LATERAL ("
-    "SELECT * FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT 2000000000) t "
+    "SELECT id, action, account FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT "
+    "2000000000) t "
     "WHERE b.id = ANY ($1::bigint[]) AND ($2::token_action IS NULL OR t.action = $2) "
     "AND ($3::bigint[] IS NULL OR t.account = ANY ($3)) ORDER BY b.id, t.id";
 

@@ -6,12 +6,13 @@
 namespace mailroom {
 namespace {
 
-/// Reads one table by ranges of ids: each range is a condition of the index, and the ranges come in order.
+/// Reads `columns` of one table b by ranges of ids: each range is a condition of the index, and the ranges
+/// come in order.
 std::string ranges_sql(const std::string& columns, const std::string& table) {
-  return "SELECT " + columns +
-         " FROM unnest($1::bigint[], $2::bigint[]) r (first, last), LATERAL ("
-         "SELECT * FROM " +
-         table + " WHERE id >= r.first AND id <= r.last ORDER BY id LIMIT $3::integer) b LIMIT $3::integer";
+  return "SELECT found.* FROM unnest($1::bigint[], $2::bigint[]) r (first, last), LATERAL (SELECT " +
+         columns + " FROM " + table +
+         " b WHERE b.id >= r.first AND b.id <= r.last ORDER BY b.id LIMIT $3::integer) found LIMIT "
+         "$3::integer";
 }
 
 std::string table_of(Followed followed) {

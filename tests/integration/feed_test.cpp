@@ -70,7 +70,8 @@ TEST_CASE("a gap is forgotten when its transaction, whole or in part, is rolled 
   CHECK(feed.open_gaps() == 0);
 }
 
-TEST_CASE("a gap of a transaction that had ended before it was found is settled though nothing ends any more") {
+TEST_CASE(
+    "a gap of a transaction that had ended before it was found is settled though nothing ends any more") {
   TestDatabase database;
   const auto connection = database.connect();
   TestFeed feed(database);

@@ -108,7 +108,7 @@ TEST_CASE("a line says when, what and who") {
   CHECK(line(expired) ==
         "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example  expired\n");
   CHECK(line(emitted()) ==
-        "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens 41-45,47, passed over 1 expired, by "
+        "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens: 41-45,47, skipped 1 expired, by "
         "collect@host:77\n");
 }
 
@@ -117,11 +117,11 @@ TEST_CASE("of a batch only the matching tokens are named when some are asked for
   batch.expired = 0;
   batch.matches = {43, 44};
   CHECK(line(batch) ==
-        "2026-11-21T09:07:25Z  batch 7     emitted    tokens 43-44 of 6, by collect@host:77\n");
+        "2026-11-21T09:07:25Z  batch 7     emitted    2 of 6 tokens: 43-44, by collect@host:77\n");
   batch.matches = {47};
   batch.queue = "second";
   CHECK(line(batch) ==
-        "2026-11-21T09:07:25Z  batch 7     emitted    token 47 of 6, queue second, by collect@host:77\n");
+        "2026-11-21T09:07:25Z  batch 7     emitted    1 of 6 tokens: 47, queue second, by collect@host:77\n");
 }
 
 TEST_CASE("a terminal's line is cut at the address, and has colour when it is wanted") {

@@ -13,6 +13,7 @@ extern const Command migrate_command;
 extern const Command collect_command;
 extern const Command verify_command;
 extern const Command status_command;
+extern const Command tail_command;
 extern const Command audit_command;
 extern const Command rewind_cursor_command;
 extern const Command suspend_command;

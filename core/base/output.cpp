@@ -50,6 +50,11 @@ void Output::write(std::string_view bytes) {
   }
 }
 
+bool Output::reader_is_gone() const {
+  pollfd end{fd_, 0, 0};
+  return poll(&end, 1, 0) == 1 && (end.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 bool Output::is_within_line() const {
   struct stat file {};
   if (fstat(fd_, &file) != 0 || !S_ISREG(file.st_mode)) return false;

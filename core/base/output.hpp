@@ -17,6 +17,9 @@ class Output {
   /// Throws Error with ExitCode::output_closed when it cannot.
   void write(std::string_view bytes);
 
+  /// True when it is a pipe or a socket that nobody reads any more.
+  bool reader_is_gone() const;
+
   /// True when the descriptor is a regular file and the byte before the next write is no newline: an earlier
   /// writer was killed in mid-line.
   bool is_within_line() const;

@@ -71,6 +71,14 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
 
 }  // namespace
 
+bool is_transient(const DatabaseError& error) {
+  constexpr std::array<std::string_view, 4> states{"55P03", "57014", "40P01", "40001"};
+  for (const auto state : states) {
+    if (error.sqlstate() == state) return true;
+  }
+  return false;
+}
+
 void rethrow_database_error(bool session_is_open) {
   try {
     throw;

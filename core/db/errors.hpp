@@ -20,6 +20,10 @@ class DatabaseError : public Error {
   std::string sqlstate_;
 };
 
+/// True for an error of a statement, not of the session, that trying again mends: a timeout set for the role,
+/// a cancel request, a deadlock, a serialization failure.
+bool is_transient(const DatabaseError& error);
+
 /// There is no session (any more): a new one may do better. ExitCode::database.
 class ConnectionLost : public Error {
  public:

@@ -1,6 +1,5 @@
 #include "queue/collector.hpp"
 
-#include <array>
 #include <random>
 
 #include "db/errors.hpp"
@@ -11,16 +10,6 @@ namespace {
 constexpr Milliseconds orphan_grace{1500};
 constexpr Milliseconds publish_interval{500};
 constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
-
-/// Errors of a statement, not of the session, that trying again mends: a timeout set for the role, a cancel
-/// request, a deadlock, a serialization failure.
-bool is_transient(const DatabaseError& error) {
-  constexpr std::array<std::string_view, 4> states{"55P03", "57014", "40P01", "40001"};
-  for (const auto state : states) {
-    if (error.sqlstate() == state) return true;
-  }
-  return false;
-}
 
 }  // namespace
 

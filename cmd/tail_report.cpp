@@ -1,0 +1,209 @@
+#include "cmd/tail_report.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/moment.hpp"
+#include "base/text.hpp"
+#include "cmd/event_text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t time_width = 20;
+constexpr std::size_t word_width = 9;
+constexpr std::size_t shortest_address = 6;
+constexpr std::int64_t microseconds = 1'000'000;
+
+const char* colour_of(const std::string& state) {
+  if (state == "due" || state == "emitted" || state == "consumed") return "\x1b[32m";
+  if (state == "set-aside" || state == "suspended") return "\x1b[31m";
+  return "\x1b[33m";
+}
+
+std::string counted(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
+}
+
+std::string token_details(const Event& event, std::optional<std::size_t> room) {
+  const auto before =
+      fmt::format("{:<10}  {} ", event.action == "activation" ? "activation" : "recovery", *event.account);
+  // A token is due when it is made, so that only another state is worth a word.
+  const bool is_odd = event.word == EventWord::created && event.state != "due";
+  const auto after = is_odd ? "  " + event.state : std::string();
+  auto address = printable(event.email);
+  if (room) {
+    const auto taken = display_width(before) + display_width(after);
+    address = fit(address, std::max<std::size_t>(*room > taken ? *room - taken : 0, shortest_address));
+  }
+  return before + address + after;
+}
+
+std::string skipped_text(const Event& event) {
+  std::string text;
+  const auto add = [&](int count, const char* reason) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), reason);
+  };
+  add(event.expired, "expired");
+  add(event.consumed, "consumed");
+  add(event.wrong_status, "wrong-status");
+  add(event.invalid, "invalid");
+  return text;
+}
+
+/// Which tokens a batch is about: all of them, or those that were asked for.
+std::string batch_tokens(const Event& event) {
+  const auto held = count_ids(event.tokens);
+  if (event.matches) {
+    return fmt::format("{} of {}: {}", event.matches->size(), counted(held, "token"), ids_text(event));
+  }
+  const auto count = event.word == EventWord::emitted ? event.emitted : held;
+  return counted(count, "token") + (held > 0 ? ": " + ids_text(event) : "");
+}
+
+/// A collector's name without what all of them begin with.
+std::string collector_name(const std::string& name) {
+  const std::string_view start = "mailroom ";
+  return printable(name.compare(0, start.size(), start) == 0 ? name.substr(start.size()) : name);
+}
+
+std::string batch_details(const Event& event, const std::string& usual_queue) {
+  const auto of_queue = event.queue == usual_queue ? std::string() : ", queue " + printable(event.queue);
+  if (event.word == EventWord::passed_over) return skipped_text(event) + of_queue;
+  auto text = batch_tokens(event);
+  if (skipped(event) > 0) text += ", skipped " + skipped_text(event);
+  if (event.word == EventWord::set_aside) text += fmt::format(", {} attempts", event.attempts);
+  if (event.word == EventWord::taken_over) text += fmt::format(", attempt {}", event.attempts);
+  return text + of_queue + ", by " + collector_name(event.by);
+}
+
+std::int64_t number_in(const nlohmann::json& details, const char* key) {
+  const auto found = details.find(key);
+  return found != details.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+/// What an operation counted; details that are lists are left to JSON.
+std::string counts_text(const nlohmann::json& details) {
+  std::string text;
+  for (const auto& [key, value] : details.items()) {
+    if (!value.is_number_integer()) continue;
+    auto name = key;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", printable(name),
+                        with_thousands(value.get<std::int64_t>()));
+  }
+  return text;
+}
+
+std::string operation_text(const Event& event) {
+  const auto details = nlohmann::json::parse(event.details);
+  if (event.word == EventWord::rewound) {
+    return fmt::format("cursor {} to {}, {} due", number_in(details, "cursor_before"),
+                       number_in(details, "cursor_after"), with_thousands(number_in(details, "replayed")));
+  }
+  if (event.word == EventWord::replayed) return counted(number_in(details, "replayed"), "token");
+  return event.account ? "" : counts_text(details);
+}
+
+std::string operation_details(const Event& event, std::optional<std::size_t> room) {
+  auto text = operation_text(event);
+  text += (text.empty() ? "by " : ", by ") + printable(event.by);
+  if (!event.reason.empty()) text += ": " + printable(event.reason);
+  if (event.email.empty()) return text;
+  auto address = printable(event.email);
+  const auto taken = display_width(text) + 2;
+  if (room)
+    address = fit(address, std::max<std::size_t>(*room > taken ? *room - taken : 0, shortest_address));
+  return address + ", " + text;
+}
+
+}  // namespace
+
+std::string EventLines::render(const Event& event) {
+  const auto subject = printable(subject_text(event));
+  if (!subject.empty() && subject.front() != 'q') subject_width_ = std::max(subject_width_, subject.size());
+  const auto subject_width = std::max(subject_width_, display_width(subject));
+  const auto width = std::max(word_width, word_text(event.word).size());
+  std::optional<std::size_t> room;
+  if (layout_.columns) {
+    const auto taken = time_width + 2 + subject_width + 2 + width + 2;
+    room = *layout_.columns > taken ? *layout_.columns - taken : 1;
+  }
+  return moment_text(event.time_us / microseconds) + "  " + subject +
+         std::string(subject_width - display_width(subject), ' ') + "  " + word_in_colour(event, width) +
+         "  " + details(event, room) + "\n";
+}
+
+std::string EventLines::word_in_colour(const Event& event, std::size_t width) const {
+  const auto word = fmt::format("{:<{}}", word_text(event.word), width);
+  return layout_.colour ? colour_of(event.state) + word + "\x1b[0m" : word;
+}
+
+std::string EventLines::details(const Event& event, std::optional<std::size_t> room) const {
+  if (event.token) return token_details(event, room);
+  const auto text = event.batch ? batch_details(event, layout_.queue) : operation_details(event, room);
+  return room ? fit(text, *room) : text;
+}
+
+namespace {
+
+void add_account(nlohmann::ordered_json& object, const Event& event) {
+  object["account"] = *event.account;
+  if (event.email.empty()) return;
+  object["email"] = event.email;
+  object["login"] = event.login;
+}
+
+void add_token(nlohmann::ordered_json& object, const Event& event) {
+  object["token"] = *event.token;
+  object["action"] = event.action;
+  add_account(object, event);
+  object["expires_at"] = moment_text(event.expires_at);
+}
+
+void add_batch(nlohmann::ordered_json& object, const Event& event) {
+  object["batch"] = *event.batch;
+  object["queue"] = event.queue;
+  auto tokens = nlohmann::ordered_json::array();
+  for (const auto& range : event.tokens) {
+    for (auto id = range.first; id <= range.last; ++id)
+      tokens.push_back(id);
+  }
+  object["tokens"] = std::move(tokens);
+  if (event.matches) object["matches"] = *event.matches;
+  object["emitted"] = event.emitted;
+  object["skipped"] = {{"expired", event.expired},
+                       {"consumed", event.consumed},
+                       {"wrong_status", event.wrong_status},
+                       {"invalid", event.invalid}};
+  object["attempt"] = event.attempts;
+  object["by"] = event.by;
+}
+
+void add_operation(nlohmann::ordered_json& object, const Event& event) {
+  if (event.account) add_account(object, event);
+  if (!event.queue.empty()) object["queue"] = event.queue;
+  object["by"] = event.by;
+  object["reason"] = nullptr;
+  if (!event.reason.empty()) object["reason"] = event.reason;
+  object["details"] = nlohmann::ordered_json::parse(event.details);
+}
+
+}  // namespace
+
+std::string render_json(const Event& event) {
+  nlohmann::ordered_json object{
+      {"time", time_text(event)}, {"event", word_text(event.word)}, {"state", event.state}};
+  if (event.token) {
+    add_token(object, event);
+  } else if (event.batch) {
+    add_batch(object, event);
+  } else {
+    add_operation(object, event);
+  }
+  // Text that an older system left in another encoding is told as well as it can be.
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace mailroom

@@ -1,0 +1,209 @@
+// `mailroom tail` as a process, beside sessions that write and a collector: nothing missed, nothing twice.
+
+#include <csignal>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/busy_writers.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// How often each event stands in the output, by what it says: `created 7`.
+using Counted = std::map<std::string, int>;
+
+class TestTail {
+ public:
+  /// Writes to `stdout_path`, or else to a file that output() reads.
+  TestTail(const TestDatabase& database, const std::vector<std::string>& options,
+           const std::string& stdout_path = {})
+      : process_(command(options), {{"MAILROOM_DATABASE_URL", database.conninfo()}},
+                 stdout_path.empty() ? (folder_.path() / "stdout").string() : stdout_path,
+                 folder_.path() / "stderr") {}
+
+  Counted counted() const {
+    Counted events;
+    std::istringstream text(output());
+    for (std::string line; std::getline(text, line) && !text.eof();)
+      ++events[short_text(nlohmann::json::parse(line))];
+    return events;
+  }
+  std::string output() const { return read_file(folder_.path() / "stdout"); }
+  std::string log() const { return read_file(folder_.path() / "stderr"); }
+  Subprocess& process() { return process_; }
+  int stop() {
+    process_.signal(SIGTERM);
+    return process_.wait();
+  }
+
+ private:
+  static std::vector<std::string> command(const std::vector<std::string>& options) {
+    std::vector<std::string> words{MAILROOM_BINARY, "tail"};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  }
+  /// Operations have no number in the output, so their accounts tell them apart, as many times as there are.
+  static std::string short_text(const nlohmann::json& event) {
+    const auto word = event.at("event").get<std::string>();
+    for (const auto* key : {"token", "batch", "account"}) {
+      if (event.contains(key)) return word + " " + std::to_string(event.at(key).get<std::int64_t>());
+    }
+    return word;
+  }
+
+  TemporaryFolder folder_;
+  Subprocess process_;
+};
+
+/// What ought to have been told, from the tables.
+Counted expected(Connection& connection) {
+  Counted events;
+  const auto rows = connection.run(
+      "SELECT 'created ' || id FROM tokens "
+      "UNION ALL SELECT 'consumed ' || id FROM tokens WHERE consumed_at IS NOT NULL "
+      "UNION ALL SELECT CASE WHEN emitted = 0 AND skipped_expired + skipped_consumed + skipped_status + "
+      "skipped_invalid > 0 THEN 'passed-over ' ELSE 'emitted ' END || id FROM mailroom_batches "
+      "WHERE emitted_at IS NOT NULL AND (NOT isempty(ids) OR "
+      "emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0) "
+      "UNION ALL SELECT CASE kind WHEN 'suspend' THEN 'suspended ' WHEN 'restore' THEN 'restored ' END || "
+      "account "
+      "FROM mailroom_operations WHERE account IS NOT NULL "
+      "UNION ALL SELECT 'rewound' FROM mailroom_operations WHERE kind = 'rewind'");
+  for (const auto& row : rows)
+    ++events[row[0].c_str()];
+  return events;
+}
+
+/// The events of one side that the other has not, or not as often.
+std::vector<std::string> missing(const Counted& from, const Counted& in) {
+  std::vector<std::string> all;
+  for (const auto& [event, times] : in) {
+    const auto found = from.find(event);
+    if (found == from.end() || found->second < times) all.push_back(event);
+  }
+  return all;
+}
+
+void check_everything_once(const TestTail& tail, Connection& connection) {
+  const auto wanted = expected(connection);
+  CHECK(eventually([&] { return missing(tail.counted(), wanted).empty(); }, std::chrono::seconds(10)));
+  CHECK(missing(tail.counted(), wanted) == std::vector<std::string>{});
+  // What takes another's place has no row of its own, and was never taken over here.
+  CHECK(missing(wanted, tail.counted()) == std::vector<std::string>{});
+}
+
+std::int64_t sessions_of_tail(Connection& connection, const std::string& condition = "true") {
+  return value<std::int64_t>(connection,
+                             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                             "AND application_name LIKE 'mailroom tail@%' AND " +
+                                 condition);
+}
+
+}  // namespace
+
+TEST_CASE("beside busy writers and a collector, the past and what follows are told once each") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector collector(database, {"--batch-limit", "5", "--batch-timeout", "50ms"});
+  REQUIRE(collector.connected());
+  BusyWriters writers(database, 8, 1);
+  REQUIRE(eventually([&] { return value<int>(*connection, "SELECT count(*) FROM tokens") > 30; }));
+  // Begins in the middle of it, with transactions open.
+  TestTail tail(database, {"-f", "--from-id", "1", "-o", "json"});
+  TestTail second(database, {"-f", "-n", "1000000", "-o", "json"});
+  for (int i = 0; i < 4; ++i) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    connection->run("SELECT mailroom_rewind('mailroom', greatest(last_seq - 10, 0), 1000, '{}') FROM jobs");
+  }
+  writers.finish();
+  CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") > 300);
+  CHECK(eventually([&] {
+    return value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL") == 0;
+  }));
+  CHECK(collector.stop() == 0);
+  check_everything_once(tail, *connection);
+  check_everything_once(second, *connection);
+  CHECK(tail.stop() == 0);
+  CHECK(tail.log().empty());
+}
+
+TEST_CASE("a tail whose session is ended again and again resumes, with nothing lost or told twice") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector collector(database, {"--batch-limit", "5", "--batch-timeout", "50ms"});
+  REQUIRE(collector.connected());
+  TestTail tail(database, {"-f", "--from-id", "1", "-o", "json"});
+  BusyWriters writers(database, 6, 2);
+  for (int i = 0; i < 6; ++i) {
+    REQUIRE(eventually([&] { return sessions_of_tail(*connection, "state = 'idle'") == 1; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    connection->run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND application_name LIKE 'mailroom tail@%'");
+  }
+  writers.finish();
+  CHECK(collector.stop() == 0);
+  check_everything_once(tail, *connection);
+  CHECK(count(tail.log(), "connection lost") >= 5);
+  CHECK(count(tail.log(), "connected again") >= 5);
+  CHECK(tail.stop() == 0);
+}
+
+TEST_CASE("while its reader takes nothing, a tail has no transaction open and can be stopped") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5000);
+  TemporaryFolder folder;
+  const std::string pipe = folder.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  // Open for reading, and nobody reads.
+  const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  // More than the pipe holds.
+  TestTail tail(database, {"-f", "-n", "5000"}, pipe);
+  CHECK(eventually([&] {
+    return sessions_of_tail(*connection, "state = 'idle' AND state_change < now() - interval '500 ms'") == 1;
+  }));
+  CHECK(sessions_of_tail(*connection, "(xact_start IS NOT NULL OR backend_xid IS NOT NULL)") == 0);
+  CHECK(tail.stop() == 0);
+  close(reader);
+}
+
+TEST_CASE("a tail ends quietly when its reader or its terminal is gone, or when it is stopped") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    TestTail tail(database, {"-f"});
+    REQUIRE(eventually([&] { return count(tail.output(), "\n") == 3; }));
+    tail.process().signal(number);
+    CHECK(tail.process().wait() == 0);
+    CHECK(tail.log().empty());
+  }
+  TemporaryFolder folder;
+  Subprocess process(
+      {"/bin/sh", "-c", std::string("{ ") + MAILROOM_BINARY + " tail -f; echo $? >&2; } | head -n 2"},
+      {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "stdout", folder.path() / "stderr");
+  CHECK(process.wait() == 0);
+  CHECK(read_file(folder.path() / "stderr") == "0\n");
+}
+
+TEST_CASE("without a notification the next look comes by itself, and --count ends a tail") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("DROP TRIGGER after_token_inserted ON tokens");
+  TestTail tail(database, {"-f", "--count", "3"});
+  REQUIRE(eventually([&] { return sessions_of_tail(*connection, "state = 'idle'") == 1; }));
+  insert_accounts(*connection, 1);
+  CHECK(eventually([&] { return count(tail.output(), "\n") == 1; }));
+  insert_accounts(*connection, 5, "more");
+  CHECK(tail.process().wait() == 0);
+  CHECK(count(tail.output(), "\n") == 3);
+}

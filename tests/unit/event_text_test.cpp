@@ -1,0 +1,185 @@
+// How an event reads: the operator's template, lines for people, JSON.
+
+#include "cmd/event_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cmd/event_template.hpp"
+#include "cmd/tail_report.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+Event created() {
+  Event event;
+  event.word = EventWord::created;
+  event.time_us = 1'795'252'045'000'000;
+  event.whole_seconds = true;
+  event.state = "due";
+  event.token = 51;
+  event.action = "password_recovery";
+  event.account = 17;
+  event.email = "user@mail.example";
+  event.login = "user";
+  return event;
+}
+
+Event emitted() {
+  Event event;
+  event.word = EventWord::emitted;
+  event.time_us = 1'795'252'045'266'123;
+  event.state = "emitted";
+  event.batch = 7;
+  event.queue = "mailroom";
+  event.tokens = {{41, 45}, {47, 47}};
+  event.emitted = 5;
+  event.expired = 1;
+  event.attempts = 1;
+  event.by = "mailroom collect@host:77";
+  return event;
+}
+
+std::string complaint(std::string_view text) {
+  try {
+    const EventTemplate made(text);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::usage);
+    CHECK_FALSE(error.hint().empty());
+    return error.what();
+  }
+  return "";
+}
+
+std::string line(const Event& event, std::optional<std::size_t> columns = std::nullopt, bool colour = false) {
+  return EventLines({.queue = "mailroom", .columns = columns, .colour = colour}).render(event);
+}
+
+}  // namespace
+
+TEST_CASE("a template's placeholders stand for what an event has, and a hyphen for what it has not") {
+  CHECK(EventTemplate("{time} {event} {token} {account} {email}").render(created()) ==
+        "2026-11-21T09:07:25Z created 51 17 user@mail.example\n");
+  CHECK(EventTemplate("{time} {batch} {tokens} {emitted}/{skipped}/{attempt} {by}").render(emitted()) ==
+        "2026-11-21T09:07:25.266Z 7 41-45,47 5/1/1 mailroom collect@host:77\n");
+  CHECK(EventTemplate("{token}{reason}").render(emitted()) == "--\n");
+  CHECK(EventTemplate("{subject}").render(emitted()) == "batch 7\n");
+  CHECK(EventTemplate("").render(created()) == "\n");
+}
+
+TEST_CASE("doubled braces are braces, and escapes are what they are in C") {
+  CHECK(EventTemplate(R"({{{token}}}\t\\{{}}\n.)").render(created()) == "{51}\t\\{}\n.\n");
+  CHECK(EventTemplate("%s {{0}}").render(created()) == "%s {0}\n");
+}
+
+TEST_CASE("what a template cannot mean is refused with what it could") {
+  CHECK(complaint("{tokn}") == "--template knows no {tokn}; did you mean {token}?");
+  CHECK(complaint("{}") == "--template knows no {}");
+  CHECK(complaint("{token:>5}").find("--template knows no {token:>5}") == 0);
+  CHECK(complaint("{token") == "--template has a lone {");
+  CHECK(complaint("token}") == "--template has a lone }");
+  CHECK(complaint("{token}}") == "--template has a lone }");
+  CHECK(complaint("{secret}").find("--template knows no {secret}") == 0);
+  CHECK(complaint("\\x") == "--template has a backslash that means nothing");
+  CHECK(complaint("\\") == "--template has a backslash that means nothing");
+}
+
+TEST_CASE("the help lists exactly the placeholders there are") {
+  const auto list = template_placeholders();
+  CHECK(list.find("{time}, {event}, ") == 0);
+  CHECK(EventTemplate(list).render(created()).find('{') == std::string::npos);
+}
+
+TEST_CASE("text from the database cannot steer a terminal or begin a line") {
+  CHECK(printable("a\x1b[31mb\nc\x7f") == "a?[31mb?c?");
+  CHECK(printable("ü\xC2\x9B"
+                  "31m") == "ü?31m");
+  CHECK(printable("caf\xe9") == "caf?");
+  CHECK(printable("grün") == "grün");
+}
+
+TEST_CASE("a line says when, what and who") {
+  CHECK(line(created()) == "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example\n");
+  auto expired = created();
+  expired.state = "expired";
+  CHECK(line(expired) ==
+        "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example  expired\n");
+  CHECK(line(emitted()) ==
+        "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens: 41-45,47, skipped 1 expired, by "
+        "collect@host:77\n");
+}
+
+TEST_CASE("of a batch only the matching tokens are named when some are asked for") {
+  auto batch = emitted();
+  batch.expired = 0;
+  batch.matches = {43, 44};
+  CHECK(line(batch) ==
+        "2026-11-21T09:07:25Z  batch 7     emitted    2 of 6 tokens: 43-44, by collect@host:77\n");
+  batch.matches = {47};
+  batch.queue = "second";
+  CHECK(line(batch) ==
+        "2026-11-21T09:07:25Z  batch 7     emitted    1 of 6 tokens: 47, queue second, by collect@host:77\n");
+}
+
+TEST_CASE("a terminal's line is cut at the address, and has colour when it is wanted") {
+  auto event = created();
+  event.email = "a.very.long.address.indeed@mail.example";
+  event.state = "wrong-status";
+  const auto cut = line(event, 80);
+  CHECK(display_width(cut) == 80 + 1);
+  CHECK(cut.find("…  wrong-status\n") != std::string::npos);
+  CHECK(line(event, 200) == line(event));
+  CHECK(line(created(), 80, true).find("\x1b[32mcreated  \x1b[0m") != std::string::npos);
+  auto suspended = created();
+  suspended.token.reset();
+  suspended.word = EventWord::suspended;
+  suspended.by = "alice@host";
+  suspended.reason = "spam\nreports";
+  suspended.details = "{}";
+  suspended.email = event.email;
+  CHECK(line(suspended, 80) ==
+        "2026-11-21T09:07:25Z  account 17  suspended  a.ver…, by alice@host: spam?reports\n");
+}
+
+TEST_CASE("masked, an event shows neither address nor login") {
+  const auto event = masked(created());
+  for (const auto& text : {line(event), render_json(event), EventTemplate("{email} {login}").render(event)}) {
+    CHECK(text.find("user") == std::string::npos);
+    CHECK(text.find("u***@mail.example") != std::string::npos);
+  }
+}
+
+TEST_CASE("an operation's line says what was done, by whom and why") {
+  Event event;
+  event.word = EventWord::rewound;
+  event.queue = "mailroom";
+  event.by = "alice@host";
+  event.reason = "sender was down";
+  event.details = R"({"cursor_before": 51, "cursor_after": 10, "replayed": 1035, "cut": []})";
+  CHECK(line(event) ==
+        "1970-01-01T00:00:00Z  queue mailroom  rewound    cursor 51 to 10, 1,035 due, by alice@host: sender "
+        "was down\n");
+  event.word = EventWord::pruned;
+  event.queue.clear();
+  event.reason.clear();
+  event.details = R"({"tokens": 1200, "old_batches": 3, "until": "yesterday"})";
+  CHECK(line(event).find("database    pruned     old batches 3, tokens 1,200, by alice@host") !=
+        std::string::npos);
+}
+
+TEST_CASE("JSON has every field of its kind of event, and a batch's ids one by one") {
+  const auto token = nlohmann::json::parse(render_json(created()));
+  CHECK(token.at("token") == 51);
+  CHECK(token.at("expires_at") == "1970-01-01T00:00:00Z");
+  CHECK_FALSE(token.contains("batch"));
+  const auto batch = nlohmann::json::parse(render_json(emitted()));
+  CHECK(batch.at("tokens") == nlohmann::json({41, 42, 43, 44, 45, 47}));
+  CHECK(batch.at("skipped").at("expired") == 1);
+  CHECK_FALSE(batch.contains("matches"));
+  auto odd = created();
+  odd.login = "caf\xe9";
+  CHECK(nlohmann::json::parse(render_json(odd)).at("login") == "caf\xEF\xBF\xBD");
+}

@@ -1,0 +1,87 @@
+#include "cmd/command_line.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "cmd/commands.hpp"
+#include "cmd/help_format.hpp"
+
+namespace mailroom {
+namespace {
+
+/// An option with few values, which a refusal names.
+template <typename T>
+CLI::Option* add_choice(CLI::App& app, const std::string& flag, T& value,
+                        const std::vector<std::pair<std::string, T>>& choices, const std::string& names) {
+  const auto store = [&value, flag, choices, names](const std::string& text) {
+    const auto choice =
+        std::find_if(choices.begin(), choices.end(), [&](const auto& entry) { return entry.first == text; });
+    if (choice == choices.end()) {
+      throw CLI::ValidationError(
+          fmt::format("{} is '{}', and must be {}", flag.substr(flag.find("--")), text, names));
+    }
+    value = choice->second;
+  };
+  return app.add_option_function<std::string>(flag, store, names);
+}
+
+void add_global_options(CommandLine& line) {
+  auto& app = line.app;
+  const auto group = "Global options";
+  app.add_option_function<std::string>(
+         "-c,--config", [&line](const std::string& file) { line.overrides.file = file; },
+         "configuration file (else MAILROOM_CONFIG, ./mailroom.yaml, /etc/mailroom/mailroom.yaml)")
+      ->option_text("FILE")
+      ->group(group);
+  add_setting(app, line.overrides, "--database-url", "database.url", "libpq URI or keyword=value list")
+      ->group(group);
+  add_choice(app, "-o,--output", line.global.output,
+             {{"text", OutputFormat::text}, {"json", OutputFormat::json}}, "text or json")
+      ->option_text("FORMAT")
+      ->group(group);
+  add_setting(app, line.overrides, "--log-level", "log.level", "debug, info, warn or error")->group(group);
+  add_setting(app, line.overrides, "--log-format", "log.format", "text, logfmt or json")->group(group);
+  add_choice(app, "--color", line.global.colour,
+             {{"auto", ColourMode::automatic}, {"always", ColourMode::always}, {"never", ColourMode::never}},
+             "auto, always or never")
+      ->option_text("WHEN")
+      ->group(group);
+  app.add_flag("-q,--quiet", line.global.quiet, "log errors alone")->group(group);
+  app.add_flag("-v,--verbose", line.global.verbose, "log everything")->group(group);
+  app.add_flag("-y,--yes", line.global.yes, "answer every question with yes")->group(group);
+  app.set_help_flag("-h,--help", "show this help")->group(group);
+}
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  mailroom migrate                     bring the schema up to date\n"
+    "  mailroom collect                     write batches of signed tokens to stdout\n"
+    "  mailroom verify TOKEN                say whether a token is genuine and usable\n"
+    "  mailroom simulate --accounts 5       make accounts to try it out with\n"
+    "  mailroom COMMAND --help              examples and options of one command\n";
+
+}  // namespace
+
+CommandLine::CommandLine() {
+  app.name("mailroom");
+  app.description("Signed sign-up and recovery tokens out of PostgreSQL, in batches, with no broker to run.");
+  app.footer(examples);
+  app.formatter(std::make_shared<ExamplesFirst>());
+  app.fallthrough();
+  app.require_subcommand(0, 1);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.allow_extras();
+  app.set_version_flag("--version", std::string("mailroom ") + MAILROOM_VERSION, "show the version")
+      ->group("Global options");
+  add_global_options(*this);
+  for (const auto& command : commands()) {
+    auto* sub = app.add_subcommand(command.name, command.summary);
+    sub->footer(command.examples);
+    sub->formatter(std::make_shared<ExamplesFirst>());
+    sub->allow_extras(false);
+    sub->set_help_flag("-h,--help", "show this help; mailroom --help lists the options of all commands");
+    runs.emplace_back(sub, command.add(*sub, overrides));
+  }
+}
+
+}  // namespace mailroom

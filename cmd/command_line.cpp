@@ -1,29 +1,10 @@
 #include "cmd/command_line.hpp"
 
-#include <algorithm>
-#include <fmt/format.h>
-
 #include "cmd/commands.hpp"
 #include "cmd/help_format.hpp"
 
 namespace mailroom {
 namespace {
-
-/// An option with few values, which a refusal names.
-template <typename T>
-CLI::Option* add_choice(CLI::App& app, const std::string& flag, T& value,
-                        const std::vector<std::pair<std::string, T>>& choices, const std::string& names) {
-  const auto store = [&value, flag, choices, names](const std::string& text) {
-    const auto choice =
-        std::find_if(choices.begin(), choices.end(), [&](const auto& entry) { return entry.first == text; });
-    if (choice == choices.end()) {
-      throw CLI::ValidationError(
-          fmt::format("{} is '{}', and must be {}", flag.substr(flag.find("--")), text, names));
-    }
-    value = choice->second;
-  };
-  return app.add_option_function<std::string>(flag, store, names);
-}
 
 void add_global_options(CommandLine& line) {
   auto& app = line.app;
@@ -34,13 +15,18 @@ void add_global_options(CommandLine& line) {
       ->option_text("FILE")
       ->group(group);
   add_setting(app, line.overrides, "--database-url", "database.url", "libpq URI or keyword=value list")
+      ->option_text("URL")
       ->group(group);
   add_choice(app, "-o,--output", line.global.output,
              {{"text", OutputFormat::text}, {"json", OutputFormat::json}}, "text or json")
       ->option_text("FORMAT")
       ->group(group);
-  add_setting(app, line.overrides, "--log-level", "log.level", "debug, info, warn or error")->group(group);
-  add_setting(app, line.overrides, "--log-format", "log.format", "text, logfmt or json")->group(group);
+  add_setting(app, line.overrides, "--log-level", "log.level", "debug, info, warn or error")
+      ->option_text("LEVEL")
+      ->group(group);
+  add_setting(app, line.overrides, "--log-format", "log.format", "text, logfmt or json")
+      ->option_text("FORMAT")
+      ->group(group);
   add_choice(app, "--color", line.global.colour,
              {{"auto", ColourMode::automatic}, {"always", ColourMode::always}, {"never", ColourMode::never}},
              "auto, always or never")
@@ -54,11 +40,9 @@ void add_global_options(CommandLine& line) {
 
 constexpr const char* examples =
     "Examples:\n"
-    "  mailroom migrate                     bring the schema up to date\n"
-    "  mailroom collect                     write batches of signed tokens to stdout\n"
-    "  mailroom verify TOKEN                say whether a token is genuine and usable\n"
-    "  mailroom simulate --accounts 5       make accounts to try it out with\n"
-    "  mailroom COMMAND --help              examples and options of one command\n";
+    "  mailroom migrate             bring the schema up to date\n"
+    "  mailroom collect             write batches of signed tokens to stdout\n"
+    "  mailroom COMMAND --help      examples and options of one command\n";
 
 }  // namespace
 
@@ -79,7 +63,7 @@ CommandLine::CommandLine() {
     sub->footer(command.examples);
     sub->formatter(std::make_shared<ExamplesFirst>());
     sub->allow_extras(false);
-    sub->set_help_flag("-h,--help", "show this help; mailroom --help lists the options of all commands");
+    sub->set_help_flag("-h,--help", "show this help; global options: mailroom --help");
     runs.emplace_back(sub, command.add(*sub, overrides));
   }
 }

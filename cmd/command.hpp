@@ -22,7 +22,7 @@ using Run = std::function<ExitCode(Context&)>;
 struct Command {
   const char* name;
   const char* summary;
-  const char* examples;  ///< the first thing that --help shows
+  const char* examples;  ///< the first thing that --help shows, and notes, the last one: see ExampleText
   Run (*add)(CLI::App& app, Overrides& overrides);
   /// What the man page says beyond the help: paragraphs of plain text with an empty line between them.
   const char* description = "";

@@ -12,7 +12,13 @@ struct Example {
   std::string purpose;  ///< empty where the command says enough
 };
 
-/// Reads `Command::examples`: below a title, a line an example, its purpose behind two spaces or more.
-std::vector<Example> parse_examples(std::string_view examples);
+/// What `Command::examples` holds: below a title a line an example, its purpose behind two spaces or more;
+/// and behind an empty line, if there is one, notes, which are laid out as they are.
+struct ExampleText {
+  std::vector<Example> examples;
+  std::string notes;
+};
+
+ExampleText parse_examples(std::string_view text);
 
 }  // namespace mailroom

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "cmd/example.hpp"
 
 namespace mailroom {
 namespace {
@@ -69,7 +70,11 @@ ExamplesFirst::ExamplesFirst() {
 }
 
 std::string ExamplesFirst::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  return app->get_footer() + "\n" + CLI::Formatter::make_help(app, std::move(name), mode);
+  const auto footer = app->get_footer();
+  const auto end = std::min(footer.find("\n\n"), footer.size());
+  auto examples = footer.substr(0, end);
+  if (!examples.ends_with('\n')) examples += '\n';
+  return examples + "\n" + CLI::Formatter::make_help(app, std::move(name), mode);
 }
 
 std::string ExamplesFirst::make_description(const CLI::App* app) const {
@@ -106,8 +111,8 @@ std::string ExamplesFirst::make_option_opts(const CLI::Option* option) const {
   return text.empty() ? "" : " " + text;
 }
 
-std::string ExamplesFirst::make_footer(const CLI::App* /*app*/) const {
-  return "";
+std::string ExamplesFirst::make_footer(const CLI::App* app) const {
+  return parse_examples(app->get_footer()).notes;
 }
 
 }  // namespace mailroom

@@ -17,7 +17,7 @@ class ExamplesFirst final : public CLI::Formatter {
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override;
   /// What stands for the value, and nothing of its type or its being required: the usage line says that.
   std::string make_option_opts(const CLI::Option* option) const override;
-  /// The footer holds the examples, which stand at the top.
+  /// The notes: the examples above them stand at the top.
   std::string make_footer(const CLI::App* app) const override;
 };
 

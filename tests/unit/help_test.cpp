@@ -71,10 +71,10 @@ TEST_CASE("a word that no line can hold stands alone") {
 TEST_CASE("every help has two or three examples, each of the command that it is the help of") {
   const auto check = [](const std::string& path, const char* text) {
     INFO("the examples of " << path);
-    const auto examples = parse_examples(text);
+    const auto examples = parse_examples(text).examples;
     CHECK(examples.size() >= 2);
     CHECK(examples.size() <= 3);
-    CHECK(lines_of(text).size() == examples.size() + 1);
+    CHECK(std::string(text).rfind("Examples:\n  ", 0) == 0);
     for (const auto& example : examples) {
       INFO(example.command);
       CHECK((example.command + " ").rfind(path + " ", 0) == 0);
@@ -86,15 +86,28 @@ TEST_CASE("every help has two or three examples, each of the command that it is 
 }
 
 TEST_CASE("an example is a command and, behind two spaces, what it is good for") {
-  const auto examples = parse_examples(
-      "Examples:\n  mailroom a --b c      why one\n  mailroom a\n  mailroom - < file  why another\n");
+  const auto [examples, notes] = parse_examples(
+      "Examples:\n  mailroom a --b c      why one\n  mailroom a\n  mailroom - < file  why another\n\n"
+      "A note:\n  of two lines\n");
   REQUIRE(examples.size() == 3);
   CHECK(examples[0].command == "mailroom a --b c");
   CHECK(examples[0].purpose == "why one");
   CHECK(examples[1].command == "mailroom a");
   CHECK(examples[1].purpose.empty());
   CHECK(examples[2].command == "mailroom - < file");
-  CHECK(parse_examples("").empty());
+  CHECK(examples[2].purpose == "why another");
+  CHECK(notes == "A note:\n  of two lines\n");
+  CHECK(parse_examples("Examples:\n  mailroom a\n").notes.empty());
+  CHECK(parse_examples("").examples.empty());
+}
+
+TEST_CASE("a help begins with the examples and ends with the notes") {
+  CommandLine line;
+  auto* sub = line.app.add_subcommand("probe", "says nothing");
+  sub->footer("Examples:\n  mailroom probe\n\nA note.\n");
+  const auto help = sub->help("", CLI::AppFormatMode::Normal);
+  CHECK(help.rfind("Examples:\n  mailroom probe\n\nsays nothing\n\nUsage: mailroom probe", 0) == 0);
+  CHECK(help.substr(help.find("  -h,--help")) == "  -h,--help  show this help\n\nA note.\n");
 }
 
 TEST_CASE("every command is described for its man page") {

@@ -46,6 +46,18 @@ constexpr const char* examples =
 
 }  // namespace
 
+const char* const program_description =
+    "Sign-up and recovery mail leaves a PostgreSQL database reliably, with no broker to run. Triggers make a "
+    "token for each new account and each recovery, and consume it when it is used. A collector wakes when "
+    "the "
+    "database notifies it, claims what is due in batches, signs each token with HMAC-SHA256, and writes one "
+    "line a batch to standard output for a sender to read.\n\n"
+    "What is committed is handed on at least once, and exactly once while nothing crashes, however many "
+    "collectors run and in whatever order transactions commit.\n\n"
+    "Data goes to standard output, messages and logs to standard error. No secret, token or code is ever "
+    "logged. Nothing requires a terminal: a command that would ask ends with exit status 7 unless --yes is "
+    "given.";
+
 CommandLine::CommandLine() {
   app.name("mailroom");
   app.description("Signed sign-up and recovery tokens out of PostgreSQL, in batches, with no broker to run.");

@@ -21,4 +21,7 @@ struct CommandLine {
   std::vector<std::pair<CLI::App*, Run>> runs;  ///< a command, and what runs when it is given
 };
 
+/// What the program's man page says beyond the help: paragraphs with an empty line between them.
+extern const char* const program_description;
+
 }  // namespace mailroom

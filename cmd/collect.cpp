@@ -79,18 +79,25 @@ Run add_collect(CLI::App& app, Overrides& overrides) {
       ->option_text("N");
   app.add_option("--wait", options->wait, "keep trying so long to reach the database at the start")
       ->option_text("DURATION");
-  add_setting(app, overrides, "--batch-limit", "collect.batch_limit", "tokens a batch at the most [10]");
+  add_setting(app, overrides, "--batch-limit", "collect.batch_limit", "tokens a batch at the most [10]")
+      ->option_text("N");
   add_setting(app, overrides, "--batch-timeout", "collect.batch_timeout",
-              "how long a token waits for its batch to fill [5s]");
-  add_setting(app, overrides, "--format", "collect.format", "csv or jsonl [csv]");
-  add_setting(app, overrides, "--queue", "collect.queue", "the queue, a row of jobs [mailroom]");
-  add_setting(app, overrides, "--channel", "collect.channel", "where notifications come [token_insert]");
+              "how long a token waits for its batch to fill [5s]")
+      ->option_text("DURATION");
+  add_setting(app, overrides, "--format", "collect.format", "csv or jsonl [csv]")->option_text("FORMAT");
+  add_setting(app, overrides, "--queue", "collect.queue", "the queue, a row of jobs [mailroom]")
+      ->option_text("NAME");
+  add_setting(app, overrides, "--channel", "collect.channel", "where notifications come [token_insert]")
+      ->option_text("NAME");
   add_setting(app, overrides, "--poll-interval", "collect.poll_interval",
-              "how often to look without a notification [1s]");
+              "how often to look without a notification [1s]")
+      ->option_text("DURATION");
   add_setting(app, overrides, "--healthcheck-interval", "collect.healthcheck_interval",
-              "how long the connection may be silent [4m30s]");
+              "how long the connection may be silent [4m30s]")
+      ->option_text("DURATION");
   add_setting(app, overrides, "--key-file", "signing.key_file",
-              "file with the signing key, 64 hexadecimal digits");
+              "file with the signing key, 64 hexadecimal digits")
+      ->option_text("FILE");
   return [options](Context& context) { return run_collect(*options, context); };
 }
 
@@ -99,9 +106,22 @@ Run add_collect(CLI::App& app, Overrides& overrides) {
 const Command collect_command{
     "collect", "write batches of signed tokens to stdout until stopped",
     "Examples:\n"
-    "  mailroom collect                                          one line a batch, as CSV\n"
+    "  mailroom collect                              one line a batch, as CSV\n"
     "  mailroom collect --batch-limit 100 --batch-timeout 500ms\n"
-    "  mailroom collect --once --format jsonl                    drain what is due, then stop\n",
-    add_collect};
+    "  mailroom collect --once --format jsonl        drain what is due, then stop\n",
+    add_collect,
+    "Waits for tokens, claims those that are due in batches, signs each one, and writes one line a "
+    "batch to standard output until it is stopped. A full batch goes out at once; a smaller one when "
+    "its oldest token has waited for the batch timeout, and at the start and after a reconnect at "
+    "once. A batch is acknowledged only after its line is written: a crash repeats at most the batch "
+    "in flight, and nothing that is committed is passed by. Any number of collectors may work on the "
+    "same queue, each batch going to one of them.\n\n"
+    "A line of CSV holds action,email,login,token,code for each token, action 1 for activation and 2 "
+    "for password recovery, quoted as RFC 4180 says. With --format jsonl it is one JSON object: the "
+    "batch and its tokens. A reader ignores a last line without a newline. What is expired, consumed, "
+    "or of an account in the wrong status is passed over and counted.\n\n"
+    "SIGTERM and SIGINT finish and acknowledge the batch in hand, and the exit status is 0; a second "
+    "one stops hard. SIGHUP reads file and keys anew. A lost connection is made again, with growing "
+    "pauses of one second at the most. Log lines go to standard error."};
 
 }  // namespace mailroom

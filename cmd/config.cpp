@@ -8,7 +8,7 @@
 namespace mailroom {
 namespace {
 
-enum class ConfigAction { none, show, check };
+enum class ConfigAction { show, check };
 
 /// As `show` prints a value: of a connection string the password is masked, of a key everything.
 std::string shown(const SettingValue& value) {
@@ -64,8 +64,8 @@ ExitCode run_check(Context& context) {
 }
 
 Run add_config(CLI::App& app, Overrides& /*overrides*/) {
-  auto action = std::make_shared<ConfigAction>(ConfigAction::none);
-  app.require_subcommand(0, 1);
+  auto action = std::make_shared<ConfigAction>(ConfigAction::show);
+  app.require_subcommand(1);
   const auto add_action = [&](ConfigAction which, const char* name, const char* help) {
     app.add_subcommand(name, help)->fallthrough()->callback([action, which] { *action = which; });
   };
@@ -73,16 +73,7 @@ Run add_config(CLI::App& app, Overrides& /*overrides*/) {
   add_action(ConfigAction::check, "check",
              "read configuration and keys as a collector would; exit code 3 if it could not");
   return [action](Context& context) {
-    switch (*action) {
-      case ConfigAction::show:
-        return run_show(context);
-      case ConfigAction::check:
-        return run_check(context);
-      case ConfigAction::none:
-        break;
-    }
-    throw Error(ExitCode::usage, "config needs to know what to do",
-                "mailroom config show, or mailroom config check");
+    return *action == ConfigAction::show ? run_show(context) : run_check(context);
   };
 }
 
@@ -91,8 +82,15 @@ Run add_config(CLI::App& app, Overrides& /*overrides*/) {
 const Command config_command{
     "config", "show or check the effective configuration",
     "Examples:\n"
-    "  mailroom config show           every value and where it comes from, secrets masked\n"
-    "  mailroom config check          is the configuration one that collect could start with?\n",
-    add_config};
+    "  mailroom config show       every value and where it comes from\n"
+    "  mailroom config check      could a collector start with this configuration?\n",
+    add_config,
+    "Shows or checks the configuration as every other command would see it: command-line options win "
+    "over environment variables, those over the configuration file, and that over the defaults. show "
+    "prints each key with its effective value and where that comes from: an option, a variable, file, "
+    "line and column, or the default. Keys are masked, and of a connection string the password is.\n\n"
+    "check reads configuration and keys as a collector does at its start, without connecting to the "
+    "database. It names the fingerprint of the signing key, or says what is wrong and ends with exit "
+    "status 3."};
 
 }  // namespace mailroom

@@ -146,6 +146,16 @@ const Command migrate_command{
     "  mailroom migrate            bring the schema up to date\n"
     "  mailroom migrate status     which migrations are applied, and which pending\n"
     "  mailroom migrate down 1     undo the newest\n",
-    add_migrate};
+    add_migrate,
+    "The schema is made and changed by migrations that are embedded in the program, so that nothing "
+    "else is needed to bring a database up to date. Each migration runs in a transaction together "
+    "with the record of it: one that fails leaves the database as it was before. Only one migrator "
+    "works on a database at a time; another one ends with exit status 6.\n\n"
+    "Tables that psql or golang-migrate made from the original schema are continued from where they "
+    "are, without losing a row. Without a command, migrate does the same as migrate up. Going down "
+    "removes the data that only the newer version holds, and is asked about on a terminal; without a "
+    "terminal --yes is needed.\n\n"
+    "Every step is recorded in the database with its time, the person and host, the program's "
+    "version, and the --reason that was given."};
 
 }  // namespace mailroom

@@ -174,11 +174,20 @@ Run add_simulate(CLI::App& app, Overrides& /*overrides*/) {
 const Command simulate_command{
     "simulate", "make accounts and play their lifecycle, to try it out or as a load",
     "Examples:\n"
-    "  mailroom simulate --accounts 5                                      five accounts, and so five "
-    "tokens\n"
-    "  mailroom simulate --accounts 10000 --rate 500 --connections 8 --activate 80 --recover 25\n"
-    "  mailroom simulate --accounts 100 --activate 100 --delay 2s          without a collector\n"
-    "  mailroom simulate --clean-up                                        remove what simulate made\n",
-    add_simulate};
+    "  mailroom simulate --accounts 5       five accounts, and so five tokens\n"
+    "  mailroom simulate --accounts 1000 --rate 500 --activate 80 --recover 25\n"
+    "  mailroom simulate --clean-up         remove what simulate made\n",
+    add_simulate,
+    "Makes accounts and plays their life: with --accounts alone each one has an activation token and "
+    "that is all. With --activate a share of them activates, with --recover a share of those recovers "
+    "its password, and with --suspend a share is suspended in the end. A token is consumed once a "
+    "collector has emitted it, so start mailroom collect beside it; with --delay tokens are consumed "
+    "after that time, and no collector is needed.\n\n"
+    "On a terminal a bar shows how far the play is. A summary at its end says what was done, how "
+    "fast, and how long the transactions took. The first SIGINT or SIGTERM ends the play, and what "
+    "was done so far is kept and summed up.\n\n"
+    "All addresses end in simulate.mailroom.example, a reserved name that no mail reaches. A sender "
+    "that reads a collector's output would try them all the same, so do not simulate where mail is "
+    "really sent. --clean-up removes what simulate made, and nothing else."};
 
 }  // namespace mailroom

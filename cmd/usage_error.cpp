@@ -57,6 +57,15 @@ Error unknown_word(const CLI::App& command, const std::string& word) {
                path + (is_command ? " --help lists the commands" : " --help shows what it takes"));
 }
 
+/// For a command that does nothing without one of its own.
+Error lacks_command(const CLI::App& command) {
+  std::string hint;
+  for (const auto& name : subcommand_names(command)) {
+    hint += (hint.empty() ? "" : ", or ") + path_of(command) + " " + name;
+  }
+  return Error(ExitCode::usage, command.get_name() + " needs to know what to do", hint);
+}
+
 const CLI::App& command_of(const CLI::App& app) {
   const auto used = app.get_subcommands();
   return used.empty() ? app : *used.front();
@@ -70,13 +79,18 @@ void refuse_leftovers(const CLI::App& app) {
 }
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto& command = command_of(app);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      command.get_subcommands().size() < command.get_require_subcommand_min()) {
+    return lacks_command(command);
+  }
   std::string message = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     message = message.substr(0, message.find(':')) + " needs a value";
   }
   const bool sentence = message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0;
   if (sentence) message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-  return Error(ExitCode::usage, message, path_of(command_of(app)) + " --help shows the options");
+  return Error(ExitCode::usage, message, path_of(command) + " --help shows the options");
 }
 
 }  // namespace mailroom

@@ -146,7 +146,8 @@ Run add_verify(CLI::App& app, Overrides& overrides) {
       ->option_text("CODE");
   app.add_flag("--show-code", options->show_code, "show the code of a recovery token");
   add_setting(app, overrides, "--key-file", "signing.key_file",
-              "file with the signing key, 64 hexadecimal digits");
+              "file with the signing key, 64 hexadecimal digits")
+      ->option_text("FILE");
   return [options](Context& context) { return run_verify(*options, context); };
 }
 
@@ -158,6 +159,17 @@ const Command verify_command{
     "  mailroom verify TOKEN                        also what the database knows\n"
     "  mailroom verify --offline --code 06435 TOKEN\n"
     "  mailroom verify - < tokens.txt               many at once, an answer a line\n",
-    add_verify};
+    add_verify,
+    "Says whether a token was signed with the current key or one of the previous ones, which action "
+    "it is for, and what the database knows of it: its account, when it expires, whether it is "
+    "consumed, and which batch emitted it and when. --offline asks the key alone and needs no "
+    "database.\n\n"
+    "The code of a recovery token is part of what is signed. Without --code all 100,000 are tried, "
+    "which takes some hundredths of a second; with --code a recovery token is genuine under that code "
+    "alone. The code that was found is shown with --show-code only.\n\n"
+    "With - in place of the token, lines of TOKEN or TOKEN,CODE are read from standard input and each "
+    "is answered with a line as soon as it is there. The exit status is then that of the worst "
+    "answer: 9 when one is malformed or forged, 8 when one is genuine but not usable or not in this "
+    "database, else 0."};
 
 }  // namespace mailroom

@@ -6,7 +6,8 @@
 
 namespace mailroom {
 
-/// How a run ended; the value is the exit status of the process. docs/exit-codes.md explains each to users.
+/// How a run ended; the value is the exit status of the process. exit_codes.hpp has what users are told
+/// of each.
 enum class ExitCode : int {
   done = 0,
   failed = 1,

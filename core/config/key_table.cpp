@@ -13,6 +13,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::array<Choice<CollectFormat>, 2> collect_formats{
+    {{"csv", CollectFormat::csv}, {"jsonl", CollectFormat::jsonl}}};
+
+constexpr std::array<Choice<LogLevel>, 4> log_levels{{{"debug", LogLevel::debug},
+                                                      {"info", LogLevel::info},
+                                                      {"warn", LogLevel::warn},
+                                                      {"error", LogLevel::error}}};
+
+constexpr std::array<Choice<LogFormat>, 3> log_formats{
+    {{"text", LogFormat::text}, {"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}}};
+
+template <const auto& choices>
+constexpr auto choice_names = [] {
+  std::array<std::string_view, choices.size()> names{};
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    names[i] = choices[i].first;
+  return names;
+}();
+
 constexpr std::array<KeyEntry, 15> entries{{
     {"database.url", "MAILROOM_DATABASE_URL", "",
      "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables count", true,
@@ -58,9 +77,9 @@ constexpr std::array<KeyEntry, 15> entries{{
     {"collect.format", "MAILROOM_COLLECT_FORMAT", "csv", "shape of a batch's line: csv or jsonl", false,
      false,
      [](const RawValue& value, Settings& settings) {
-       settings.format =
-           parse_choice<CollectFormat>(value, {{"csv", CollectFormat::csv}, {"jsonl", CollectFormat::jsonl}});
-     }},
+       settings.format = parse_choice(value, collect_formats);
+     },
+     choice_names<collect_formats>},
 
     {"collect.poll_interval", "MAILROOM_POLL_INTERVAL", "1s",
      "longest time between two looks at the queue when no notification comes, from 10ms to 1h", false, false,
@@ -76,18 +95,14 @@ constexpr std::array<KeyEntry, 15> entries{{
 
     {"log.level", "MAILROOM_LOG_LEVEL", "info", "least level that is logged: debug, info, warn or error",
      false, false,
-     [](const RawValue& value, Settings& settings) {
-       settings.log_level = parse_choice<LogLevel>(value, {{"debug", LogLevel::debug},
-                                                           {"info", LogLevel::info},
-                                                           {"warn", LogLevel::warn},
-                                                           {"error", LogLevel::error}});
-     }},
+     [](const RawValue& value, Settings& settings) { settings.log_level = parse_choice(value, log_levels); },
+     choice_names<log_levels>},
 
     {"log.format", "MAILROOM_LOG_FORMAT", "text", "shape of a log line: text, logfmt or json", false, false,
      [](const RawValue& value, Settings& settings) {
-       settings.log_format = parse_choice<LogFormat>(
-           value, {{"text", LogFormat::text}, {"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}});
-     }},
+       settings.log_format = parse_choice(value, log_formats);
+     },
+     choice_names<log_formats>},
 }};
 
 std::string_view section_of(std::string_view key) {

@@ -19,6 +19,7 @@ struct KeyEntry {
   bool is_list;                   ///< a list in the file, joined by commas elsewhere
   /// Stores the value, or throws Error with ExitCode::configuration. Called when there is a value.
   void (*store)(const RawValue& value, Settings& settings);
+  std::span<const std::string_view> choices = {};  ///< all that the value can be; empty where that is open
 };
 
 /// Every key, in the order of the documentation.

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,9 +55,13 @@ std::vector<std::string> parse_keys_or_paths(const RawValue& value);
 /// True for 64 hexadecimal digits: a key, and no path.
 bool is_key_text(std::string_view text);
 
-/// One of the named choices, spelled exactly so.
+/// What somebody writes for a value of an enumeration.
 template <typename T>
-T parse_choice(const RawValue& value, std::initializer_list<std::pair<std::string_view, T>> choices) {
+using Choice = std::pair<std::string_view, T>;
+
+/// One of the named choices, spelled exactly so.
+template <typename T, std::size_t count>
+T parse_choice(const RawValue& value, const std::array<Choice<T>, count>& choices) {
   std::string names;
   for (const auto& [name, choice] : choices) {
     if (value.text == name) return choice;

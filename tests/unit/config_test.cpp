@@ -288,3 +288,22 @@ TEST_CASE("the example file names every key, its meaning and its variable, in th
     at = line;
   }
 }
+
+TEST_CASE("the choices of a key are those that it takes, and a key that takes only some names them") {
+  for (const auto& entry : key_table()) {
+    INFO(entry.key);
+    const auto load = [&](std::string_view text) {
+      load_settings({std::nullopt, {{std::string(entry.key), std::string(text), "--flag"}}}, {});
+    };
+    for (const auto choice : entry.choices)
+      CHECK_NOTHROW(load(choice));
+    std::string refusal;
+    try {
+      load("no such choice");
+    } catch (const Error& error) {
+      refusal = error.what();
+    }
+    const bool takes_only_some = refusal.find("must be one of: ") != std::string::npos;
+    CHECK(takes_only_some == !entry.choices.empty());
+  }
+}

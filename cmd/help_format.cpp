@@ -1,0 +1,118 @@
+#include "cmd/help_format.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "cmd/example.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t line_width = 80;
+constexpr std::size_t widest_column = 32;
+
+/// `text` broken at spaces into lines that begin, but for the first, with `indent` spaces.
+std::string wrap(std::string_view text, std::size_t indent) {
+  std::string lines;
+  std::size_t used = indent;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    const auto width = display_width(word);
+    if (!lines.empty()) {
+      const bool fits = used + 1 + width <= line_width;
+      lines += fits ? " " : "\n" + std::string(indent, ' ');
+      used = fits ? used + 1 : indent;
+    }
+    lines += word;
+    used += width;
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return lines;
+}
+
+/// Names and what there is to say of them.
+using List = std::vector<std::pair<std::string, std::string>>;
+
+/// Where the texts begin: behind the longest name but for those that would leave them too little room, which
+/// have a line of their own.
+std::size_t text_column(const List& list) {
+  std::size_t column = 0;
+  for (const auto& [name, text] : list) {
+    const auto end = 2 + display_width(name) + 2;
+    if (end <= widest_column) column = std::max(column, end);
+  }
+  return column == 0 ? widest_column : column;
+}
+
+std::string render(const std::string& title, const List& list) {
+  const auto column = text_column(list);
+  auto lines = "\n" + title + ":\n";
+  for (const auto& [name, text] : list) {
+    const auto start = 2 + display_width(name);
+    lines += "  " + name;
+    if (!text.empty()) {
+      lines += start + 2 <= column ? std::string(column - start, ' ') : "\n" + std::string(column, ' ');
+      lines += wrap(text, column);
+    }
+    lines += "\n";
+  }
+  return lines;
+}
+
+}  // namespace
+
+ExamplesFirst::ExamplesFirst() {
+  label("SUBCOMMAND", "COMMAND");
+  label("Positionals", "Arguments");
+}
+
+std::string ExamplesFirst::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  const auto footer = app->get_footer();
+  const auto end = std::min(footer.find("\n\n"), footer.size());
+  auto examples = footer.substr(0, end);
+  if (!examples.ends_with('\n')) examples += '\n';
+  return examples + "\n" + CLI::Formatter::make_help(app, std::move(name), mode);
+}
+
+std::string ExamplesFirst::make_description(const CLI::App* app) const {
+  return wrap(app->get_description(), 0) + "\n";
+}
+
+std::string ExamplesFirst::make_usage(const CLI::App* app, std::string /*name*/) const {
+  std::string path = app->get_name();
+  for (const auto* parent = app->get_parent(); parent != nullptr; parent = parent->get_parent()) {
+    path = parent->get_name() + " " + path;
+  }
+  return "\n" + CLI::Formatter::make_usage(app, path);
+}
+
+std::string ExamplesFirst::make_group(std::string group, bool is_positional,
+                                      std::vector<const CLI::Option*> options) const {
+  List list;
+  for (const auto* option : options) {
+    list.emplace_back(make_option_name(option, is_positional) + make_option_opts(option),
+                      make_option_desc(option));
+  }
+  return render(group, list);
+}
+
+std::string ExamplesFirst::make_subcommands(const CLI::App* app, CLI::AppFormatMode /*mode*/) const {
+  List list;
+  for (const auto* sub : app->get_subcommands({}))
+    list.emplace_back(sub->get_name(), sub->get_description());
+  return list.empty() ? "" : render("Commands", list);
+}
+
+std::string ExamplesFirst::make_option_opts(const CLI::Option* option) const {
+  const auto& text = option->get_option_text();
+  return text.empty() ? "" : " " + text;
+}
+
+std::string ExamplesFirst::make_footer(const CLI::App* app) const {
+  return parse_examples(app->get_footer()).notes;
+}
+
+}  // namespace mailroom

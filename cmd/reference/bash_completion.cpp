@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include "cmd/reference/completions.hpp"
+#include "cmd/reference/words.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr const char* head = R"(# bash completion of mailroom, made from the definitions of the program
+
+)";
+
+constexpr const char* tail = R"(
+# Offers what $1 says for the word $2, behind the prefix $3 if any.
+_mailroom_offer() {
+  case $1 in
+    @text) ;;
+    @file) compopt -o default ;;
+    @folder) compopt -o dirnames ;;
+    *) mapfile -t COMPREPLY < <(compgen -P "${3-}" -W "$1" -- "$2") ;;
+  esac
+}
+
+_mailroom() {
+  local commands options operand values place=mailroom pending='' glued='' prefix='' words=() word current i
+  COMPREPLY=()
+  if [[ ${COMP_WORDS[COMP_CWORD - 1]} == *[\<\>]* ]]; then
+    compopt -o default
+    return
+  fi
+  # bash takes = and : for words of their own; what was typed as one word becomes one again.
+  for ((i = 1; i <= COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ ${#words[@]} -gt 0 && (-n $glued || $word == [=:]*) ]]; then
+      words[-1]+=$word
+    else
+      words+=("$word")
+    fi
+    glued=''
+    if [[ $word =~ ^[=:]+$ ]]; then glued=yes; fi
+  done
+  current=${words[-1]}
+  unset 'words[-1]'
+  for word in "${words[@]}"; do
+    if [[ -n $pending ]]; then
+      pending=''
+    elif [[ $word == --*=* ]]; then
+      :
+    elif [[ $word == -* ]]; then
+      if _mailroom_values "$place" "$word"; then pending=$word; fi
+    else
+      _mailroom_place "$place"
+      if [[ " $commands " == *" $word "* ]]; then place+=" $word"; fi
+    fi
+  done
+  _mailroom_place "$place"
+  if [[ -n $pending ]]; then
+    _mailroom_values "$place" "$pending"
+    _mailroom_offer "$values" "$current"
+  elif [[ $current == --*=* ]]; then
+    # Of such a word bash completes what is behind the =, unless it was told not to split there.
+    if [[ $COMP_WORDBREAKS != *=* ]]; then prefix=${current%%=*}=; fi
+    if _mailroom_values "$place" "${current%%=*}"; then
+      _mailroom_offer "$values" "${current#*=}" "$prefix"
+    fi
+  elif [[ $current == -* ]]; then
+    _mailroom_offer "$options" "$current"
+  else
+    _mailroom_offer "${commands:-${operand:-$options}}" "$current"
+  fi
+}
+
+complete -F _mailroom mailroom
+)";
+
+std::string kind_of(const ValueReference& value) {
+  switch (value.kind) {
+    case ValueReference::Kind::choice:
+      return "'" + joined(value.choices) + "'";
+    case ValueReference::Kind::file:
+      return "@file";
+    case ValueReference::Kind::folder:
+      return "@folder";
+    default:
+      return "@text";
+  }
+}
+
+std::string render_place(const Place& place) {
+  const auto& command = *place.command;
+  std::string text = fmt::format("    '{}')\n", command.path);
+  if (!command.commands.empty())
+    text += fmt::format("      commands='{}'\n", joined(names_of(command.commands)));
+  if (!place.options.empty()) text += fmt::format("      options='{}'\n", joined(names_of(place.options)));
+  if (!command.operands.empty()) {
+    text += fmt::format("      operand={}\n", kind_of(command.operands.front().value));
+  }
+  return text + "      ;;\n";
+}
+
+std::string render_places(const CommandReference& program, const std::vector<Place>& places) {
+  std::string text =
+      "# Sets commands and options to those of the place $1, which is a command behind those above it, and\n"
+      "# operand to what else may stand there: words, @file, @folder, @text, or nothing.\n"
+      "_mailroom_place() {\n"
+      "  commands='' options='' operand=''\n"
+      "  case $1 in\n";
+  for (const auto& place : places)
+    text += render_place(place);
+  return text +
+         fmt::format("  esac\n  options+=' {}'\n}}\n\n", joined(names_of(pointers_to(program.options))));
+}
+
+/// A case of _mailroom_values: `option` at the place `path`, or anywhere.
+std::string render_option(const OptionReference& option, const std::string& path = "") {
+  if (!takes_next_word(option)) return {};
+  std::vector<std::string> patterns;
+  for (const auto& name : option.names)
+    patterns.push_back((path.empty() ? "*' " : "'" + path + " ") + name + "'");
+  return fmt::format("    {}) values={} ;;\n", joined(patterns, " | "), kind_of(option.value));
+}
+
+std::string render_values(const CommandReference& program, const std::vector<Place>& places) {
+  std::string text =
+      "# Sets values to what may follow the option $2 at the place $1: words, @file, @folder or @text. "
+      "Fails\n"
+      "# for an option without a value.\n"
+      "_mailroom_values() {\n"
+      "  case \"$1 $2\" in\n";
+  for (const auto& place : places) {
+    for (const auto* option : place.options)
+      text += render_option(*option, place.command->path);
+  }
+  for (const auto& option : program.options)
+    text += render_option(option);
+  return text + "    *) return 1 ;;\n  esac\n}\n";
+}
+
+}  // namespace
+
+std::string render_bash_completion(const CommandReference& program) {
+  const auto places = places_of(program);
+  return head + render_places(program, places) + render_values(program, places) + tail;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include "cmd/reference/completions.hpp"
+#include "cmd/reference/words.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr const char* head = R"(# fish completion of mailroom, made from the definitions of the program
+
+# Prints the command that the words before the cursor lead to, behind those above it: mailroom migrate down
+function __mailroom_place
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l place mailroom
+    set -l pending
+    for word in $words
+        if test -n "$pending"
+            set pending
+            continue
+        end
+        switch $word
+            case '--*=*'
+            case '-*'
+                if __mailroom_has_value "$place $word"
+                    set pending yes
+                end
+            case '*'
+                if __mailroom_is_place "$place $word"
+                    set place "$place $word"
+                end
+        end
+    end
+    echo $place
+end
+
+# True when the words before the cursor lead to one of the arguments.
+function __mailroom_at
+    contains -- (__mailroom_place) $argv
+end
+
+)";
+
+std::string in_quotes(std::string_view text) {
+  return "'" + with_backslashes(text, "\\'") + "'";
+}
+
+/// A function that holds for some texts, which are patterns.
+std::string render_predicate(const std::string& name, const std::vector<std::string>& patterns) {
+  std::string text = "function " + name + "\n    switch $argv[1]\n        case";
+  for (const auto& pattern : patterns)
+    text += " \\\n            " + in_quotes(pattern);
+  return text + "\n            return 0\n    end\n    return 1\nend\n\n";
+}
+
+std::string render_predicates(const CommandReference& program, const std::vector<Place>& places) {
+  std::vector<std::string> paths;
+  std::vector<std::string> valued;
+  const auto add = [&valued](const std::string& path, const OptionReference& option) {
+    if (!takes_next_word(option)) return;
+    for (const auto& name : option.names)
+      valued.push_back(path + " " + name);
+  };
+  for (const auto& place : places) {
+    paths.push_back(place.command->path);
+    for (const auto* option : place.options)
+      add(place.command->path, *option);
+  }
+  for (const auto& option : program.options)
+    add("*", option);
+  return "# True for a command behind those above it.\n" + render_predicate("__mailroom_is_place", paths) +
+         "# True for an option behind the command that it is given to, when a value follows it.\n" +
+         render_predicate("__mailroom_has_value", valued);
+}
+
+/// What may stand where `value` is expected, as arguments of complete.
+std::string values_of(const ValueReference& value) {
+  switch (value.kind) {
+    case ValueReference::Kind::choice:
+      return " -a " + in_quotes(joined(value.choices));
+    case ValueReference::Kind::file:
+      return " -F";
+    case ValueReference::Kind::folder:
+      return " -a '(__fish_complete_directories)'";
+    default:
+      return "";
+  }
+}
+
+std::string render_option(const OptionReference& option, const std::string& condition) {
+  std::string text = "complete -c mailroom" + condition;
+  for (const auto& name : option.names) {
+    const bool is_long = name.starts_with("--");
+    text += (is_long ? " -l " : " -s ") + name.substr(is_long ? 2 : 1);
+  }
+  // -x: a value, which is no file; -r: a value.
+  if (takes_next_word(option)) text += option.value.kind == ValueReference::Kind::file ? " -r" : " -x";
+  if (takes_next_word(option)) text += values_of(option.value);
+  return text + " -d " + in_quotes(option.help) + "\n";
+}
+
+std::string render_place(const Place& place) {
+  const auto& command = *place.command;
+  const auto condition = fmt::format(" -n '__mailroom_at \"{}\"'", command.path);
+  std::string text;
+  for (const auto& sub : command.commands) {
+    text += fmt::format("complete -c mailroom{} -a {} -d {}\n", condition, sub.name, in_quotes(sub.summary));
+  }
+  for (const auto* option : place.options)
+    text += render_option(*option, condition);
+  if (!command.operands.empty()) {
+    const auto values = values_of(command.operands.front().value);
+    if (!values.empty()) text += "complete -c mailroom" + condition + values + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string render_fish_completion(const CommandReference& program) {
+  const auto places = places_of(program);
+  auto text = head + render_predicates(program, places) + "complete -c mailroom -f\n";
+  for (const auto& option : program.options)
+    text += render_option(option, "");
+  for (const auto& place : places)
+    text += render_place(place);
+  return text;
+}
+
+}  // namespace mailroom

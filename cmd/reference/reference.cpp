@@ -1,0 +1,124 @@
+#include "cmd/reference/reference.hpp"
+
+#include <algorithm>
+
+#include "cmd/command_line.hpp"
+#include "cmd/commands.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The names in `{a,b}`, which may have a type before it; none when there is no such list.
+std::vector<std::string> choices_in(const std::string& type) {
+  std::vector<std::string> choices;
+  const auto open = type.find('{');
+  const auto close = type.find('}', open);
+  if (open == std::string::npos || close == std::string::npos) return choices;
+  std::istringstream list(type.substr(open + 1, close - open - 1));
+  for (std::string name; std::getline(list, name, ',');)
+    choices.push_back(name);
+  return choices;
+}
+
+ValueReference read_value(const CLI::Option& option, const std::string& name, const KeyEntry* key) {
+  using Kind = ValueReference::Kind;
+  ValueReference value{.kind = Kind::text, .name = name, .choices = choices_in(option.get_type_name())};
+  if (key != nullptr) value.choices.assign(key->choices.begin(), key->choices.end());
+  if (!value.choices.empty()) {
+    value.kind = Kind::choice;
+  } else if (name == "FILE") {
+    value.kind = Kind::file;
+  } else if (name == "FOLDER") {
+    value.kind = Kind::folder;
+  }
+  return value;
+}
+
+OptionReference read_option(const CLI::Option& option) {
+  OptionReference entry;
+  entry.help = option.get_description();
+  entry.key = find_key(option.get_type_name());
+  for (const auto& name : option.get_snames())
+    entry.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames())
+    entry.names.push_back("--" + name);
+  if (option.get_items_expected_max() > 0) {
+    const auto& name = option.get_option_text();
+    entry.value = read_value(option, name.empty() ? "VALUE" : name, entry.key);
+    entry.value.optional = option.get_items_expected_min() == 0;
+  }
+  return entry;
+}
+
+OperandReference read_operand(const CLI::Option& option) {
+  const auto name = option.get_name(true, false);
+  return {.help = option.get_description(),
+          .value = read_value(option, name, nullptr),
+          .required = option.get_required(),
+          .repeated = option.get_expected_max() > 1};
+}
+
+CommandReference read_command(const CLI::App& app, const std::string& path_above) {
+  CommandReference command;
+  command.name = app.get_name();
+  command.path = path_above + app.get_name();
+  command.summary = app.get_description();
+  command.needs_command = app.get_require_subcommand_min() > 0;
+  const bool is_program = app.get_parent() == nullptr;
+  for (const auto* option : app.get_options()) {
+    // --help is described for each command anew, and means the same.
+    if (option->get_group().empty() || (!is_program && option == app.get_help_ptr())) continue;
+    if (option->get_positional()) {
+      command.operands.push_back(read_operand(*option));
+    } else {
+      command.options.push_back(read_option(*option));
+    }
+  }
+  for (const auto* sub : app.get_subcommands({}))
+    command.commands.push_back(read_command(*sub, command.path + " "));
+  return command;
+}
+
+void add_places(const CommandReference& command, std::vector<const OptionReference*> options,
+                const CommandReference& program, std::vector<Place>& places) {
+  if (&command != &program) {
+    for (const auto& option : command.options)
+      options.push_back(&option);
+  }
+  places.push_back({&command, options});
+  for (const auto& sub : command.commands)
+    add_places(sub, options, program, places);
+}
+
+}  // namespace
+
+CommandReference read_reference() {
+  const CommandLine line;
+  auto program = read_command(line.app, "");
+  program.description = program_description;
+  program.examples = parse_examples(line.app.get_footer());
+  for (const auto& command : commands()) {
+    const auto entry =
+        std::ranges::find(program.commands, std::string(command.name), &CommandReference::name);
+    entry->description = command.description;
+    entry->examples = parse_examples(command.examples);
+  }
+  return program;
+}
+
+std::vector<const CommandReference*> flatten(const CommandReference& command) {
+  std::vector<const CommandReference*> all{&command};
+  for (const auto& sub : command.commands) {
+    const auto below = flatten(sub);
+    all.insert(all.end(), below.begin(), below.end());
+  }
+  return all;
+}
+
+std::vector<Place> places_of(const CommandReference& program) {
+  std::vector<Place> places;
+  add_places(program, {}, program, places);
+  return places;
+}
+
+}  // namespace mailroom

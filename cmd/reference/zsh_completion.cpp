@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include "cmd/reference/completions.hpp"
+#include "cmd/reference/words.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string in_quotes(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text)
+    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+std::string action_of(const ValueReference& value) {
+  switch (value.kind) {
+    case ValueReference::Kind::choice:
+      return "(" + joined(value.choices) + ")";
+    case ValueReference::Kind::file:
+      return "_files";
+    case ValueReference::Kind::folder:
+      return "_files -/";
+    default:
+      // A message, and nothing to choose from.
+      return " ";
+  }
+}
+
+/// `:NAME:action`, for a value that is expected.
+std::string expectation(const ValueReference& value) {
+  return ":" + with_backslashes(value.name, ":") + ":" + action_of(value);
+}
+
+/// A specification for _arguments. Of several names each excludes the others.
+std::string render_option(const OptionReference& option) {
+  const bool has_value = option.value.kind != ValueReference::Kind::none;
+  std::vector<std::string> names;
+  for (const auto& name : option.names) {
+    const bool is_long = name.starts_with("--");
+    names.push_back(name + (!has_value ? "" : is_long ? "=" : "+"));
+  }
+  auto rest = "[" + with_backslashes(option.help, "[]\\:") + "]";
+  if (has_value) rest += (option.value.optional ? ":" : "") + expectation(option.value);
+  if (names.size() == 1) return in_quotes(names.front() + rest);
+  return in_quotes("(" + joined(option.names) + ")") + "{" + joined(names, ",") + "}" + in_quotes(rest);
+}
+
+std::string render_operand(const OperandReference& operand, std::size_t position) {
+  const auto where = operand.repeated ? "*" : std::to_string(position) + (operand.required ? "" : ":");
+  return in_quotes(where + expectation(operand.value));
+}
+
+std::string function_of(const CommandReference& command) {
+  std::string name = "_" + command.path;
+  for (auto& c : name) {
+    if (c == ' ') c = '-';
+  }
+  return name;
+}
+
+std::string render_dispatch(const CommandReference& command) {
+  std::string text =
+      "  case $state in\n"
+      "    command)\n"
+      "      local -a subcommands=(\n";
+  for (const auto& sub : command.commands) {
+    text += fmt::format("        {}\n", in_quotes(with_backslashes(sub.name, ":\\") + ":" + sub.summary));
+  }
+  return text + fmt::format(
+                    "      )\n"
+                    "      _describe -t commands 'command of {0}' subcommands && ret=0\n"
+                    "      ;;\n"
+                    "    rest)\n"
+                    "      words=($line[1] \"${{words[@]}}\")\n"
+                    "      (( CURRENT += 1 ))\n"
+                    "      (( $+functions[{1}-$line[1]] )) && {1}-$line[1] && ret=0\n"
+                    "      ;;\n"
+                    "  esac\n",
+                    command.path, function_of(command));
+}
+
+std::string render_function(const Place& place, const CommandReference& program) {
+  const auto& command = *place.command;
+  std::string text = function_of(command) + "() {\n";
+  text += "  local curcontext=$curcontext state line ret=1\n  typeset -A opt_args\n";
+  if (&command == &program) {
+    text += "  local -a mailroom_global=(\n";
+    for (const auto& option : program.options)
+      text += "    " + render_option(option) + "\n";
+    text += "  )\n";
+  }
+  text += "  _arguments -C -s -S \"${mailroom_global[@]}\"";
+  for (const auto* option : place.options)
+    text += " \\\n    " + render_option(*option);
+  std::size_t position = 0;
+  for (const auto& operand : command.operands)
+    text += " \\\n    " + render_operand(operand, ++position);
+  if (!command.commands.empty()) text += " \\\n    '1: :->command' \\\n    '*::: :->rest'";
+  text += " && ret=0\n";
+  if (!command.commands.empty()) text += render_dispatch(command);
+  return text + "  return ret\n}\n\n";
+}
+
+}  // namespace
+
+std::string render_zsh_completion(const CommandReference& program) {
+  std::string text =
+      "#compdef mailroom\n# zsh completion of mailroom, made from the definitions of the program\n\n";
+  for (const auto& place : places_of(program))
+    text += render_function(place, program);
+  // Loaded as a function it is called at once; read with source it is made known.
+  return text +
+         "if [[ $funcstack[1] == _mailroom ]]; then\n"
+         "  _mailroom \"$@\"\n"
+         "else\n"
+         "  compdef _mailroom mailroom\n"
+         "fi\n";
+}
+
+}  // namespace mailroom

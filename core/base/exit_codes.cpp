@@ -1,0 +1,33 @@
+#include "base/exit_codes.hpp"
+
+#include <array>
+
+namespace mailroom {
+namespace {
+
+constexpr std::array<ExitStatus, 12> statuses{{
+    {"0", "done", ""},
+    {"1", "failed: the server refused a statement, or something unexpected", "read the message"},
+    {"2", "the command line is wrong", "the hint names the option that was probably meant"},
+    {"3", "configuration: a value, a key, the file; an unknown queue", "mend what the message names"},
+    {"4", "the database cannot be reached, or was lost for good",
+     "check server and connection string; collect --wait keeps trying"},
+    {"5", "the schema is missing, too old or dirty, or a trigger or sequence is not as the queue needs it",
+     "mailroom migrate, or the statement in the hint"},
+    {"6", "another process holds the lock", "wait, or find it with the statement in the hint"},
+    {"7", "declined, or nobody there to ask", "--yes"},
+    {"8",
+     "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database",
+     ""},
+    {"9", "a malformed or forged token", ""},
+    {"10", "the output was closed or cannot be written", "the batch was not acknowledged and comes again"},
+    {"130, 143", "stopped hard by a second SIGINT or SIGTERM", "the batch in flight may come again"},
+}};
+
+}  // namespace
+
+std::span<const ExitStatus> exit_statuses() {
+  return statuses;
+}
+
+}  // namespace mailroom

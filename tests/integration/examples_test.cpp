@@ -1,0 +1,144 @@
+// Every example of every --help, run as typed in a folder and on a database as a reader may have them.
+
+#include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "cmd/command_line.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/example.hpp"
+#include "crypto/token.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// True for what goes on until it is stopped.
+bool runs_on(const std::string& command) {
+  static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
+  static const std::regex ends(".*(--once|--max-batches|--help)\\b.*");
+  if (command.rfind("mailroom collect", 0) == 0) return !std::regex_match(command, ends);
+  return std::regex_match(command, follows);
+}
+
+/// A recovery token that `code` belongs to, of no database.
+std::string recovery_token(const std::string& code) {
+  Hmac hmac(Key::from_hex(test_key, "the test"));
+  const auto token = sign_token(hmac, Action::password_recovery, Secret{1, 2, 3}, code);
+  return {token.begin(), token.end()};
+}
+
+/// What the examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to
+/// user5 and a token each, which batches from 1 on have emitted; a second queue, `newsletter`; a collector at
+/// work; in the folder a key, tokens.txt and accounts.txt.
+class World {
+ public:
+  World() : collector_(prepared(), {"--format", "jsonl", "--batch-limit", "100", "--batch-timeout", "50ms"}) {
+    key_ = folder_.write("mailroom.key", std::string(test_key) + "\n");
+    REQUIRE(eventually([&] { return emitted_ids(collector_.output()).size() == 5; }));
+    const auto batch = nlohmann::json::parse(collector_.lines().front());
+    token_ = batch.at("tokens").at(0).at("token").get<std::string>();
+    folder_.write("tokens.txt", token_ + "\n" + token_ + "\n");
+    folder_.write("accounts.txt", "user3\nuser4@mail.example\n");
+  }
+
+  /// Runs `example` to its end and returns its exit status.
+  int run(const std::string& example) {
+    const auto command = with_values(example);
+    const bool endless = runs_on(command);
+    const auto program = std::filesystem::path(MAILROOM_BINARY).parent_path().string();
+    const auto name = std::to_string(++runs_);
+    errors_ = (folder_.path() / (name + ".stderr")).string();
+    // Nobody is there to ask. With exec it is mailroom itself that is told to stop.
+    const auto script =
+        "cd " + folder_.path().string() + "; exec </dev/null; " + (endless ? "exec " : "") + command;
+    Subprocess process({"/bin/sh", "-c", script},
+                       {{"MAILROOM_DATABASE_URL", database_.conninfo()},
+                        {"MAILROOM_SECRET_KEY_FILE", key_},
+                        {"PATH", program + ":" + std::getenv("PATH")}},
+                       (folder_.path() / (name + ".stdout")).string(), errors_);
+    if (endless) {
+      INFO("it was to run on, but did not get as far as waiting for SIGTERM: " << errors());
+      REQUIRE(eventually([&] { return catches_sigterm(process.pid()); }));
+      process.signal(SIGTERM);
+    }
+    return process.wait();
+  }
+
+  /// What the last run wrote to stderr.
+  std::string errors() const { return read_file(errors_); }
+
+ private:
+  const TestDatabase& prepared() {
+    const auto connection = database_.connect();
+    connection->run(
+        "INSERT INTO accounts (email, login) SELECT 'user' || g || '@mail.example', 'user' || g FROM "
+        "generate_series(1, 5) g");
+    connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('newsletter', 0)");
+    return database_;
+  }
+
+  /// `example` with a value for each word in capitals, which stands for one.
+  std::string with_values(const std::string& example) const {
+    static const std::regex placeholder("\\b[A-Z][A-Z_]+\\b");
+    static const std::regex coded(".*--code (\\d{5}) .*");
+    std::map<std::string, std::string> values{{"TOKEN", token_}, {"COMMAND", "collect"}};
+    std::smatch match;
+    if (std::regex_match(example, match, coded)) values["TOKEN"] = recovery_token(match[1]);
+    std::string command;
+    auto rest = example;
+    for (; std::regex_search(rest, match, placeholder); rest = match.suffix()) {
+      INFO("the placeholder " << match.str()
+                              << " of an example has no value: give it one in with_values() of " << __FILE__);
+      REQUIRE(values.count(match.str()) == 1);
+      command += match.prefix().str() + values[match.str()];
+    }
+    return command + rest;
+  }
+
+  /// True once `pid` has become mailroom, and that has a handler for SIGTERM.
+  static bool catches_sigterm(pid_t pid) {
+    const auto process = std::filesystem::path("/proc") / std::to_string(pid);
+    std::error_code gone;
+    if (!std::filesystem::equivalent(process / "exe", MAILROOM_BINARY, gone)) return false;
+    const auto status = read_file(process / "status");
+    const auto at = status.find("SigCgt:");
+    if (at == std::string::npos) return false;
+    return (std::stoull(status.substr(at + 7), nullptr, 16) >> (SIGTERM - 1) & 1U) != 0;
+  }
+
+  TestDatabase database_;
+  TemporaryFolder folder_;
+  TestCollector collector_;
+  std::string key_;
+  std::string token_;
+  std::string errors_;
+  int runs_ = 0;
+};
+
+void check_examples(const std::string& of, const char* text) {
+  World world;
+  for (const auto& example : parse_examples(text).examples) {
+    INFO("an example of " << of << ": " << example.command);
+    const int status = world.run(example.command);
+    INFO(world.errors());
+    const bool asks = status == static_cast<int>(ExitCode::declined);
+    CHECK((asks ? contains(world.errors(), "there is no terminal to ask on") : status == 0));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the examples of every help work as typed") {
+  check_examples("mailroom", CommandLine().app.get_footer().c_str());
+  for (const auto& command : commands())
+    check_examples(command.name, command.examples);
+}

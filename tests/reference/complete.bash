@@ -1,0 +1,41 @@
+# complete.bash SCRIPT: completes each line of stdin, with the cursor at its end, as bash does with SCRIPT
+# loaded. Prints a line each: the candidates with a space between them.
+set -u
+# shellcheck source=/dev/null
+source "$1"
+
+# Outside of a completion there is none; what is asked for is noted instead.
+files=''
+compopt() { if [[ $* == '-o default' ]]; then files=yes; fi }
+
+# Sets COMP_WORDS and COMP_CWORD to the words of $1 as readline splits it.
+split() {
+  local -a typed
+  local word part
+  read -ra typed <<<"$1"
+  if [[ $1 == *' ' ]]; then typed+=(''); fi
+  COMP_WORDS=()
+  for word in "${typed[@]}"; do
+    while [[ $word == *[=:]* ]]; do
+      part=${word%%[=:]*}
+      if [[ -n $part ]]; then COMP_WORDS+=("$part"); fi
+      word=${word#"$part"}
+      COMP_WORDS+=("${word:0:1}")
+      word=${word:1}
+      if [[ -z $word ]]; then continue 2; fi
+    done
+    COMP_WORDS+=("$word")
+  done
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+}
+
+while IFS= read -r line; do
+  split "$line"
+  files=''
+  _mailroom
+  if [[ -n $files ]]; then
+    current=${COMP_WORDS[COMP_CWORD]}
+    mapfile -t COMPREPLY < <(compgen -f -- "${current#[=:]}")
+  fi
+  printf '%s\n' "${COMPREPLY[*]}"
+done

@@ -1,0 +1,185 @@
+// What the shells offer, against what the command line is defined to take. Each shell is asked all at once.
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "cmd/reference/reference.hpp"
+#include "shell_output.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+using Words = std::set<std::string>;
+
+/// A line with the cursor at its end, and what may follow there.
+using Expectations = std::map<std::string, Words>;
+
+const Words files{"keys", "mailroom.yaml", "signing.key"};
+
+Words values_of(const ValueReference& value) {
+  switch (value.kind) {
+    case ValueReference::Kind::choice:
+      return {value.choices.begin(), value.choices.end()};
+    case ValueReference::Kind::file:
+      return files;
+    case ValueReference::Kind::folder:
+      return {"keys"};
+    default:
+      return {};
+  }
+}
+
+Words names_of(const std::vector<CommandReference>& commands) {
+  Words names;
+  for (const auto& command : commands)
+    names.insert(command.name);
+  return names;
+}
+
+Words long_names(const CommandReference& program, const Place& place) {
+  Words names;
+  const auto add = [&names](const OptionReference& option) {
+    for (const auto& name : option.names) {
+      if (name.rfind("--", 0) == 0) names.insert(name);
+    }
+  };
+  for (const auto& option : program.options)
+    add(option);
+  for (const auto* option : place.options)
+    add(*option);
+  return names;
+}
+
+Words beginning_with(const std::string& start, const Words& words) {
+  Words found;
+  std::copy_if(words.begin(), words.end(), std::inserter(found, found.end()),
+               [&](const auto& word) { return word.rfind(start, 0) == 0; });
+  return found;
+}
+
+void expect_values(const std::string& path, const OptionReference& option, Expectations& expected) {
+  const auto values = values_of(option.value);
+  if (option.value.kind == ValueReference::Kind::none || option.value.optional) return;
+  for (const auto& name : option.names) {
+    const bool is_long = name.rfind("--", 0) == 0;
+    expected[path + " " + name + " "] = values;
+    if (is_long) expected[path + " " + name + "="] = values;
+    for (const auto& value : values) {
+      const auto start = value.substr(0, 1);
+      expected[path + " " + name + " " + start] = beginning_with(start, values);
+      if (is_long) expected[path + " " + name + "=" + start] = beginning_with(start, values);
+    }
+  }
+}
+
+/// Where commands are due, also behind options that take a value, and where that is a command's name.
+void expect_commands(const Place& place, Expectations& expected) {
+  const auto names = names_of(place.command->commands);
+  if (names.empty()) return;
+  const auto& path = place.command->path;
+  for (const std::string options :
+       {"", " -o json", " --output json", " --output=json", " -q", " --database-url postgresql://x:1/y?a=b",
+        " --config migrate", " --config=migrate"}) {
+    expected[path + options + " "] = names;
+    expected[path + options + " xyzzy"] = {};
+  }
+  for (const auto& name : names) {
+    expected[path + " " + name.substr(0, 2)] = beginning_with(name.substr(0, 2), names);
+    expected[path + " --database-url " + name + " "] = names;
+    expected[path + " --database-url=" + name + " "] = names;
+  }
+}
+
+void expect_place(const CommandReference& program, const Place& place, Expectations& expected) {
+  const auto& path = place.command->path;
+  expect_commands(place, expected);
+  if (!place.command->operands.empty()) expected[path + " "] = values_of(place.command->operands[0].value);
+  const auto names = long_names(program, place);
+  expected[path + " --"] = names;
+  for (const auto* option : place.options) {
+    expect_values(path, *option, expected);
+    const auto start = option->names.back().substr(0, 4);
+    expected[path + " " + start] = beginning_with(start, names);
+  }
+}
+
+Expectations expectations() {
+  const auto program = read_reference();
+  Expectations expected;
+  for (const auto& place : places_of(program))
+    expect_place(program, place, expected);
+  // The program's own options are taken everywhere; a place of each depth will do.
+  for (const std::string path : {"mailroom", "mailroom collect", "mailroom migrate down"}) {
+    for (const auto& option : program.options)
+      expect_values(path, option, expected);
+  }
+  return expected;
+}
+
+Words words_of(const std::string& line) {
+  std::istringstream text(line);
+  return {std::istream_iterator<std::string>(text), {}};
+}
+
+/// Has `shell` complete with `script`, which is a path below share, and compares.
+void check_completions(const std::string& shell, const std::string& driver, const std::string& script) {
+  const auto expected = expectations();
+  const TemporaryFolder folder;
+  folder.write("mailroom.yaml", "");
+  folder.write("signing.key", "");
+  std::filesystem::create_directory(folder.path() / "keys");
+  const TemporaryFolder lines;
+  std::string text;
+  for (const auto& [line, words] : expected)
+    text += line + "\n";
+  const auto input = lines.write("lines", text);
+  const auto answer = run_shell(shell + " '" MAILROOM_SOURCE_DIR "/tests/reference/" + driver +
+                                    "' '" MAILROOM_SHARE "/" + script + "' < " + input,
+                                folder);
+  INFO(answer.err);
+  INFO("a status of 127 means that the shell is missing: scripts/install-packages --tests");
+  REQUIRE(answer.status == 0);
+  CHECK(answer.err.empty());
+  std::istringstream answers(answer.out);
+  for (const auto& [line, words] : expected) {
+    std::string offered = "no answer";
+    std::getline(answers, offered);
+    INFO("'" << line << "'");
+    CHECK(words_of(offered) == words);
+  }
+  CHECK(answers.peek() == std::istringstream::traits_type::eof());
+}
+
+}  // namespace
+
+TEST_CASE("bash offers what the command line takes, and nothing where that is any text") {
+  check_completions("bash --noprofile --norc", "complete.bash", "bash-completion/completions/mailroom");
+}
+
+TEST_CASE("zsh offers what the command line takes, and nothing where that is any text") {
+  check_completions("zsh -f", "complete.zsh", "zsh/site-functions/_mailroom");
+}
+
+TEST_CASE("fish offers what the command line takes, and nothing where that is any text") {
+  check_completions("fish --no-config", "complete.fish", "fish/vendor_completions.d/mailroom.fish");
+}
+
+TEST_CASE("the completions know of every kind of value") {
+  // Otherwise the tests above would not try them.
+  const auto expected = expectations();
+  CHECK(expected.at("mailroom --color ") == Words{"auto", "always", "never"});
+  CHECK(expected.at("mailroom collect --format ") == Words{"csv", "jsonl"});
+  CHECK(expected.at("mailroom collect --log-level ") == Words{"debug", "info", "warn", "error"});
+  CHECK(expected.at("mailroom collect --key-file ") == files);
+  CHECK(expected.at("mailroom -c ") == files);
+  CHECK(expected.at("mailroom migrate ") == Words{"up", "down", "status"});
+  CHECK(expected.at("mailroom collect --queue ").empty());
+  CHECK(expected.at("mailroom verify ").empty());
+  CHECK(expected.at("mailroom migrate down --").count("--reason") == 1);
+}

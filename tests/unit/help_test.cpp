@@ -1,0 +1,118 @@
+#include <sstream>
+
+#include "base/text.hpp"
+#include "cmd/command_line.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/example.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+void check_widths(const CLI::App& app) {
+  const auto help = app.help("", CLI::AppFormatMode::Normal);
+  for (const auto& line : lines_of(help)) {
+    INFO(app.get_name() << " --help: " << line);
+    CHECK(display_width(line) <= 80);
+    CHECK((line.empty() || line.back() != ' '));
+  }
+  for (const auto* sub : app.get_subcommands({}))
+    check_widths(*sub);
+}
+
+/// The list of options of a help in which `flag` is described by `text`.
+std::string options_with(const std::string& flag, const std::string& text) {
+  CommandLine line;
+  auto* sub = line.app.add_subcommand("probe", "says nothing")->footer("");
+  sub->add_flag(flag)->description(text);
+  const auto help = sub->help("", CLI::AppFormatMode::Normal);
+  return help.substr(help.find("  -h,--help"));
+}
+
+}  // namespace
+
+TEST_CASE("no line of any help has more than 80 columns") {
+  check_widths(CommandLine().app);
+}
+
+TEST_CASE("a long text is wrapped behind its option") {
+  const std::string words = "word word word word word word word word word word word word word word word";
+  CHECK(options_with("--flag", words) ==
+        "  -h,--help  show this help\n"
+        "  --flag     word word word word word word word word word word word word word\n"
+        "             word word\n\n");
+}
+
+TEST_CASE("a name that is too long for the column has a line of its own") {
+  CHECK(options_with("--a-flag-whose-name-is-very-long-indeed", "why") ==
+        "  -h,--help  show this help\n"
+        "  --a-flag-whose-name-is-very-long-indeed\n"
+        "             why\n\n");
+}
+
+TEST_CASE("a word that no line can hold stands alone") {
+  const std::string word(90, 'x');
+  CHECK(options_with("--flag", "a " + word + " b") ==
+        "  -h,--help  show this help\n"
+        "  --flag     a\n"
+        "             " +
+            word + "\n             b\n\n");
+}
+
+TEST_CASE("every help has two or three examples, each of the command that it is the help of") {
+  const auto check = [](const std::string& path, const char* text) {
+    INFO("the examples of " << path);
+    const auto examples = parse_examples(text).examples;
+    CHECK(examples.size() >= 2);
+    CHECK(examples.size() <= 3);
+    CHECK(std::string(text).rfind("Examples:\n  ", 0) == 0);
+    for (const auto& example : examples) {
+      INFO(example.command);
+      CHECK((example.command + " ").rfind(path + " ", 0) == 0);
+    }
+  };
+  check("mailroom", CommandLine().app.get_footer().c_str());
+  for (const auto& command : commands())
+    check(std::string("mailroom ") + command.name, command.examples);
+}
+
+TEST_CASE("an example is a command and, behind two spaces, what it is good for") {
+  const auto [examples, notes] = parse_examples(
+      "Examples:\n  mailroom a --b c      why one\n  mailroom a\n  mailroom - < file  why another\n\n"
+      "A note:\n  of two lines\n");
+  REQUIRE(examples.size() == 3);
+  CHECK(examples[0].command == "mailroom a --b c");
+  CHECK(examples[0].purpose == "why one");
+  CHECK(examples[1].command == "mailroom a");
+  CHECK(examples[1].purpose.empty());
+  CHECK(examples[2].command == "mailroom - < file");
+  CHECK(examples[2].purpose == "why another");
+  CHECK(notes == "A note:\n  of two lines\n");
+  CHECK(parse_examples("Examples:\n  mailroom a\n").notes.empty());
+  CHECK(parse_examples("").examples.empty());
+}
+
+TEST_CASE("a help begins with the examples and ends with the notes") {
+  CommandLine line;
+  auto* sub = line.app.add_subcommand("probe", "says nothing");
+  sub->footer("Examples:\n  mailroom probe\n\nA note.\n");
+  const auto help = sub->help("", CLI::AppFormatMode::Normal);
+  CHECK(help.rfind("Examples:\n  mailroom probe\n\nsays nothing\n\nUsage: mailroom probe", 0) == 0);
+  CHECK(help.substr(help.find("  -h,--help")) == "  -h,--help  show this help\n\nA note.\n");
+}
+
+TEST_CASE("every command is described for its man page") {
+  for (const auto& command : commands()) {
+    INFO("Command::description of " << command.name << " is empty: a few sentences for its man page");
+    CHECK(std::string(command.description).size() > 0);
+  }
+}

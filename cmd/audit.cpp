@@ -26,7 +26,7 @@ struct AuditOptions {
 };
 
 /// What the history is asked of.
-struct Subject {
+struct AuditSubject {
   enum class Kind { everything, account, token, signed_token, batch };
   Kind kind = Kind::everything;
   std::int64_t id = 0;  ///< of a token or a batch
@@ -53,8 +53,9 @@ std::string_view without_mark(std::string_view text) {
   return text.substr(!text.empty() && text.front() == token_mark ? 1 : 0);
 }
 
-Subject signed_token(std::string_view text) {
-  if (decode_token(text)) return {.kind = Subject::Kind::signed_token, .id = 0, .name = std::string(text)};
+AuditSubject signed_token(std::string_view text) {
+  if (decode_token(text))
+    return {.kind = AuditSubject::Kind::signed_token, .id = 0, .name = std::string(text)};
   throw Error(ExitCode::usage, "this looks like a token, but is not one",
               fmt::format("a token has {} characters of A-Z, a-z, 0-9, - and _; an account of such a name is "
                           "named with login: before it",
@@ -67,25 +68,25 @@ std::int64_t require_id(std::string_view what, std::string_view text) {
               fmt::format("ids are numbers, as in mailroom audit {}:51", what));
 }
 
-Subject token_subject(std::string_view text) {
+AuditSubject token_subject(std::string_view text) {
   if (may_hold_secret(text)) return signed_token(text);
-  return {.kind = Subject::Kind::token, .id = require_id("token", text)};
+  return {.kind = AuditSubject::Kind::token, .id = require_id("token", text)};
 }
 
-Subject batch_subject(std::string_view text) {
-  return {.kind = Subject::Kind::batch, .id = require_id("batch", text)};
+AuditSubject batch_subject(std::string_view text) {
+  return {.kind = AuditSubject::Kind::batch, .id = require_id("batch", text)};
 }
 
-Subject named_subject(std::string_view name) {
+AuditSubject named_subject(std::string_view name) {
   constexpr std::string_view token = "token:";
   constexpr std::string_view batch = "batch:";
   if (name.substr(0, token.size()) == token) return token_subject(name.substr(token.size()));
   if (name.substr(0, batch.size()) == batch) return batch_subject(name.substr(batch.size()));
   if (may_hold_secret(name)) return signed_token(name);
-  return {.kind = Subject::Kind::account, .id = 0, .name = std::string(name)};
+  return {.kind = AuditSubject::Kind::account, .id = 0, .name = std::string(name)};
 }
 
-Subject subject_of(const AuditOptions& options) {
+AuditSubject subject_of(const AuditOptions& options) {
   const int given = (options.name.empty() ? 0 : 1) + (options.account.empty() ? 0 : 1) +
                     (options.token.empty() ? 0 : 1) + (options.batch.empty() ? 0 : 1);
   if (given > 1) {
@@ -95,10 +96,11 @@ Subject subject_of(const AuditOptions& options) {
   if (given == 1 && options.batches)
     throw Error(ExitCode::usage, "--batches goes with no account, token or batch",
                 "their own batches are shown anyway");
-  if (!options.account.empty()) return {.kind = Subject::Kind::account, .id = 0, .name = options.account};
+  if (!options.account.empty())
+    return {.kind = AuditSubject::Kind::account, .id = 0, .name = options.account};
   if (!options.token.empty()) return token_subject(without_mark(options.token));
   if (!options.batch.empty()) return batch_subject(options.batch);
-  return given == 0 ? Subject{} : named_subject(without_mark(options.name));
+  return given == 0 ? AuditSubject{} : named_subject(without_mark(options.name));
 }
 
 /// The operations of an account outlive it, but only its id is left to name it by.
@@ -120,13 +122,13 @@ std::int64_t token_id(Connection& connection, const std::string& text) {
               "mailroom verify says whether it is genuine");
 }
 
-History read_history(Connection& connection, const Subject& subject, const HistoryRequest& request) {
+History read_history(Connection& connection, const AuditSubject& subject, const AuditRequest& request) {
   switch (subject.kind) {
-    case Subject::Kind::account:
+    case AuditSubject::Kind::account:
       return read_account_history(connection, account_id(connection, subject.name), request);
-    case Subject::Kind::batch:
+    case AuditSubject::Kind::batch:
       return read_batch_history(connection, subject.id, request);
-    case Subject::Kind::signed_token:
+    case AuditSubject::Kind::signed_token:
       return read_token_history(connection, token_id(connection, subject.name), request);
     default:
       return read_token_history(connection, subject.id, request);
@@ -156,16 +158,16 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   const auto subject = subject_of(options);
   check_moments(options);
   const auto connection = context.connect_to_schema("audit");
-  if (subject.kind == Subject::Kind::everything) {
+  if (subject.kind == AuditSubject::Kind::everything) {
     OverviewRequest request{.until = options.until, .limit = options.limit, .batches = options.batches};
     if (!options.since.empty()) request.since = options.since;
     write(context, read_overview(*connection, request), options.limit);
     return ExitCode::done;
   }
-  const HistoryRequest request{.queue = context.settings().queue,
-                               .since = options.since,
-                               .until = options.until,
-                               .limit = options.limit};
+  const AuditRequest request{.queue = context.settings().queue,
+                             .since = options.since,
+                             .until = options.until,
+                             .limit = options.limit};
   write(context, read_history(*connection, subject, request), options.limit);
   return ExitCode::done;
 }
@@ -193,9 +195,16 @@ Run add_audit(CLI::App& app, Overrides& overrides) {
 const Command audit_command{
     "audit", "the history of an account, a token or a batch, or of everything",
     "Examples:\n"
-    "  mailroom audit user1@mail.example    its tokens: handed on when, by whom, used?\n"
+    "  mailroom audit user1@mail.example    its tokens: handed on when, by whom\n"
     "  mailroom audit token:1               one of them; batch:1 is a batch\n"
     "  mailroom audit --since 2h            totals, rewinds, suspensions, migrations\n",
-    add_audit};
+    add_audit,
+    "Tells the life of one account, token or batch: when a token was made, handed on, in which batch, by "
+    "which collector and how often, when it expired or was consumed, and, where it was not handed on, why. "
+    "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed.\n\n"
+    "Without NAME it tells what happened since --since: totals of what was handed on, and every rewind, "
+    "suspension, pruning and migration, with who did it and the reason that was given.\n\n"
+    "Batch records are kept for as long as prune leaves them: audit.retention, and the lives of their "
+    "tokens."};
 
 }  // namespace mailroom

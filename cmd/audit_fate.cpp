@@ -43,7 +43,7 @@ std::string handed_on_text(const TokenStory& story) {
   return text;
 }
 
-std::string maybe_text(const Fate& fate) {
+std::string maybe_text(const TokenFate& fate) {
   const auto& batch = *fate.batch;
   const auto when = fmt::format("{} {}", time_of(*batch.emitted_at), where_and_who(batch));
   if (batch.emitted == 0)
@@ -52,7 +52,7 @@ std::string maybe_text(const Fate& fate) {
                      with_thousands(batch.size));
 }
 
-std::string passed_over_text(const Fate& fate) {
+std::string passed_over_text(const TokenFate& fate) {
   const auto when = time_of(fate.passing->at);
   if (fate.reason.empty()) return fmt::format("not handed on: passed over at {}, as it was not due", when);
   return fmt::format("not handed on: passed over at {}, {}as {}", when,
@@ -100,7 +100,7 @@ std::string outcome_text(const TokenStory& story) {
   return "not handed on: the cursor is past it, and no record says why";
 }
 
-std::string next_text(const Fate& fate) {
+std::string next_text(const TokenFate& fate) {
   if (!fate.next) return "";
   return *fate.next == Outcome::in_open_batch ? ", and handed out again" : ", and to be handed on again";
 }

@@ -80,4 +80,8 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, T& value, const 
   return app.add_option_function<std::string>(flag, store, help)->type_name(choices_type(choices));
 }
 
+/// Adds --action, by which a command takes tokens of one action alone; `value` becomes the database's name of
+/// it.
+CLI::Option* add_action(CLI::App& app, std::string& value);
+
 }  // namespace mailroom

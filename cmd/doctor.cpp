@@ -33,6 +33,10 @@ const Command doctor_command{
     "\n"
     "Changes nothing. Exit code 0 when there are warnings at most; otherwise 3 when\n"
     "the configuration or a key fails, else 4 when the database does, else 8.\n",
-    add_doctor};
+    add_doctor,
+    "Looks at the configuration, the keys, the server and what stands between it and mailroom, the schema "
+    "and what has become of it, the rights of the role, the triggers, the channel, the sequence, the "
+    "clocks and the collectors. Each finding says ok, warning or failure, why, and the command that mends "
+    "it. The session is read-only."};
 
 }  // namespace mailroom

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::int64_t microseconds = 1'000'000;
 
-std::string range_text(const IdRange& range) {
+std::string range_text(const IdRun& range) {
   return range.first == range.last ? std::to_string(range.first)
                                    : fmt::format("{}-{}", range.first, range.last);
 }
 
-std::vector<IdRange> runs_of(const std::vector<std::int64_t>& ids) {
-  std::vector<IdRange> runs;
+std::vector<IdRun> runs_of(const std::vector<std::int64_t>& ids) {
+  std::vector<IdRun> runs;
   for (const auto id : ids) {
     if (!runs.empty() && runs.back().last + 1 == id) {
       runs.back().last = id;
@@ -29,21 +29,6 @@ std::vector<IdRange> runs_of(const std::vector<std::int64_t>& ids) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string result(text);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(result[i]);
-    if (byte < 0x20 || byte == 0x7F) result[i] = '?';
-    // U+0080 to U+009F, of which some terminals take a few for the beginning of a sequence.
-    if (byte == 0xC2 && i + 1 < result.size() && static_cast<unsigned char>(result[i + 1]) < 0xA0)
-      result.replace(i, 2, "?");
-  }
-  if (is_printable(result)) return result;
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
-  return result;
-}
 
 std::string time_text(const Event& event) {
   auto text = moment_text(event.time_us / microseconds);

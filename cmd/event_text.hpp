@@ -7,10 +7,6 @@
 
 namespace mailroom {
 
-/// `text` with a question mark for every character that could steer a terminal or end a line, and for bytes
-/// that are no UTF-8.
-std::string printable(std::string_view text);
-
 /// `2026-11-21T09:06:25Z`, with milliseconds where they are known.
 std::string time_text(const Event& event);
 /// What it happened to: `token 51`, `batch 7`, `account 17`, `queue mailroom`, or `database`.

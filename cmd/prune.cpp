@@ -87,16 +87,21 @@ Run add_prune(CLI::App& app, Overrides& overrides) {
 
 }  // namespace
 
-const Command prune_command{"prune", "remove tokens long expired or consumed, and old batch records",
-                            "Examples:\n"
-                            "  mailroom prune --dry-run                      count what would go\n"
-                            "  mailroom prune                                ask, and remove it\n"
-                            "  mailroom prune --yes --older-than 90d         as from a timer, once a day\n"
-                            "\n"
-                            "Runs beside collectors, and stops at a signal after the step in hand. Stays:\n"
-                            "a token that is due, that a queue has not passed yet, or that is in an open\n"
-                            "batch; a batch record that is open, the newest of its queue, or of a token\n"
-                            "that stays; accounts, and the records of operations and of the schema.\n",
-                            add_prune};
+const Command prune_command{
+    "prune", "remove tokens long expired or consumed, and old batch records",
+    "Examples:\n"
+    "  mailroom prune --dry-run                      count what would go\n"
+    "  mailroom prune                                ask, and remove it\n"
+    "  mailroom prune --yes --older-than 90d         as from a timer, once a day\n"
+    "\n"
+    "Runs beside collectors, and stops at a signal after the step in hand. Stays:\n"
+    "a token that is due, that a queue has not passed yet, or that is in an open\n"
+    "batch; a batch record that is open, the newest of its queue, or of a token\n"
+    "that stays; accounts, and the records of operations and of the schema.\n",
+    add_prune,
+    "Removes tokens that expired or were consumed longer ago than audit.retention, and "
+    "the batch records that no token needs any more. It goes in steps of --step rows, "
+    "each a short transaction that takes row locks only and waits for none. What it "
+    "removed is on record; --dry-run counts exactly what would go."};
 
 }  // namespace mailroom

@@ -59,18 +59,11 @@ RewindTarget target_of(const RewindOptions& options, std::int64_t now) {
   return {options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end, 0};
 }
 
-std::string action_of(const std::string& text) {
-  if (text.empty() || text == "activation") return text;
-  if (text == "recovery" || text == "password_recovery") return "password_recovery";
-  throw Error(ExitCode::usage,
-              fmt::format("--action is '{}', and must be activation or password_recovery", text));
-}
-
 /// Everything of the request that needs no database; `now` is what times count back from.
 RewindRequest request_of(const RewindOptions& options, const std::string& queue, std::int64_t now) {
   return {.queue = queue,
           .target = target_of(options, now),
-          .filter = {.action = action_of(options.action), .accounts = {}},
+          .filter = {.action = options.action, .accounts = {}},
           .extend_seconds = options.extend.empty() ? 0 : seconds_of("--extend", options.extend),
           .max_replay = options.max_replay};
 }
@@ -125,9 +118,8 @@ void add_targets(CLI::App& app, const std::shared_ptr<RewindOptions>& options) {
 Run add_rewind(CLI::App& app, Overrides& overrides) {
   auto options = std::make_shared<RewindOptions>();
   add_targets(app, options);
-  app.add_option("--action", options->action,
-                 "only tokens of this action, activation or password_recovery; the cursor stays")
-      ->option_text("ACTION");
+  add_action(app, options->action)
+      ->description("only tokens of this action, activation or recovery; the cursor stays");
   app.add_option("--account", options->accounts,
                  "only tokens of this account, by id, email or login; may be repeated; the cursor stays")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -149,9 +141,21 @@ Run add_rewind(CLI::App& app, Overrides& overrides) {
 const Command rewind_cursor_command{
     "rewind-cursor", "hand on tokens again: move the cursor, after showing what that does",
     "Examples:\n"
-    "  mailroom rewind-cursor --by 10m --dry-run               what would go out again\n"
-    "  mailroom rewind-cursor --by 10m --action recovery --yes --reason 'sender was down'\n"
+    "  mailroom rewind-cursor --by 10m --dry-run    what would go out again\n"
+    "  mailroom rewind-cursor --by 10m --action recovery --reason 'sender was down'\n"
     "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n",
-    add_rewind};
+    add_rewind,
+    "Hands on tokens again by moving the cursor back, or passes tokens by by moving it forward. The plan "
+    "comes "
+    "first: the cursor before and after, and how many tokens between are deliverable, expired, consumed or "
+    "of "
+    "an account in the wrong state, and how many of each were emitted before. Then it asks, or needs --yes. "
+    "Collectors may run: they wake and hand on what lies above the cursor.\n\n"
+    "A token lives for 15 minutes, so most of an older range has expired; --extend gives the unconsumed ones "
+    "a "
+    "new expiry. With --action or --account only matching tokens are handed on, and the cursor stays where "
+    "it "
+    "is. More than --max-replay tokens are refused, since a replay mails people again. Who did it and why is "
+    "on record, and mailroom audit shows it."};
 
 }  // namespace mailroom

@@ -91,6 +91,9 @@ const Command status_command{
     "exceeded. Warnings, exit code 0: a batch was set aside; a hole waits for a\n"
     "transaction for more than 1 min, which delays its own tokens alone. ~ marks an\n"
     "estimate.\n",
-    add_status};
+    add_status,
+    "Shows the cursor, how many tokens wait and for how long, the batches in flight, the holes that open "
+    "transactions leave and who holds them open, the collectors that are connected and the version of the "
+    "schema. What is wrong is named with the process to blame and the command that mends it."};
 
 }  // namespace mailroom

@@ -42,7 +42,7 @@ std::string painted(const std::string& text, Severity severity, bool colour) {
 
 std::int64_t count_of(const StatusReport& report, Severity severity) {
   return std::count_if(report.findings.begin(), report.findings.end(),
-                       [&](const Finding& finding) { return finding.severity == severity; });
+                       [&](const QueueFinding& finding) { return finding.severity == severity; });
 }
 
 std::string verdict_text(const StatusReport& report) {

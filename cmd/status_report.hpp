@@ -15,7 +15,7 @@ struct StatusReport {
   QueueStatus queue;
   long schema_version = 0;
   long newest_schema_version = 0;  ///< that this binary knows
-  std::vector<Finding> findings;
+  std::vector<QueueFinding> findings;
 };
 
 /// Past values, for the lines that --watch draws; oldest first, nothing where nobody has looked.

@@ -154,8 +154,15 @@ const Command suspend_command{
     "suspend", "suspend accounts, or lift their suspension",
     "Examples:\n"
     "  mailroom suspend user1@mail.example --reason 'reported for abuse'\n"
-    "  mailroom suspend --undo --replay user1            and hand on what was passed over\n"
-    "  mailroom suspend - < accounts.txt                 all of them or none\n",
-    add_suspend};
+    "  mailroom suspend --undo --replay user1    hand on what was passed over, too\n"
+    "  mailroom suspend - < accounts.txt         all of them or none\n",
+    add_suspend,
+    "Suspends accounts, all that are named or none. What is pending of theirs is passed over from then on, "
+    "and "
+    "counted. --undo lifts the suspension: an account that was never activated is provisioned again, any "
+    "other "
+    "active. Tokens that were passed over meanwhile are not handed on by themselves; --replay hands on those "
+    "that are still due. Calling it twice does nothing twice.\n\n"
+    "Every suspension is on record with who and why, also one that an application makes."};
 
 }  // namespace mailroom

@@ -51,17 +51,10 @@ std::string read_state(const std::string& word) {
               meant.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : "did you mean: " + meant);
 }
 
-std::string read_action(const std::string& word) {
-  if (word == "activation" || word == "password_recovery") return word;
-  if (word == "recovery") return "password_recovery";
-  throw Error(ExitCode::usage,
-              fmt::format("--action is '{}', and must be activation or password_recovery", word));
-}
-
 /// What needs no database of the filter.
 EventFilter read_filter(const TailOptions& options) {
   EventFilter filter;
-  if (!options.action.empty()) filter.action = read_action(options.action);
+  if (!options.action.empty()) filter.action = options.action;
   for (const auto& word : options.states)
     filter.states.push_back(read_state(word));
   filter.from_token = options.from_id.value_or(0);
@@ -179,8 +172,7 @@ Run add_tail(CLI::App& app, Overrides& /*overrides*/) {
   app.add_option("--count", options->count, "stop after N events")
       ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000'000}))
       ->option_text("N");
-  app.add_option("--action", options->action, "activation or password_recovery tokens alone")
-      ->option_text("ACTION");
+  add_action(app, options->action)->description("activation or recovery tokens alone");
   app.add_option("--account", options->accounts, "of this id, email or login alone; repeatable")
       ->option_text("ACCOUNT")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -203,9 +195,7 @@ const Command tail_command{
     "Examples:\n"
     "  mailroom tail                          the last 10 events\n"
     "  mailroom tail -f --since 10m           from 10 minutes ago on, and what comes\n"
-    "  mailroom tail -f --account user1 --mask\n"
-    "  mailroom tail -f -n 0 --state set-aside,suspended -o json\n"
-    "  mailroom tail --template '{time}\\t{event}\\t{token}\\t{email}'\n"
+    "  mailroom tail -f --account user1 -o json\n"
     "\n"
     "Events come in the order in which they became visible, each of them once; what\n"
     "is committed late comes late. Their states:\n"
@@ -227,6 +217,10 @@ const Command tail_command{
     "A consumption is found by its consumed_at. One that an application sets more\n"
     "than 10 s before the server's clock at the start of its transaction, or more\n"
     "than an hour ahead of it, may be missed while following.\n",
-    add_tail};
+    add_tail,
+    "Shows the last events of the database and, with -f, goes on with those that come: tokens made and "
+    "consumed, batches handed on, accounts suspended and restored, the cursor moved. It only reads, holds no "
+    "transaction open, and after a lost connection goes on where it was. Secrets and codes are never shown, "
+    "and with --mask no addresses."};
 
 }  // namespace mailroom

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/moment.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -37,7 +38,7 @@ std::string emission_text(const TokenEmission& emission) {
 
 std::string render_record(const TokenRecord& record) {
   std::string text = row("token", std::to_string(record.id));
-  text += row("account", fmt::format("{} ({}), {}", record.account, record.login, record.status));
+  text += row("account", fmt::format("{} ({}), {}", record.account, printable(record.login), record.status));
   text += row("created", moment_text(record.created_at));
   text += row("expires", moment_from(record.expires_at, record.now));
   text += row("consumed", record.consumed_at ? moment_from(*record.consumed_at, record.now) : "no");

@@ -13,7 +13,7 @@ bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
 }
 
 /// Of handed_on and maybe_handed_on the certain one tells more; of the others the newest batch does.
-void count_batches(const TokenFacts& facts, Fate& fate) {
+void count_batches(const TokenFacts& facts, TokenFate& fate) {
   std::optional<BatchRecord> handed_on;
   for (const auto& batch : facts.batches) {
     fate.outcome = judge_batch(batch, is_cut(facts, batch));
@@ -38,7 +38,7 @@ std::optional<Outcome> waits_in(const TokenFacts& facts, const QueueStand& stand
 
 /// A token that was handed on waits again where a rewind or a replay put it; a queue that has never known it
 /// is another matter.
-void look_for_replay(const TokenFacts& facts, Fate& fate) {
+void look_for_replay(const TokenFacts& facts, TokenFate& fate) {
   for (const auto& stand : facts.queues) {
     const bool knows_it = std::any_of(facts.batches.begin(), facts.batches.end(),
                                       [&](const auto& batch) { return batch.queue == stand.queue; });
@@ -59,7 +59,7 @@ const Operation* forward_move_over(const TokenFacts& facts, const std::string& q
 
 /// Why the claim that reached the token passed it over. What a batch's own tokens were passed over for when
 /// they were written is in the same counts, so only one reason alone is certain.
-void explain_passing(const TokenFacts& facts, const Passing& passing, Fate& fate) {
+void explain_passing(const TokenFacts& facts, const Passing& passing, TokenFate& fate) {
   const std::vector<std::pair<std::string, int>> counts{
       {"expired", passing.expired}, {"consumed", passing.consumed}, {"wrong status", passing.wrong_status}};
   std::vector<std::string> reasons;
@@ -74,7 +74,7 @@ void explain_passing(const TokenFacts& facts, const Passing& passing, Fate& fate
   if (reasons.size() > 1 && fits) fate.reason = facts.state;
 }
 
-void explain_absence(const TokenFacts& facts, const QueueStand& stand, Fate& fate) {
+void explain_absence(const TokenFacts& facts, const QueueStand& stand, TokenFate& fate) {
   fate.queue = stand.queue;
   if (const auto* operation = forward_move_over(facts, stand.queue)) {
     fate.outcome = Outcome::passed_by;
@@ -91,7 +91,7 @@ void explain_absence(const TokenFacts& facts, const QueueStand& stand, Fate& fat
 }
 
 /// A token that no batch holds: one queue where it is still to come outweighs others that have passed it.
-void look_for_reason(const TokenFacts& facts, Fate& fate) {
+void look_for_reason(const TokenFacts& facts, TokenFate& fate) {
   if (facts.queues.empty()) return;
   const auto waiting = std::find_if(facts.queues.begin(), facts.queues.end(),
                                     [&](const auto& stand) { return waits_in(facts, stand).has_value(); });
@@ -110,8 +110,8 @@ Outcome judge_batch(const BatchRecord& batch, bool cut) {
   return batch.emitted >= batch.size && !cut ? Outcome::handed_on : Outcome::maybe_handed_on;
 }
 
-Fate judge_fate(const TokenFacts& facts) {
-  Fate fate;
+TokenFate judge_fate(const TokenFacts& facts) {
+  TokenFate fate;
   count_batches(facts, fate);
   if (facts.batches.empty()) {
     look_for_reason(facts, fate);

@@ -60,7 +60,7 @@ enum class Outcome {
   unexplained,       ///< below the cursor, and none of these
 };
 
-struct Fate {
+struct TokenFate {
   Outcome outcome = Outcome::unexplained;
   int times = 0;                       ///< in how many batches it was handed on for certain
   int maybe = 0;                       ///< and in how many perhaps
@@ -74,7 +74,7 @@ struct Fate {
 };
 
 /// What became of a token.
-Fate judge_fate(const TokenFacts& facts);
+TokenFate judge_fate(const TokenFacts& facts);
 
 /// How a batch stands to each of its tokens: handed_on, maybe_handed_on, passed_over_late, in_open_batch or
 /// set_aside. `cut` = tokens were taken out of it while it was open, so that its counts are of more.

@@ -113,7 +113,7 @@ std::int64_t earliest_creation(const std::vector<TokenFacts>& tokens) {
       ->created_at;
 }
 
-void tell_fates(pqxx::transaction_base& transaction, const HistoryRequest& request, History& history,
+void tell_fates(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                 std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
                 const std::vector<BatchRecord>& batches) {
   tokens.resize(std::min(tokens.size(), most_stories));
@@ -131,7 +131,7 @@ void tell_fates(pqxx::transaction_base& transaction, const HistoryRequest& reque
 }
 
 /// Adds all that happened to `tokens`, and says what became of the newest.
-void add_tokens(pqxx::transaction_base& transaction, const HistoryRequest& request, History& history,
+void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                 const std::vector<TokenFacts>& tokens) {
   if (tokens.empty()) return;
   const auto operations =
@@ -176,13 +176,13 @@ void add_batch(History& history, const BatchRecord& batch) {
   history.timeline.entries.push_back(entry_of(claim));
 }
 
-void arrange(History& history, const HistoryRequest& request) {
+void arrange(History& history, const AuditRequest& request) {
   history.timeline.arrange(parse_period(request.since, request.until, history.now), request.limit);
 }
 
 }  // namespace
 
-History read_account_history(Connection& connection, std::int64_t account, const HistoryRequest& request) {
+History read_account_history(Connection& connection, std::int64_t account, const AuditRequest& request) {
   return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
     History history{.now = now, .is_of_account = true, .account_id = account};
     const auto operations = operations_on_account(transaction, account);
@@ -201,7 +201,7 @@ History read_account_history(Connection& connection, std::int64_t account, const
   });
 }
 
-History read_token_history(Connection& connection, std::int64_t token, const HistoryRequest& request) {
+History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request) {
   return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
     History history{.now = now, .tokens_total = 1};
     const auto facts = read_token(transaction, token, now);
@@ -216,7 +216,7 @@ History read_token_history(Connection& connection, std::int64_t token, const His
   });
 }
 
-History read_batch_history(Connection& connection, std::int64_t batch, const HistoryRequest& request) {
+History read_batch_history(Connection& connection, std::int64_t batch, const AuditRequest& request) {
   return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
     History history{.now = now, .batch = find_batch(transaction, batch)};
     if (!history.batch) {

@@ -12,7 +12,7 @@
 namespace mailroom {
 
 /// What of a history is wanted.
-struct HistoryRequest {
+struct AuditRequest {
   std::string queue{};  ///< the one that a token's fate is told of, where there are several
   std::string since{};  ///< what parse_moment reads, as of the server's clock; empty for the whole life
   std::string until{};
@@ -21,7 +21,7 @@ struct HistoryRequest {
 
 struct TokenStory {
   TokenFacts token;
-  Fate fate;
+  TokenFate fate;
 };
 
 /// The life of one account, token or batch.
@@ -40,10 +40,10 @@ struct History {
 /// parse, or an empty period.
 ///
 /// Of an account, or of one that was removed. Throws Error(unusable) when nothing is known of `account`.
-History read_account_history(Connection& connection, std::int64_t account, const HistoryRequest& request);
+History read_account_history(Connection& connection, std::int64_t account, const AuditRequest& request);
 /// Throws Error(unusable) when nothing is known of `token`.
-History read_token_history(Connection& connection, std::int64_t token, const HistoryRequest& request);
+History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request);
 /// Throws Error(unusable) when there is no such batch.
-History read_batch_history(Connection& connection, std::int64_t batch, const HistoryRequest& request);
+History read_batch_history(Connection& connection, std::int64_t batch, const AuditRequest& request);
 
 }  // namespace mailroom

@@ -55,6 +55,21 @@ bool is_printable(std::string_view text) {
   return true;
 }
 
+std::string printable(std::string_view text) {
+  std::string result(text);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(result[i]);
+    if (byte < 0x20 || byte == 0x7F) result[i] = '?';
+    // U+0080 to U+009F, of which some terminals take a few for the beginning of a sequence.
+    if (byte == 0xC2 && i + 1 < result.size() && static_cast<unsigned char>(result[i + 1]) < 0xA0)
+      result.replace(i, 2, "?");
+  }
+  if (is_printable(result)) return result;
+  std::replace_if(
+      result.begin(), result.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  return result;
+}
+
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = word.size() / 2 + 1;

@@ -11,6 +11,10 @@ namespace mailroom {
 /// (U+0000 to U+001F, U+007F): what may stand in a line of output.
 bool is_printable(std::string_view text);
 
+/// `text` with a question mark for every character that could steer a terminal or end a line, and for bytes
+/// that are no UTF-8.
+std::string printable(std::string_view text);
+
 /// The candidate with the smallest edit distance to `word`, or an empty text when none is near enough to be
 /// meant.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);

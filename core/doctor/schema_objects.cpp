@@ -53,13 +53,14 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 27> functions{
+constexpr std::array<std::string_view, 28> functions{
     "mailroom_acknowledge",
     "mailroom_append_batch",
     "mailroom_append_state",
     "mailroom_attach",
     "mailroom_claim",
     "mailroom_cut_open_batches",
+    "mailroom_emitted_ids",
     "mailroom_find_orphan",
     "mailroom_lock_queue",
     "mailroom_look_at_hole",

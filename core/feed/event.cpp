@@ -70,8 +70,8 @@ EventSource source_of(EventWord word) {
   return word < EventWord::created ? EventSource::operations : EventSource::batches;
 }
 
-std::vector<IdRange> parse_multirange(std::string_view text) {
-  std::vector<IdRange> ranges;
+std::vector<IdRun> parse_multirange(std::string_view text) {
+  std::vector<IdRun> ranges;
   if (!take(text, '{')) throw std::runtime_error("not a multirange of ids");
   while (take(text, '[')) {
     const auto first = take_number(text);
@@ -85,7 +85,7 @@ std::vector<IdRange> parse_multirange(std::string_view text) {
   return ranges;
 }
 
-std::int64_t count_ids(const std::vector<IdRange>& ranges) {
+std::int64_t count_ids(const std::vector<IdRun>& ranges) {
   std::int64_t count = 0;
   for (const auto& range : ranges)
     count += range.last - range.first + 1;

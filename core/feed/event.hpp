@@ -61,19 +61,17 @@ constexpr std::int64_t consumption_order(std::int64_t consumed_at) {
 }
 
 /// Ids from first to last, both included.
-struct IdRange {
+struct IdRun {
   std::int64_t first = 0;
   std::int64_t last = 0;
 
-  friend bool operator==(const IdRange& a, const IdRange& b) {
-    return a.first == b.first && a.last == b.last;
-  }
+  friend bool operator==(const IdRun& a, const IdRun& b) { return a.first == b.first && a.last == b.last; }
 };
 
 /// What PostgreSQL writes for an int8multirange: `{[1,4),[7,8)}`. Throws std::runtime_error for anything
 /// else.
-std::vector<IdRange> parse_multirange(std::string_view text);
-std::int64_t count_ids(const std::vector<IdRange>& ranges);
+std::vector<IdRun> parse_multirange(std::string_view text);
+std::int64_t count_ids(const std::vector<IdRun>& ranges);
 
 /// One event, with all that may be told of it. Strings are empty and ids null where they have no meaning.
 /// Never holds a secret or a code.
@@ -93,7 +91,7 @@ struct Event {
 
   std::optional<std::int64_t> batch;
   std::string queue;
-  std::vector<IdRange> tokens;                       ///< of a batch, all of them
+  std::vector<IdRun> tokens;                         ///< of a batch, all of them
   std::optional<std::vector<std::int64_t>> matches;  ///< of these the ones that the filter asks for
   int attempts = 0;
   int emitted = 0;

@@ -61,7 +61,7 @@ FeedSnapshot::FeedSnapshot(pqxx::work& transaction) : transaction_(transaction) 
     tops_[i] = row[static_cast<int>(i) + 1].as<std::int64_t>();
 }
 
-void FeedSnapshot::tokens_in(const std::vector<IdRange>& ranges, const EachId& each) const {
+void FeedSnapshot::tokens_in(const std::vector<IdRun>& ranges, const EachId& each) const {
   static const auto sql = ranges_sql("b.id, b.created_at", "tokens");
   read_ranges(transaction_, sql, ranges, [&](const auto& row) {
     const auto id = row[0].template as<std::int64_t>();
@@ -69,7 +69,7 @@ void FeedSnapshot::tokens_in(const std::vector<IdRange>& ranges, const EachId& e
   });
 }
 
-void FeedSnapshot::operations_in(const std::vector<IdRange>& ranges, const EachId& each) const {
+void FeedSnapshot::operations_in(const std::vector<IdRun>& ranges, const EachId& each) const {
   static const auto sql =
       ranges_sql("b.id, (extract(epoch FROM b.at) * 1000000)::bigint, b.kind", "mailroom_operations");
   read_ranges(transaction_, sql, ranges, [&](const auto& row) {
@@ -81,7 +81,7 @@ void FeedSnapshot::operations_in(const std::vector<IdRange>& ranges, const EachI
   });
 }
 
-std::vector<BatchRow> FeedSnapshot::batches_in(const std::vector<IdRange>& ranges) const {
+std::vector<BatchRow> FeedSnapshot::batches_in(const std::vector<IdRun>& ranges) const {
   static const auto sql = ranges_sql(batch_row_columns, "mailroom_batches");
   std::vector<BatchRow> batches;
   read_ranges(transaction_, sql, ranges, [&](const auto& row) { batches.push_back(read_batch_row(row)); });
@@ -127,9 +127,9 @@ std::int64_t FeedSnapshot::newest_id(Followed followed) const {
   return rows.empty() ? 0 : rows[0][0].as<std::int64_t>();
 }
 
-std::vector<IdRange> FeedSnapshot::gaps_between(Followed followed, std::int64_t after,
-                                                std::int64_t newest) const {
-  std::vector<IdRange> gaps;
+std::vector<IdRun> FeedSnapshot::gaps_between(Followed followed, std::int64_t after,
+                                              std::int64_t newest) const {
+  std::vector<IdRun> gaps;
   if (after >= newest) return gaps;
   const auto rows = Connection::execute(
       transaction_,

@@ -40,9 +40,9 @@ class FeedSnapshot {
 
   /// A token or an operation. Without an event for an operation of a kind that this program does not know.
   using EachId = std::function<void(std::int64_t id, const std::optional<EventKey>& event)>;
-  void tokens_in(const std::vector<IdRange>& ranges, const EachId& each) const;
-  void operations_in(const std::vector<IdRange>& ranges, const EachId& each) const;
-  std::vector<BatchRow> batches_in(const std::vector<IdRange>& ranges) const;
+  void tokens_in(const std::vector<IdRun>& ranges, const EachId& each) const;
+  void operations_in(const std::vector<IdRun>& ranges, const EachId& each) const;
+  std::vector<BatchRow> batches_in(const std::vector<IdRun>& ranges) const;
   std::vector<BatchRow> batches(const std::vector<std::int64_t>& ids) const;
   std::vector<BatchRow> open_batches() const;
 
@@ -54,7 +54,7 @@ class FeedSnapshot {
   /// The newest visible id that is not above tops(), or 0.
   std::int64_t newest_id(Followed followed) const;
   /// The ids between `after` and `newest`, both excluded, that are not visible.
-  std::vector<IdRange> gaps_between(Followed followed, std::int64_t after, std::int64_t newest) const;
+  std::vector<IdRun> gaps_between(Followed followed, std::int64_t after, std::int64_t newest) const;
 
   pqxx::work& transaction() const { return transaction_; }
 

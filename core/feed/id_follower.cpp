@@ -21,7 +21,7 @@ SequenceHolders still_pending(const SequenceHolders& pending, const SequenceHold
 }
 
 /// What is left of `range` without `ids`, which ascend, appended to `rest`.
-void append_without(std::vector<IdRange>& rest, IdRange range, const std::vector<std::int64_t>& ids) {
+void append_without(std::vector<IdRun>& rest, IdRun range, const std::vector<std::int64_t>& ids) {
   auto next = range.first;
   for (auto id = std::lower_bound(ids.begin(), ids.end(), range.first); id != ids.end() && *id <= range.last;
        ++id) {
@@ -31,20 +31,20 @@ void append_without(std::vector<IdRange>& rest, IdRange range, const std::vector
   if (next <= range.last) rest.push_back({next, range.last});
 }
 
-std::vector<IdRange> without(const std::vector<IdRange>& ranges, const std::vector<std::int64_t>& ids) {
-  std::vector<IdRange> rest;
+std::vector<IdRun> without(const std::vector<IdRun>& ranges, const std::vector<std::int64_t>& ids) {
+  std::vector<IdRun> rest;
   for (const auto& range : ranges)
     append_without(rest, range, ids);
   return rest;
 }
 
-void sort(std::vector<IdRange>& ranges) {
+void sort(std::vector<IdRun>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
 }  // namespace
 
-void IdFollower::start(std::int64_t newest, const std::vector<IdRange>& gaps) {
+void IdFollower::start(std::int64_t newest, const std::vector<IdRun>& gaps) {
   newest_ = newest;
   groups_.clear();
   add_fresh(gaps);
@@ -62,8 +62,8 @@ bool IdFollower::has_due_gaps() const {
   return std::any_of(groups_.begin(), groups_.end(), [](const auto& group) { return group.is_due; });
 }
 
-std::vector<IdRange> IdFollower::to_read(std::int64_t top) const {
-  std::vector<IdRange> ranges;
+std::vector<IdRun> IdFollower::to_read(std::int64_t top) const {
+  std::vector<IdRun> ranges;
   for (const auto& group : groups_) {
     if (group.is_due) ranges.insert(ranges.end(), group.gaps.begin(), group.gaps.end());
   }
@@ -76,7 +76,7 @@ void IdFollower::saw(const std::vector<std::int64_t>& ids) {
   for (auto& group : groups_) {
     if (!group.is_due) continue;
     group.is_due = false;
-    group.gaps = group.pending->empty() ? std::vector<IdRange>() : without(group.gaps, ids);
+    group.gaps = group.pending->empty() ? std::vector<IdRun>() : without(group.gaps, ids);
   }
   groups_.erase(std::remove_if(groups_.begin(), groups_.end(), [](const auto& g) { return g.gaps.empty(); }),
                 groups_.end());
@@ -87,15 +87,15 @@ void IdFollower::saw(const std::vector<std::int64_t>& ids) {
   merge_groups();
 }
 
-std::vector<IdRange> IdFollower::gaps() const {
-  std::vector<IdRange> all;
+std::vector<IdRun> IdFollower::gaps() const {
+  std::vector<IdRun> all;
   for (const auto& group : groups_)
     all.insert(all.end(), group.gaps.begin(), group.gaps.end());
   sort(all);
   return all;
 }
 
-void IdFollower::add_fresh(std::vector<IdRange> gaps) {
+void IdFollower::add_fresh(std::vector<IdRun> gaps) {
   if (gaps.empty()) return;
   groups_.push_back({std::move(gaps), std::nullopt, false});
 }
@@ -103,7 +103,7 @@ void IdFollower::add_fresh(std::vector<IdRange> gaps) {
 /// Thousands of rollbacks behind one open transaction then cost one comparison a look.
 void IdFollower::merge_groups() {
   if (groups_.size() < 2) return;
-  std::map<std::optional<SequenceHolders>, std::vector<IdRange>> merged;
+  std::map<std::optional<SequenceHolders>, std::vector<IdRun>> merged;
   for (auto& group : groups_) {
     auto& gaps = merged[std::move(group.pending)];
     gaps.insert(gaps.end(), group.gaps.begin(), group.gaps.end());

@@ -36,7 +36,7 @@ using SequenceHolders = std::set<std::string>;
 class IdFollower {
  public:
   /// To be called first: the newest id that the starting snapshot showed, and those below it that it did not.
-  void start(std::int64_t newest, const std::vector<IdRange>& gaps);
+  void start(std::int64_t newest, const std::vector<IdRun>& gaps);
 
   /// True when pg_locks has something to say.
   bool has_gaps() const { return !groups_.empty(); }
@@ -46,23 +46,23 @@ class IdFollower {
   bool has_due_gaps() const;
 
   /// What to read in the next snapshot, ascending: gaps that may have changed, then what is new up to `top`.
-  std::vector<IdRange> to_read(std::int64_t top) const;
+  std::vector<IdRun> to_read(std::int64_t top) const;
   /// All ids, ascending, that the snapshot showed in to_read().
   void saw(const std::vector<std::int64_t>& ids);
 
   std::int64_t newest() const { return newest_; }
   /// For tests and debugging: the ids that may still come to light.
-  std::vector<IdRange> gaps() const;
+  std::vector<IdRun> gaps() const;
 
  private:
   /// Gaps that wait for the same transactions.
   struct Group {
-    std::vector<IdRange> gaps;               ///< ascending
+    std::vector<IdRun> gaps;                 ///< ascending
     std::optional<SequenceHolders> pending;  ///< null before the first look at pg_locks
     bool is_due = false;
   };
 
-  void add_fresh(std::vector<IdRange> gaps);
+  void add_fresh(std::vector<IdRun> gaps);
   void merge_groups();
 
   std::int64_t newest_ = 0;

@@ -38,7 +38,7 @@ void stream_rows(pqxx::work& transaction, const std::string& query, const Each& 
 /// Calls `each` with every row whose id, its first column, lies in `ranges`. `query` takes the first ids of
 /// the ranges, the last ids, and a limit, and gives rows in ascending order of ids.
 template <typename Each>
-void read_ranges(pqxx::work& transaction, const std::string& query, std::vector<IdRange> ranges,
+void read_ranges(pqxx::work& transaction, const std::string& query, std::vector<IdRun> ranges,
                  const Each& each) {
   std::int64_t last = 0;
   while (!ranges.empty()) {
@@ -58,7 +58,7 @@ void read_ranges(pqxx::work& transaction, const std::string& query, std::vector<
     }
     if (rows.size() < page_size) return;
     // What lies behind the last one that was read.
-    std::vector<IdRange> rest;
+    std::vector<IdRun> rest;
     for (const auto& range : ranges) {
       if (range.last > last) rest.push_back({std::max(range.first, last + 1), range.last});
     }

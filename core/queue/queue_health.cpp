@@ -49,7 +49,7 @@ class Judge {
  public:
   Judge(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
 
-  std::vector<Finding> findings() {
+  std::vector<QueueFinding> findings() {
     judge_sequence();
     if (status_.on_standby) {
       warn("standby",
@@ -65,7 +65,7 @@ class Judge {
     judge_thresholds();
     judge_set_aside();
     std::stable_sort(found_.begin(), found_.end(),
-                     [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+                     [](const QueueFinding& a, const QueueFinding& b) { return a.severity > b.severity; });
     return std::move(found_);
   }
 
@@ -168,7 +168,7 @@ class Judge {
     return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
   }
 
-  static Finding silence_of(const ServerSession& session) {
+  static QueueFinding silence_of(const ServerSession& session) {
     const auto age = age_text(*session.silent_for);
     if (session.state == "active") {
       return {
@@ -244,16 +244,16 @@ class Judge {
 
   const QueueStatus& status_;
   const HealthLimits& limits_;
-  std::vector<Finding> found_;
+  std::vector<QueueFinding> found_;
 };
 
 }  // namespace
 
-std::vector<Finding> judge_queue(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits) {
   return Judge(status, limits).findings();
 }
 
-Severity worst(const std::vector<Finding>& findings) {
+Severity worst(const std::vector<QueueFinding>& findings) {
   auto worst = Severity::ok;
   for (const auto& finding : findings)
     worst = std::max(worst, finding.severity);

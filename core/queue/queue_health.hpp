@@ -11,7 +11,7 @@ namespace mailroom {
 enum class Severity { ok, warning, failure };
 
 /// Something about a queue that an operator should know.
-struct Finding {
+struct QueueFinding {
   Severity severity = Severity::warning;
   std::string code;  ///< for programs: `no_collector`, `batch_open`, …
   std::string text;  ///< for people, with who is to blame
@@ -30,10 +30,10 @@ struct HealthLimits {
 };
 
 /// What is wrong with the queue: failures before warnings, causes before symptoms.
-std::vector<Finding> judge_queue(const QueueStatus& status, const HealthLimits& limits);
+std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits);
 
 /// The highest severity; ok for none.
-Severity worst(const std::vector<Finding>& findings);
+Severity worst(const std::vector<QueueFinding>& findings);
 
 /// `ok`, `warning` or `failure`.
 const char* severity_name(Severity severity);

@@ -14,7 +14,7 @@ void pass_over(QueueSession& session, BatchCounts counts) {
   session.claim({.limit = 0, .receipt = Receipt{*lease, counts}});
 }
 
-Fate fate_of(Connection& connection, std::int64_t token) {
+TokenFate fate_of(Connection& connection, std::int64_t token) {
   const auto history = read_token_history(connection, token, {.queue = "mailroom"});
   REQUIRE(history.tokens.size() == 1);
   return history.tokens.front().fate;

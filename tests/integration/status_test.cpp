@@ -18,10 +18,10 @@ struct Queue {
   std::unique_ptr<Connection> connection = database.connect();
 
   QueueStatus look(const std::string& queue = "mailroom") { return read_queue_status(*connection, queue); }
-  std::vector<Finding> findings(const HealthLimits& limits = {}) { return judge_queue(look(), limits); }
+  std::vector<QueueFinding> findings(const HealthLimits& limits = {}) { return judge_queue(look(), limits); }
 
   /// The finding of this code; fails the test when there is none.
-  Finding finding(const std::string& code, const HealthLimits& limits = {}) {
+  QueueFinding finding(const std::string& code, const HealthLimits& limits = {}) {
     for (const auto& found : findings(limits)) {
       if (found.code == code) return found;
     }
@@ -31,7 +31,7 @@ struct Queue {
 
   bool has(const std::string& code, const HealthLimits& limits = {}) {
     const auto all = findings(limits);
-    return std::any_of(all.begin(), all.end(), [&](const Finding& found) { return found.code == code; });
+    return std::any_of(all.begin(), all.end(), [&](const QueueFinding& found) { return found.code == code; });
   }
 };
 

@@ -195,7 +195,7 @@ TEST_CASE("a filter of tokens wants a batch that holds one, and of operations th
 
 TEST_CASE("the text of a multirange is read, and nothing else") {
   CHECK(parse_multirange("{}").empty());
-  CHECK(parse_multirange("{[1,4),[7,8)}") == std::vector<IdRange>{{1, 3}, {7, 7}});
+  CHECK(parse_multirange("{[1,4),[7,8)}") == std::vector<IdRun>{{1, 3}, {7, 7}});
   CHECK(count_ids(parse_multirange("{[1,4),[7,8)}")) == 4);
   for (const auto* text : {"", "{", "{[1,4)", "{[1,4]}", "{[,4)}", "{[1,)}", "{[1,4)}x", "[1,4)"})
     CHECK_THROWS_AS(parse_multirange(text), std::runtime_error);

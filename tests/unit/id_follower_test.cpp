@@ -13,7 +13,7 @@ using namespace mailroom;
 
 namespace {
 
-using Ranges = std::vector<IdRange>;
+using Ranges = std::vector<IdRun>;
 using Ids = std::vector<std::int64_t>;
 
 IdFollower follower_at(std::int64_t newest, const Ranges& gaps = {}) {

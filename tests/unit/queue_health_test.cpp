@@ -69,7 +69,7 @@ std::vector<std::string> judged(const QueueStatus& status, const HealthLimits& l
 }
 
 /// The one finding.
-Finding only(const QueueStatus& status, const HealthLimits& limits = {}) {
+QueueFinding only(const QueueStatus& status, const HealthLimits& limits = {}) {
   const auto findings = judge_queue(status, limits);
   REQUIRE(findings.size() == 1);
   return findings.front();

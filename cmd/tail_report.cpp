@@ -167,7 +167,7 @@ void add_batch(nlohmann::ordered_json& object, const Event& event) {
   object["queue"] = event.queue;
   auto tokens = nlohmann::ordered_json::array();
   for (const auto& range : event.tokens) {
-    for (auto id = range.first; id <= range.last; ++id)
+    for (auto id = range.first; id < range.end; ++id)
       tokens.push_back(id);
   }
   object["tokens"] = std::move(tokens);

@@ -35,7 +35,7 @@ Event emitted() {
   event.state = "emitted";
   event.batch = 7;
   event.queue = "mailroom";
-  event.tokens = {{41, 45}, {47, 47}};
+  event.tokens = {{41, 46}, {47, 48}};
   event.emitted = 5;
   event.expired = 1;
   event.attempts = 1;

@@ -51,6 +51,12 @@ TEST_CASE("text is cut by characters, not in the middle of one") {
   CHECK(fit("größer", 5) == "größ…");
   CHECK(fit("größer", 1) == "…");
   CHECK(fit("größer", 0).empty());
+  CHECK(display_width("長い") == 4);
+  CHECK(display_width("e\u0301") == 1);
+  CHECK(display_width("\xFF\x80") == 2);
+  CHECK(fit("長い", 4) == "長い");
+  CHECK(fit("長い人", 5) == "長い…");
+  CHECK(fit("長い人", 4) == "長…");
 }
 
 TEST_CASE("a masked address tells no more than its first letter and where it leads") {

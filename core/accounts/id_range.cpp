@@ -19,7 +19,7 @@ std::int64_t take_bound(std::string_view& text) {
 }
 
 std::string range_text(const IdRange& range) {
-  return range.end - range.first == 1 ? std::to_string(range.first)
+  return range.first + 1 == range.end ? std::to_string(range.first)
                                       : fmt::format("{}-{}", range.first, range.end - 1);
 }
 

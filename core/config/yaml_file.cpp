@@ -1,6 +1,8 @@
 #include "config/yaml_file.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -59,6 +61,20 @@ class TextFile {
   const std::string& path_;
   int fd_;
 };
+
+/// What may be shown of a key that is none: with `url:postgresql://…` it is a value that lacks the space
+/// before it, and perhaps a secret.
+std::string_view shown_key(std::string_view name) {
+  constexpr std::size_t longest = 60;
+  const auto is_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80 ||
+           std::string_view("_-. ").find(c) != std::string_view::npos;
+  };
+  const auto end = std::find_if_not(name.begin(), name.end(), is_of_name);
+  const auto shown = name.substr(0, static_cast<std::size_t>(end - name.begin()));
+  if (shown.size() <= longest && !may_hold_key(shown)) return shown;
+  return shown.substr(0, std::min(shown.find('.') + 1, shown.size()));
+}
 
 /// Walks the two levels of a configuration file.
 class Flattener {
@@ -122,7 +138,10 @@ class Flattener {
   }
 
   [[noreturn]] void refuse_unknown(const YAML::Node& key, const std::string& name) const {
-    refuse_at(key.Mark(), name + " is no key of the configuration", hint_for_unknown(name));
+    const auto shown = shown_key(name);
+    const bool lacks_space = shown.size() < name.size() && name[shown.size()] == ':';
+    refuse_at(key.Mark(), fmt::format("{}{} is no key of the configuration", shown, shown == name ? "" : "…"),
+              lacks_space ? "a space follows the colon" : hint_for_unknown(name));
   }
 
   [[noreturn]] void refuse_repeated(const YAML::Node& key, const std::string& name) const {
@@ -148,8 +167,10 @@ std::vector<YAML::Node> parse_documents(const std::string& path, const std::stri
   try {
     return YAML::LoadAll(last == std::string::npos ? std::string{} : text.substr(0, last + 1));
   } catch (const YAML::Exception& error) {
-    throw Error(ExitCode::configuration, fmt::format("{}:{}:{}: not valid YAML: {}", path,
-                                                     error.mark.line + 1, error.mark.column + 1, error.msg));
+    // The reason may quote the file: the name of an alias.
+    const auto reason = may_hold_key(error.msg) ? "" : ": " + printable(error.msg);
+    throw Error(ExitCode::configuration, fmt::format("{}:{}:{}: not valid YAML{}", path, error.mark.line + 1,
+                                                     error.mark.column + 1, reason));
   }
 }
 

@@ -73,13 +73,15 @@ EventSource source_of(EventWord word) {
 std::vector<IdRun> parse_multirange(std::string_view text) {
   std::vector<IdRun> ranges;
   if (!take(text, '{')) throw std::runtime_error("not a multirange of ids");
-  while (take(text, '[')) {
+  while (!text.starts_with('}')) {
+    const bool is_next = ranges.empty() || take(text, ',');
+    if (!is_next || !take(text, '[')) throw std::runtime_error("not a multirange of ids");
     const auto first = take_number(text);
     if (!take(text, ',')) throw std::runtime_error("not a multirange of ids");
     const auto end = take_number(text);
     if (!take(text, ')')) throw std::runtime_error("not a multirange of ids");
+    if (first >= end) throw std::runtime_error("not a multirange of ids");
     ranges.push_back({first, end - 1});
-    take(text, ',');
   }
   if (text != "}") throw std::runtime_error("not a multirange of ids");
   return ranges;

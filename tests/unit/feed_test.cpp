@@ -197,7 +197,9 @@ TEST_CASE("the text of a multirange is read, and nothing else") {
   CHECK(parse_multirange("{}").empty());
   CHECK(parse_multirange("{[1,4),[7,8)}") == std::vector<IdRun>{{1, 3}, {7, 7}});
   CHECK(count_ids(parse_multirange("{[1,4),[7,8)}")) == 4);
-  for (const auto* text : {"", "{", "{[1,4)", "{[1,4]}", "{[,4)}", "{[1,)}", "{[1,4)}x", "[1,4)"})
+  for (const auto* text :
+       {"", "{", "{[1,4)", "{[1,4]}", "{[,4)}", "{[1,)}", "{[1,4)}x", "[1,4)", "{[1,4)[7,8)}", "{[1,4),}",
+        "{,[1,4)}", "{[4,4)}", "{[4,1)}", "{[1,-9223372036854775808)}"})
     CHECK_THROWS_AS(parse_multirange(text), std::runtime_error);
 }
 

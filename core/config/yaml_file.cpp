@@ -7,8 +7,10 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.hpp"
@@ -161,17 +163,56 @@ class Flattener {
   std::map<std::string, int> sections_;
 };
 
-std::vector<YAML::Node> parse_documents(const std::string& path, const std::string& text) {
+/// Hears where the documents of a file begin, and nothing of what is in them.
+class DocumentStarts final : public YAML::EventHandler {
+ public:
+  const std::vector<YAML::Mark>& starts() const { return starts_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { starts_.push_back(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  }
+  void OnMapEnd() override {}
+
+ private:
+  std::vector<YAML::Mark> starts_;
+};
+
+/// 2 for any number above 1. Where nothing begins, as at a stray comma, yaml-cpp finds one empty document
+/// after another without end (and LoadAll never returns): that is no YAML.
+std::size_t count_documents(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts found;
+  const auto& starts = found.starts();
+  while (starts.size() < 3 && parser.HandleNextDocument(found)) {
+    if (starts.size() > 1 && starts.back().pos == starts[starts.size() - 2].pos)
+      throw YAML::ParserException(starts.back(), "nothing can begin here");
+  }
+  return std::min<std::size_t>(starts.size(), 2);
+}
+
+/// Null for a file without content.
+YAML::Node parse_document(const std::string& path, const std::string& text) {
   // yaml-cpp takes the end of the file for the end of an unclosed quote when a line end comes before it.
   const auto last = text.find_last_not_of(" \t\r\n");
+  const auto content = last == std::string::npos ? std::string{} : text.substr(0, last + 1);
   try {
-    return YAML::LoadAll(last == std::string::npos ? std::string{} : text.substr(0, last + 1));
+    if (count_documents(content) < 2) return YAML::Load(content);
   } catch (const YAML::Exception& error) {
     // The reason may quote the file: the name of an alias.
     const auto reason = may_hold_key(error.msg) ? "" : ": " + printable(error.msg);
     throw Error(ExitCode::configuration, fmt::format("{}:{}:{}: not valid YAML{}", path, error.mark.line + 1,
                                                      error.mark.column + 1, reason));
   }
+  throw Error(ExitCode::configuration, fmt::format("{} holds more than one YAML document", path),
+              "remove all that follows the second line of ---");
 }
 
 }  // namespace
@@ -180,12 +221,7 @@ std::optional<YamlFile> read_yaml_file(const std::string& path) {
   const TextFile source(path);
   if (!source.exists()) return std::nullopt;
   YamlFile file{path, source.mode(), {}};
-  const auto documents = parse_documents(path, source.read_all());
-  if (documents.size() > 1) {
-    throw Error(ExitCode::configuration, fmt::format("{} holds more than one YAML document", path),
-                "remove all that follows the second line of ---");
-  }
-  if (!documents.empty()) Flattener(file).flatten(documents.front());
+  Flattener(file).flatten(parse_document(path, source.read_all()));
   return file;
 }
 

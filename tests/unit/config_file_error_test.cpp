@@ -87,9 +87,15 @@ TEST_CASE("what may be a secret in the wrong place is not shown") {
 TEST_CASE("a file that is no YAML is refused with the place") {
   const test::WorkingFolder folder;
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"collect:\n  queue: 'open\n", "2:15"}, {"collect:\n  queue: \"open\n  batch_limit: 5\n\n", "3:17"},
-      {"collect:\n  queue: a: b\n", "2:11"},  {"collect:\n\tqueue: a\n", "2:7"},
-      {"collect: [queue\n", "1:1"},           {"collect:\n  queue: *nowhere\n", "2:10"},
+      {"collect:\n  queue: 'open\n", "2:15"},
+      {"collect:\n  queue: \"open\n  batch_limit: 5\n\n", "3:17"},
+      {"collect:\n  queue: a: b\n", "2:11"},
+      {"collect:\n\tqueue: a\n", "2:7"},
+      {"collect: [queue\n", "1:1"},
+      {"collect:\n  queue: *nowhere\n", "2:10"},
+      {",", "1:1"},
+      {"log:\n]", "2:1"},
+
   };
   for (const auto& [text, place] : cases) {
     folder.write("mailroom.yaml", text);

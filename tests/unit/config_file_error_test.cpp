@@ -63,7 +63,6 @@ TEST_CASE("what may be a secret in the wrong place is not shown") {
        "mailroom.yaml.example names every key"},
       {key + ": a", "mailroom.yaml:1:1: … is no key of the configuration",
        "mailroom.yaml.example names every key"},
-      {"signing:\n  key: *" + key, "mailroom.yaml:2:8: not valid YAML", ""},
       {"log:\n  level: " + key, "log.level (from mailroom.yaml:2:3) must be one of: debug, info, warn, error",
        ""},
       {"signing:\n  key_file: " + key,

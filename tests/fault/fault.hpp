@@ -41,5 +41,9 @@ std::vector<Fault> process_faults();
 std::vector<Fault> step_faults();
 std::vector<Fault> session_faults();
 std::vector<Fault> server_faults();
+std::vector<Fault> replica_faults();
+std::vector<Fault> network_faults();
+std::vector<Fault> output_faults();
+std::vector<Fault> backlog_faults();
 
 }  // namespace mailroom::test

@@ -21,7 +21,8 @@ struct HarnessOptions {
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (const auto& group : {process_faults(), step_faults(), session_faults(), server_faults()})
+  for (const auto& group : {process_faults(), step_faults(), session_faults(), server_faults(),
+                            replica_faults(), network_faults(), output_faults(), backlog_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
@@ -70,7 +71,7 @@ int run_harness(const HarnessOptions& options) {
     return 0;
   }
   stop_clusters_on_signals();
-  Cluster cluster({.tcp = true, .settings = {}});
+  Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
   fmt::print("seed {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, "fault", "rounds",
              "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
   int passed = 0;

@@ -44,14 +44,15 @@ Trial::Trial(Cluster& cluster, const Plan& plan, Options options)
   if (options_.silent) connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   auto reach =
       options_.collectors_reach.empty() ? conninfo_ : options_.collectors_reach + " dbname=" + database_;
-  crew_ = std::make_unique<Crew>(std::move(reach), options_.collectors, collector_options(options_),
-                                 options_.environment);
+  crew_ =
+      std::make_unique<Crew>(reach, options_.collectors, collector_options(options_), options_.environment);
   for (int i = 0; i < options_.collectors; ++i) {
     if (!crew_->member(i).connected())
       throw std::runtime_error("a collector did not connect: " + crew_->member(i).log());
   }
   if (options_.writers > 0)
-    load_ = std::make_unique<WriteLoad>(conninfo_, options_.writers, plan.seed * 1000, options_.load);
+    load_ = std::make_unique<WriteLoad>(options_.writers_too ? reach : conninfo_, options_.writers,
+                                        plan.seed * 1000, options_.load);
   crew_->begin_watch();
 }
 

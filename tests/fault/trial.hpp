@@ -22,6 +22,7 @@ class Trial {
     bool silent = false;              ///< without the trigger that notifies
     bool slow_triggers = true;        ///< one insert in twenty takes up to 30 ms after drawing its id
     std::string collectors_reach{};   ///< their connection string, when it is not the cluster's
+    bool writers_too = false;         ///< reach it the same way
     std::vector<std::string> more{};  ///< further options of the collectors
     std::map<std::string, std::string> environment{};
   };
@@ -40,8 +41,8 @@ class Trial {
 
   /// A new session with the database; waits for a server that is starting.
   std::unique_ptr<Connection> connect() const;
-  /// From now on all goes to the database at `conninfo`.
-  void move_to(std::string conninfo) { conninfo_ = std::move(conninfo); }
+  /// From now on the oracle looks at the same database of `cluster`.
+  void move_to(const Cluster& cluster) { conninfo_ = cluster.conninfo(database_); }
   void stop_writers() { load_.reset(); }
 
   /// So many tokens more may have been repeated.

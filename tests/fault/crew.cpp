@@ -36,6 +36,15 @@ void Crew::hire(std::string conninfo) {
   members_.push_back(make());
 }
 
+void Crew::move_to(std::string conninfo) {
+  const std::lock_guard lock(lock_);
+  conninfo_ = std::move(conninfo);
+  for (auto& member : members_) {
+    bytes_of_gone_ += size_of(*member);
+    gone_.push_back(std::exchange(member, make()));
+  }
+}
+
 int Crew::replace(int index, int signal) {
   auto& place = members_.at(static_cast<std::size_t>(index));
   place->process().signal(signal);

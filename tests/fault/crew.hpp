@@ -25,6 +25,8 @@ class Crew {
   int size() const { return static_cast<int>(members_.size()); }
   TestCollector& member(int index) { return *members_.at(static_cast<std::size_t>(index)); }
   void hire(std::string conninfo);
+  /// After stop(): as many on another database.
+  void move_to(std::string conninfo);
   /// Sends `signal` to one, waits until it has ended, and puts another into its place. Returns its exit
   /// status.
   int replace(int index, int signal);

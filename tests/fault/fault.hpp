@@ -45,5 +45,6 @@ std::vector<Fault> replica_faults();
 std::vector<Fault> network_faults();
 std::vector<Fault> output_faults();
 std::vector<Fault> backlog_faults();
+std::vector<Fault> data_faults();
 
 }  // namespace mailroom::test

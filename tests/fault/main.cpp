@@ -21,8 +21,9 @@ struct HarnessOptions {
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (const auto& group : {process_faults(), step_faults(), session_faults(), server_faults(),
-                            replica_faults(), network_faults(), output_faults(), backlog_faults()})
+  for (const auto& group :
+       {process_faults(), step_faults(), session_faults(), server_faults(), replica_faults(),
+        network_faults(), output_faults(), backlog_faults(), data_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -89,12 +89,15 @@ void Trial::expect(bool met, const std::string& what) {
   if (!met) outcome_.problems.push_back("not so: " + what);
 }
 
+void Trial::stop_writers() {
+  const auto gap = crew_->end_watch();
+  if (load_) outcome_.longest_gap = gap;
+  load_.reset();
+}
+
 Outcome Trial::finish(int rounds) {
   outcome_.rounds = rounds;
-  const bool wrote = load_ != nullptr;
-  const auto gap = crew_->end_watch();
-  if (wrote) outcome_.longest_gap = gap;
-  load_.reset();
+  stop_writers();
   const auto connection = connect();
   // A two-phase commit that lost its writer is nobody's now.
   for (const auto& row :

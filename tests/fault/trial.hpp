@@ -43,7 +43,8 @@ class Trial {
   std::unique_ptr<Connection> connect() const;
   /// From now on the oracle looks at the same database of `cluster`.
   void move_to(const Cluster& cluster) { conninfo_ = cluster.conninfo(database_); }
-  void stop_writers() { load_.reset(); }
+  /// Also ends the watch for the longest gap.
+  void stop_writers();
 
   /// So many tokens more may have been repeated.
   void allow_repeats(int tokens) { allowed_ += static_cast<std::size_t>(tokens); }

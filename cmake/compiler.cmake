@@ -4,9 +4,11 @@ add_library(mailroom_compiler INTERFACE)
 target_include_directories(mailroom_compiler INTERFACE "${PROJECT_SOURCE_DIR}/core")
 target_compile_options(mailroom_compiler INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
-  -Woverloaded-virtual -Wduplicated-cond -Wlogical-op -Wimplicit-fallthrough)
-# g++ 12 finds overlapping copies in operator+ of std::string where there are none (its bug 105651).
-target_compile_options(mailroom_compiler INTERFACE -Wno-restrict)
+  -Woverloaded-virtual -Wimplicit-fallthrough)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 finds overlapping copies in operator+ of std::string where there are none (its bug 105651).
+  target_compile_options(mailroom_compiler INTERFACE -Wduplicated-cond -Wlogical-op -Wno-restrict)
+endif()
 if(MAILROOM_WERROR)
   target_compile_options(mailroom_compiler INTERFACE -Werror)
 endif()
@@ -14,8 +16,18 @@ if(MAILROOM_SANITIZE)
   target_compile_options(mailroom_compiler INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(mailroom_compiler INTERFACE -fsanitize=address,undefined)
-  # g++ 12 reports false uses of uninitialized values inside the standard library when it instruments.
-  target_compile_options(mailroom_compiler INTERFACE -Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 reports false uses of uninitialized values inside the standard library when it instruments.
+    target_compile_options(mailroom_compiler INTERFACE -Wno-maybe-uninitialized)
+  endif()
+endif()
+if(MAILROOM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "MAILROOM_FUZZ needs clang, which brings libFuzzer: cmake --preset fuzz")
+  endif()
+  target_compile_options(mailroom_compiler INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(mailroom_compiler INTERFACE -fsanitize=address,undefined)
 endif()
 
 find_program(CCACHE ccache)

@@ -49,7 +49,8 @@ void Context::explain_unreachable(const std::function<void()>& work) {
     throw ConnectionLost(error.what(), url.empty()
                                            ? "name the database with MAILROOM_DATABASE_URL, database.url or "
                                              "libpq's PGHOST, PGDATABASE and PGUSER"
-                                           : "tried: " + redact_conninfo(url));
+                                           : "tried: " + redact_conninfo(url) +
+                                                 "; mailroom config show says where that comes from");
   }
 }
 

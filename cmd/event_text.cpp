@@ -11,23 +11,6 @@ namespace {
 
 constexpr std::int64_t microseconds = 1'000'000;
 
-std::string range_text(const IdRun& range) {
-  return range.first == range.last ? std::to_string(range.first)
-                                   : fmt::format("{}-{}", range.first, range.last);
-}
-
-std::vector<IdRun> runs_of(const std::vector<std::int64_t>& ids) {
-  std::vector<IdRun> runs;
-  for (const auto id : ids) {
-    if (!runs.empty() && runs.back().last + 1 == id) {
-      runs.back().last = id;
-    } else {
-      runs.push_back({id, id});
-    }
-  }
-  return runs;
-}
-
 }  // namespace
 
 std::string time_text(const Event& event) {
@@ -46,8 +29,8 @@ std::string subject_text(const Event& event) {
 
 std::string ids_text(const Event& event) {
   std::string text;
-  for (const auto& range : event.matches ? runs_of(*event.matches) : event.tokens)
-    text += (text.empty() ? "" : ",") + range_text(range);
+  for (const auto& range : event.matches ? to_id_ranges(*event.matches) : event.tokens)
+    text += (text.empty() ? "" : ",") + id_range_text(range);
   return text;
 }
 

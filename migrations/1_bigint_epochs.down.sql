@@ -1,9 +1,10 @@
--- Times as integer again. Fails, changing nothing, if one lies after January 2038.
+-- Times as integer again, rounded to the nearest second. Fails, changing nothing, if one lies after January 2038.
 --
 -- Rewrites accounts and tokens, each under ACCESS EXCLUSIVE.
 
 ALTER TABLE accounts
     ALTER COLUMN created_at TYPE integer,
+    ALTER COLUMN created_at SET DEFAULT extract(epoch FROM now()),
     ALTER COLUMN status_changed_at TYPE integer,
     ALTER COLUMN activated_at TYPE integer,
     ALTER COLUMN suspended_at TYPE integer,
@@ -14,8 +15,10 @@ DROP TRIGGER after_token_consumed ON tokens;
 
 ALTER TABLE tokens
     ALTER COLUMN expires_at TYPE integer,
+    ALTER COLUMN expires_at SET DEFAULT extract(epoch FROM now() + interval '15 minute'),
     ALTER COLUMN consumed_at TYPE integer,
-    ALTER COLUMN created_at TYPE integer;
+    ALTER COLUMN created_at TYPE integer,
+    ALTER COLUMN created_at SET DEFAULT extract(epoch FROM now());
 
 CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
     FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)

@@ -1,10 +1,12 @@
--- Times as bigint seconds since 1970: integer ends in January 2038.
+-- Times as bigint seconds since 1970: integer ends in January 2038. Rounded down, as whoever compares them does:
+-- a row is not created half a second after it was handed on.
 --
 -- Rewrites accounts and tokens, each under ACCESS EXCLUSIVE: nobody reads or writes them meanwhile (some
 -- seconds a million rows).
 
 ALTER TABLE accounts
     ALTER COLUMN created_at TYPE bigint,
+    ALTER COLUMN created_at SET DEFAULT floor(extract(epoch FROM now())),
     ALTER COLUMN status_changed_at TYPE bigint,
     ALTER COLUMN activated_at TYPE bigint,
     ALTER COLUMN suspended_at TYPE bigint,
@@ -15,8 +17,10 @@ DROP TRIGGER after_token_consumed ON tokens;
 
 ALTER TABLE tokens
     ALTER COLUMN expires_at TYPE bigint,
+    ALTER COLUMN expires_at SET DEFAULT floor(extract(epoch FROM now() + interval '15 minute')),
     ALTER COLUMN consumed_at TYPE bigint,
-    ALTER COLUMN created_at TYPE bigint;
+    ALTER COLUMN created_at TYPE bigint,
+    ALTER COLUMN created_at SET DEFAULT floor(extract(epoch FROM now()));
 
 CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
     FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)
@@ -24,7 +28,7 @@ CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
 
 CREATE OR REPLACE FUNCTION trg_before_account_status_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    v_now bigint := extract(epoch FROM now());
+    v_now bigint := floor(extract(epoch FROM now()));
 BEGIN
     IF NEW.status = OLD.status THEN
         RETURN NEW;

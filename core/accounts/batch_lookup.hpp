@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "accounts/id_range.hpp"
+#include "base/id_range.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "accounts/id_range.hpp"
 #include "accounts/simulated_account.hpp"
 #include "base/clock.hpp"
+#include "base/id_range.hpp"
 
 namespace mailroom {
 

@@ -14,13 +14,16 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "check server and connection string; collect --wait keeps trying"},
     {"5", "the schema is missing, too old or dirty, or a trigger or sequence is not as the queue needs it",
      "mailroom migrate, or the statement in the hint"},
-    {"6", "another process holds the lock", "wait, or find it with the statement in the hint"},
-    {"7", "declined, or nobody there to ask", "--yes"},
+    {"6", "another process holds the lock, or a table is locked",
+     "wait, or find it with the statement in the hint"},
+    {"7", "declined, nobody there to ask, or more than --max-replay allows", "--yes, or raise the limit"},
     {"8",
-     "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database",
-     ""},
+     "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database; "
+     "a name that is not found; status or doctor found a failure",
+     "the message, or the finding, says what mends it"},
     {"9", "a malformed or forged token", ""},
-    {"10", "the output was closed or cannot be written", "the batch was not acknowledged and comes again"},
+    {"10", "the output was closed or cannot be written",
+     "a collector's batch was not acknowledged and comes again"},
     {"130, 143", "stopped hard by a second SIGINT or SIGTERM", "the batch in flight may come again"},
 }};
 

@@ -10,6 +10,10 @@
 namespace mailroom {
 namespace {
 
+// What the database keeps is any bigint; beyond these two no date has four digits for its year.
+constexpr std::int64_t year_0 = -62'167'219'200;
+constexpr std::int64_t year_10000 = 253'402'300'800;
+
 /// Takes exactly `digits` digits from the front of `text`.
 std::optional<int> take_number(std::string_view& text, std::size_t digits) {
   if (text.size() < digits) return std::nullopt;
@@ -83,15 +87,23 @@ std::optional<std::int64_t> parse_moment(std::string_view text, std::int64_t now
 }
 
 std::string moment_text(std::int64_t seconds) {
+  if (seconds < year_0 || seconds >= year_10000) return fmt::format("@{}", seconds);
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
 std::string precise_moment_text(std::int64_t microseconds) {
-  auto text = moment_text(microseconds / microseconds_a_second);
-  return text.insert(text.size() - 1, fmt::format(".{:03}", microseconds % microseconds_a_second / 1000));
+  auto seconds = microseconds / microseconds_a_second;
+  auto fraction = microseconds % microseconds_a_second;
+  if (fraction < 0) {
+    --seconds;
+    fraction += microseconds_a_second;
+  }
+  auto text = moment_text(seconds);
+  return text.insert(text.size() - (text.back() == 'Z' ? 1 : 0), fmt::format(".{:03}", fraction / 1000));
 }
 
 std::string moment_from(std::int64_t seconds, std::int64_t now) {
+  if (seconds < year_0 || seconds >= year_10000) return moment_text(seconds);
   const auto distance = format_duration(std::chrono::seconds(std::llabs(seconds - now)));
   return fmt::format("{} ({})", moment_text(seconds), seconds > now ? "in " + distance : distance + " ago");
 }

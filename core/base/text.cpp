@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace mailroom {
@@ -26,6 +27,52 @@ std::size_t sequence_length(std::string_view text) {
   const bool surrogate = first == 0xED && second > 0x9F;
   const bool beyond = first == 0xF4 && second > 0x8F;
   return overlong || surrogate || beyond ? 0 : length;
+}
+
+/// The code point at the front of `text`, whose sequence has `length` bytes.
+char32_t code_point(std::string_view text, std::size_t length) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (length == 1) return first;
+  char32_t point = first & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i)
+    point = (point << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
+  return point;
+}
+
+struct PointRange {
+  char32_t first;
+  char32_t last;
+};
+
+template <std::size_t count>
+bool is_in(const std::array<PointRange, count>& ranges, char32_t point) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const auto& range) { return range.first <= point && point <= range.last; });
+}
+
+/// The blocks in which all or nearly all characters are wide, and those of combining ones.
+std::size_t columns_of(char32_t point) {
+  constexpr std::array<PointRange, 9> wide{{{0x1100, 0x115F},
+                                            {0x2E80, 0x303E},
+                                            {0x3041, 0xA4CF},
+                                            {0xAC00, 0xD7A3},
+                                            {0xF900, 0xFAFF},
+                                            {0xFE30, 0xFE6F},
+                                            {0xFF00, 0xFF60},
+                                            {0x1F300, 0x1FAFF},
+                                            {0x20000, 0x3FFFD}}};
+  constexpr std::array<PointRange, 4> combining{
+      {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
+  if (point < 0x0300) return 1;
+  return is_in(combining, point) ? 0 : is_in(wide, point) ? 2 : 1;
+}
+
+/// Takes a character off the front of `text`, and gives the columns of it.
+std::size_t take_character(std::string_view& text) {
+  const auto length = sequence_length(text);
+  const auto columns = length == 0 ? 1 : columns_of(code_point(text, length));
+  text.remove_prefix(std::max<std::size_t>(length, 1));
+  return columns;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -84,20 +131,22 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 }
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+  std::size_t width = 0;
+  while (!text.empty())
+    width += take_character(text);
+  return width;
 }
 
 std::string fit(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
-  std::size_t end = 0;
-  for (std::size_t left = width; left > 0 && end < text.size(); --left) {
-    if (left == 1) return std::string(text.substr(0, end)) + "…";
-    do {
-      ++end;
-    } while (end < text.size() && is_continuation(text[end]));
+  if (width == 0) return {};
+  auto rest = text;
+  for (std::size_t used = 0; used < width;) {
+    auto after = rest;
+    used += take_character(after);
+    if (used < width) rest = after;
   }
-  return {};
+  return std::string(text.substr(0, text.size() - rest.size())) + "…";
 }
 
 std::string masked_address(std::string_view address) {

@@ -19,8 +19,8 @@ std::string printable(std::string_view text);
 /// meant.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
-/// Columns that `text` takes on a terminal: a column a code point, which leaves wide and combining characters
-/// out of account.
+/// Columns that `text` takes on a terminal: two for East Asian wide characters and emoji, none for
+/// the usual combining ones, one for all others. Bytes that are no UTF-8 take a column each.
 std::size_t display_width(std::string_view text);
 
 /// `text` cut to `width` columns, the last one an ellipsis where something was cut off.

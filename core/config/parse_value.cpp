@@ -26,7 +26,8 @@ bool is_hex(std::string_view text) {
 }
 
 bool may_be_shown(const RawValue& value) {
-  return !value.is_secret && value.text.size() <= longest_shown && is_printable(value.text);
+  return !value.is_secret && value.text.size() <= longest_shown && is_printable(value.text) &&
+         !may_hold_key(value.text);
 }
 
 std::string resolve(const std::string& path, const RawValue& value) {
@@ -107,6 +108,12 @@ std::string parse_key(const RawValue& value) {
 
 std::string parse_path(const RawValue& value) {
   if (value.text.empty()) refuse(value, "the path of a file");
+  if (is_mistaken_key(value.text) && may_hold_key(value.text)) {
+    throw Error(
+        ExitCode::configuration,
+        fmt::format("{} ({}) is a key, and must be the path of a file", value.key, describe(value.origin)),
+        "give the key itself as signing.key; a file with such a name is written ./NAME");
+  }
   return resolve(value.text, value);
 }
 
@@ -123,6 +130,12 @@ std::vector<std::string> parse_keys_or_paths(const RawValue& value) {
     parsed.push_back(is_key_text(item) ? item : resolve(item, value));
   }
   return parsed;
+}
+
+bool may_hold_key(std::string_view text) {
+  const auto same_kind = [](char a, char b) { return is_hex_digit(a) == is_hex_digit(b); };
+  const auto run = std::search_n(text.begin(), text.end(), shortest_mistaken_key, '0', same_kind);
+  return run != text.end();
 }
 
 bool is_key_text(std::string_view text) {

@@ -26,7 +26,7 @@ struct RawValue {
 std::string describe(const Origin& origin);
 
 /// Throws Error with ExitCode::configuration: `KEY is TEXT (from ORIGIN), and must be REQUIREMENT`, without
-/// the text when it is secret, unprintable or long.
+/// the text when it is secret, unprintable or long, or may hold a key.
 [[noreturn]] void refuse(const RawValue& value, const std::string& requirement, const std::string& hint = {});
 
 // Each of these reads the whole text or refuses it.
@@ -46,11 +46,15 @@ std::string parse_name(const RawValue& value);
 /// 64 hexadecimal digits.
 std::string parse_key(const RawValue& value);
 
-/// A path that is not empty, a relative one being relative to the folder of the file it stands in.
+/// A path that is neither empty nor a key given by mistake, a relative one being relative to the folder of
+/// the file it stands in.
 std::string parse_path(const RawValue& value);
 
 /// Each item 64 hexadecimal digits or a path, the latter as parse_path has it.
 std::vector<std::string> parse_keys_or_paths(const RawValue& value);
+
+/// True where 32 hexadecimal digits or more stand in a row: perhaps a key, which no message may show.
+bool may_hold_key(std::string_view text);
 
 /// True for 64 hexadecimal digits: a key, and no path.
 bool is_key_text(std::string_view text);

@@ -1,12 +1,16 @@
 #include "config/yaml_file.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.hpp"
@@ -59,6 +63,20 @@ class TextFile {
   const std::string& path_;
   int fd_;
 };
+
+/// What may be shown of a key that is none: with `url:postgresql://…` it is a value that lacks the space
+/// before it, and perhaps a secret.
+std::string_view shown_key(std::string_view name) {
+  constexpr std::size_t longest = 60;
+  const auto is_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80 ||
+           std::string_view("_-. ").find(c) != std::string_view::npos;
+  };
+  const auto end = std::find_if_not(name.begin(), name.end(), is_of_name);
+  const auto shown = name.substr(0, static_cast<std::size_t>(end - name.begin()));
+  if (shown.size() <= longest && !may_hold_key(shown)) return shown;
+  return shown.substr(0, std::min(shown.find('.') + 1, shown.size()));
+}
 
 /// Walks the two levels of a configuration file.
 class Flattener {
@@ -122,7 +140,10 @@ class Flattener {
   }
 
   [[noreturn]] void refuse_unknown(const YAML::Node& key, const std::string& name) const {
-    refuse_at(key.Mark(), name + " is no key of the configuration", hint_for_unknown(name));
+    const auto shown = shown_key(name);
+    const bool lacks_space = shown.size() < name.size() && name[shown.size()] == ':';
+    refuse_at(key.Mark(), fmt::format("{}{} is no key of the configuration", shown, shown == name ? "" : "…"),
+              lacks_space ? "a space follows the colon" : hint_for_unknown(name));
   }
 
   [[noreturn]] void refuse_repeated(const YAML::Node& key, const std::string& name) const {
@@ -142,15 +163,56 @@ class Flattener {
   std::map<std::string, int> sections_;
 };
 
-std::vector<YAML::Node> parse_documents(const std::string& path, const std::string& text) {
+/// Hears where the documents of a file begin, and nothing of what is in them.
+class DocumentStarts final : public YAML::EventHandler {
+ public:
+  const std::vector<YAML::Mark>& starts() const { return starts_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { starts_.push_back(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  }
+  void OnMapEnd() override {}
+
+ private:
+  std::vector<YAML::Mark> starts_;
+};
+
+/// 2 for any number above 1. Where nothing begins, as at a stray comma, yaml-cpp finds one empty document
+/// after another without end (and LoadAll never returns): that is no YAML.
+std::size_t count_documents(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts found;
+  const auto& starts = found.starts();
+  while (starts.size() < 3 && parser.HandleNextDocument(found)) {
+    if (starts.size() > 1 && starts.back().pos == starts[starts.size() - 2].pos)
+      throw YAML::ParserException(starts.back(), "nothing can begin here");
+  }
+  return std::min<std::size_t>(starts.size(), 2);
+}
+
+/// Null for a file without content.
+YAML::Node parse_document(const std::string& path, const std::string& text) {
   // yaml-cpp takes the end of the file for the end of an unclosed quote when a line end comes before it.
   const auto last = text.find_last_not_of(" \t\r\n");
+  const auto content = last == std::string::npos ? std::string{} : text.substr(0, last + 1);
   try {
-    return YAML::LoadAll(last == std::string::npos ? std::string{} : text.substr(0, last + 1));
+    if (count_documents(content) < 2) return YAML::Load(content);
   } catch (const YAML::Exception& error) {
-    throw Error(ExitCode::configuration, fmt::format("{}:{}:{}: not valid YAML: {}", path,
-                                                     error.mark.line + 1, error.mark.column + 1, error.msg));
+    // The reason may quote the file: the name of an alias.
+    const auto reason = may_hold_key(error.msg) ? "" : ": " + printable(error.msg);
+    throw Error(ExitCode::configuration, fmt::format("{}:{}:{}: not valid YAML{}", path, error.mark.line + 1,
+                                                     error.mark.column + 1, reason));
   }
+  throw Error(ExitCode::configuration, fmt::format("{} holds more than one YAML document", path),
+              "remove all that follows the second line of ---");
 }
 
 }  // namespace
@@ -159,12 +221,7 @@ std::optional<YamlFile> read_yaml_file(const std::string& path) {
   const TextFile source(path);
   if (!source.exists()) return std::nullopt;
   YamlFile file{path, source.mode(), {}};
-  const auto documents = parse_documents(path, source.read_all());
-  if (documents.size() > 1) {
-    throw Error(ExitCode::configuration, fmt::format("{} holds more than one YAML document", path),
-                "remove all that follows the second line of ---");
-  }
-  if (!documents.empty()) Flattener(file).flatten(documents.front());
+  Flattener(file).flatten(parse_document(path, source.read_all()));
   return file;
 }
 

@@ -66,8 +66,9 @@ class File {
 
  private:
   [[noreturn]] void throw_unreadable() const {
-    throw Error(ExitCode::configuration,
-                fmt::format("cannot read the key file {}: {}", path_, std::strerror(errno)));
+    throw Error(
+        ExitCode::configuration, fmt::format("cannot read the key file {}: {}", path_, std::strerror(errno)),
+        "signing.key_file or MAILROOM_SECRET_KEY_FILE names it, and this user must be able to read it");
   }
 
   const std::string& path_;

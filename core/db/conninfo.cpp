@@ -35,7 +35,8 @@ std::string join(const std::vector<ConninfoOption>& options) {
 std::string plain_text(const std::vector<ConninfoOption>& options) {
   std::string text;
   for (const auto& option : options) {
-    const bool plain = option.value.find_first_of(" '\\") == std::string::npos && !option.value.empty();
+    const bool plain =
+        option.value.find_first_of(" \t\n\r\v\f'\\") == std::string::npos && !option.value.empty();
     if (!text.empty()) text += ' ';
     text += option.keyword + "=" + (plain ? option.value : quoted(option.value));
   }
@@ -55,18 +56,34 @@ bool sets(const std::vector<ConninfoOption>& options, const std::string& keyword
                      [&](const ConninfoOption& option) { return option.keyword == keyword; });
 }
 
+/// True for a URI with an @ besides the one that ends its password: it is part of a password that should have
+/// been percent-encoded, whose rest libpq would take for a host, a port or a database, and show.
+bool has_stray_at(std::string_view conninfo) {
+  for (const std::string_view scheme : {"postgresql://", "postgres://"}) {
+    if (!conninfo.starts_with(scheme)) continue;
+    conninfo.remove_prefix(scheme.size());
+    const auto end = conninfo.find_first_of("@/");
+    if (end != std::string_view::npos && conninfo[end] == '@') conninfo.remove_prefix(end + 1);
+    return conninfo.substr(0, conninfo.find('?')).find('@') != std::string_view::npos;
+  }
+  return false;
+}
+
+Error unparsable() {
+  return {ExitCode::configuration, "the connection string cannot be parsed",
+          "write postgresql://user@host:5432/database or host=… dbname=…, percent-encoding special "
+          "characters in the former"};
+}
+
 }  // namespace
 
 std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo) {
+  if (has_stray_at(conninfo)) throw unparsable();
   char* message = nullptr;
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
       PQconninfoParse(conninfo.c_str(), &message), PQconninfoFree);
   const std::unique_ptr<char, decltype(&PQfreemem)> freed(message, PQfreemem);
-  if (!parsed) {
-    throw Error(ExitCode::configuration, "the connection string cannot be parsed",
-                "write postgresql://user@host:5432/database or host=… dbname=…, percent-encoding special "
-                "characters in the former");
-  }
+  if (!parsed) throw unparsable();
   std::vector<ConninfoOption> options;
   for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {
     if (option->val != nullptr) options.push_back({option->keyword, option->val});

@@ -12,8 +12,8 @@ struct ConninfoOption {
 };
 
 /// The options that `conninfo` (a libpq URI or keyword=value list, possibly empty) sets. Throws Error with
-/// ExitCode::configuration for one that libpq cannot read; the message never quotes it, since libpq's own may
-/// quote the password.
+/// ExitCode::configuration for one that libpq cannot read, and for a URI whose password holds an @ that
+/// should be %40; the message never quotes it, since libpq's own may quote the password.
 std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo);
 
 /// `conninfo` as keyword=value list with each of `defaults` added that it does not set.

@@ -6,24 +6,6 @@
 #include <utility>
 
 namespace mailroom {
-namespace {
-
-std::int64_t take_number(std::string_view& text) {
-  std::int64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc()) throw std::runtime_error("not a multirange of ids");
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
-
-bool take(std::string_view& text, char c) {
-  if (text.empty() || text.front() != c) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-}  // namespace
-
 std::string_view word_text(EventWord word) {
   switch (word) {
     case EventWord::suspended:
@@ -68,28 +50,6 @@ EventSource source_of(EventWord word) {
   if (word == EventWord::created) return EventSource::tokens;
   if (word == EventWord::consumed) return EventSource::consumption;
   return word < EventWord::created ? EventSource::operations : EventSource::batches;
-}
-
-std::vector<IdRun> parse_multirange(std::string_view text) {
-  std::vector<IdRun> ranges;
-  if (!take(text, '{')) throw std::runtime_error("not a multirange of ids");
-  while (take(text, '[')) {
-    const auto first = take_number(text);
-    if (!take(text, ',')) throw std::runtime_error("not a multirange of ids");
-    const auto end = take_number(text);
-    if (!take(text, ')')) throw std::runtime_error("not a multirange of ids");
-    ranges.push_back({first, end - 1});
-    take(text, ',');
-  }
-  if (text != "}") throw std::runtime_error("not a multirange of ids");
-  return ranges;
-}
-
-std::int64_t count_ids(const std::vector<IdRun>& ranges) {
-  std::int64_t count = 0;
-  for (const auto& range : ranges)
-    count += range.last - range.first + 1;
-  return count;
 }
 
 const std::vector<std::string>& state_words() {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/id_range.hpp"
+
 namespace mailroom {
 
 /// What an event says happened. In the order in which events of one instant are told.
@@ -60,19 +62,6 @@ constexpr std::int64_t consumption_order(std::int64_t consumed_at) {
   return consumed_at * 1'000'000 + 999'999;
 }
 
-/// Ids from first to last, both included.
-struct IdRun {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-
-  friend bool operator==(const IdRun& a, const IdRun& b) { return a.first == b.first && a.last == b.last; }
-};
-
-/// What PostgreSQL writes for an int8multirange: `{[1,4),[7,8)}`. Throws std::runtime_error for anything
-/// else.
-std::vector<IdRun> parse_multirange(std::string_view text);
-std::int64_t count_ids(const std::vector<IdRun>& ranges);
-
 /// One event, with all that may be told of it. Strings are empty and ids null where they have no meaning.
 /// Never holds a secret or a code.
 struct Event {
@@ -91,7 +80,7 @@ struct Event {
 
   std::optional<std::int64_t> batch;
   std::string queue;
-  std::vector<IdRun> tokens;                         ///< of a batch, all of them
+  std::vector<IdRange> tokens;                       ///< of a batch, all of them
   std::optional<std::vector<std::int64_t>> matches;  ///< of these the ones that the filter asks for
   int attempts = 0;
   int emitted = 0;

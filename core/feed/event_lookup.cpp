@@ -70,7 +70,7 @@ void find_batches(Connection& connection, const std::vector<std::int64_t>& ids, 
     Event event;
     event.batch = row[0].as<std::int64_t>();
     event.queue = row[1].c_str();
-    event.tokens = parse_multirange(row[2].c_str());
+    event.tokens = parse_id_ranges(row[2].c_str());
     event.by = row[3].c_str();
     event.attempts = row[4].as<int>();
     event.emitted = row[5].as<int>();

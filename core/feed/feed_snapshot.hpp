@@ -8,6 +8,7 @@
 
 #include "feed/batch_follower.hpp"
 #include "feed/event.hpp"
+#include "feed/id_run.hpp"
 
 namespace mailroom {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "feed/event.hpp"
+#include "feed/id_run.hpp"
 
 namespace mailroom {
 

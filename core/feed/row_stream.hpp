@@ -7,6 +7,7 @@
 
 #include "db/connection.hpp"
 #include "feed/event.hpp"
+#include "feed/id_run.hpp"
 
 namespace mailroom {
 

@@ -37,7 +37,7 @@ std::string for_queue(const std::string& command, const QueueStatus& status) {
 }
 
 std::string end_session(int pid) {
-  return fmt::format("SELECT pg_terminate_backend({})", pid);
+  return fmt::format("SELECT pg_terminate_backend({});", pid);
 }
 
 bool longer(const std::optional<Milliseconds>& duration, Milliseconds limit) {
@@ -175,7 +175,7 @@ class Judge {
           Severity::warning, "collector_blocked",
           fmt::format("{} has been at one statement for {}{}", session_text(session), age,
                       session.wait.empty() ? "" : ", waiting for " + session.wait),
-          fmt::format("SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}))", session.pid)};
+          fmt::format("SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));", session.pid)};
     }
     return {
         Severity::warning, "collector_silent",
@@ -196,8 +196,8 @@ class Judge {
         warn("hole_held",
              fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
                          holder.session.user, age, waits),
-             is_printable(holder.gid) ? "ROLLBACK PREPARED " + sql_literal(holder.gid)
-                                      : "SELECT gid, prepared FROM pg_prepared_xacts");
+             is_printable(holder.gid) ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";"
+                                      : "SELECT gid, prepared FROM pg_prepared_xacts;");
       } else {
         warn("hole_held",
              fmt::format("{} has had a transaction open for {}, {}: {}", session_text(holder.session), age,
@@ -209,7 +209,7 @@ class Judge {
       warn("hole_hidden",
            "a hole waits for a transaction that is owned by another user: how old it is can be "
            "seen with pg_monitor alone",
-           "GRANT pg_monitor TO " + status_.role);
+           "GRANT pg_monitor TO " + status_.role + ";");
     }
   }
 
@@ -237,7 +237,7 @@ class Judge {
                        with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
                        batch.claimed_by),
            fmt::format("SELECT mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
-                       "mailroom_batches, unnest(ids) g WHERE id = {}), '{{}}')",
+                       "mailroom_batches, unnest(ids) g WHERE id = {}), '{{}}');",
                        sql_literal(status_.queue), batch.id));
     }
   }

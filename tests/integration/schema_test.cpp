@@ -177,6 +177,25 @@ TEST_CASE("every function of ours looks names up in its own schema alone") {
   CHECK(loose.empty());
 }
 
+TEST_CASE("times are rounded down, so that nothing is created after it was seen") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  // At some of these moments, spread over more than a second, the nearest second is the next one.
+  for (int i = 0; i < 40; ++i) {
+    connection->run("SELECT pg_sleep(0.03)");
+    const auto ahead = connection->run(
+        "INSERT INTO tokens (account, action) VALUES (1, 'activation') "
+        "RETURNING greatest(created_at, expires_at - 900) > extract(epoch FROM now())")[0][0];
+    CHECK_FALSE(ahead.as<bool>());
+    const auto changed = connection->run(
+        "UPDATE accounts SET status = CASE status WHEN 'suspended' THEN 'active' ELSE 'suspended' "
+        "END::account_status "
+        "RETURNING status_changed_at > extract(epoch FROM now())")[0][0];
+    CHECK_FALSE(changed.as<bool>());
+  }
+}
+
 TEST_CASE("times after January 2038 are kept") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -217,7 +217,7 @@ TEST_CASE("status blames the collector that sits on a batch, and its mend frees 
   const auto finding = queue.finding("batch_open");
   CHECK(finding.severity == Severity::failure);
   CHECK(finding.mend ==
-        "SELECT pg_terminate_backend(" + std::to_string(status.open_batches[0].collector) + ")");
+        "SELECT pg_terminate_backend(" + std::to_string(status.open_batches[0].collector) + ");");
   queue.connection->run(finding.mend);
   CHECK(eventually([&] { return !queue.look().open_batches[0].session_lives; }));
   CHECK(queue.has("no_collector"));

@@ -52,12 +52,49 @@ TEST_CASE("a file of the wrong shape is refused with the place") {
   }
 }
 
+TEST_CASE("what may be a secret in the wrong place is not shown") {
+  const std::string key = "5ec1e7a4b0d29f6388c7f31d0a96e245b17c0f8ad35e642991fd8c03ba7e4d56";
+  const std::vector<Case> cases{
+      {"signing: {key:" + key + "}", "mailroom.yaml:1:11: signing.key… is no key of the configuration",
+       "a space follows the colon"},
+      {"database: {url:postgresql://app:hunter2@db/mail}",
+       "mailroom.yaml:1:12: database.url… is no key of the configuration", "a space follows the colon"},
+      {"signing: {" + key + "}", "mailroom.yaml:1:11: signing.… is no key of the configuration",
+       "mailroom.yaml.example names every key"},
+      {key + ": a", "mailroom.yaml:1:1: … is no key of the configuration",
+       "mailroom.yaml.example names every key"},
+      {"log:\n  level: " + key, "log.level (from mailroom.yaml:2:3) must be one of: debug, info, warn, error",
+       ""},
+      {"signing:\n  key_file: " + key,
+       "signing.key_file (from mailroom.yaml:2:3) is a key, and must be the path of a file",
+       "give the key itself as signing.key; a file with such a name is written ./NAME"},
+  };
+  const test::WorkingFolder folder;
+  for (const auto& [file, message, hint] : cases) {
+    INFO(message);
+    folder.write("mailroom.yaml", file);
+    try {
+      load_settings({}, {});
+      FAIL("accepted: " << file);
+    } catch (const Error& error) {
+      CHECK(error.what() == message);
+      CHECK(error.hint() == hint);
+    }
+  }
+}
+
 TEST_CASE("a file that is no YAML is refused with the place") {
   const test::WorkingFolder folder;
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"collect:\n  queue: 'open\n", "2:15"}, {"collect:\n  queue: \"open\n  batch_limit: 5\n\n", "3:17"},
-      {"collect:\n  queue: a: b\n", "2:11"},  {"collect:\n\tqueue: a\n", "2:7"},
-      {"collect: [queue\n", "1:1"},           {"collect:\n  queue: *nowhere\n", "2:10"},
+      {"collect:\n  queue: 'open\n", "2:15"},
+      {"collect:\n  queue: \"open\n  batch_limit: 5\n\n", "3:17"},
+      {"collect:\n  queue: a: b\n", "2:11"},
+      {"collect:\n\tqueue: a\n", "2:7"},
+      {"collect: [queue\n", "1:1"},
+      {"collect:\n  queue: *nowhere\n", "2:10"},
+      {",", "1:1"},
+      {"log:\n]", "2:1"},
+
   };
   for (const auto& [text, place] : cases) {
     folder.write("mailroom.yaml", text);

@@ -57,6 +57,9 @@ TEST_CASE("a redacted connection string shows all but the passwords") {
       {"password = 'hunter2 \\' \\\\ x' host = db", "password=*** host=db"},
       {"password='' host=db", "password=*** host=db"},
       {"host='' application_name='a b'", "host='' application_name='a b'"},
+      {"application_name='a\nuser=b\tc'", "application_name='a\nuser=b\tc'"},
+      {"postgresql://app%40x:h%40nter%2F@db/m%40il?application_name=a@b",
+       "user=app@x password=*** dbname=m@il host=db application_name=a@b"},
       {"postgresql://app:hunter2@db:5433/mail", "user=app password=*** dbname=mail host=db port=5433"},
       {"postgres://app:h%40nter%272@db/mail", "user=app password=*** dbname=mail host=db"},
       {"postgresql://app@db/mail?password=hunter2&sslpassword=hunter3",
@@ -99,7 +102,10 @@ TEST_CASE("a malformed connection string is refused and never quoted") {
   for (const std::string conninfo :
        {"postgresql://app:hunter2@[::1/mail", "postgresql://app:hunter2@db/mail?hunter2=1",
         "postgresql://app:hunter2%zz@db", "postgresql://app:hunter2%00@db", "password=hunter2 hunter2",
-        "password='hunter2", "hunter2", "hunter2=1", "password=hunter2 host", "postgresql://db/?password"}) {
+        "password='hunter2", "hunter2", "hunter2=1", "password=hunter2 host", "postgresql://db/?password",
+        // What libpq takes, and shows a part of the password of as a host or a database.
+        "postgresql://app:hunter@hunter2@db/mail", "postgres://app:hunter/hunter2@db/mail",
+        "postgresql://app:hunter2@db/mail@db"}) {
     INFO(conninfo);
     for (const auto& read : std::vector<std::function<void()>>{[&] { parse_conninfo(conninfo); },
                                                                [&] { redact_conninfo(conninfo); },

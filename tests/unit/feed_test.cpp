@@ -193,14 +193,6 @@ TEST_CASE("a filter of tokens wants a batch that holds one, and of operations th
   CHECK_FALSE(filter.may_want(EventWord::suspended));
 }
 
-TEST_CASE("the text of a multirange is read, and nothing else") {
-  CHECK(parse_multirange("{}").empty());
-  CHECK(parse_multirange("{[1,4),[7,8)}") == std::vector<IdRun>{{1, 3}, {7, 7}});
-  CHECK(count_ids(parse_multirange("{[1,4),[7,8)}")) == 4);
-  for (const auto* text : {"", "{", "{[1,4)", "{[1,4]}", "{[,4)}", "{[1,)}", "{[1,4)}x", "[1,4)"})
-    CHECK_THROWS_AS(parse_multirange(text), std::runtime_error);
-}
-
 TEST_CASE("every word of an event has a text, a source, and a state that can be asked for") {
   for (int i = 0; i <= static_cast<int>(EventWord::consumed); ++i) {
     const auto word = static_cast<EventWord>(i);

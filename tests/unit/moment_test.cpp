@@ -1,5 +1,7 @@
 #include "base/moment.hpp"
 
+#include <limits>
+
 #include "base/text.hpp"
 #include "cmd/text_table.hpp"
 #include "support/catch.hpp"
@@ -45,12 +47,36 @@ TEST_CASE("a moment is shown in UTC, and how far away it is") {
   CHECK(moment_from(1'795'253'415, 1'795'253'475) == "2026-11-21T09:30:15Z (1m ago)");
 }
 
+TEST_CASE("a moment that no calendar has is shown as its seconds") {
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  CHECK(moment_text(253'402'300'799) == "9999-12-31T23:59:59Z");
+  CHECK(moment_text(253'402'300'800) == "@253402300800");
+  CHECK(moment_text(-62'167'219'200) == "0000-01-01T00:00:00Z");
+  CHECK(moment_text(-62'167'219'201) == "@-62167219201");
+  CHECK(moment_text(most) == "@9223372036854775807");
+  CHECK(moment_from(most, -1) == "@9223372036854775807");
+  CHECK(moment_from(least, 1) == "@-9223372036854775808");
+}
+
+TEST_CASE("a precise moment before 1970 has the milliseconds after its second") {
+  CHECK(precise_moment_text(1'795'253'415'266'999) == "2026-11-21T09:30:15.266Z");
+  CHECK(precise_moment_text(-1) == "1969-12-31T23:59:59.999Z");
+  CHECK(precise_moment_text(-1'000'000) == "1969-12-31T23:59:59.000Z");
+}
+
 TEST_CASE("text is cut by characters, not in the middle of one") {
   CHECK(display_width("größe") == 5);
   CHECK(fit("größe", 5) == "größe");
   CHECK(fit("größer", 5) == "größ…");
   CHECK(fit("größer", 1) == "…");
   CHECK(fit("größer", 0).empty());
+  CHECK(display_width("長い") == 4);
+  CHECK(display_width("e\u0301") == 1);
+  CHECK(display_width("\xFF\x80") == 2);
+  CHECK(fit("長い", 4) == "長い");
+  CHECK(fit("長い人", 5) == "長い…");
+  CHECK(fit("長い人", 4) == "長…");
 }
 
 TEST_CASE("a masked address tells no more than its first letter and where it leads") {

@@ -118,7 +118,7 @@ TEST_CASE("a batch is late after 30 seconds") {
   CHECK(finding.code == "batch_open");
   CHECK(finding.severity == Severity::failure);
   CHECK(contains(finding.text, "mailroom collect@web1:77"));
-  CHECK(finding.mend == "SELECT pg_terminate_backend(11)");
+  CHECK(finding.mend == "SELECT pg_terminate_backend(11);");
 }
 
 TEST_CASE("a batch that was left is one that nobody takes over") {
@@ -138,7 +138,7 @@ TEST_CASE("a collector that asks for nothing is a failure when no other works an
   status.collectors[0].session.silent_for = 31s;
   CHECK(judged(status).empty());
   status.collectors[0].session.silent_for = 32s;
-  CHECK(only(status).mend == "SELECT pg_terminate_backend(11)");
+  CHECK(only(status).mend == "SELECT pg_terminate_backend(11);");
   CHECK(judged(status) == Found{"failure collector_silent"});
   status.collectors.push_back({.session = session(12), .queue = "mailroom"});
   CHECK(judged(status) == Found{"warning collector_silent"});
@@ -172,7 +172,7 @@ TEST_CASE("whoever keeps the queue's lock is blamed, and not the collectors behi
   status.lock->session.transaction_age = 55s;
   const auto finding = only(status);
   CHECK(finding.code == "queue_locked");
-  CHECK(finding.mend == "SELECT pg_terminate_backend(31)");
+  CHECK(finding.mend == "SELECT pg_terminate_backend(31);");
   CHECK(contains(finding.text, "pid 31 (psql, user app)"));
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("a transaction that keeps a hole open is a warning after a minute") {
   CHECK(finding.severity == Severity::warning);
   CHECK(contains(finding.text, "pid 21 (shop, user app) has had a transaction open for 1m1s"));
   CHECK(contains(finding.text, "all others pass"));
-  CHECK(finding.mend == "SELECT pg_terminate_backend(21)");
+  CHECK(finding.mend == "SELECT pg_terminate_backend(21);");
 }
 
 TEST_CASE("a stranger's transaction is no finding, however old") {
@@ -214,9 +214,9 @@ TEST_CASE("a prepared transaction is mended by its gid") {
   status.hole_holders[0].gid = "it's me";
   const auto finding = only(status);
   CHECK(contains(finding.text, "prepared transaction it's me of user app has been open for 2h"));
-  CHECK(finding.mend == "ROLLBACK PREPARED 'it''s me'");
+  CHECK(finding.mend == "ROLLBACK PREPARED 'it''s me';");
   status.hole_holders[0].gid = "two\nlines";
-  CHECK(only(status).mend == "SELECT gid, prepared FROM pg_prepared_xacts");
+  CHECK(only(status).mend == "SELECT gid, prepared FROM pg_prepared_xacts;");
 }
 
 TEST_CASE("what cannot be seen of another user is said") {
@@ -225,7 +225,7 @@ TEST_CASE("what cannot be seen of another user is said") {
   status.hole_holders[0].session.readable = false;
   status.hole_holders[0].session.transaction_age.reset();
   CHECK(judged(status) == Found{"warning hole_hidden"});
-  CHECK(only(status).mend == "GRANT pg_monitor TO looker");
+  CHECK(only(status).mend == "GRANT pg_monitor TO looker;");
   CHECK(activity_text(status.hole_holders[0].session) == "owned by another user; needs pg_monitor");
 }
 

@@ -1,7 +1,7 @@
 #include "audit/timeline.hpp"
 
-#include "accounts/id_range.hpp"
 #include "base/error.hpp"
+#include "base/id_range.hpp"
 #include "base/moment.hpp"
 #include "support/catch.hpp"
 
@@ -89,7 +89,11 @@ TEST_CASE("ranges of ids are read, counted and shortened") {
   const auto ranges = parse_id_ranges("{[51,54),[60,61)}");
   CHECK(ranges == std::vector<IdRange>{{51, 54}, {60, 61}});
   CHECK(parse_id_ranges("{}").empty());
-  CHECK_THROWS_AS(parse_id_ranges("{[51,)}"), std::invalid_argument);
+  for (const auto* text :
+       {"", "{", "{[1,4)", "{[1,4]}", "{[,4)}", "{[51,)}", "{[1,4)}x", "[1,4)", "{[1,4)[7,8)}", "{[1,4),}",
+        "{,[1,4)}", "{[4,4)}", "{[4,1)}", "{[1,-9223372036854775808)}"})
+    CHECK_THROWS_AS(parse_id_ranges(text), std::invalid_argument);
+  CHECK(to_id_ranges({51, 52, 53, 60}) == ranges);
   CHECK(multirange_text({7, 9}) == "{[7,8),[9,10)}");
   CHECK(multirange_text({}) == "{}");
   CHECK(count_ids(ranges) == 4);

@@ -16,14 +16,20 @@ struct IdRange {
 };
 
 /// Reads PostgreSQL's text of an int8multirange whose bounds are finite, `{[51,54),[60,61)}`, as it writes
-/// them.
+/// them. Throws std::invalid_argument for anything else.
 std::vector<IdRange> parse_id_ranges(std::string_view multirange);
+
+/// `ids`, ascending and each once, as ranges.
+std::vector<IdRange> to_id_ranges(const std::vector<std::int64_t>& ids);
 
 /// `{[51,52),[60,61)}`: the text that PostgreSQL reads `ids` from.
 std::string multirange_text(const std::vector<std::int64_t>& ids);
 
 std::int64_t count_ids(const std::vector<IdRange>& ranges);
 bool contains(const std::vector<IdRange>& ranges, std::int64_t id);
+
+/// `51-53`, or `60` for a single one.
+std::string id_range_text(const IdRange& range);
 
 /// `51-53, 60`; of many ranges the first and the last, `1, 3, 5, … 99`.
 std::string id_ranges_text(const std::vector<IdRange>& ranges);

@@ -1,0 +1,33 @@
+// Rows of any bytes, through the batch writer, are read back from JSON as they were, or were refused.
+
+#include "fuzz/hostile_batch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
+  const auto object = nlohmann::json::parse(line);
+  auto expected = nlohmann::json{{"batch", 7}, {"queue", "q,\"\\"}, {"tokens", nlohmann::json::array()}};
+  for (const auto& row : rows) {
+    expected["tokens"].push_back(
+        {{"id", row.id},
+         {"action", row.action == Action::activation ? "activation" : "password_recovery"},
+         {"email", row.email},
+         {"login", row.login},
+         {"token", fuzz::token_of(row)},
+         {"code", row.code},
+         {"expires_at", row.expires_at}});
+  }
+  fuzz::require(object == expected, "the object is that of the rows");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static fuzz::Writing writing(make_jsonl_encoder("q,\"\\"));
+  fuzz::HostileBatch batch(data, size);
+  const auto line = writing.line_of(batch);
+  if (!line.empty()) read_back(line, batch.sound_rows());
+  return 0;
+}

@@ -1,0 +1,43 @@
+// The reader of int8multirange takes what PostgreSQL writes, reads it back the same, and takes nothing else.
+
+#include <stdexcept>
+#include <vector>
+
+#include "base/id_range.hpp"
+#include "cmd/event_text.hpp"
+#include "feed/event.hpp"
+#include "fuzz/fuzz.hpp"
+
+using namespace mailroom;
+using fuzz::require;
+
+namespace {
+
+std::string multirange_of(const std::vector<IdRange>& ranges) {
+  std::string text;
+  for (const auto& range : ranges)
+    text += (text.empty() ? "[" : ",[") + std::to_string(range.first) + "," + std::to_string(range.end) + ")";
+  return "{" + text + "}";
+}
+
+void check_ranges(const std::vector<IdRange>& ranges) {
+  for (const auto& range : ranges)
+    require(range.first < range.end, "a range has an id");
+  require(parse_id_ranges(multirange_of(ranges)) == ranges, "ranges are read back");
+  id_ranges_text(ranges);
+  Event event;
+  event.tokens = ranges;
+  ids_text(event);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto text = fuzz::text_of(data, size);
+  try {
+    check_ranges(parse_id_ranges(text));
+  } catch (const std::invalid_argument&) {
+    // Nothing that PostgreSQL writes.
+  }
+  return 0;
+}

@@ -1,0 +1,79 @@
+// A token that is taken is the only text of its bytes; verifying takes any token and code.
+
+#include <array>
+
+#include "base/error.hpp"
+#include "crypto/base64url.hpp"
+#include "crypto/key_ring.hpp"
+#include "fuzz/fuzz.hpp"
+
+using namespace mailroom;
+using fuzz::require;
+
+namespace {
+
+Verifier make_verifier() {
+  const auto key = [](char digit) { return Key::from_hex(std::string(key_size * 2, digit), "the test"); };
+  return Verifier({key('a'), {key('b')}});
+}
+
+void decode(std::string_view text, std::string_view code) {
+  static Verifier verifier = make_verifier();
+  const auto token = decode_token(text);
+  if (!token) return;
+  std::array<std::uint8_t, secret_size + digest_size> bytes;
+  std::copy(token->signature.begin(), token->signature.end(),
+            std::copy(token->secret.begin(), token->secret.end(), bytes.begin()));
+  TokenText again;
+  encode_base64url(bytes, again);
+  require(text == std::string_view(again.data(), again.size()), "a token has one text");
+  verifier.verify(*token, code, false);
+  verifier.verify(*token, std::nullopt, false);
+}
+
+/// Bytes to text and back, of any length.
+void encode(std::string_view bytes) {
+  const std::vector<std::uint8_t> given(bytes.begin(), bytes.end());
+  std::string text(base64url_length(given.size()), '\0');
+  encode_base64url(given, text);
+  std::vector<std::uint8_t> read(given.size());
+  require(decode_base64url(text, read) && read == given, "what was encoded is read back");
+}
+
+void sign(Action action, std::string_view bytes, std::string_view code) {
+  static Verifier verifier = make_verifier();
+  static Hmac hmac(Key::from_hex(std::string(key_size * 2, 'b'), "the test"));
+  Secret secret{};
+  std::copy_n(bytes.begin(), std::min(bytes.size(), secret.size()), secret.begin());
+  const auto text = sign_token(hmac, action, secret, code);
+  const auto token = decode_token({text.data(), text.size()});
+  require(token && token->secret == secret, "a signed token is read back");
+  const auto verdict = verifier.verify(*token, code, false);
+  require(verdict && verdict->action == action && !verdict->is_current_key, "a signed token is genuine");
+  auto forged = *token;
+  forged.signature[bytes.size() % digest_size] ^= 1;
+  require(!verifier.verify(forged, code, false), "a changed signature is not genuine");
+}
+
+void read_key(std::string_view text) {
+  try {
+    Key::from_hex(text, "the test");
+    require(text.size() == key_size * 2, "a key has 64 digits");
+  } catch (const Error& error) {
+    require(error.code() == ExitCode::configuration, "a bad key is an error of the configuration");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Fields fields(data, size);
+  const auto text = fields.take();
+  const auto code = fields.take();
+  decode(text, code);
+  encode(fuzz::text_of(data, size));
+  sign(Action::activation, text, code);
+  sign(Action::password_recovery, text, code);
+  read_key(text);
+  return 0;
+}

@@ -1,0 +1,59 @@
+// A configuration file of any content is loaded, or refused as one, without telling a key that stands in it.
+
+#include "base/error.hpp"
+#include "config/settings.hpp"
+#include "fuzz/fuzz.hpp"
+#include "fuzz/memory_file.hpp"
+
+using namespace mailroom;
+using fuzz::require;
+
+namespace {
+
+constexpr std::string_view secret = "5ec1e7a4b0d29f6388c7f31d0a96e245b17c0f8ad35e642991fd8c03ba7e4d56";
+constexpr std::size_t telling = 12;  ///< so many digits of it in a row are no chance
+
+/// An @ of the input stands for the key, which the fuzzer would never find.
+std::string with_secret(std::string_view text) {
+  std::string file;
+  for (const char c : text) {
+    if (c == '@') {
+      file += secret;
+    } else {
+      file += c;
+    }
+  }
+  return file;
+}
+
+bool tells_secret(const std::string& text) {
+  for (std::size_t i = 0; i + telling <= secret.size(); ++i) {
+    if (text.find(secret.substr(i, telling)) != std::string::npos) return true;
+  }
+  return false;
+}
+
+void check_loaded(const Settings& settings, const std::string& path) {
+  require(settings.file == path, "the file is named");
+  require(settings.batch_limit >= 1 && settings.batch_limit <= 10'000, "the limit is within its bounds");
+  require(settings.signing_key.empty() || settings.signing_key.size() == secret.size(),
+          "a key has 64 digits");
+  for (const auto& value : settings.values)
+    require(value.is_secret || value.text != secret, "a key that is shown by config is hidden there");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // One that the fuzzer read out of our comparisons proves nothing.
+  if (tells_secret(std::string(fuzz::text_of(data, size)))) return -1;
+  static fuzz::MemoryFile file;
+  file.fill(with_secret(fuzz::text_of(data, size)));
+  try {
+    check_loaded(load_settings({.file = file.path(), .flags = {}}, {}), file.path());
+  } catch (const Error& error) {
+    require(error.code() == ExitCode::configuration, "it is an error of the configuration");
+    require(!tells_secret(error.what()) && !tells_secret(error.hint()), "an error keeps the key to itself");
+  }
+  return 0;
+}

@@ -16,9 +16,9 @@ std::vector<std::string> command(std::vector<std::string> options) {
   return words;
 }
 
-std::map<std::string, std::string> with_defaults(const TestDatabase& database,
+std::map<std::string, std::string> with_defaults(const std::string& conninfo,
                                                  std::map<std::string, std::string> environment) {
-  environment.emplace("MAILROOM_DATABASE_URL", database.conninfo());
+  environment.emplace("MAILROOM_DATABASE_URL", conninfo);
   environment.emplace("MAILROOM_SECRET_KEY", test_key);
   return environment;
 }
@@ -29,8 +29,13 @@ const char* const test_key = "cafebabecafebabecafebabecafebabecafebabecafebabeca
 
 TestCollector::TestCollector(const TestDatabase& database, std::vector<std::string> options,
                              const std::map<std::string, std::string>& environment)
-    : process_(command(std::move(options)), with_defaults(database, environment), stdout_path(),
-               stderr_path()) {}
+    : TestCollector(database.conninfo(), std::move(options), environment) {}
+
+TestCollector::TestCollector(const std::string& conninfo, std::vector<std::string> options,
+                             const std::map<std::string, std::string>& environment,
+                             const std::string& stdout_path)
+    : process_(command(std::move(options)), with_defaults(conninfo, environment),
+               stdout_path.empty() ? output_path() : stdout_path, stderr_path()) {}
 
 int TestCollector::stop() {
   process_.signal(SIGTERM);

@@ -16,12 +16,17 @@ class TestCollector {
  public:
   TestCollector(const TestDatabase& database, std::vector<std::string> options,
                 const std::map<std::string, std::string>& environment = {});
+  /// On the database that `conninfo` names. With `stdout_path`, its output goes there, and output() is empty.
+  TestCollector(const std::string& conninfo, std::vector<std::string> options,
+                const std::map<std::string, std::string>& environment = {},
+                const std::string& stdout_path = {});
 
   /// Asks it to stop and returns its exit status.
   int stop();
   Subprocess& process() { return process_; }
   std::string output() const { return read_file(stdout_path()); }
   std::string log() const { return read_file(stderr_path()); }
+  std::string output_path() const { return stdout_path(); }
   std::vector<std::string> lines() const;
   /// Waits until it says that it is connected, `times` times over.
   bool connected(int times = 1) const;

@@ -49,17 +49,53 @@ void write_once(Connection& connection, Random& random, const std::string& prefi
   }
 }
 
+/// A two-phase commit, held between its phases, some rolled back.
+void write_in_two_phases(Connection& connection, Random& random, const std::string& prefix, int& next) {
+  const auto name = prefix + std::to_string(next);
+  connection.run("BEGIN");
+  try {
+    connection.run(
+        "INSERT INTO accounts (email, login) SELECT $1 || g || '@test.example', $1 || g "
+        "FROM generate_series($2::int, $2::int + 2) g",
+        prefix, next);
+    next += 3;
+    connection.run("PREPARE TRANSACTION '" + name + "'");
+  } catch (const DatabaseError&) {
+    connection.run("ROLLBACK");
+    throw;
+  }
+  hold(random);
+  connection.run((draw(random, 4) == 0 ? "ROLLBACK PREPARED '" : "COMMIT PREPARED '") + name + "'");
+}
+
 }  // namespace
 
-WriteLoad::WriteLoad(const TestDatabase& database, int writers, std::uint64_t seed) {
-  for (int writer = 0; writer < writers; ++writer) {
-    writers_.emplace_back([this, &database, writer, seed] {
-      Random random(seed + static_cast<std::uint64_t>(writer));
-      const auto connection = database.connect();
-      int next = 1;
-      while (!enough_)
-        write_once(*connection, random, "w" + std::to_string(writer) + "-", next);
-    });
+WriteLoad::WriteLoad(std::string conninfo, int writers, std::uint64_t seed, const Options& options)
+    : conninfo_(std::move(conninfo)), options_(options) {
+  for (int writer = 0; writer < writers; ++writer)
+    writers_.emplace_back([this, writer, seed] { write(writer, seed + static_cast<std::uint64_t>(writer)); });
+}
+
+void WriteLoad::write(int writer, std::uint64_t seed) {
+  Random random(seed);
+  std::unique_ptr<Connection> connection;
+  int next = 1;
+  const auto prefix = "w" + std::to_string(writer) + "-";
+  while (!enough_) {
+    try {
+      if (!connection) connection = std::make_unique<Connection>(conninfo_, "writer");
+      if (options_.prepares && draw(random, 10) == 0)
+        write_in_two_phases(*connection, random, prefix, next);
+      else
+        write_once(*connection, random, prefix, next);
+      if (options_.pause_ms > 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(draw(random, options_.pause_ms)));
+    } catch (const Error&) {
+      if (!options_.tolerant) throw;
+      connection.reset();
+      ++next;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
   }
 }
 

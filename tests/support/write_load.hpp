@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,11 +15,25 @@ namespace mailroom::test {
 /// open, rolled back, savepoints. They begin at once and go on until stop().
 class WriteLoad {
  public:
-  WriteLoad(const TestDatabase& database, int writers, std::uint64_t seed);
+  struct Options {
+    bool prepares = false;  ///< two-phase commits too, which PostgreSQL refuses where inserts notify
+    bool tolerant = false;  ///< goes on after what the server refuses or a lost connection, in a new session
+    int pause_ms = 0;       ///< at most so long between two transactions
+  };
+
+  WriteLoad(const TestDatabase& database, int writers, std::uint64_t seed)
+      : WriteLoad(database.conninfo(), writers, seed, {}) {}
+  WriteLoad(std::string conninfo, int writers, std::uint64_t seed, const Options& options);
   ~WriteLoad();
+  WriteLoad(const WriteLoad&) = delete;
+  WriteLoad& operator=(const WriteLoad&) = delete;
   void stop();
 
  private:
+  void write(int writer, std::uint64_t seed);
+
+  std::string conninfo_;
+  Options options_;
   std::atomic<bool> enough_{false};
   std::vector<std::thread> writers_;
 };

@@ -1,0 +1,182 @@
+#include "fault/cluster.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+#include "support/subprocess.hpp"
+
+namespace mailroom::test {
+namespace {
+
+std::mutex running_lock;
+std::vector<std::filesystem::path> running;  ///< the folders of all clusters
+std::array<int, 2> interruptions{-1, -1};
+
+const passwd* server_user() {
+  const auto* user = getpwnam("postgres");
+  return user != nullptr ? user : getpwnam("nobody");
+}
+
+/// PostgreSQL refuses to run as root.
+std::vector<std::string> as_server_user(const std::filesystem::path& folder) {
+  std::vector<std::string> words{"/usr/bin/env", "--chdir=" + folder.string(), "LC_ALL=C"};
+  if (geteuid() != 0) return words;
+  const auto* user = server_user();
+  words.insert(words.end(), {"setpriv", "--reuid=" + std::to_string(user->pw_uid),
+                             "--regid=" + std::to_string(user->pw_gid), "--clear-groups"});
+  return words;
+}
+
+std::filesystem::path make_folder() {
+  // A socket's path holds 107 bytes at most, and the server's user must reach it.
+  std::string pattern = "/tmp/mailroom-fault.XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
+  if (geteuid() == 0 && chown(pattern.c_str(), server_user()->pw_uid, server_user()->pw_gid) != 0)
+    throw std::runtime_error("cannot give away " + pattern);
+  return pattern;
+}
+
+int free_port() {
+  const int probe = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  const bool bound = bind(probe, any, length) == 0 && getsockname(probe, any, &length) == 0;
+  close(probe);
+  if (!bound) throw std::runtime_error("no port is free");
+  return ntohs(address.sin_port);
+}
+
+void remove_cluster(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "data" / "postmaster.pid");
+  pid_t postmaster = 0;
+  std::error_code ignored;
+  // The number may be another process's by now.
+  if (file >> postmaster && postmaster > 1 &&
+      std::filesystem::read_symlink("/proc/" + std::to_string(postmaster) + "/cwd", ignored) ==
+          folder / "data") {
+    kill(postmaster, SIGQUIT);
+    const auto gone = [&] { return kill(postmaster, 0) != 0; };
+    if (!eventually(gone, std::chrono::seconds(10))) kill(postmaster, SIGKILL);
+  }
+  std::filesystem::remove_all(folder, ignored);
+}
+
+void note_interruption(int number) {
+  const auto byte = static_cast<char>(number);
+  // Nothing can be done here about a pipe that is full of earlier ones.
+  [[maybe_unused]] const auto written = write(interruptions[1], &byte, 1);
+}
+
+}  // namespace
+
+std::string server_binaries() {
+  if (const char* folder = std::getenv("MAILROOM_PG_BINDIR")) return folder;
+  std::vector<std::filesystem::path> found;
+  std::error_code ignored;
+  for (const auto& version : std::filesystem::directory_iterator("/usr/lib/postgresql", ignored)) {
+    if (std::filesystem::exists(version.path() / "bin" / "initdb")) found.push_back(version.path() / "bin");
+  }
+  if (found.empty()) throw std::runtime_error("no initdb was found: set MAILROOM_PG_BINDIR to its folder");
+  return *std::max_element(found.begin(), found.end());
+}
+
+void stop_clusters_on_signals() {
+  if (pipe(interruptions.data()) != 0) throw std::runtime_error("no pipe");
+  std::thread([] {
+    char number = 0;
+    if (read(interruptions[0], &number, 1) != 1) return;
+    const std::lock_guard lock(running_lock);
+    for (const auto& folder : running)
+      remove_cluster(folder);
+    _exit(128 + number);
+  }).detach();
+  std::signal(SIGINT, note_interruption);
+  std::signal(SIGTERM, note_interruption);
+}
+
+Cluster::Cluster(Empty) : folder_(make_folder()) {
+  const std::lock_guard lock(running_lock);
+  running.push_back(folder_);
+}
+
+Cluster::Cluster(const Options& options) : Cluster(Empty{}) {
+  run({"initdb", "-D", data(), "-U", "postgres", "-E", "UTF8", "--locale=C", "--auth=trust", "--no-sync"});
+  if (options.tcp) port_ = free_port();
+  std::ofstream file(data() + "/postgresql.conf", std::ios::app);
+  file << "listen_addresses = '" << (options.tcp ? "127.0.0.1" : "") << "'\n"
+       << "unix_socket_directories = '" << folder_.string() << "'\n"
+       << "port = " << port_ << "\nmax_connections = 200\nmax_prepared_transactions = 50\nfsync = on\n"
+       << "wal_level = replica\nmax_wal_senders = 4\n";
+  for (const auto& line : options.settings)
+    file << line << '\n';
+  file.close();
+  start();
+}
+
+Cluster Cluster::standby_of(const Cluster& primary) {
+  Cluster standby{Empty{}};
+  standby.port_ = primary.port_;
+  standby.run({"pg_basebackup", "-h", primary.host(), "-p", std::to_string(primary.port_), "-U", "postgres",
+               "-D", standby.data(), "-R", "-X", "stream", "-c", "fast"});
+  std::ofstream file(standby.data() + "/postgresql.conf", std::ios::app);
+  file << "listen_addresses = ''\nunix_socket_directories = '" << standby.host() << "'\n";
+  file.close();
+  standby.start();
+  return standby;
+}
+
+Cluster::Cluster(Cluster&& other) noexcept : folder_(std::move(other.folder_)), port_(other.port_) {
+  other.folder_.clear();
+}
+
+Cluster::~Cluster() {
+  if (folder_.empty()) return;
+  const std::lock_guard lock(running_lock);
+  remove_cluster(folder_);
+  running.erase(std::remove(running.begin(), running.end(), folder_), running.end());
+}
+
+void Cluster::run(const std::vector<std::string>& command) const {
+  auto words = as_server_user(folder_);
+  words.push_back(server_binaries() + "/" + command.at(0));
+  words.insert(words.end(), command.begin() + 1, command.end());
+  Subprocess process(words, {}, path("log"), path("log"));
+  if (process.wait(std::chrono::seconds(300)) != 0)
+    throw std::runtime_error(command[0] + " failed:\n" + log());
+}
+
+void Cluster::start() {
+  run({"pg_ctl", "-D", data(), "-l", path("server.log"), "-w", "-t", "60", "start"});
+}
+
+void Cluster::stop(const std::string& mode) {
+  run({"pg_ctl", "-D", data(), "-m", mode, "-w", "-t", "60", "stop"});
+}
+
+void Cluster::promote() {
+  run({"pg_ctl", "-D", data(), "-w", "-t", "60", "promote"});
+}
+
+std::string Cluster::conninfo(const std::string& database) const {
+  return "host=" + host() + " port=" + std::to_string(port_) + " user=postgres dbname=" + database;
+}
+
+std::string Cluster::log() const {
+  return read_file(path("log")) + read_file(path("server.log"));
+}
+
+}  // namespace mailroom::test

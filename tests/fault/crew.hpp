@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "support/test_collector.hpp"
+
+namespace mailroom::test {
+
+/// Collectors as real processes, each writing to files of its own. One that has ended is replaced by another
+/// with new files; the output of all is kept. Also measures the longest time in which none of them wrote.
+class Crew {
+ public:
+  Crew(std::string conninfo, int size, std::vector<std::string> options,
+       std::map<std::string, std::string> environment = {});
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  int size() const { return static_cast<int>(members_.size()); }
+  TestCollector& member(int index) { return *members_.at(static_cast<std::size_t>(index)); }
+  void hire(std::string conninfo);
+  /// After stop(): as many on another database.
+  void move_to(std::string conninfo);
+  /// Sends `signal` to one, waits until it has ended, and puts another into its place. Returns its exit
+  /// status.
+  int replace(int index, int signal);
+  /// Keeps what a process of somebody else's wrote.
+  void keep(std::string output);
+  /// Asks all to stop; returns what they ended with.
+  std::vector<int> stop();
+
+  std::vector<std::string> outputs() const;
+  std::vector<std::string> logs() const;
+  std::uintmax_t bytes() const;
+  /// Waits until one of them writes; false after `patience`.
+  bool writes_again(std::chrono::seconds patience = std::chrono::seconds(30)) const;
+
+  void begin_watch();
+  /// The longest time without a byte since begin_watch().
+  Milliseconds end_watch();
+
+ private:
+  std::unique_ptr<TestCollector> make() const;
+  void watch();
+
+  std::string conninfo_;
+  std::vector<std::string> options_;
+  std::map<std::string, std::string> environment_;
+  mutable std::mutex lock_;
+  std::vector<std::unique_ptr<TestCollector>> members_;
+  std::vector<std::unique_ptr<TestCollector>> gone_;
+  std::vector<std::string> kept_;
+  std::uintmax_t bytes_of_gone_ = 0;
+  std::atomic<bool> watching_{false};
+  std::thread watcher_;
+  Milliseconds longest_{};
+};
+
+}  // namespace mailroom::test

@@ -1,0 +1,140 @@
+// What befalls the data under the collectors, and what transactions and settings of others do to them.
+
+#include <csignal>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "fault/trial.hpp"
+#include "queue/rewind.hpp"
+
+namespace mailroom::test {
+namespace {
+
+/// A write transaction in another database of the cluster: it delays the forgetting of holes alone.
+Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  foreign.run("BEGIN");
+  foreign.run("SELECT pg_current_xact_id()");
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(1000, 1000);
+  trial.stop_writers();
+  const auto connection = trial.connect();
+  const auto delivered = [&] {
+    return value<bool>(
+        *connection,
+        "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens) "
+        "AND NOT EXISTS (SELECT FROM mailroom_batches WHERE emitted_at IS NULL)");
+  };
+  trial.expect(eventually(delivered, std::chrono::seconds(5)),
+               "all is delivered before the transaction ends");
+  foreign.run("ROLLBACK");
+  auto outcome = trial.finish(plan.rounds);
+  if (outcome.longest_gap > Milliseconds(1000))
+    outcome.problems.emplace_back("not so: latency does not change");
+  return outcome;
+}
+
+/// Tokens of a prepared transaction that outlives the server come when it is committed.
+Outcome prepared_across_restart(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2, .silent = true});
+  for (int round = 0; round < plan.rounds; ++round) {
+    auto connection = trial.connect();
+    connection->run("BEGIN");
+    insert_accounts(*connection, 5, fmt::format("prepared{}-", round));
+    connection->run(fmt::format("PREPARE TRANSACTION 'across{}'", round));
+    connection.reset();
+    trial.pause(300, 600);
+    cluster.stop("immediate");
+    cluster.start();
+    trial.allow_repeats(trial.limit());
+    trial.pause(1000, 1500);
+    trial.connect()->run(fmt::format("COMMIT PREPARED 'across{}'", round));
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// Timeouts of the role and a table that is locked for longer: trying again mends it.
+Outcome timeouts(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  const auto connection = trial.connect();
+  const auto name = value<std::string>(*connection, "SELECT current_database()");
+  for (int round = 0; round < plan.rounds; ++round) {
+    const char* kind = round % 2 == 0 ? "lock_timeout" : "statement_timeout";
+    connection->run(fmt::format("ALTER DATABASE {} SET {} = '150ms'", name, kind));
+    trial.crew().replace(0, SIGTERM);
+    trial.expect(trial.crew().member(0).connected(), "a collector connects");
+    connection->transact([&](pqxx::work& work) {
+      Connection::execute(work, "LOCK TABLE mailroom_batches IN ACCESS EXCLUSIVE MODE");
+      trial.pause(400, 600);
+    });
+    connection->run(fmt::format("ALTER DATABASE {} RESET {}", name, kind));
+    trial.expect(trial.crew().writes_again(), "delivery goes on after the lock");
+    trial.expect(count(trial.crew().member(0).log(), "trying again") > 0, "a timeout has struck");
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// Into a cluster of its own, where the transaction ids are others, with holes that are still waiting.
+Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
+  Cluster other({.tcp = false, .settings = {}});
+  Trial trial(cluster, plan, {.collectors = 2});
+  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  foreign.run("BEGIN");
+  foreign.run("SELECT pg_current_xact_id()");
+  trial.pause(1500, 2000);
+  trial.stop_writers();
+  for (const int status : trial.crew().stop())
+    trial.expect(status == 0, "a collector ends with 0");
+  const auto name = value<std::string>(*trial.connect(), "SELECT current_database()");
+  insert_accounts(*trial.connect(), 50, "dumped");
+  const auto dump = cluster.path(name + ".sql");
+  cluster.run({"pg_dump", "-h", cluster.host(), "-p", std::to_string(cluster.port()), "-U", "postgres", "-f",
+               dump, name});
+  foreign.run("ROLLBACK");
+  std::filesystem::permissions(cluster.host(), std::filesystem::perms(0755));
+  Connection(other.conninfo("postgres"), "harness").run("CREATE DATABASE " + name);
+  other.run(
+      {"psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", other.host(), "-U", "postgres", "-d", name, "-f", dump});
+  trial.move_to(other);
+  trial.crew().move_to(trial.conninfo());
+  return trial.finish(1);
+}
+
+/// The collector stops rather than pass the new tokens by, and goes on after rewind-cursor --to-start.
+Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 1, .writers = 0});
+  const auto connection = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    insert_accounts(*connection, 100, fmt::format("before{}-", round));
+    trial.expect(eventually([&] { return is_settled(*connection); }), "the queue drains");
+    connection->run("TRUNCATE tokens RESTART IDENTITY");
+    insert_accounts(*connection, 20, fmt::format("after{}-", round));
+    const auto refused = [&] { return count(trial.crew().member(0).log(), "behind the cursor") > 0; };
+    trial.expect(eventually(refused), "the collector refuses");
+    const RewindRequest request{.queue = "mailroom",
+                                .target = {RewindTarget::Kind::id, 0},
+                                .filter = {},
+                                .extend_seconds = 0,
+                                .max_replay = 100'000};
+    carry_out_rewind(*connection, request, plan_rewind(*connection, request),
+                     {.actor = "harness", .reason = ""}, "token_insert");
+    const int status = trial.crew().replace(0, SIGTERM);
+    trial.expect(status != 0, "the collector that refused ends with an error");
+  }
+  trial.allow_strange();
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> data_faults() {
+  return {
+      {"long foreign write transaction", "delivery does not wait for it", 10, 3, foreign_transaction},
+      {"prepared insert across a restart", "comes once it is committed", 4, 1, prepared_across_restart},
+      {"lock and statement timeouts", "tried again, nothing repeated", 10, 2, timeouts},
+      {"dump and restore into a new cluster", "goes on where it was", 1, 1, dump_and_restore},
+      {"TRUNCATE RESTART IDENTITY", "refuses; after a rewind nothing is lost", 4, 1, truncate_and_restart}};
+}
+
+}  // namespace mailroom::test

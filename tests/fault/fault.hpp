@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "fault/cluster.hpp"
+#include "fault/oracle.hpp"
+
+namespace mailroom::test {
+
+/// How a fault is to be played.
+struct Plan {
+  int rounds = 1;
+  std::uint64_t seed = 1;
+  bool shortened = false;
+};
+
+/// What came of it. `problems` holds every expectation that was not met.
+struct Outcome {
+  int rounds = 0;
+  Tally tally;
+  std::optional<Milliseconds> longest_gap{};  ///< between two emissions while the writers wrote
+  std::vector<std::string> notes{};           ///< further figures
+  std::vector<std::string> problems{};
+};
+
+struct Fault {
+  std::string name;
+  std::string expectation;  ///< one line, for --list
+  int rounds = 1;           ///< in full
+  int short_rounds = 1;
+  std::function<Outcome(Cluster&, const Plan&)> run;
+};
+
+/// Each file's faults, in the order in which they are played.
+std::vector<Fault> process_faults();
+std::vector<Fault> step_faults();
+std::vector<Fault> session_faults();
+std::vector<Fault> server_faults();
+std::vector<Fault> replica_faults();
+std::vector<Fault> network_faults();
+std::vector<Fault> output_faults();
+std::vector<Fault> backlog_faults();
+std::vector<Fault> data_faults();
+
+}  // namespace mailroom::test

@@ -1,0 +1,110 @@
+// fault_harness: plays faults against a PostgreSQL of its own, and prints what was lost or repeated.
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <iostream>
+
+#include "base/text.hpp"
+#include "fault/fault.hpp"
+#include "fault/step_collector.hpp"
+
+namespace mailroom::test {
+namespace {
+
+struct HarnessOptions {
+  bool list = false;
+  bool shortened = false;
+  std::vector<std::string> only;
+  int rounds = 0;
+  std::uint64_t seed = 1;
+};
+
+std::vector<Fault> all_faults() {
+  std::vector<Fault> all;
+  for (const auto& group :
+       {process_faults(), step_faults(), session_faults(), server_faults(), replica_faults(),
+        network_faults(), output_faults(), backlog_faults(), data_faults()})
+    all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
+bool is_wanted(const Fault& fault, const HarnessOptions& options) {
+  if (options.only.empty()) return true;
+  return std::any_of(options.only.begin(), options.only.end(),
+                     [&](const auto& part) { return fault.name.find(part) != std::string::npos; });
+}
+
+void print_row(const std::string& name, const Outcome& outcome) {
+  const auto& tally = outcome.tally;
+  const auto gap =
+      outcome.longest_gap ? with_thousands(outcome.longest_gap->count()) + " ms" : std::string("-");
+  fmt::print("{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", name, outcome.rounds,
+             with_thousands(static_cast<std::int64_t>(tally.committed)),
+             with_thousands(static_cast<std::int64_t>(tally.emitted)), tally.lost, tally.repeated, gap,
+             outcome.problems.empty() ? "ok" : "FAILED");
+  for (const auto& problem : outcome.problems)
+    fmt::print("  {}\n", problem);
+  for (const auto& note : outcome.notes)
+    fmt::print("  {}\n", note);
+  std::fflush(stdout);
+}
+
+bool play(const Fault& fault, Cluster& cluster, const HarnessOptions& options) {
+  const int usual = options.shortened ? fault.short_rounds : fault.rounds;
+  const Plan plan{.rounds = options.rounds > 0 ? options.rounds : usual,
+                  .seed = options.seed,
+                  .shortened = options.shortened};
+  Outcome outcome;
+  try {
+    outcome = fault.run(cluster, plan);
+  } catch (const std::exception& error) {
+    outcome.problems.push_back(error.what());
+  }
+  print_row(fault.name, outcome);
+  return outcome.problems.empty();
+}
+
+int run_harness(const HarnessOptions& options) {
+  const auto faults = all_faults();
+  if (options.list) {
+    for (const auto& fault : faults)
+      fmt::print("{:<42} {}\n", fault.name, fault.expectation);
+    return 0;
+  }
+  stop_clusters_on_signals();
+  Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
+  fmt::print("seed {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, "fault", "rounds",
+             "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
+  int passed = 0;
+  int failed = 0;
+  for (const auto& fault : faults) {
+    if (is_wanted(fault, options)) ++(play(fault, cluster, options) ? passed : failed);
+  }
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace mailroom::test
+
+int main(int argc, char** argv) {
+  using namespace mailroom::test;
+  const std::vector<std::string> words(argv, argv + argc);
+  if (words.size() == 5 && words[1] == "--step-collector")
+    return run_step_collector(words[2], std::stoi(words[3]), std::stoi(words[4]));
+  HarnessOptions options;
+  CLI::App app("Plays faults against collectors on a PostgreSQL server of its own.");
+  app.add_flag("--list", options.list, "name the faults and what is expected of each");
+  app.add_flag("--short", options.shortened, "a few rounds of each");
+  app.add_option("--only", options.only, "those whose names contain this; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--rounds", options.rounds, "instead of each fault's own number");
+  app.add_option("--seed", options.seed, "what the choices are drawn from");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run_harness(options);
+  } catch (const std::exception& error) {
+    std::cerr << "fault_harness: " << error.what() << '\n';
+    return 1;
+  }
+}

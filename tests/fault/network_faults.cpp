@@ -1,0 +1,55 @@
+// What befalls the connection between a collector and the server.
+
+#include <fmt/format.h>
+
+#include "fault/tcp_proxy.hpp"
+#include "fault/trial.hpp"
+
+namespace mailroom::test {
+namespace {
+
+std::string through(const TcpProxy& proxy) {
+  return fmt::format("host=127.0.0.1 port={} user=postgres", proxy.port());
+}
+
+/// A lone collector, so that nobody takes over: what it wrote it acknowledges in the next session.
+Outcome cut_in_mid_reply(Cluster& cluster, const Plan& plan) {
+  TcpProxy proxy(cluster.port());
+  Trial trial(cluster, plan, {.collectors = 1, .collectors_reach = through(proxy)});
+  for (int round = 0; round < plan.rounds; ++round) {
+    const int before = proxy.cuts();
+    // Some are cut while the session is being made.
+    proxy.cut_after(trial.draw(0, round % 2 == 0 ? 8000 : 400));
+    trial.expect(eventually([&] { return proxy.cuts() > before; }), "a connection is cut");
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// Neither end hears of it. Two others reach the server directly, and one of them stands for the frozen one.
+Outcome half_open(Cluster& cluster, const Plan& plan) {
+  TcpProxy proxy(cluster.port());
+  Trial trial(cluster, plan, {.collectors = 1, .collectors_reach = through(proxy)});
+  trial.crew().hire(trial.conninfo());
+  trial.crew().hire(trial.conninfo());
+  for (int round = 0; round < plan.rounds; ++round) {
+    proxy.freeze();
+    trial.pause(200, 1500);
+    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "the others go on");
+    if (round % 2 == 0) {
+      proxy.cut_all();
+      trial.allow_repeats(trial.limit());
+    }
+    proxy.thaw();
+    trial.pause(50, 200);
+  }
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> network_faults() {
+  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 60, 8, cut_in_mid_reply},
+          {"connection half open", "the others go on; one batch a cut may repeat", 12, 3, half_open}};
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,137 @@
+// What befalls the reader of a collector's output.
+
+#include <csignal>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include "fault/trial.hpp"
+
+namespace mailroom::test {
+namespace {
+
+constexpr int output_closed = 10;
+
+/// A pipe with a name, and its reader.
+class NamedPipe {
+ public:
+  NamedPipe() : path_(folder_.path() / "pipe") {
+    if (mkfifo(path_.c_str(), 0600) != 0) throw std::runtime_error("cannot make a pipe");
+    reader_ = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  }
+  ~NamedPipe() { leave(); }
+  NamedPipe(const NamedPipe&) = delete;
+  NamedPipe& operator=(const NamedPipe&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// What is there, `most` bytes of it.
+  std::string take(std::size_t most) const {
+    std::string bytes(most, '\0');
+    const auto count = read(reader_, bytes.data(), bytes.size());
+    bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return bytes;
+  }
+  void leave() {
+    if (reader_ >= 0) close(reader_);
+    reader_ = -1;
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::string path_;
+  int reader_ = -1;
+};
+
+std::vector<std::string> options(int limit) {
+  return {"--format", "jsonl", "--batch-limit", std::to_string(limit), "--batch-timeout", "100ms"};
+}
+
+bool has_open_transaction(Connection& connection, int pid) {
+  return !connection
+              .run(
+                  "SELECT FROM pg_stat_activity WHERE application_name LIKE '%:' || $1::text "
+                  "AND xact_start IS NOT NULL AND clock_timestamp() - xact_start > interval '300 ms'",
+                  pid)
+              .empty();
+}
+
+/// It stops reading for a while, then takes a little at a time. Meanwhile no transaction may be open.
+Outcome slow_reader(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 1});
+  const auto connection = trial.connect();
+  NamedPipe pipe;
+  TestCollector slow(trial.conninfo(), options(400), {}, pipe.path());
+  trial.expect(slow.connected(), "a collector connects");
+  std::string text;
+  for (int round = 0; round < plan.rounds; ++round) {
+    insert_accounts(*connection, 2000, fmt::format("slow{}-", round));
+    for (int i = 0; i < 5; ++i) {
+      trial.pause(100, 200);
+      trial.expect(!has_open_transaction(*connection, slow.process().pid()),
+                   "no transaction waits for the reader");
+    }
+    for (int i = 0; i < 20; ++i)
+      text += pipe.take(3000);
+  }
+  trial.stop_writers();
+  std::atomic<bool> ended{false};
+  std::thread reader([&] {
+    while (!ended) {
+      text += pipe.take(65536);
+      std::this_thread::sleep_for(Milliseconds(1));
+    }
+  });
+  trial.expect(eventually([&] { return is_settled(*connection); }), "the queue drains once all is read");
+  const int status = slow.stop();
+  trial.expect(status == 0, "the collector ends with 0");
+  ended = true;
+  reader.join();
+  text += pipe.take(1U << 20U);
+  trial.crew().keep(text);
+  return trial.finish(plan.rounds);
+}
+
+/// What lies unread in the pipe when its reader goes is gone with it; it had been read to the end here.
+Outcome reader_gone(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  for (int round = 0; round < plan.rounds; ++round) {
+    NamedPipe pipe;
+    TestCollector left(trial.conninfo(), options(10), {}, pipe.path());
+    trial.expect(left.connected(), "a collector connects");
+    std::string text;
+    const bool read = eventually([&] { return !(text += pipe.take(65536)).empty(); });
+    trial.expect(read, "the collector writes");
+    left.process().signal(SIGSTOP);
+    trial.pause(30, 30);
+    text += pipe.take(1U << 20U);
+    pipe.leave();
+    left.process().signal(SIGCONT);
+    const int status = left.process().wait();
+    trial.expect(status == output_closed, fmt::format("it ends with 10 ({})", status));
+    trial.crew().keep(text);
+    trial.allow_repeats(trial.limit());
+  }
+  return trial.finish(plan.rounds);
+}
+
+Outcome full_device(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  for (int round = 0; round < plan.rounds; ++round) {
+    TestCollector full(trial.conninfo(), options(10), {}, "/dev/full");
+    const int status = full.process().wait(std::chrono::seconds(30));
+    trial.expect(status == output_closed, fmt::format("it ends with 10 ({})", status));
+  }
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> output_faults() {
+  return {{"reader slow", "no transaction waits for it, nothing repeated", 6, 2, slow_reader},
+          {"reader gone", "ends with 10, its batch comes again", 12, 3, reader_gone},
+          {"stdout on /dev/full", "ends with 10, nothing repeated", 12, 3, full_device}};
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,64 @@
+// What befalls a collector's process: signals.
+
+#include <csignal>
+
+#include "fault/trial.hpp"
+
+namespace mailroom::test {
+namespace {
+
+Outcome kill_at_random(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 4});
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(10, 120);
+    trial.crew().replace(trial.draw(0, 3), SIGKILL);
+    trial.allow_repeats(trial.limit());
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// Both signals in turn, sometimes again at once, which means "stop hard": what is in flight may come again.
+Outcome stop_under_load(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 3});
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(20, 150);
+    const int index = trial.draw(0, 2);
+    // One that is still starting has no handler yet.
+    trial.expect(trial.crew().member(index).connected(), "a collector connects");
+    const int status = trial.crew().replace(index, round % 2 == 0 ? SIGTERM : SIGINT);
+    trial.expect(status == 0,
+                 "a collector that is asked to stop ends with 0 (" + std::to_string(status) + ")");
+  }
+  return trial.finish(plan.rounds);
+}
+
+Outcome freeze_one(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 3});
+  for (int round = 0; round < plan.rounds; ++round) {
+    auto& process = trial.crew().member(trial.draw(0, 2)).process();
+    process.signal(SIGSTOP);
+    trial.pause(100, 600);
+    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "the others go on");
+    process.signal(SIGCONT);
+    trial.pause(20, 100);
+  }
+  return trial.finish(plan.rounds);
+}
+
+Outcome eight_collectors(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 8, .writers = 12, .limit = 25});
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(500, 500);
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> process_faults() {
+  return {{"no fault, eight collectors", "nothing repeated", 20, 4, eight_collectors},
+          {"kill -9 at random", "at most one batch a kill is repeated", 200, 20, kill_at_random},
+          {"SIGTERM and SIGINT", "each ends with 0, nothing repeated", 60, 10, stop_under_load},
+          {"SIGSTOP of one", "the others go on, nothing repeated", 20, 4, freeze_one}};
+}
+
+}  // namespace mailroom::test

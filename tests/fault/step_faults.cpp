@@ -1,0 +1,91 @@
+// kill -9 of a collector between each two steps of a claim, by name.
+
+#include <csignal>
+#include <fmt/format.h>
+
+#include "fault/step_collector.hpp"
+#include "fault/trial.hpp"
+#include "queue/pg_queue_session.hpp"
+
+namespace mailroom::test {
+namespace {
+
+/// Runs a collector that dies at the `nth` time it comes to `step`; its output is the crew's.
+int run_to_death(Trial& trial, const Step& step, int nth) {
+  TemporaryFolder folder;
+  const std::string out = folder.path() / "stdout";
+  Subprocess process(
+      {"/proc/self/exe", "--step-collector", step.name, std::to_string(nth), std::to_string(trial.limit())},
+      {{"MAILROOM_DATABASE_URL", trial.conninfo()}}, out, folder.path() / "stderr");
+  const int status = process.wait(std::chrono::seconds(20));
+  trial.crew().keep(read_file(out));
+  return status;
+}
+
+Outcome kill_at_step(Cluster& cluster, const Plan& plan, const Step& step) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  for (int round = 0; round < plan.rounds; ++round) {
+    const int status = run_to_death(trial, step, trial.draw(1, 6));
+    trial.expect(status == 128 + step.signal,
+                 "the collector dies at the step (" + std::to_string(status) + ")");
+    if (step.may_repeat) trial.allow_repeats(trial.limit());
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// Takes the batch of a few new tokens and leaves it; the process id of the session that did.
+int claim_and_leave(Trial& trial, Connection& connection, int round) {
+  PgQueueSession session(trial.conninfo(), "mailroom", "token_insert", [](Connection&) {});
+  std::optional<Lease> lease;
+  for (int i = 0; !lease && i < 10; ++i) {
+    insert_accounts(connection, 3, fmt::format("idle{}-{}-", round, i));
+    lease = session.claim({.limit = trial.limit(), .partial = true}).lease;
+  }
+  if (!lease) throw std::runtime_error("the others always come first");
+  const auto holder = connection.run("SELECT collector FROM mailroom_batches WHERE id = $1", lease->batch);
+  return holder[0][0].as<int>();
+}
+
+/// From the end of a collector's session until another has its batch, in a queue where nothing else happens
+/// and nothing notifies.
+Outcome take_over_when_idle(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2, .writers = 0, .silent = true, .slow_triggers = false});
+  const auto connection = trial.connect();
+  Milliseconds slowest{};
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(0, 1000);
+    const int holder = claim_and_leave(trial, *connection, round);
+    const auto ended = [&] {
+      return connection->run("SELECT FROM pg_stat_activity WHERE pid = $1", holder).empty();
+    };
+    trial.expect(eventually(ended), "the session ends");
+    const auto start = std::chrono::steady_clock::now();
+    const auto taken = [&] {
+      return connection
+          ->run("SELECT FROM mailroom_batches WHERE collector = $1 AND emitted_at IS NULL", holder)
+          .empty();
+    };
+    trial.expect(eventually(taken), "another collector takes the batch over");
+    slowest =
+        std::max(slowest, std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - start));
+  }
+  trial.note(fmt::format("taken over at most {} ms after the session ended", slowest.count()));
+  trial.expect(slowest <= Milliseconds(1250), "a batch is taken over within 1 s, and what a look takes");
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> step_faults() {
+  std::vector<Fault> faults;
+  for (const auto& step : steps()) {
+    faults.push_back(
+        {"killed " + step.name, step.may_repeat ? "at most one batch a kill is repeated" : "nothing repeated",
+         20, 3, [step](Cluster& cluster, const Plan& plan) { return kill_at_step(cluster, plan, step); }});
+  }
+  faults.push_back(
+      {"take-over in an idle queue", "within 1 s of the session's end", 10, 2, take_over_when_idle});
+  return faults;
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace mailroom::test {
+
+/// Forwards TCP connections from a port of its own on 127.0.0.1 to another one, and breaks them on demand.
+class TcpProxy {
+ public:
+  explicit TcpProxy(int target_port);
+  ~TcpProxy();
+  TcpProxy(const TcpProxy&) = delete;
+  TcpProxy& operator=(const TcpProxy&) = delete;
+
+  int port() const { return port_; }
+  /// Cuts every connection once `bytes` more of the server's have passed, on this one and the next ones.
+  void cut_after(std::int64_t bytes) { left_ = bytes; }
+  /// How often that has happened.
+  int cuts() const { return cuts_; }
+  /// Neither forwards nor closes anything until thaw().
+  void freeze() { frozen_ = true; }
+  void thaw() { frozen_ = false; }
+  /// Cuts all that are open.
+  void cut_all() { ++generation_; }
+
+ private:
+  void accept_all();
+  void forward(int client);
+  /// False when the connection is to end.
+  bool pass_on(int from, int to, bool is_reply);
+
+  int target_port_;
+  int listener_;
+  int port_;
+  std::atomic<std::int64_t> left_{-1};
+  std::atomic<int> cuts_{0};
+  std::atomic<int> generation_{0};
+  std::atomic<bool> frozen_{false};
+  std::atomic<bool> ended_{false};
+  std::vector<std::thread> forwarders_;
+  std::thread accepter_;
+};
+
+}  // namespace mailroom::test

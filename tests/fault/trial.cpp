@@ -1,0 +1,132 @@
+#include "fault/trial.hpp"
+
+#include <algorithm>
+
+namespace mailroom::test {
+namespace {
+
+constexpr auto slow_trigger =
+    "CREATE FUNCTION slow_insert() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "IF random() < 0.05 THEN PERFORM pg_sleep(random() * 0.03); END IF; RETURN NEW; END $$; "
+    "CREATE TRIGGER slow_insert BEFORE INSERT ON tokens FOR EACH ROW EXECUTE FUNCTION slow_insert()";
+
+std::vector<std::string> collector_options(const Trial::Options& options) {
+  std::vector<std::string> words{"--format",        "jsonl", "--batch-limit", std::to_string(options.limit),
+                                 "--batch-timeout", "100ms"};
+  words.insert(words.end(), options.more.begin(), options.more.end());
+  return words;
+}
+
+std::string tail_of(const std::string& text) {
+  constexpr std::size_t length = 600;
+  return text.size() > length ? text.substr(text.size() - length) : text;
+}
+
+}  // namespace
+
+std::string make_database(const Cluster& cluster) {
+  static int count = 0;
+  const auto name = "fault_" + std::to_string(++count);
+  Connection(cluster.conninfo("postgres"), "harness").run("CREATE DATABASE " + name);
+  Connection connection(cluster.conninfo(name), "harness");
+  migrate(connection);
+  return name;
+}
+
+Trial::Trial(Cluster& cluster, const Plan& plan, Options options)
+    : options_(std::move(options)),
+      database_(make_database(cluster)),
+      conninfo_(cluster.conninfo(database_)),
+      admin_(cluster.conninfo("postgres")),
+      random_(plan.seed) {
+  const auto connection = connect();
+  if (options_.slow_triggers) connection->run(slow_trigger);
+  if (options_.silent) connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
+  auto reach =
+      options_.collectors_reach.empty() ? conninfo_ : options_.collectors_reach + " dbname=" + database_;
+  crew_ =
+      std::make_unique<Crew>(reach, options_.collectors, collector_options(options_), options_.environment);
+  for (int i = 0; i < options_.collectors; ++i) {
+    if (!crew_->member(i).connected())
+      throw std::runtime_error("a collector did not connect: " + crew_->member(i).log());
+  }
+  if (options_.writers > 0)
+    load_ = std::make_unique<WriteLoad>(options_.writers_too ? reach : conninfo_, options_.writers,
+                                        plan.seed * 1000, options_.load);
+  crew_->begin_watch();
+}
+
+Trial::~Trial() {
+  load_.reset();
+  crew_.reset();
+  try {
+    // A server that crashes looks at every file of every database when it starts again.
+    Connection(admin_, "harness").run("DROP DATABASE IF EXISTS " + database_ + " WITH (FORCE)");
+  } catch (const Error&) {
+    // Its server is gone, or on its way.
+  }
+}
+
+void Trial::pause(int from_ms, int to_ms) {
+  std::this_thread::sleep_for(Milliseconds(draw(from_ms, to_ms)));
+}
+
+std::unique_ptr<Connection> Trial::connect() const {
+  std::unique_ptr<Connection> connection;
+  const auto reached = [&] {
+    try {
+      connection = std::make_unique<Connection>(conninfo_, "harness");
+    } catch (const ConnectionLost&) {
+      return false;
+    }
+    return true;
+  };
+  if (!eventually(reached)) throw std::runtime_error("the server does not come back");
+  return connection;
+}
+
+void Trial::expect(bool met, const std::string& what) {
+  if (!met) outcome_.problems.push_back("not so: " + what);
+}
+
+void Trial::stop_writers() {
+  const auto gap = crew_->end_watch();
+  if (load_) outcome_.longest_gap = gap;
+  load_.reset();
+}
+
+Outcome Trial::finish(int rounds) {
+  outcome_.rounds = rounds;
+  stop_writers();
+  const auto connection = connect();
+  // A two-phase commit that lost its writer is nobody's now.
+  for (const auto& row :
+       connection->run("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
+    connection->run("COMMIT PREPARED '" + std::string(row[0].c_str()) + "'");
+  expect(eventually([&] { return is_settled(*connection); }), "no open batch and no hole is left");
+  for (const int status : crew_->stop())
+    expect(status == 0, "a collector ends with 0 (" + std::to_string(status) + ")");
+  judge();
+  if (!outcome_.problems.empty()) {
+    for (const auto& log : crew_->logs())
+      outcome_.notes.push_back("log: " + tail_of(log));
+  }
+  return outcome_;
+}
+
+void Trial::judge() {
+  try {
+    const auto tokens = committed(*connect());
+    outcome_.tally = compare(tokens, emissions(crew_->outputs()));
+  } catch (const std::exception& error) {
+    outcome_.problems.push_back(std::string("the output cannot be read: ") + error.what());
+    return;
+  }
+  const auto& tally = outcome_.tally;
+  expect(tally.committed > 0, "something was committed");
+  expect(tally.lost == 0, "nothing is lost");
+  expect(tally.strange == 0 || strange_allowed_, "nothing is emitted that is not committed");
+  expect(tally.repeated <= allowed_, "at most " + std::to_string(allowed_) + " are repeated");
+}
+
+}  // namespace mailroom::test

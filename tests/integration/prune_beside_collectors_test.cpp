@@ -9,6 +9,7 @@
 #include "queue/pruner.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
+#include "support/write_load.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -98,13 +99,6 @@ void keep_ids(Connection& connection) {
   connection.run("CREATE TRIGGER keep_id AFTER INSERT ON tokens FOR EACH ROW EXECUTE FUNCTION keep_id()");
 }
 
-/// All closed, and no id in doubt.
-bool is_settled(Connection& connection) {
-  return value<std::int64_t>(connection,
-                             "SELECT (SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL) "
-                             "+ (SELECT count(*) FROM mailroom_holes)") == 0;
-}
-
 /// What must not be, by count.
 struct Tally {
   int due_and_gone = 0;
@@ -191,7 +185,7 @@ TEST_CASE("prunings beside collectors remove nothing that is due, and lose and r
     const auto emitted = all_emitted(first, second);
     return std::all_of(due.begin(), due.end(), [&](auto id) { return emitted.contains(id); });
   });
-  const bool settled = eventually([&] { return is_settled(*connection); });
+  const bool settled = eventually([&] { return unfinished_work(*connection) == 0; });
   CHECK(first.stop() == 0);
   CHECK(second.stop() == 0);
   prune_once(*database.connect());

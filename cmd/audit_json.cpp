@@ -62,20 +62,20 @@ struct EntryJson {
     object["tokens"] = ids_json(batch.tokens);
     object["batch"] = batch.id;
     object["queue"] = batch.queue;
-    object["actor"] = batch.claimed_by;
+    object["by"] = batch.claimed_by;
     object["details"] = batch_details(batch);
   }
   void operator()(const Operation& operation) {
     if (operation.account) object["account"] = *operation.account;
     object["tokens"] = ids_json(operation.tokens);
     object["queue"] = or_null(operation.queue);
-    object["actor"] = operation.actor;
+    object["by"] = operation.actor;
     object["db_user"] = operation.db_user;
     object["reason"] = or_null(operation.reason);
     object["details"] = Json::parse(operation.details);
   }
   void operator()(const SchemaChange& change) {
-    object["actor"] = change.actor;
+    object["by"] = change.actor;
     object["db_user"] = change.db_user;
     object["reason"] = or_null(change.reason);
     object["details"] = {{"version", change.version},
@@ -86,18 +86,18 @@ struct EntryJson {
 };
 
 Json entry_json(const TimelineEntry& entry) {
-  EntryJson json{
-      {{"type", "event"},
-       {"at", entry.precise ? precise_moment_text(entry.at) : moment_text(entry.at / microseconds_a_second)},
-       {"what", what_text(entry.what)},
-       {"account", nullptr},
-       {"tokens", Json::array()},
-       {"batch", nullptr},
-       {"queue", nullptr},
-       {"actor", nullptr},
-       {"db_user", nullptr},
-       {"reason", nullptr},
-       {"details", Json::object()}}};
+  EntryJson json{{{"type", "event"},
+                  {"time", entry.precise ? precise_moment_text(entry.at)
+                                         : moment_text(entry.at / microseconds_a_second)},
+                  {"event", what_text(entry.what)},
+                  {"account", nullptr},
+                  {"tokens", Json::array()},
+                  {"batch", nullptr},
+                  {"queue", nullptr},
+                  {"by", nullptr},
+                  {"db_user", nullptr},
+                  {"reason", nullptr},
+                  {"details", Json::object()}}};
   std::visit(json, entry.what);
   return json.object;
 }

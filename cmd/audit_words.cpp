@@ -5,12 +5,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "feed/event.hpp"
 
 namespace mailroom {
 namespace {
 
 std::string by_text(const std::string& actor, const std::string& reason) {
   return fmt::format("by {}{}{}", actor, reason.empty() ? "" : ": ", reason);
+}
+
+/// The word that tail has for it.
+std::string done_text(const Operation& operation) {
+  const auto word = word_of_operation(operation.kind);
+  return word ? std::string(word_text(*word)) : operation.kind;
 }
 
 std::string ids_text(const std::vector<IdRange>& ids) {
@@ -103,7 +110,7 @@ std::string what_text(const Happening& happening) {
       if (!batch.emitted_at) return "set aside";
       return batch.emitted > 0 ? "handed on" : "passed over";
     }
-    std::string operator()(const Operation& operation) const { return operation.kind; }
+    std::string operator()(const Operation& operation) const { return done_text(operation); }
     std::string operator()(const SchemaChange&) const { return "migration"; }
   };
   return std::visit(Words{}, happening);

@@ -85,8 +85,8 @@ std::string undo_note(const SuspendOptions& options, const SuspendOutcome& outco
   const auto tokens = tokens_text(count, "token that was passed over is", "tokens that were passed over are");
   if (!options.replay) return tokens + " not handed on unless you ask for it with --undo --replay\n";
   return static_cast<std::size_t>(outcome.replayed) == count
-             ? tokens + " handed on now\n"
-             : fmt::format("{} handed on now, {} of them by an earlier call\n", tokens,
+             ? tokens + " to be handed on\n"
+             : fmt::format("{} to be handed on, {} of them by an earlier call\n", tokens,
                            with_thousands(static_cast<std::int64_t>(count) - outcome.replayed));
 }
 

@@ -72,7 +72,7 @@ std::string batch_details(const Event& event, const std::string& usual_queue) {
   const auto of_queue = event.queue == usual_queue ? std::string() : ", queue " + printable(event.queue);
   if (event.word == EventWord::passed_over) return skipped_text(event) + of_queue;
   auto text = batch_tokens(event);
-  if (skipped(event) > 0) text += ", skipped " + skipped_text(event);
+  if (skipped(event) > 0) text += ", passed over " + skipped_text(event);
   if (event.word == EventWord::set_aside) text += fmt::format(", {} attempts", event.attempts);
   if (event.word == EventWord::taken_over) text += fmt::format(", attempt {}", event.attempts);
   return text + of_queue + ", by " + collector_name(event.by);
@@ -177,7 +177,7 @@ void add_batch(nlohmann::ordered_json& object, const Event& event) {
                        {"consumed", event.consumed},
                        {"wrong_status", event.wrong_status},
                        {"invalid", event.invalid}};
-  object["attempt"] = event.attempts;
+  object["attempts"] = event.attempts;
   object["by"] = event.by;
 }
 

@@ -167,11 +167,11 @@ TEST_CASE("a rewind that takes tokens out of an open batch belongs to the batch 
 
   const auto history = read_batch_history(*connection, lease->batch, {});
   CHECK(history.batch->size == 1);
-  CHECK(words(history.timeline) == Words{"handed out", "rewind", "handed on"});
+  CHECK(words(history.timeline) == Words{"handed out", "rewound", "handed on"});
   CHECK(outcome_of(*connection, 1) == std::string("maybe handed on"));
   CHECK(outcome_of(*connection, 2) == std::string("waiting"));
   CHECK(words(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) ==
         Words{"issued", "handed on"});
   CHECK(words(read_token_history(*connection, 2, {.queue = "mailroom"}).timeline) ==
-        Words{"issued", "rewind"});
+        Words{"issued", "rewound"});
 }

@@ -61,8 +61,8 @@ TEST_CASE("the life of an account, from its sign-up on") {
   CHECK(history.tokens[1].token.state == "consumed");
 
   auto found = words(history.timeline);
-  auto expected = Words{"created",   "issued",  "handed on", "consumed",  "activated", "issued",
-                        "handed on", "suspend", "restore",   "handed on", "rewind",    "replay"};
+  auto expected = Words{"created",   "issued",    "handed on", "consumed",  "activated", "issued",
+                        "handed on", "suspended", "restored",  "handed on", "rewound",   "replayed"};
   CHECK(found.front() == "created");
   std::sort(found.begin(), found.end());
   std::sort(expected.begin(), expected.end());
@@ -94,7 +94,7 @@ TEST_CASE("a removed account leaves the record of what was done to it, and its t
 
   const auto history = read_account_history(*connection, 2, {});
   CHECK_FALSE(history.account);
-  CHECK(words(history.timeline) == Words{"suspend"});
+  CHECK(words(history.timeline) == Words{"suspended"});
   CHECK(code_of([&] { read_account_history(*connection, 3, {}); }).substr(0, 23) ==
         "8 there is no account 3");
 
@@ -138,7 +138,7 @@ TEST_CASE("everything of a period: totals, operations, migrations, and batches i
   const auto all = read_overview(*connection, {.batches = true});
   CHECK(static_cast<std::int64_t>(all.timeline.entries.size()) == migrations + 4);
   const auto few = read_overview(*connection, {.limit = 3, .batches = true});
-  CHECK(words(few.timeline) == Words{"handed on", "suspend", "suspend"});
+  CHECK(words(few.timeline) == Words{"handed on", "suspended", "suspended"});
   CHECK(few.timeline.left_out == migrations + 1);
 
   connection->run("UPDATE mailroom_operations SET at = at - interval '25 hours'");

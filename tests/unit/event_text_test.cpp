@@ -108,7 +108,7 @@ TEST_CASE("a line says when, what and who") {
   CHECK(line(expired) ==
         "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example  expired\n");
   CHECK(line(emitted()) ==
-        "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens: 41-45,47, skipped 1 expired, by "
+        "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens: 41-45,47, passed over 1 expired, by "
         "collect@host:77\n");
 }
 

@@ -107,6 +107,12 @@ std::string parse_key(const RawValue& value) {
 
 std::string parse_path(const RawValue& value) {
   if (value.text.empty()) refuse(value, "the path of a file");
+  if (is_mistaken_key(value.text)) {
+    throw Error(ExitCode::configuration,
+                fmt::format("{} ({}) must be the path of a file, and may be a key", value.key,
+                            describe(value.origin)),
+                "a file with such a name is written ./NAME");
+  }
   return resolve(value.text, value);
 }
 

@@ -1,8 +1,12 @@
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <exception>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
+#include "base/text.hpp"
 #include "cmd/arguments.hpp"
 
 namespace mailroom {
@@ -19,11 +23,19 @@ void occupy_standard_descriptors() {
   }
 }
 
+/// The environment may hold the key and passwords from the first moment on: no core file, no core sent to a
+/// collector of cores, and no look at memory or environment for other processes of the same user. A limit of
+/// RLIMIT_CORE would not hold off a collector of cores.
+void forbid_core_dumps() {
+  if (prctl(PR_SET_DUMPABLE, 0) != 0)
+    throw Error(ExitCode::failed, std::string("cannot forbid core dumps: ") + std::strerror(errno));
+}
+
 /// stderr may be closed as well, and then there is nobody left to tell.
 void print_error(const std::string& message, const std::string& hint) noexcept {
   try {
-    Output(2).write(
-        fmt::format("mailroom: error: {}\n{}", message, hint.empty() ? "" : "hint: " + hint + "\n"));
+    Output(2).write(without_secrets(
+        fmt::format("mailroom: error: {}\n{}", message, hint.empty() ? "" : "hint: " + hint + "\n")));
   } catch (const std::exception&) {
     return;
   }
@@ -43,6 +55,7 @@ int main(int argc, char** argv) {
   occupy_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
   try {
+    forbid_core_dumps();
     return static_cast<int>(run({argv + 1, argv + argc}));
   } catch (const Error& error) {
     print_error(error.what(), error.hint());

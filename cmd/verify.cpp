@@ -121,7 +121,7 @@ class LineVerifier {
 ExitCode run_verify(const VerifyOptions& options, Context& context) {
   if (options.code && options.code->size() != code_size) {
     throw Error(ExitCode::usage,
-                fmt::format("--code is '{}', and a code has {} characters", *options.code, code_size),
+                fmt::format("--code has {} characters, and a code has {}", options.code->size(), code_size),
                 "leave it out, and all codes are tried");
   }
   const auto ring = load_key_ring(context.settings());

@@ -7,12 +7,16 @@
 --
 -- Takes SHARE ROW EXCLUSIVE on accounts for an instant: waits for open writers, rewrites nothing.
 
-CREATE FUNCTION trg_after_account_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+-- With the rights of its owner, so that who may insert accounts needs none on tokens; and for nobody else's
+-- triggers, which could make tokens for any account with it.
+CREATE FUNCTION trg_after_account_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     INSERT INTO tokens (account, action) VALUES (NEW.id, 'activation');
     RETURN NULL;
 END
 $$;
+
+REVOKE EXECUTE ON FUNCTION trg_after_account_insert() FROM PUBLIC;
 
 CREATE TRIGGER after_account_insert AFTER INSERT ON accounts
     FOR EACH ROW WHEN (NEW.status = 'provisioned') EXECUTE FUNCTION trg_after_account_insert();

@@ -30,7 +30,7 @@ CREATE INDEX tokens_consumed_at_idx ON tokens (consumed_at) WHERE consumed_at IS
 
 -- Whoever suspends an account, mailroom or an application, is recorded. An application names its user and a
 -- reason with SET LOCAL mailroom.actor and mailroom.reason. With the rights of its owner, so that an
--- application needs none on the record.
+-- application needs none on the record; and for nobody else's triggers, which could write anything into it.
 CREATE FUNCTION trg_after_account_suspension() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     INSERT INTO mailroom_operations (kind, actor, reason, account, details)
@@ -42,6 +42,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
+
+REVOKE EXECUTE ON FUNCTION trg_after_account_suspension() FROM PUBLIC;
 
 CREATE TRIGGER after_account_suspension AFTER UPDATE OF status ON accounts
     FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status = 'suspended' OR NEW.status = 'suspended'))

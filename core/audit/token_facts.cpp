@@ -56,10 +56,12 @@ AccountTokens read_tokens_of(pqxx::transaction_base& transaction, std::int64_t a
   // Materialized, lest the order by id walks the primary key instead of asking the index on account.
   const auto rows = Connection::execute(
       transaction,
-      fmt::format("WITH mine AS MATERIALIZED (SELECT * FROM tokens WHERE account = $2) "
-                  "SELECT {}, (SELECT count(*) FROM mine) FROM mine t LEFT JOIN accounts a ON a.id = $2 "
-                  "ORDER BY t.id DESC LIMIT $3",
-                  columns),
+      fmt::format(
+          "WITH mine AS MATERIALIZED (SELECT id, action, account, expires_at, consumed_at, created_at "
+          "FROM tokens WHERE account = $2) "
+          "SELECT {}, (SELECT count(*) FROM mine) FROM mine t LEFT JOIN accounts a ON a.id = $2 "
+          "ORDER BY t.id DESC LIMIT $3",
+          columns),
       now, account, limit);
   AccountTokens tokens;
   for (const auto& row : rows) {

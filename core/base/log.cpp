@@ -7,6 +7,8 @@
 #include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include "base/text.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -117,7 +119,7 @@ Log& Log::operator=(Log&&) noexcept = default;
 void Log::write(LogLevel level, std::string_view message, Fields fields) {
   const auto at = to_spdlog(level);
   if (!logger_->should_log(at)) return;
-  logger_->log(at, spdlog::string_view_t(render(format_, message, fields)));
+  logger_->log(at, spdlog::string_view_t(without_secrets(render(format_, message, fields))));
 }
 
 }  // namespace mailroom

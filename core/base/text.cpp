@@ -90,6 +90,25 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+bool is_token_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+}
+
+template <typename Is>
+bool any_is(std::string_view word, Is is) {
+  return std::any_of(word.begin(), word.end(), [&](unsigned char c) { return is(c) != 0; });
+}
+
+bool may_be_secret(std::string_view word) {
+  // The 32 bytes of a secret are 43 characters, and those of a key are more.
+  constexpr std::size_t shortest = 43;
+  if (word.size() < shortest) return false;
+  const bool is_mixed = any_is(word, [](int c) { return std::isupper(c); }) &&
+                        any_is(word, [](int c) { return std::islower(c); }) &&
+                        any_is(word, [](int c) { return std::isdigit(c); });
+  return is_mixed || !any_is(word, [](int c) { return std::isxdigit(c) == 0; });
+}
+
 }  // namespace
 
 bool is_printable(std::string_view text) {
@@ -166,6 +185,20 @@ std::string with_thousands(std::int64_t number) {
     text.insert(i, 1, ',');
   }
   return text;
+}
+
+std::string without_secrets(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const auto* const end = std::find_if_not(text.begin(), text.end(), is_token_character);
+    const auto word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+    shown += may_be_secret(word) ? "***" : word;
+    text.remove_prefix(word.size());
+    if (text.empty()) break;
+    shown += text.front();
+    text.remove_prefix(1);
+  }
+  return shown;
 }
 
 }  // namespace mailroom

@@ -29,6 +29,11 @@ std::string fit(std::string_view text, std::size_t width);
 /// What tells an address apart without giving it away: `a***@mail.example`, for a login `a***`.
 std::string masked_address(std::string_view address);
 
+/// `text` with `***` for each word that may be a secret of ours, for what repeats what somebody typed: 43 or
+/// more characters of base64url with capitals, small letters and digits among them, or 43 or more hexadecimal
+/// digits.
+std::string without_secrets(std::string_view text);
+
 /// 1234567 as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +33,9 @@ struct KeyText {
 
 class File {
  public:
-  explicit File(const std::string& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  /// Without waiting: the opening of a FIFO that nobody writes to would never return.
+  explicit File(const std::string& path)
+      : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
     if (fd_ < 0) throw_unreadable();
   }
   ~File() { close(fd_); }
@@ -56,6 +59,8 @@ class File {
       if (count == 0) return;
       if (count > 0) {
         text.size += static_cast<std::size_t>(count);
+      } else if (errno == EAGAIN) {
+        wait_for_writer();
       } else if (errno != EINTR) {
         throw_unreadable();
       }
@@ -71,6 +76,15 @@ class File {
         "signing.key_file or MAILROOM_SECRET_KEY_FILE names it, and this user must be able to read it");
   }
 
+  /// A pipe whose writer is slow, as in --key-file <(command).
+  void wait_for_writer() const {
+    pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+    if (poll(&ready, 1, patience_ms) != 0) return;
+    throw Error(ExitCode::configuration,
+                fmt::format("the key file {} is a pipe to which nothing is written", path_));
+  }
+
+  static constexpr int patience_ms = 10'000;
   const std::string& path_;
   int fd_;
 };

@@ -56,6 +56,11 @@ ExitCode exit_code_of(std::string_view sqlstate) {
   return ExitCode::failed;
 }
 
+/// The DETAIL of a violated constraint shows the row, and that of a token holds its secret and code.
+bool quotes_a_row(std::string_view sqlstate) {
+  return sqlstate.substr(0, 2) == "23" || sqlstate == "44000";
+}
+
 std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR001")
     return "the queues are the rows of the table jobs; collect.queue names one of them";
@@ -66,7 +71,7 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR005") return "--max-replay raises the limit";
   if (sqlstate == "25006") return "the server is a standby or read-only: connect to the primary";
   const auto hint = labelled(report, "HINT");
-  return hint.empty() ? labelled(report, "DETAIL") : hint;
+  return hint.empty() && !quotes_a_row(sqlstate) ? labelled(report, "DETAIL") : hint;
 }
 
 }  // namespace

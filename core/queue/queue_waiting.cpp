@@ -27,7 +27,8 @@ constexpr const char* above_cursor_sql =
 constexpr const char* samples_sql =
     "SELECT s.n, count(*), min(t.created_at) "
     "FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n), LATERAL ("
-    "SELECT * FROM tokens WHERE id >= s.first AND id < s.last ORDER BY id LIMIT 5000) t "
+    "SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens "
+    "WHERE id >= s.first AND id < s.last ORDER BY id LIMIT 5000) t "
     "JOIN accounts a ON a.id = t.account "
     "WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) = 'due' "
     "GROUP BY s.n";
@@ -51,7 +52,8 @@ constexpr const char* passed_sql =
     "coalesce(sum(found.due), 0)::bigint, min(found.oldest) "
     "FROM ranges r LEFT JOIN LATERAL ("
     "SELECT count(*) AS due, min(t.created_at) AS oldest FROM ("
-    "SELECT * FROM tokens WHERE id >= r.first AND id < least(r.last, r.first + 5000 - r.before::bigint) "
+    "SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens "
+    "WHERE id >= r.first AND id < least(r.last, r.first + 5000 - r.before::bigint) "
     "ORDER BY id LIMIT 5000) t JOIN accounts a ON a.id = t.account "
     "WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $4::bigint) = 'due') found "
     "ON r.before < 5000 GROUP BY r.kind";

@@ -1,7 +1,15 @@
 #include "crypto/key.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "base/error.hpp"
@@ -88,6 +96,40 @@ TEST_CASE("a key file that everyone can read is refused unless that is allowed")
   CHECK(error.hint() == "chmod 640 " + path + ", or set signing.allow_readable_key: true");
   CHECK(error.code() == ExitCode::configuration);
   CHECK(Key::from_file(path, true).bytes() == key_of(dead_beef).bytes());
+}
+
+TEST_CASE("a link to a key file is judged by the file it leads to") {
+  const test::TemporaryFolder folder;
+  const auto link = (folder.path() / "link").string();
+  std::filesystem::create_symlink(folder.write("own", dead_beef, 0600), link);
+  CHECK(Key::from_file(link, false).bytes() == key_of(dead_beef).bytes());
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(folder.write("open", dead_beef, 0604), link);
+  CHECK(error_of([&] { Key::from_file(link, false); }).what() ==
+        "everyone can read the key file " + link + " (mode 0604)");
+}
+
+TEST_CASE("a FIFO that nobody writes to is refused") {
+  const test::TemporaryFolder folder;
+  const auto path = (folder.path() / "fifo").string();
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
+        "the signing key in " + path + " has 0 hexadecimal digits, and needs 64");
+}
+
+TEST_CASE("a pipe is read to its end, and a writer may take a moment") {
+  std::array<int, 2> ends{};
+  REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+  std::optional<Key> key;
+  std::thread reader([&] { key = Key::from_file("/dev/fd/" + std::to_string(ends[0]), false); });
+  // The pipe is empty meanwhile; whoever comes later finds the same text.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto written = write(ends[1], dead_beef.data(), dead_beef.size());
+  close(ends[1]);
+  reader.join();
+  close(ends[0]);
+  CHECK(written == 64);
+  CHECK(key->bytes() == key_of(dead_beef).bytes());
 }
 
 TEST_CASE("a key file that cannot be read is named") {

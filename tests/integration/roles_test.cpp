@@ -1,0 +1,248 @@
+// The SQL of docs/security.md: each role that it makes can do what it is for, and nothing beyond.
+
+#include <fmt/format.h>
+#include <regex>
+#include <set>
+
+#include "support/doctor_rig.hpp"
+#include "support/finished_run.hpp"
+#include "support/test_collector.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const std::vector<std::string> role_names{"app", "redeemer", "collector", "reader", "operator"};
+
+/// The roles as documented, under names of the test's own, each with somebody who may log in.
+class DocumentedRoles {
+ public:
+  explicit DocumentedRoles(const TestDatabase& database)
+      : database_(database), owner_(database.connect()), database_name_(database.name()) {
+    for (const auto& block : sql_blocks())
+      owner_->run(block);
+    for (const auto& role : role_names)
+      owner_->run(fmt::format("CREATE ROLE {}_login LOGIN IN ROLE {}", name(role), name(role)));
+  }
+  ~DocumentedRoles() {
+    for (const auto& role : role_names) {
+      owner_->run(fmt::format("DROP OWNED BY {}, {}_login", name(role), name(role)));
+      owner_->run(fmt::format("DROP ROLE {}, {}_login", name(role), name(role)));
+    }
+  }
+  DocumentedRoles(const DocumentedRoles&) = delete;
+  DocumentedRoles& operator=(const DocumentedRoles&) = delete;
+
+  std::string name(const std::string& role) const { return database_name_ + "_" + role; }
+  std::string conninfo(const std::string& role) const {
+    return fmt::format("{} user={}_login", database_.conninfo(), name(role));
+  }
+  std::unique_ptr<Connection> connect(const std::string& role) const {
+    return std::make_unique<Connection>(conninfo(role), "test");
+  }
+  Connection& owner() const { return *owner_; }
+
+  FinishedRun mailroom(const std::string& role, std::vector<std::string> words) const {
+    words.insert(words.begin(), MAILROOM_BINARY);
+    return run_to_end(words, {{"MAILROOM_DATABASE_URL", conninfo(role)}, {"MAILROOM_SECRET_KEY", test_key}});
+  }
+
+ private:
+  std::vector<std::string> sql_blocks() const {
+    const auto text = read_file(std::string(MAILROOM_SOURCE_DIR) + "/docs/security.md");
+    std::vector<std::string> blocks;
+    const std::string begin = "```sql\n";
+    for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+      at += begin.size();
+      const auto block = text.substr(at, text.find("```", at) - at);
+      blocks.push_back(std::regex_replace(
+          block, std::regex("mailroom_(app|redeemer|collector|reader|operator)\\b"), database_name_ + "_$1"));
+    }
+    REQUIRE(blocks.size() == 1 + role_names.size());
+    return blocks;
+  }
+
+  const TestDatabase& database_;
+  std::unique_ptr<Connection> owner_;
+  std::string database_name_;
+};
+
+bool is_refused(Connection& connection, const std::string& sql) {
+  try {
+    connection.run(sql);
+  } catch (const DatabaseError& error) {
+    return error.sqlstate() == "42501";
+  }
+  return false;
+}
+
+void check_refused(Connection& connection, const std::vector<std::string>& statements) {
+  for (const auto& sql : statements) {
+    INFO(sql);
+    CHECK(is_refused(connection, sql));
+  }
+}
+
+/// `tokens SELECT`, `jobs UPDATE`, …: what a role may do to whole tables and sequences.
+std::set<std::string> privileges_of(Connection& owner, const std::string& role) {
+  std::set<std::string> all;
+  for (const auto& row :
+       owner.run("SELECT c.relname || ' ' || p.privilege_type FROM pg_class c, aclexplode(c.relacl) p "
+                 "WHERE p.grantee = $1::regrole",
+                 role)) {
+    all.insert(row[0].c_str());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the documented application inserts accounts, and sees and makes no token") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  const auto app = roles.connect("app");
+  CHECK(app->run("INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a') RETURNING id")[0][0]
+            .as<int>() == 1);
+  CHECK(value<int>(roles.owner(),
+                   "SELECT count(*) FROM tokens WHERE account = 1 AND action = 'activation'") == 1);
+  check_refused(*app,
+                {"SELECT secret FROM tokens", "SELECT code FROM tokens", "SELECT id FROM tokens",
+                 "INSERT INTO tokens (account, action) VALUES (1, 'password_recovery')",
+                 "UPDATE tokens SET consumed_at = 1", "DELETE FROM tokens", "SELECT email FROM accounts",
+                 "INSERT INTO accounts (id, email, login) VALUES (9, 'b', 'b')",
+                 "UPDATE accounts SET status = 'active'", "DELETE FROM accounts", "SELECT * FROM jobs",
+                 "SELECT * FROM mailroom_batches", "SELECT * FROM mailroom_operations",
+                 "SELECT nextval('tokens_id_seq')", "SELECT mailroom_attach('mailroom')",
+                 "CREATE TABLE mine (x int)", "CREATE FUNCTION mine() RETURNS int LANGUAGE sql RETURN 1"});
+}
+
+TEST_CASE("nobody makes triggers of the functions that run with their owner's rights") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  const auto definers = roles.owner().run(
+      "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace = current_schema()::regnamespace ORDER "
+      "BY 1");
+  REQUIRE(definers.size() == 2);
+  const auto app = roles.connect("app");
+  app->run("CREATE TEMP TABLE lure (id bigint, status account_status)");
+  for (const auto& row : definers) {
+    check_refused(*app,
+                  {fmt::format("CREATE TRIGGER t AFTER INSERT ON lure FOR EACH ROW EXECUTE FUNCTION {}()",
+                               row[0].c_str())});
+  }
+}
+
+TEST_CASE(
+    "the documented redeemer consumes a token, which activates its account, and makes recovery tokens") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  insert_accounts(roles.owner(), 1);
+  const auto redeemer = roles.connect("redeemer");
+  redeemer->run(
+      "UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE secret = (SELECT secret FROM tokens)");
+  CHECK(value<std::string>(roles.owner(), "SELECT status FROM accounts") == "active");
+  redeemer->run("INSERT INTO tokens (account, action) VALUES (1, 'password_recovery')");
+  check_refused(*redeemer, {"INSERT INTO accounts (email, login) VALUES ('b', 'b')",
+                            "UPDATE accounts SET email = 'b'", "UPDATE tokens SET expires_at = 1",
+                            "INSERT INTO tokens (account, action, secret) VALUES (1, 'activation', 'x')",
+                            "DELETE FROM tokens", "SELECT * FROM jobs", "SELECT * FROM mailroom_batches"});
+}
+
+TEST_CASE("the documented collector collects, with the privileges that the doctor asks for and no more") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  insert_accounts(roles.owner(), 25);
+  const auto run = roles.mailroom("collector", {"collect", "--once", "--format", "jsonl"});
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  CHECK(emitted_ids(run.output).size() == 25);
+
+  const auto documented = privileges_of(roles.owner(), roles.name("collector"));
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = roles.conninfo("collector");
+  CHECK(summary(rig.examine("privileges")).starts_with("warning: "));
+  const auto bare = roles.name("app") + "_login";
+  rig.environment["MAILROOM_DATABASE_URL"] = roles.conninfo("app");
+  REQUIRE(run_mends(roles.owner(), rig.examine("privileges")));
+  CHECK(privileges_of(roles.owner(), bare) == documented);
+  roles.owner().run("DROP OWNED BY " + bare);
+
+  const auto collector = roles.connect("collector");
+  check_refused(*collector, {"INSERT INTO accounts (email, login) VALUES ('b', 'b')",
+                             "UPDATE accounts SET status = 'suspended'", "DELETE FROM accounts",
+                             "INSERT INTO tokens (account, action) VALUES (1, 'activation')",
+                             "UPDATE tokens SET consumed_at = 1", "UPDATE tokens SET expires_at = 1",
+                             "DELETE FROM tokens", "DELETE FROM mailroom_batches", "DELETE FROM jobs",
+                             "INSERT INTO mailroom_operations (kind, actor) VALUES ('prune', 'x')",
+                             "SELECT nextval('tokens_id_seq')", "SELECT setval('tokens_id_seq', 1)"});
+  CHECK(roles.mailroom("collector", {"suspend", "user1", "-y"}).status == 1);
+  CHECK(value<int>(roles.owner(), "SELECT count(*) FROM accounts WHERE status = 'suspended'") == 0);
+}
+
+TEST_CASE("the documented reader looks on, without secrets and codes") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  insert_accounts(roles.owner(), 3);
+  REQUIRE(roles.mailroom("collector", {"collect", "--once"}).status == 0);
+  insert_accounts(roles.owner(), 3, "more");
+  roles.owner().run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"status"},
+                                                {"tail", "-n", "100"},
+                                                {"tail", "--from-id", "1"},
+                                                {"audit"},
+                                                {"audit", "user1"},
+                                                {"audit", "token:1"},
+                                                {"audit", "batch:1"},
+                                                {"audit", "--batches"}}) {
+    const auto run = roles.mailroom("reader", words);
+    INFO(fmt::format("{} {}: {}", words[0], words.back(), run.errors));
+    // Nobody collects, which status counts as unhealthy.
+    CHECK(run.status == (words[0] == "status" ? 8 : 0));
+    CHECK_FALSE(run.output.empty());
+  }
+  const auto reader = roles.connect("reader");
+  check_refused(*reader, {"SELECT secret FROM tokens", "SELECT code FROM tokens", "SELECT * FROM tokens",
+                          "UPDATE accounts SET status = 'suspended'", "UPDATE jobs SET last_seq = 0",
+                          "DELETE FROM tokens", "INSERT INTO accounts (email, login) VALUES ('b', 'b')"});
+  CHECK(roles.mailroom("reader", {"rewind-cursor", "--to-start", "-y"}).status == 1);
+}
+
+TEST_CASE("the documented operator runs the operator's commands, and cannot make accounts") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  insert_accounts(roles.owner(), 5);
+  const auto collected = roles.mailroom("operator", {"collect", "--once", "--format", "csv"});
+  REQUIRE(collected.status == 0);
+  const auto third_comma =
+      collected.output.find(',', collected.output.find(',', collected.output.find(',') + 1) + 1);
+  const auto token = collected.output.substr(third_comma + 1, 86);
+  roles.owner().run("UPDATE tokens SET expires_at = 1 WHERE id = 5");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"status"},
+        {"tail", "-n", "100"},
+        {"audit"},
+        {"audit", "user1"},
+        {"doctor"},
+        {"verify", token},
+        {"audit", token},
+        {"rewind-cursor", "--to-start", "--extend", "1h", "-y", "--reason", "x"},
+        {"rewind-cursor", "--to-start", "--account", "user2", "-y"},
+        {"collect", "--once"},
+        {"suspend", "user3", "-y", "--reason", "x"},
+        {"suspend", "--undo", "--replay", "user3", "-y"},
+        {"prune", "--older-than", "1h", "-y"}}) {
+    const auto run = roles.mailroom("operator", words);
+    INFO(fmt::format("{} {}: {}{}", words[0], words.back(), run.output, run.errors));
+    CHECK(run.status == 0);
+  }
+  roles.owner().run("UPDATE tokens SET expires_at = 1, created_at = 1");
+  CHECK(roles.mailroom("operator", {"prune", "--older-than", "1h", "-y"}).status == 0);
+  CHECK(value<int>(roles.owner(), "SELECT count(*) FROM tokens") == 0);
+  const auto operators = roles.connect("operator");
+  check_refused(*operators,
+                {"INSERT INTO accounts (email, login) VALUES ('b', 'b')", "UPDATE accounts SET email = 'b'",
+                 "DELETE FROM accounts", "UPDATE tokens SET consumed_at = 1",
+                 "UPDATE tokens SET secret = 'x'", "DELETE FROM mailroom_operations",
+                 "UPDATE mailroom_operations SET actor = 'x'", "DELETE FROM jobs", "DROP TABLE tokens"});
+}

@@ -29,6 +29,7 @@ void script(World& world) {
   world.at(1500ms, [&] { world.add_orphan(2); });
   world.at(3s, [&] { world.commit(7); });
   world.at(4200ms, [&] { world.commit(1, false); });
+  world.at(5500ms, [&] { world.commit(2); });
   world.at(stop_time, [&] {
     for (const auto& process : world.processes())
       process->stop();
@@ -36,9 +37,9 @@ void script(World& world) {
 }
 
 /// What a mishap of the last seconds has left, a new collector finds.
-void sweep(World& world) {
+void sweep(World& world, Milliseconds mishap_time) {
   const bool left = world.server.due() > 0 || world.server.open_batches() > 0;
-  if (left && world.last_disturbance() > TimePoint(1h) + stop_time) {
+  if (left && mishap_time > stop_time - 3s) {
     world.process(0).start();
     world.at(ended_time + 4s, [&] { world.process(0).stop(); });
     world.run_until(ended_time + 6s);
@@ -49,7 +50,12 @@ void sweep(World& world) {
 bool play(int processes, int fatal, Mishap mishap, Milliseconds linger) {
   World world(1, {.processes = processes, .latency = 4ms, .prompt = false});
   int steps = 0;
-  world.choose = [&](Step) { return ++steps == fatal ? mishap : Mishap::none; };
+  Milliseconds mishap_time{};
+  world.choose = [&](Step) {
+    if (++steps != fatal) return Mishap::none;
+    mishap_time = world.time.elapsed();
+    return mishap;
+  };
   world.server.linger = linger;
   world.revive = 200ms;
   script(world);
@@ -58,7 +64,7 @@ bool play(int processes, int fatal, Mishap mishap, Milliseconds linger) {
   world.run_until(stop_time + 1ms);
   world.closing = true;
   world.run_until(ended_time);
-  sweep(world);
+  sweep(world, mishap_time);
   const auto fault = judge(world);
   INFO(processes << " collectors, mishap " << static_cast<int>(mishap) << " at step " << fatal
                  << ", the server keeps a session " << linger.count() << " ms\n"

@@ -130,6 +130,8 @@ class Oracle {
       const int allowed = (life.has_died ? 1 : 0) + life.given_up;
       if (++repeats_of_life_[before.life] <= allowed) return;
     }
+    check(life.has_died || life.ended > next.since,
+          "a collector left batch {} unacknowledged when told to stop", before.batch);
     check(taker != before.life, "batch {} went out twice from one collector", before.batch);
     const auto ended = world_.server.session_ended(hold.session);
     check(ended && *ended <= next.since, "batch {} was taken from a collector that had it", before.batch);

@@ -128,6 +128,7 @@ void Process::live() {
   }
   auto& life = world_.lives[static_cast<std::size_t>(life_)];
   life.has_died = died;
+  life.ended = now();
   life.log = log_text.str();
   life.given_up = static_cast<int>(count_of(life.log, "not acknowledged: it will go out again"));
 }

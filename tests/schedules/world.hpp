@@ -40,7 +40,8 @@ struct Knobs {
 /// A collector's process, from start to end.
 struct Life {
   bool has_died = false;  ///< it could not acknowledge
-  int given_up = 0;       ///< acknowledgements, which it has said
+  TimePoint ended = TimePoint::max();
+  int given_up = 0;  ///< acknowledgements, which it has said
   std::string log;
 };
 

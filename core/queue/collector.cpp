@@ -1,7 +1,5 @@
 #include "queue/collector.hpp"
 
-#include <random>
-
 #include "db/errors.hpp"
 
 namespace mailroom {
@@ -23,7 +21,7 @@ Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload
       log_(log),
       batcher_(setup_.batcher),
       writer_(setup_.key, setup_.make_encoder(), output, log),
-      backoff_(std::random_device{}()) {}
+      backoff_(surroundings.random_seed()) {}
 
 void Collector::run() {
   connect_first();

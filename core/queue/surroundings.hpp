@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <random>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -8,8 +10,8 @@
 
 namespace mailroom {
 
-/// All that reaches a collector from outside except the queue: time, signals, the reader's end. Behind an
-/// interface so that tests play them.
+/// All that reaches a collector from outside except the queue: time, signals, the reader's end, chance.
+/// Behind an interface so that tests play them.
 class Surroundings : public Clock {
  public:
   /// Returns when `socket` is readable, a signal came, or `until` has come. Throws Error(output_closed) when
@@ -22,6 +24,8 @@ class Surroundings : public Clock {
   virtual bool stop_requested() const = 0;
   /// True once for each request to read the configuration again.
   virtual bool take_reload() = 0;
+  /// Differs from process to process, so that many do not come back at the same instant.
+  virtual std::uint64_t random_seed() = 0;
 };
 
 class SystemSurroundings final : public Surroundings {
@@ -34,6 +38,7 @@ class SystemSurroundings final : public Surroundings {
   void pause_for(Milliseconds duration) override { std::this_thread::sleep_for(duration); }
   bool stop_requested() const override { return signal_.requested(); }
   bool take_reload() override { return signal_.take_reload(); }
+  std::uint64_t random_seed() override { return std::random_device{}(); }
 
  private:
   StopSignal& signal_;

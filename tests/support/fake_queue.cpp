@@ -11,55 +11,8 @@ namespace {
 
 constexpr int most_attempts = 20;
 constexpr int most_calls = 200'000;
-constexpr int sockets_each = 1'000'000;
 
 }  // namespace
-
-void FakeSurroundings::at(Milliseconds since_start, std::function<void()> event) {
-  events_.emplace(start + since_start, std::move(event));
-}
-
-int FakeSurroundings::add_sockets(std::function<bool(std::size_t)> readable) {
-  readable_.push_back(std::move(readable));
-  return static_cast<int>(readable_.size() - 1) * sockets_each;
-}
-
-bool FakeSurroundings::is_readable(int socket) const {
-  const auto owner = static_cast<std::size_t>(socket / sockets_each);
-  return readable_.at(owner)(static_cast<std::size_t>(socket % sockets_each));
-}
-
-void FakeSurroundings::step_to(TimePoint until) {
-  const auto next = events_.begin();
-  if (next == events_.end() || next->first > until) {
-    now_ = std::max(now_, until);
-    return;
-  }
-  now_ = std::max(now_, next->first);
-  const auto event = std::move(next->second);
-  events_.erase(next);
-  event();
-}
-
-void FakeSurroundings::advance(Milliseconds duration) {
-  const auto until = now_ + duration;
-  while (now_ < until) {
-    step_to(until);
-  }
-}
-
-void FakeSurroundings::wait(int socket, TimePoint until) {
-  while (now_ < until && !stop_ && !reload_ && !is_readable(socket)) {
-    step_to(until);
-  }
-}
-
-void FakeSurroundings::sleep_for(Milliseconds duration) {
-  const auto until = now_ + duration;
-  while (now_ < until && !stop_) {
-    step_to(until);
-  }
-}
 
 /// The client's end of a session.
 class FakeSession final : public QueueSession {
@@ -82,8 +35,9 @@ class FakeSession final : public QueueSession {
     const auto fault = server_.begin_call(Operation::fetch, number_);
     const auto tokens = server_.tokens_of(lease);
     server_.end_call(fault, number_);
-    for (const auto id : tokens) {
-      with_token_row(id, each);
+    const auto now = server_.surroundings_.now();
+    for (const auto& [id, expires] : tokens) {
+      with_token_row(id, now < expires ? TokenState::due : TokenState::expired, each);
     }
   }
 
@@ -111,9 +65,12 @@ FakeServer::FakeServer(FakeSurroundings& surroundings)
 
 void FakeServer::add_tokens(int count, bool notify) {
   for (int i = 0; i < count; ++i) {
-    waiting_.push_back(++last_token_);
+    commit_token(draw_token());
   }
-  if (!notify) return;
+  if (notify) this->notify();
+}
+
+void FakeServer::notify() {
   for (auto& session : sessions_) {
     session.is_notified = true;
   }
@@ -122,16 +79,18 @@ void FakeServer::add_tokens(int count, bool notify) {
 void FakeServer::add_orphan(int tokens) {
   FakeBatch batch;
   for (int i = 0; i < tokens; ++i) {
-    batch.tokens.push_back(++last_token_);
+    batch.tokens.push_back(draw_token());
+    taken_[last_token_] = TimePoint::max();
   }
   batch.holder = static_cast<int>(sessions_.size());
   sessions_.push_back({.is_connected = false, .ends = surroundings_.now()});
+  batch.holds.push_back({batch.holder, surroundings_.now()});
   batches_[static_cast<std::int64_t>(batches_.size()) + 1] = batch;
 }
 
 std::unique_ptr<QueueSession> FakeServer::connect() {
   const auto fault = begin_call(Operation::connect, -1);
-  sessions_.emplace_back();
+  sessions_.push_back({.begins = surroundings_.now()});
   const auto number = static_cast<int>(sessions_.size()) - 1;
   auto session = std::make_unique<FakeSession>(*this, number);
   end_call(fault, number);
@@ -186,6 +145,12 @@ int FakeServer::open_batches() const {
                                         [](const auto& entry) { return entry.second.is_open(); }));
 }
 
+std::size_t FakeServer::due() const {
+  return static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), [this](const auto& token) {
+    return surroundings_.now() < token.second;
+  }));
+}
+
 ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
   surroundings_.advance(claim_takes);
   if (!sessions_[static_cast<std::size_t>(session)].is_connected) {
@@ -196,6 +161,7 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
   reply.receipt_void = request.receipt && !acknowledge(*request.receipt);
   if (orphan != batches_.end()) {
     orphan->second.holder = session;
+    orphan->second.holds.push_back({session, surroundings_.now()});
     reply.lease = Lease{orphan->first, ++orphan->second.attempt};
     reply.more = true;
   } else if (request.limit > 0) {
@@ -225,27 +191,62 @@ std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_orphan(int session,
   return batches_.end();
 }
 
+/// As the claim's SQL: the window above the cursor, and what has come to light below, which gets at least
+/// half of a batch.
+std::vector<std::int64_t> FakeServer::find_due(std::size_t limit, bool& capped, std::int64_t& last) const {
+  std::vector<std::int64_t> found;
+  std::vector<std::int64_t> window;
+  int read = 0;
+  for (const auto& [id, expires] : waiting_) {
+    if (id > cursor_ && (window.size() == limit || ++read > most_read)) break;
+    if (id > cursor_) last = id;
+    if (surroundings_.now() < expires) (id > cursor_ ? window : found).push_back(id);
+  }
+  capped = read > most_read;
+  found.resize(std::min(found.size(), std::max(limit - window.size(), (limit + 1) / 2)));
+  if (window.size() + found.size() > limit) {
+    window.resize(limit - found.size());
+    last = window.empty() ? cursor_ : window.back();
+  }
+  found.insert(found.end(), window.begin(), window.end());
+  return found;
+}
+
 void FakeServer::take(int session, const ClaimRequest& request, ClaimReply& reply) {
-  const auto due = static_cast<int>(waiting_.size());
-  reply.more = due >= request.limit;
-  if (!reply.more && !request.partial) {
-    reply.pending = due;
+  const auto limit = static_cast<std::size_t>(request.limit);
+  bool capped = false;
+  auto last = cursor_;
+  const auto due = find_due(limit, capped, last);
+  reply.more = due.size() >= limit || capped;
+  if (!reply.more && !request.partial && !due.empty()) {
+    reply.pending = static_cast<int>(due.size());
     return;
   }
-  if (due == 0) return;
-  const auto end = waiting_.begin() + std::min(due, request.limit);
+  cursor_ = std::max(cursor_, last);
+  for (const auto id : due) {
+    taken_.insert(waiting_.extract(id));
+  }
+  const auto passed_over = [&](const auto& token) {
+    return token.first <= cursor_ && surroundings_.now() >= token.second;
+  };
+  std::erase_if(waiting_, passed_over);
+  if (due.empty()) return;
   const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
-  batches_[id] = FakeBatch{.tokens = {waiting_.begin(), end}, .holder = session};
-  waiting_.erase(waiting_.begin(), end);
+  batches_[id] = FakeBatch{.tokens = due, .holder = session, .holds = {{session, surroundings_.now()}}};
   reply.lease = Lease{id, 1};
 }
 
-std::vector<std::int64_t> FakeServer::tokens_of(const Lease& lease) const {
+std::vector<std::pair<std::int64_t, TimePoint>> FakeServer::tokens_of(const Lease& lease) const {
+  std::vector<std::pair<std::int64_t, TimePoint>> tokens;
   const auto& batch = batches_.at(lease.batch);
-  return batch.attempt == lease.attempt ? batch.tokens : std::vector<std::int64_t>();
+  if (batch.attempt != lease.attempt) return tokens;
+  for (const auto id : batch.tokens) {
+    tokens.emplace_back(id, taken_.at(id));
+  }
+  return tokens;
 }
 
-void with_token_row(std::int64_t id, const std::function<void(const TokenRow&)>& each) {
+void with_token_row(std::int64_t id, TokenState state, const std::function<void(const TokenRow&)>& each) {
   const std::string login = "user" + std::to_string(id);
   const std::string email = login + "@test.example";
   Secret secret{};
@@ -260,6 +261,7 @@ void with_token_row(std::int64_t id, const std::function<void(const TokenRow&)>&
   row.expires_at = 1'900'000'000;
   row.email = email;
   row.login = login;
+  row.state = state;
   each(row);
 }
 

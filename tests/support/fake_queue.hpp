@@ -9,44 +9,9 @@
 #include <vector>
 
 #include "queue/queue_session.hpp"
-#include "queue/surroundings.hpp"
+#include "support/fake_surroundings.hpp"
 
 namespace mailroom::test {
-
-/// Virtual time, and what happens in it. Starts at an hour, so that no default time point is ever ahead.
-class FakeSurroundings final : public Surroundings {
- public:
-  /// `event` happens when so much time has passed since the start.
-  void at(Milliseconds since_start, std::function<void()> event);
-  void request_stop() { stop_ = true; }
-  void request_reload() { reload_ = true; }
-  /// Adds sockets, of which `readable` knows each by its index. The first one's number is returned, the
-  /// others follow.
-  int add_sockets(std::function<bool(std::size_t index)> readable);
-  /// Lets time pass, with its events.
-  void advance(Milliseconds duration);
-  Milliseconds elapsed() const { return std::chrono::duration_cast<Milliseconds>(now_ - start); }
-
-  TimePoint now() const override { return now_; }
-  void wait(int socket, TimePoint until) override;
-  void sleep_for(Milliseconds duration) override;
-  void pause_for(Milliseconds duration) override { advance(duration); }
-  bool stop_requested() const override { return stop_; }
-  bool take_reload() override { return std::exchange(reload_, false); }
-
- private:
-  bool is_readable(int socket) const;
-  /// One step towards `until`: to the next event, which happens, or to the end.
-  void step_to(TimePoint until);
-
-  static constexpr TimePoint start{std::chrono::hours(1)};
-
-  TimePoint now_ = start;
-  std::multimap<TimePoint, std::function<void()>> events_;
-  std::vector<std::function<bool(std::size_t)>> readable_;
-  bool stop_ = false;
-  bool reload_ = false;
-};
 
 enum class Operation { connect, claim, fetch, take_notifications, check_health };
 
@@ -60,11 +25,18 @@ struct Call {
 /// What befalls a call; a lost reply is one whose effect the server keeps.
 enum class Fault { none, lost_request, lost_reply };
 
+/// A hand-out of a batch.
+struct FakeHold {
+  int session;
+  TimePoint since;
+};
+
 /// What the fake server knows of a batch.
 struct FakeBatch {
   std::vector<std::int64_t> tokens;
   int attempt = 1;
-  int holder = 0;  ///< a session
+  int holder = 0;                 ///< a session
+  std::vector<FakeHold> holds{};  ///< of the attempts; an orphan's first is not known
   std::optional<BatchCounts> emitted{};
   bool set_aside = false;
 
@@ -80,17 +52,25 @@ class FakeServer {
 
   /// Commits tokens, each due and of an account of its own.
   void add_tokens(int count, bool notify = true);
+  /// Draws an id of which nobody else knows before it is committed.
+  std::int64_t draw_token() { return ++last_token_; }
+  /// Commits a token whose id was drawn, perhaps behind the cursor. It is due until `expires`.
+  void commit_token(std::int64_t id, TimePoint expires = TimePoint::max()) { waiting_[id] = expires; }
+  void notify();
   /// A batch of new tokens whose collector is gone.
   void add_orphan(int tokens);
   std::unique_ptr<QueueSession> connect();
   /// Every session ends, and nobody can connect for `duration`.
   void go_away(Milliseconds duration = {});
+  /// The session of `socket` loses its connection.
+  void cut(int socket) { disconnect(socket - first_socket_, linger); }
 
   /// Asked before each call; may throw what the call should.
   std::function<Fault(const Call&)> on_call = [](const Call&) { return Fault::none; };
   /// How long the server keeps a session whose client has lost the connection.
   Milliseconds linger{};
   Milliseconds claim_takes{};
+  int most_read = 10'000;  ///< tokens above the cursor that a claim looks at
 
   int calls() const { return calls_; }
   const std::vector<ClaimRequest>& claims() const { return claims_; }
@@ -99,6 +79,16 @@ class FakeServer {
   const std::map<std::int64_t, FakeBatch>& batches() const { return batches_; }
   int open_batches() const;
   std::size_t waiting() const { return waiting_.size(); }
+  /// Of those waiting, the ones that are due now.
+  std::size_t due() const;
+  int sessions() const { return static_cast<int>(sessions_.size()); }
+  TimePoint session_began(int session) const { return sessions_[static_cast<std::size_t>(session)].begins; }
+  std::optional<TimePoint> session_ended(int session) const {
+    return sessions_[static_cast<std::size_t>(session)].ends;
+  }
+  bool is_connected(int socket) const {
+    return sessions_[static_cast<std::size_t>(socket - first_socket_)].is_connected;
+  }
   std::int64_t last_token() const { return last_token_; }
 
  private:
@@ -107,7 +97,8 @@ class FakeServer {
   struct Session {
     bool is_connected = true;  ///< as its client sees it
     bool is_notified = false;
-    std::optional<TimePoint> ends;
+    TimePoint begins{};
+    std::optional<TimePoint> ends{};
   };
 
   Fault begin_call(Operation operation, int session);
@@ -121,7 +112,9 @@ class FakeServer {
   std::map<std::int64_t, FakeBatch>::iterator find_orphan(int session, const ClaimRequest& request,
                                                           ClaimReply& reply);
   void take(int session, const ClaimRequest& request, ClaimReply& reply);
-  std::vector<std::int64_t> tokens_of(const Lease& lease) const;
+  std::vector<std::int64_t> find_due(std::size_t limit, bool& capped, std::int64_t& last) const;
+  /// With until when each is due.
+  std::vector<std::pair<std::int64_t, TimePoint>> tokens_of(const Lease& lease) const;
 
   FakeSurroundings& surroundings_;
   int first_socket_;
@@ -131,12 +124,14 @@ class FakeServer {
   std::vector<TimePoint> claim_times_;
   TimePoint away_until_{};
   std::vector<Session> sessions_;
-  std::vector<std::int64_t> waiting_;
+  std::map<std::int64_t, TimePoint> waiting_;  ///< and until when they are due
+  std::map<std::int64_t, TimePoint> taken_;
+  std::int64_t cursor_ = 0;
   std::int64_t last_token_ = 0;
   std::map<std::int64_t, FakeBatch> batches_;
 };
 
-/// A due activation token of an account that is named after its id.
-void with_token_row(std::int64_t id, const std::function<void(const TokenRow&)>& each);
+/// An activation token of an account that is named after its id.
+void with_token_row(std::int64_t id, TokenState state, const std::function<void(const TokenRow&)>& each);
 
 }  // namespace mailroom::test

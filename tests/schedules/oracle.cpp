@@ -1,0 +1,193 @@
+#include "schedules/oracle.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <sstream>
+
+#include "schedules/process.hpp"
+
+namespace mailroom::test {
+namespace {
+
+constexpr Milliseconds orphan_grace{1500};
+
+struct Line {
+  std::int64_t batch = 0;
+  int attempt = 0;
+  int life = 0;
+  TimePoint fetched{};
+  TimePoint written{};
+  std::vector<std::int64_t> tokens;
+};
+
+class Oracle {
+ public:
+  explicit Oracle(const World& world) : world_(world) {}
+
+  std::string judge() {
+    fault_ = world_.fault();
+    read_lines();
+    check_rest();
+    for (auto& [batch, lines] : lines_) {
+      check_batch(batch, lines);
+    }
+    check_tokens();
+    return fault_;
+  }
+
+ private:
+  template <typename... Values>
+  void check(bool right, fmt::format_string<Values...> what, Values&&... values) {
+    if (!right && fault_.empty()) fault_ = fmt::format(what, std::forward<Values>(values)...);
+  }
+
+  void read_lines() {
+    int cut_short = 0;
+    for (const auto& process : world_.processes()) {
+      check(!process->is_running(), "a collector does not end");
+      const auto text = process->written();
+      std::istringstream stream(text);
+      for (std::string text_line; std::getline(stream, text_line);) {
+        const bool whole = text_line.size() > 4 && text_line.compare(text_line.size() - 4, 4, " end") == 0;
+        if (whole)
+          read_line(text_line);
+        else
+          ++cut_short;
+      }
+    }
+    check(cut_short <= world_.torn_lines, "a line is cut short by no crash");
+    for (auto& [batch, lines] : lines_) {
+      std::sort(lines.begin(), lines.end(),
+                [](const Line& a, const Line& b) { return a.attempt < b.attempt; });
+    }
+  }
+
+  void read_line(const std::string& text) {
+    std::istringstream words(text);
+    Line line;
+    TimePoint::rep fetched = 0;
+    TimePoint::rep written = 0;
+    words >> line.batch >> line.attempt >> line.life >> fetched >> written;
+    line.fetched = TimePoint(TimePoint::duration(fetched));
+    line.written = TimePoint(TimePoint::duration(written));
+    check(!words.fail(), "a line begins within another: {}", text);
+    for (std::int64_t id = 0; words >> id;) {
+      line.tokens.push_back(id);
+    }
+    words.clear();
+    std::string rest;
+    check(words >> rest && rest == "end" && !(words >> rest), "a line holds more than a batch: {}", text);
+    check(line.tokens.size() <= static_cast<std::size_t>(world_.knobs.limit), "a line exceeds the limit: {}",
+          text);
+    lines_[line.batch].push_back(line);
+  }
+
+  void check_rest() {
+    check(world_.server.open_batches() == 0, "{} batches are left open", world_.server.open_batches());
+    check(world_.server.due() == 0, "{} tokens are left waiting", world_.server.due());
+    for (const auto& [id, batch] : world_.server.batches()) {
+      check(!batch.set_aside, "batch {} has been set aside", id);
+      const auto& counts = *batch.emitted;
+      check(counts.emitted + counts.expired == static_cast<int>(batch.tokens.size()),
+            "batch {} is acknowledged with other counts", id);
+      check(counts.emitted == 0 || lines_.count(id) == 1, "batch {} is acknowledged and not written", id);
+    }
+  }
+
+  void check_batch(std::int64_t id, const std::vector<Line>& lines) {
+    const auto known = world_.server.batches().find(id);
+    if (known == world_.server.batches().end()) return check(false, "a line of batch {}, which is not", id);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (i > 0) check_repeat(known->second, lines[i - 1], lines[i]);
+      for (const auto token : lines[i].tokens) {
+        check_token(token, lines[i], known->second);
+      }
+    }
+  }
+
+  void check_token(std::int64_t id, const Line& line, const FakeBatch& batch) {
+    const auto& of_batch = batch.tokens;
+    check(std::find(of_batch.begin(), of_batch.end(), id) != of_batch.end(), "token {} is not of batch {}",
+          id, line.batch);
+    const auto token = world_.tokens().find(id);
+    check(token != world_.tokens().end(), "token {} went out and was never committed", id);
+    if (token == world_.tokens().end()) return;
+    check(token->second.committed <= line.fetched, "token {} went out before its commit", id);
+    check(token->second.expires > line.fetched, "token {} went out expired", id);
+    auto& first = first_out_.try_emplace(id, line.written).first->second;
+    first = std::min(first, line.written);
+  }
+
+  /// The hand-out that made the acknowledgement of `before` void has to have been one that may be.
+  void check_repeat(const FakeBatch& batch, const Line& before, const Line& after) {
+    check(after.attempt > before.attempt, "an attempt of batch {} went out twice", before.batch);
+    const auto& hold = batch.holds.at(static_cast<std::size_t>(before.attempt) - 1);
+    const auto& next = batch.holds.at(static_cast<std::size_t>(before.attempt));
+    const auto& life = world_.lives.at(static_cast<std::size_t>(before.life));
+    const auto taker = world_.life_of(next.session);
+    if (life.has_died || life.given_up > 0) {
+      const int allowed = (life.has_died ? 1 : 0) + life.given_up;
+      if (++repeats_of_life_[before.life] <= allowed) return;
+    }
+    check(life.has_died || life.ended > next.since,
+          "a collector left batch {} unacknowledged when told to stop", before.batch);
+    check(taker != before.life, "batch {} went out twice from one collector", before.batch);
+    const auto ended = world_.server.session_ended(hold.session);
+    check(ended && *ended <= next.since, "batch {} was taken from a collector that had it", before.batch);
+    if (!ended) return;
+    const auto began = world_.server.session_began(next.session);
+    const bool may = began < *ended || next.since >= began + orphan_grace || is_first(next.session, taker);
+    check(may, "batch {} was taken over at once after a reconnect", before.batch);
+    check(repeated_sessions_.insert(hold.session).second, "a session's end repeats a second batch, {}",
+          before.batch);
+  }
+
+  bool is_first(int session, int life) const {
+    for (int earlier = 0; earlier < session; ++earlier) {
+      if (world_.life_of(earlier) == life) return false;
+    }
+    return true;
+  }
+
+  void check_tokens() {
+    read_full_batches();
+    for (const auto& [id, token] : world_.tokens()) {
+      const auto out = first_out_.find(id);
+      if (out == first_out_.end()) {
+        check(token.expires != TimePoint::max(), "token {} never went out", id);
+        continue;
+      }
+      const auto bound = world_.bound_for(std::max(token.committed, full_before_[id]), out->second);
+      check(out->second <= bound, "token {} went out {} ms late", id,
+            std::chrono::duration_cast<Milliseconds>(out->second - bound).count());
+    }
+  }
+
+  /// A full batch that leaves begins the clock of the rest anew.
+  void read_full_batches() {
+    TimePoint last{};
+    for (const auto& [number, batch] : world_.server.batches()) {
+      for (const auto id : batch.tokens) {
+        full_before_[id] = last;
+      }
+      if (batch.tokens.size() >= static_cast<std::size_t>(world_.smallest_limit)) last = batch.holds[0].since;
+    }
+  }
+
+  const World& world_;
+  std::string fault_;
+  std::map<std::int64_t, std::vector<Line>> lines_;
+  std::map<std::int64_t, TimePoint> first_out_;
+  std::map<std::int64_t, TimePoint> full_before_;
+  std::map<int, int> repeats_of_life_;
+  std::set<int> repeated_sessions_;
+};
+
+}  // namespace
+
+std::string judge(const World& world) {
+  return Oracle(world).judge();
+}
+
+}  // namespace mailroom::test

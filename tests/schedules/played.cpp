@@ -1,0 +1,86 @@
+#include "schedules/played.hpp"
+
+#include <fmt/format.h>
+
+#include "db/errors.hpp"
+
+namespace mailroom::test {
+namespace {
+
+Fault fault_of(Mishap mishap) {
+  if (mishap == Mishap::lost_request) return Fault::lost_request;
+  return mishap == Mishap::lost_reply ? Fault::lost_reply : Fault::none;
+}
+
+}  // namespace
+
+template <typename Work>
+auto PlayedSession::call(Step step, Work work) {
+  auto& server = process_.world().server;
+  const bool travels = step != Step::notifications;
+  const auto mishap = process_.begin(step);
+  if (travels) process_.travel();
+  server.on_call = [fault = fault_of(mishap)](const Call&) { return fault; };
+  auto result = work();
+  if (mishap == Mishap::crash_after) throw Crashed{};
+  if (travels) process_.travel();
+  if (session_ && !server.is_connected(session_->socket())) throw ConnectionLost("the reply did not come");
+  return result;
+}
+
+PlayedSession::PlayedSession(Process& process) : process_(process) {
+  auto& world = process.world();
+  session_ = call(Step::connect, [&] {
+    auto session = world.server.connect();
+    world.opened(world.server.sessions() - 1, process.life());
+    return session;
+  });
+}
+
+PlayedSession::~PlayedSession() {
+  process_.lost_session(socket());
+}
+
+ClaimReply PlayedSession::claim(const ClaimRequest& request) {
+  return call(Step::claim, [&] { return session_->claim(request); });
+}
+
+void PlayedSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+  call(Step::fetch, [&] {
+    session_->fetch(lease, each);
+    return true;
+  });
+}
+
+bool PlayedSession::take_notifications() {
+  return call(Step::notifications, [&] { return session_->take_notifications(); });
+}
+
+void PlayedSession::check_health() {
+  call(Step::health, [&] {
+    session_->check_health();
+    return true;
+  });
+}
+
+void PlayedEncoder::begin(const Lease& lease) {
+  lease_ = lease;
+  fetched_ = process_.now();
+  ids_.clear();
+}
+
+void PlayedEncoder::add(const TokenRow& row, const TokenText& /*token*/) {
+  ids_ += fmt::format(" {}", row.id);
+}
+
+std::string_view PlayedEncoder::finish() {
+  const auto mishap = process_.begin(Step::write);
+  process_.wait_for_reader();
+  process_.world().note(-1, "… line of batch", lease_.batch);
+  line_ = fmt::format("{} {} {} {} {}{} end\n", lease_.batch, lease_.attempt, process_.life(),
+                      fetched_.time_since_epoch().count(), process_.now().time_since_epoch().count(), ids_);
+  if (mishap == Mishap::torn_line) process_.tear(line_);
+  return line_;
+}
+
+}  // namespace mailroom::test

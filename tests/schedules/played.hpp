@@ -1,0 +1,48 @@
+#pragma once
+
+#include "queue/encoder.hpp"
+#include "schedules/process.hpp"
+
+namespace mailroom::test {
+
+/// A session whose requests and replies take their time, and are lost where the world says so.
+class PlayedSession final : public QueueSession {
+ public:
+  explicit PlayedSession(Process& process);
+  ~PlayedSession() override;
+  PlayedSession(const PlayedSession&) = delete;
+  PlayedSession& operator=(const PlayedSession&) = delete;
+
+  ClaimReply claim(const ClaimRequest& request) override;
+  void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
+  bool take_notifications() override;
+  void check_health() override;
+  int socket() const override { return session_->socket(); }
+
+ private:
+  template <typename Work>
+  auto call(Step step, Work work);
+
+  Process& process_;
+  std::unique_ptr<QueueSession> session_;
+};
+
+/// Writes what the oracle wants to know of a line: batch, attempt, life, when it was fetched and written, and
+/// the tokens.
+class PlayedEncoder final : public Encoder {
+ public:
+  explicit PlayedEncoder(Process& process) : process_(process) {}
+
+  void begin(const Lease& lease) override;
+  void add(const TokenRow& row, const TokenText& token) override;
+  std::string_view finish() override;
+
+ private:
+  Process& process_;
+  Lease lease_;
+  TimePoint fetched_{};
+  std::string ids_;
+  std::string line_;
+};
+
+}  // namespace mailroom::test

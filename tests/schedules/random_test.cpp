@@ -1,0 +1,150 @@
+#include <cstdlib>
+
+#include "schedules/oracle.hpp"
+#include "schedules/process.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+using test::Knobs;
+using test::Mishap;
+using test::Step;
+using test::World;
+
+namespace {
+
+constexpr Milliseconds chaos = 10s;  ///< in which things happen; afterwards they settle
+
+Milliseconds some(World& world, Milliseconds longest) {
+  return Milliseconds(world.below(static_cast<std::uint64_t>(longest.count()) + 1));
+}
+
+Knobs draw_knobs(std::uint64_t seed) {
+  std::mt19937_64 random(seed * 2 + 1);
+  const auto between = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
+  };
+  return {.processes = between(1, 4),
+          .limit = between(1, 6),
+          .batch_timeout = Milliseconds(between(300, 3000)),
+          .poll_interval = Milliseconds(between(100, 1000)),
+          .latency = Milliseconds(between(0, 12)),
+          .prompt = random() % 3 == 0};
+}
+
+TimePoint draw_expiry(World& world, bool expiring) {
+  if (!expiring || world.below(4) != 0) return TimePoint::max();
+  return world.time.now() + some(world, 3s);
+}
+
+/// Tokens that are committed at once, or when others have been long since, or never.
+void commit_some(World& world, bool late, bool expiring) {
+  const int count = static_cast<int>(1 + world.below(8));
+  for (int i = 0; i < count; ++i) {
+    const auto id = world.draw_token();
+    const auto expires = draw_expiry(world, expiring);
+    if (late && world.below(3) == 0) {
+      if (world.below(4) == 0) continue;  // rolled back
+      world.time.at(world.time.now() + some(world, 3s), [&world, id, expires] {
+        world.commit_token(id, expires);
+        if (world.knobs.prompt) world.server.notify();
+      });
+    } else {
+      world.commit_token(id, expires);
+    }
+  }
+  if (world.knobs.prompt) return world.server.notify();
+  if (world.below(3) > 0)
+    world.time.at(world.time.now() + some(world, 700ms), [&world] { world.server.notify(); });
+}
+
+void misfortune(World& world) {
+  auto& process = world.process(static_cast<int>(world.below(world.processes().size())));
+  const auto back = [&] {
+    world.time.at(world.time.now() + some(world, 2s), [&process] { process.start_when_gone(); });
+  };
+  switch (world.below(7)) {
+    case 0:
+      return world.restart_server(some(world, 1500ms));
+    case 1:
+      return process.break_connection();
+    case 2:
+      process.crash();
+      return back();
+    case 3:
+      process.stop();
+      return back();
+    case 4:
+      process.close_output();
+      return back();
+    case 5:
+      return process.reload(1 + static_cast<int>(world.below(static_cast<std::uint64_t>(world.knobs.limit))),
+                            false);
+    default:
+      return process.reload(world.knobs.limit, true);
+  }
+}
+
+/// Connections that are lost, and crashes, at one step of some.
+void haunt_steps(World& world) {
+  const double rate = world.chance(0.5) ? 0.0 : 0.03;
+  world.choose = [&world, rate](Step) {
+    if (world.time.elapsed() > chaos || !world.chance(rate)) return Mishap::none;
+    return static_cast<Mishap>(world.below(7));
+  };
+  world.revive = 300ms;
+  world.server.linger = world.chance(0.5) ? 0ms : some(world, 500ms);
+  world.slow_readers = world.chance(0.3) ? 0.2 : 0.0;
+}
+
+void schedule(World& world) {
+  const bool late = world.chance(0.5);
+  const bool expiring = world.chance(0.3);
+  for (auto left = 3 + world.below(30); left > 0; --left)
+    world.at(some(world, chaos), [&world, late, expiring] { commit_some(world, late, expiring); });
+  if (world.chance(0.3)) return;  // a calm one
+  haunt_steps(world);
+  for (auto left = world.below(8); left > 0; --left)
+    world.at(some(world, chaos), [&world] { misfortune(world); });
+}
+
+/// What is wrong in the end, with the last steps; empty if nothing.
+std::string play(std::uint64_t seed) {
+  World world(seed, draw_knobs(seed));
+  schedule(world);
+  for (const auto& process : world.processes())
+    world.at(some(world, 500ms), [&process = *process] { process.start_when_gone(); });
+  const auto settled = chaos + 6s + world.knobs.batch_timeout + world.knobs.poll_interval * 2;
+  world.at(chaos, [&world] {
+    world.slow_readers = 0;
+    world.process(0).start();
+  });
+  world.at(settled, [&world] {
+    world.closing = true;
+    for (const auto& process : world.processes())
+      process->stop();
+  });
+  world.run_until(settled + 8s);
+  const auto fault = judge(world);
+  return fault.empty() ? fault : fault + "\nthe last steps:\n" + world.story(80);
+}
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "no order of commits, notifications, timers, losses, crashes and restarts loses or doubles a token") {
+  const bool one = std::getenv("MAILROOM_SEED") != nullptr;
+  const auto first = number_from("MAILROOM_SEED", 1);
+  const auto count = one ? 1 : number_from("MAILROOM_SCHEDULES", 2000);
+  for (auto seed = first; seed < first + count; ++seed) {
+    const auto fault = play(seed);
+    if (!fault.empty()) {
+      FAIL("MAILROOM_SEED=" << seed << " (schedule " << seed - first + 1 << "): " << fault);
+    }
+  }
+}

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/fake_queue.hpp"
+#include "support/fake_surroundings.hpp"
+
+namespace mailroom::test {
+
+class Process;
+
+/// Where a collector touches the world outside; a mishap befalls one of these.
+enum class Step { connect, claim, fetch, notifications, health, write, wait, sleep };
+
+enum class Mishap {
+  none,
+  lost_request,  ///< before it reached the server; elsewhere the connection breaks
+  lost_reply,    ///< after its effect
+  crash_before,  ///< the process ends
+  crash_after,
+  torn_line,  ///< the process ends with half a line written
+  output_closed,
+  stop,
+};
+
+struct Knobs {
+  int processes = 1;
+  int limit = 3;
+  Milliseconds batch_timeout{2000};
+  Milliseconds poll_interval{500};
+  Milliseconds latency{};  ///< of a request or a reply, at most
+  bool prompt = true;      ///< each commit of a token is notified of, at once
+};
+
+/// A collector's process, from start to end.
+struct Life {
+  bool has_died = false;  ///< it could not acknowledge
+  TimePoint ended = TimePoint::max();
+  int given_up = 0;  ///< acknowledgements, which it has said
+  std::string log;
+};
+
+/// One server, its collectors, and all that happens to them, in virtual time; the same again for the same
+/// seed.
+class World {
+ public:
+  World(std::uint64_t seed, const Knobs& knobs);
+  ~World();
+
+  FakeSurroundings time;
+  FakeServer server{time};
+  Knobs knobs;
+  /// What befalls the step; asked before each.
+  std::function<Mishap(Step)> choose = [](Step) { return Mishap::none; };
+  double slow_readers = 0;               ///< how many of the lines wait for their reader
+  std::optional<Milliseconds> revive{};  ///< when a process that has ended is started again
+  bool closing = false;                  ///< no more starts of themselves
+
+  Process& process(int slot) { return *processes_[static_cast<std::size_t>(slot)]; }
+  const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
+
+  std::int64_t draw_token() { return server.draw_token(); }
+  void commit_token(std::int64_t id, TimePoint expires = TimePoint::max());
+  void commit(int count, bool notify = true, TimePoint expires = TimePoint::max());
+  void add_orphan(int tokens);
+  void restart_server(Milliseconds away);
+  void at(Milliseconds since_start, std::function<void()> event) { time.at(since_start, std::move(event)); }
+  void run_until(Milliseconds since_start);
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  bool chance(double share) { return static_cast<double>(random_() >> 11) * 0x1p-53 < share; }
+  /// From nothing to `longest`, in nanoseconds, so that hardly any two events coincide.
+  std::chrono::nanoseconds up_to(Milliseconds longest);
+
+  /// From now on no bound holds until the world has recovered.
+  void disturb() { disturbances_.push_back(time.now()); }
+  void note(int process, const char* what, std::int64_t value = 0);
+  void fail(const std::string& what);
+  void opened(int session, int life) { life_of_session_[session] = life; }
+
+  /// The latest time by which a token has to go out that may go out from `from` on, unless a disturbance
+  /// comes between that and `emitted`.
+  TimePoint bound_for(TimePoint from, TimePoint emitted) const;
+  std::string story(std::size_t steps) const;
+
+  struct Token {
+    TimePoint committed;
+    TimePoint expires;
+  };
+
+  std::vector<Life> lives;
+  int torn_lines = 0;
+  int smallest_limit;  ///< of all configurations; that of `knobs` is the largest
+  const std::map<std::int64_t, Token>& tokens() const { return tokens_; }
+  /// -1 for a collector that is not of this world.
+  int life_of(int session) const;
+  const std::string& fault() const { return fault_; }
+  TimePoint last_disturbance() const { return disturbances_.empty() ? TimePoint() : disturbances_.back(); }
+
+ private:
+  struct Note {
+    TimePoint time;
+    int process;
+    const char* what;
+    std::int64_t value;
+  };
+
+  void watch();
+
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::map<std::int64_t, Token> tokens_;
+  std::map<int, int> life_of_session_;
+  std::vector<TimePoint> disturbances_;
+  std::vector<Note> notes_;
+  std::string fault_;
+  TimePoint full_since_ = TimePoint::max();
+  std::size_t batches_seen_ = 0;
+};
+
+}  // namespace mailroom::test

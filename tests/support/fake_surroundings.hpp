@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "queue/surroundings.hpp"
+
+namespace mailroom::test {
+
+/// Virtual time, and what happens in it. Starts at an hour, so that no default time point is ever ahead.
+class FakeSurroundings final : public Surroundings {
+ public:
+  /// `event` happens when so much time has passed since the start.
+  void at(Milliseconds since_start, std::function<void()> event);
+  void at(TimePoint time, std::function<void()> event);
+  void request_stop() { stop_ = true; }
+  void request_reload() { reload_ = true; }
+  /// Adds sockets, of which `readable` knows each by its index. The first one's number is returned, the
+  /// others follow.
+  int add_sockets(std::function<bool(std::size_t index)> readable);
+  /// One step towards `until`: to the next event, which happens, or to the end.
+  void step_to(TimePoint until);
+  /// Lets time pass, with its events.
+  void advance(Milliseconds duration);
+  Milliseconds elapsed() const { return std::chrono::duration_cast<Milliseconds>(now_ - start); }
+
+  TimePoint now() const override { return now_; }
+  void wait(int socket, TimePoint until) override;
+  void sleep_for(Milliseconds duration) override;
+  void pause_for(Milliseconds duration) override { advance(duration); }
+  bool stop_requested() const override { return stop_; }
+  bool take_reload() override { return std::exchange(reload_, false); }
+  std::uint64_t random_seed() override { return 1; }
+
+  bool is_readable(int socket) const;
+
+ private:
+  static constexpr TimePoint start{std::chrono::hours(1)};
+
+  TimePoint now_ = start;
+  std::multimap<TimePoint, std::function<void()>> events_;
+  std::vector<std::function<bool(std::size_t)>> readable_;
+  bool stop_ = false;
+  bool reload_ = false;
+};
+
+}  // namespace mailroom::test

@@ -1,6 +1,8 @@
 #include "cmd/arguments.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include "cmd/command_line.hpp"
 #include "cmd/usage_error.hpp"
@@ -9,13 +11,16 @@
 namespace mailroom {
 namespace {
 
-/// A token may begin with a hyphen, and no option is 86 characters of its alphabet. The mark keeps CLI11 from
-/// taking it for one; verify removes it.
+/// A token may begin with a hyphen, one that was cut short or mangled as well, and no option is as long. The
+/// mark keeps CLI11 from taking it for one; the commands remove it.
 bool is_token_with_hyphen(const std::string& argument) {
-  return argument.size() == token_size && argument.front() == '-' &&
-         std::all_of(argument.begin(), argument.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '+' || c == '/';
-         });
+  constexpr std::size_t secret_characters = 43;
+  if (argument.size() < secret_characters || argument.front() != '-') return false;
+  // Shorter than a token, with a slash, it may be a path behind a short option.
+  const std::string_view others = argument.size() == token_size ? "-_+/" : "-_";
+  return std::all_of(argument.begin(), argument.end(), [&](unsigned char c) {
+    return std::isalnum(c) != 0 || others.find(static_cast<char>(c)) != std::string_view::npos;
+  });
 }
 
 std::vector<std::string> with_marked_tokens(std::vector<std::string> arguments) {

@@ -193,12 +193,15 @@ TEST_CASE("a token that begins with hyphens reaches verify and is not taken for 
 TEST_CASE("what is nearly such a token is told apart by verify, not by the parser") {
   const Environment environment{{"MAILROOM_SECRET_KEY", key_text}};
   const auto token = token_with_hyphens(1);
-  const auto [ended, text] =
-      run(parse_arguments({"verify", "--offline", token.substr(0, 85) + "+"}), environment);
-  CHECK(ended == ExitCode::forged);
-  CHECK(contains(text, " malformed"));
-  CHECK(refusal({"verify", "--offline", token.substr(0, 85)}) != "taken");
-  CHECK(refusal({"verify", "--offline", token + "A"}) != "taken");
+  for (const auto& mangled :
+       {token.substr(0, 85) + "+", token.substr(0, 85), token.substr(0, 43), token + "A"}) {
+    const auto [ended, text] = run(parse_arguments({"verify", "--offline", mangled}), environment);
+    CHECK(ended == ExitCode::forged);
+    CHECK(contains(text, " malformed"));
+  }
+  CHECK(refusal({"verify", "--offline", token.substr(0, 42)}) != "taken");
+  // A path behind a short option is no token.
+  CHECK(refusal({"-c/srv/services/mailroom/production/mailroom-yaml", "config", "check"}) == "taken");
 }
 
 TEST_CASE("help begins with examples, for the whole and for each command") {

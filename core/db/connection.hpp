@@ -56,6 +56,17 @@ class Connection {
     });
   }
 
+  /// As transact(), but nothing of it stays: rolled back when `body` returns what it found out.
+  template <typename Body>
+  auto look_and_roll_back(Body&& body) {
+    return guarded([&] {
+      pqxx::work transaction(*session_);
+      auto result = body(transaction);
+      transaction.abort();
+      return result;
+    });
+  }
+
   /// Prepares `sql` under `name`, for run_prepared.
   void prepare(const std::string& name, const std::string& sql);
 

@@ -26,8 +26,8 @@ struct SchemaAuthor {
 void record_history(pqxx::transaction_base& transaction, const Migration& migration,
                     const std::string& direction, Milliseconds took, const SchemaAuthor& author);
 
-/// Throws Error with ExitCode::schema and the command that mends it unless this binary can work on the
-/// schema: it is at least the newest version that the binary knows, and not dirty.
+/// Throws Error with ExitCode::schema and what mends it unless this binary can work on the schema: it is at least
+/// the newest version that the binary knows, not so new that it asks for a newer binary, and not dirty.
 void require_current_schema(Connection& connection);
 
 }  // namespace mailroom

@@ -23,8 +23,8 @@ std::vector<std::vector<std::size_t>> common_lengths(const Lines& before, const 
                                                 std::vector<std::size_t>(after.size() + 1));
   for (auto i = before.size(); i-- > 0;) {
     for (auto j = after.size(); j-- > 0;) {
-      lengths[i][j] = before[i] == after[j] ? lengths[i + 1][j + 1] + 1
-                                            : std::max(lengths[i + 1][j], lengths[i][j + 1]);
+      lengths[i][j] =
+          before[i] == after[j] ? lengths[i + 1][j + 1] + 1 : std::max(lengths[i + 1][j], lengths[i][j + 1]);
     }
   }
   return lengths;

@@ -15,8 +15,8 @@ struct DiffLine {
   bool operator==(const DiffLine&) const = default;
 };
 
-/// The lines of `before` and `after` in their order, the common ones (a longest common subsequence) once. Takes
-/// time and memory in proportion to the product of their numbers of lines.
+/// The lines of `before` and `after` in their order, the common ones (a longest common subsequence) once.
+/// Takes time and memory in proportion to the product of their numbers of lines.
 std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after);
 
 /// `lines` with no more than `context` common lines beside what differs; a common line `…` stands for

@@ -56,14 +56,13 @@ class Connection {
     });
   }
 
-  /// As transact(), but nothing of it stays: rolled back when `body` returns what it found out.
+  /// As transact(), but rolled back when `body` returns.
   template <typename Body>
-  auto look_and_roll_back(Body&& body) {
-    return guarded([&] {
+  void rehearse(Body&& body) {
+    guarded([&] {
       pqxx::work transaction(*session_);
-      auto result = body(transaction);
+      body(transaction);
       transaction.abort();
-      return result;
     });
   }
 

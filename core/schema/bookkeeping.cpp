@@ -64,6 +64,15 @@ void record_history(pqxx::transaction_base& transaction, const Migration& migrat
       author.program_version);
 }
 
+void record_claim(pqxx::transaction_base& transaction, long version, const std::string& direction,
+                  const SchemaAuthor& author) {
+  record_version(transaction, version);
+  for (const auto& migration : embedded_migrations()) {
+    if (migration.version <= version)
+      record_history(transaction, migration, direction, Milliseconds{0}, author);
+  }
+}
+
 void require_current_schema(Connection& connection) {
   const auto state = read_schema_state(connection);
   if (state.dirty) require_plannable(embedded_migrations(), state);

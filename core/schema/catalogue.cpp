@@ -6,8 +6,8 @@
 namespace mailroom {
 namespace {
 
-/// kind, name, definition, table, columns, must_be_given, body_digest. $1 is the schema, $2 the names, separated
-/// by commas, or an empty text for all.
+/// kind, name, definition, table, columns, must_be_given, body_digest. $1 is the schema, $2 the names,
+/// separated by commas, or an empty text for all.
 constexpr const char* catalogue_query = R"(
 WITH named AS (
   SELECT n.oid AS schema_oid, string_to_array(nullif($2, ''), ',') AS names FROM pg_namespace n WHERE n.nspname = $1),

@@ -6,7 +6,8 @@
 namespace mailroom {
 namespace {
 
-/// A schema that nobody else knows, and how names in it are told from the ones of the schema that it stands for.
+/// A schema that nobody else knows, and how names in it are told from the ones of the schema that it stands
+/// for.
 struct Scratch {
   std::string name;
   std::string search_path;
@@ -20,7 +21,8 @@ void require_permission(pqxx::transaction_base& transaction) {
       "SELECT has_database_privilege(current_database(), 'CREATE'), "
       "format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)")[0];
   if (row[0].as<bool>()) return;
-  throw Error(ExitCode::schema, "the role may not make the schema that the migrations are built in to compare",
+  throw Error(ExitCode::schema,
+              "the role may not make the schema that the migrations are built in to compare",
               std::string("run it as the owner of the database, or: ") + row[1].c_str());
 }
 

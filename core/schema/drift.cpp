@@ -105,7 +105,8 @@ std::vector<std::string> object_names(const std::vector<Catalogue>& built) {
   std::set<std::string> names;
   for (const auto& catalogue : built) {
     for (const auto& [key, entry] : catalogue) {
-      if (entry.table.empty() && key.kind != ObjectKind::rule) names.insert(key.name.substr(0, key.name.find('(')));
+      if (entry.table.empty() && key.kind != ObjectKind::rule)
+        names.insert(key.name.substr(0, key.name.find('(')));
     }
   }
   return {names.begin(), names.end()};

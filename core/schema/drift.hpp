@@ -10,11 +10,12 @@ namespace mailroom {
 /// An object that is not as the migrations build it.
 struct Difference {
   ObjectKind kind = ObjectKind::table;
-  std::string name{};         ///< as in CatalogueKey
-  std::string table{};        ///< that it belongs to; empty for none
-  std::string expected{};     ///< empty: it should not be there
-  std::string found{};        ///< empty: it is missing
-  std::optional<int> made{};  ///< the version that makes it as expected, or, of what should not be there, makes it
+  std::string name{};      ///< as in CatalogueKey
+  std::string table{};     ///< that it belongs to; empty for none
+  std::string expected{};  ///< empty: it should not be there
+  std::string found{};     ///< empty: it is missing
+  std::optional<int>
+      made{};  ///< the version that makes it as expected, or, of what should not be there, makes it
 };
 
 struct Drift {
@@ -32,8 +33,8 @@ const KnownBodies& original_bodies();
 
 /// What differs between `found` and version `version` of `built`, which holds every version that this binary
 /// knows. An object that only another version makes should not be there; of what belongs to a table that is
-/// missing or should not be there nothing is said. Where the version has a function as 0_init makes it, one of
-/// its `known` bodies will do.
+/// missing or should not be there nothing is said. Where the version has a function as 0_init makes it, one
+/// of its `known` bodies will do.
 Drift compare(const std::vector<Catalogue>& built, std::size_t version, const Catalogue& found,
               const KnownBodies& known = original_bodies());
 

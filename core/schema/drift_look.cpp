@@ -7,14 +7,14 @@ SchemaLook look_at_schema(Connection& connection) {
     throw Error(ExitCode::failed, "the server is a standby, where the migrations cannot be built to compare",
                 "connect to the primary: a standby has the same catalogue");
   }
-  return connection.look_and_roll_back([](pqxx::work& transaction) {
+  SchemaLook look;
+  connection.rehearse([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
-    SchemaLook look;
     look.schema = Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
     look.built = build_catalogues(transaction, look.schema);
     look.found = read_catalogue(transaction, look.schema, object_names(look.built));
-    return look;
   });
+  return look;
 }
 
 }  // namespace mailroom

@@ -11,9 +11,9 @@ struct SchemaLook {
   Catalogue found;               ///< what bears a name that one of them makes
 };
 
-/// Looks at the schema that mailroom works in. Builds the migrations in a schema that only its own transaction
-/// sees, which is rolled back: nothing stays, and nothing that exists is locked or touched. Throws
-/// Error(schema) without the privilege to create schemas, Error(failed) on a standby.
+/// Looks at the schema that mailroom works in. Builds the migrations in a schema that only its own
+/// transaction sees, which is rolled back: nothing stays, and nothing that exists is locked or touched.
+/// Throws Error(schema) without the privilege to create schemas, Error(failed) on a standby.
 SchemaLook look_at_schema(Connection& connection);
 
 }  // namespace mailroom

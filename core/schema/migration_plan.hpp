@@ -11,8 +11,8 @@ namespace mailroom {
 struct SchemaState {
   std::optional<long> version;
   bool dirty = false;       ///< golang-migrate broke off in the middle
-  bool unrecorded = false;  ///< tables of our names without bookkeeping, as psql leaves them; version is 0 then, for
-                            ///< want of a look at them: see recognised_state()
+  bool unrecorded = false;  ///< tables of our names without bookkeeping, as psql leaves them; version is 0
+                            ///< then, for want of a look at them: see recognised_state()
 };
 
 enum class Direction { up, down };

@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 
 #include "schema/bookkeeping.hpp"
+#include "schema/recognition.hpp"
 
 namespace mailroom {
 
 void Migrator::run(const Planner& plan, const Progress& progress) {
   lock();
-  const auto state = read_schema_state(connection_);
+  const auto state = recognised_state(connection_);
   const auto steps = plan(state);
   if (state.unrecorded) {
-    connection_.transact([&](pqxx::work& transaction) {
-      record_version(transaction, 0);
-      record_history(transaction, embedded_migrations().front(), "adopt", Milliseconds{0}, author_);
-    });
+    connection_.transact(
+        [&](pqxx::work& transaction) { record_claim(transaction, *state.version, "adopt", author_); });
   }
   for (const auto& step : steps) {
     progress(step, apply(step));

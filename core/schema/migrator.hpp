@@ -20,8 +20,9 @@ class Migrator {
 
   /// Takes the lock, plans from what the database says then, and carries out each step together with its
   /// bookkeeping and history in one transaction of its own: a failure leaves the version before it. Tables
-  /// that psql made are recorded as version 0 first. `progress` hears of each step that is committed. Throws
-  /// Error: locked (another migrator), schema (the step that failed and PostgreSQL's message).
+  /// that psql made are recorded first as the version that they fit. `progress` hears of each step that is
+  /// committed. Throws Error: locked (another migrator), schema (the step that failed and PostgreSQL's
+  /// message).
   void run(const Planner& plan, const Progress& progress);
 
  private:

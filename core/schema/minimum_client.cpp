@@ -19,11 +19,12 @@ void require_fitting(long version, long newest, long minimum_client) {
                 "run: mailroom migrate");
   }
   if (version > newest && minimum_client > newest) {
-    throw Error(ExitCode::schema,
-                fmt::format("the schema has version {}, which needs a mailroom that knows version {} or newer; "
-                            "this one knows versions up to {}",
-                            version, minimum_client, newest),
-                "upgrade mailroom on this machine: the schema has been migrated by a newer one");
+    throw Error(
+        ExitCode::schema,
+        fmt::format("the schema has version {}, which needs a mailroom that knows version {} or newer; "
+                    "this one knows versions up to {}",
+                    version, minimum_client, newest),
+        "upgrade mailroom on this machine: the schema has been migrated by a newer one");
   }
 }
 

@@ -41,14 +41,15 @@ std::string some_of(const std::vector<Difference>& differences) {
 
 [[noreturn]] void refuse_difference(const Recognition& recognition) {
   const auto count = recognition.drift.differences.size();
-  throw Error(ExitCode::schema,
-              fmt::format("mailroom's tables have no record of their version, and fit none: {} from version "
-                          "{}, the nearest ({})",
-                          count == 1 ? "one thing differs" : fmt::format("{} things differ", count),
-                          recognition.version, some_of(recognition.drift.differences)),
-              fmt::format("mailroom migrate verify shows how; mend it, or record the version as it is: mailroom "
-                          "migrate baseline {}",
-                          recognition.version));
+  throw Error(
+      ExitCode::schema,
+      fmt::format("mailroom's tables have no record of their version, and fit none: {} from version "
+                  "{}, the nearest ({})",
+                  count == 1 ? "one thing differs" : fmt::format("{} things differ", count),
+                  recognition.version, some_of(recognition.drift.differences)),
+      fmt::format("mailroom migrate verify shows how; mend it, or record the version as it is: mailroom "
+                  "migrate baseline {}",
+                  recognition.version));
 }
 
 /// Which of the names that every version has are taken.

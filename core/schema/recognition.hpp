@@ -19,8 +19,8 @@ struct Recognition {
   };
   Verdict verdict = Verdict::fits;
   long version = 0;  ///< that fits, or is nearest
-  Drift drift;       ///< from that version
-  std::optional<ForeignRecord> beside;
+  Drift drift{};     ///< from that version
+  std::optional<ForeignRecord> beside{};
 };
 
 /// Compares with every version, the newest first.

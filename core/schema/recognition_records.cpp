@@ -9,10 +9,10 @@ namespace {
 /// `version character varying(128)`, ..., in the order of the table.
 std::vector<std::string> columns_of_record(Connection& connection) {
   std::vector<std::string> columns;
-  for (const auto& row : connection.run(
-           "SELECT attname || ' ' || format_type(atttypid, atttypmod) FROM pg_attribute "
-           "WHERE attrelid = to_regclass(format('%I.schema_migrations', current_schema())) "
-           "AND attnum > 0 AND NOT attisdropped ORDER BY attnum")) {
+  for (const auto& row :
+       connection.run("SELECT attname || ' ' || format_type(atttypid, atttypmod) FROM pg_attribute "
+                      "WHERE attrelid = to_regclass(format('%I.schema_migrations', current_schema())) "
+                      "AND attnum > 0 AND NOT attisdropped ORDER BY attnum")) {
     columns.emplace_back(row[0].c_str());
   }
   return columns;

@@ -18,8 +18,8 @@ struct ForeignRecord {
 /// empty text. `has_rails_metadata`: there is a table ar_internal_metadata.
 std::string probable_keeper(const std::vector<std::string>& columns, bool has_rails_metadata);
 
-/// Throws Error(schema) if the table schema_migrations of the current schema is not as golang-migrate and mailroom
-/// keep it: says whose it probably is, and what to do. There has to be such a table.
+/// Throws Error(schema) if the table schema_migrations of the current schema is not as golang-migrate and
+/// mailroom keep it: says whose it probably is, and what to do. There has to be such a table.
 void require_own_record(Connection& connection);
 
 /// The table beside ours in which a tool for SQL files keeps its record, if there is one.

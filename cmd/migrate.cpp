@@ -12,7 +12,7 @@ namespace {
 /// In the order of the help.
 const std::vector<MigrateAction>& actions() {
   static const std::vector<MigrateAction> all{migrate_up_action, migrate_down_action, migrate_status_action,
-                                              migrate_verify_action};
+                                              migrate_verify_action, migrate_baseline_action};
   return all;
 }
 

@@ -28,6 +28,7 @@ extern const MigrateAction migrate_up_action;
 extern const MigrateAction migrate_down_action;
 extern const MigrateAction migrate_status_action;
 extern const MigrateAction migrate_verify_action;
+extern const MigrateAction migrate_baseline_action;
 
 /// A session to look at or change the schema with.
 std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Context& context);

@@ -10,14 +10,10 @@ ExitCode run_migrate_verify(const MigrateOptions& options, Context& context) {
   if (verification.verdict == Recognition::Verdict::not_ours) {
     require_recognised({.verdict = verification.verdict}, verification.schema);
   }
-  auto& out = context.out();
   if (context.global().output == OutputFormat::json) {
-    out.write(
-        verification_object(verification).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-        "\n");
+    print_object(verification_object(verification), context.out());
   } else {
-    out.write(
-        render_verification(verification, {.colour = context.colour_on(out), .terminal = out.is_terminal()}));
+    context.out().write(render_verification(verification, paint_for(context)));
   }
   return verification.is_sound() ? ExitCode::done : ExitCode::schema;
 }

@@ -10,7 +10,7 @@
 namespace mailroom {
 namespace {
 
-using Verdict = Recognition::Verdict;
+using Recognised = Recognition::Verdict;
 
 constexpr const char* red = "\x1b[31m";
 constexpr const char* green = "\x1b[32m";
@@ -24,7 +24,7 @@ std::string file_of(int version) {
 }
 
 std::string painted(const std::string& text, const char* paint, bool colour) {
-  return colour ? paint + text + "\x1b[0m" : text;
+  return colour && *paint != '\0' ? paint + text + "\x1b[0m" : text;
 }
 
 /// A definition behind its label.
@@ -54,31 +54,37 @@ std::string qualified(const Verification& verification, const Difference& differ
   return printable(fmt::format("{}.{}", verification.schema, difference.name));
 }
 
-/// One line, or those that differ.
+std::string title_line(const std::string& title, DriftPaint paint) {
+  constexpr std::size_t indent = 4;
+  return "  " + (paint.terminal ? wrapped(title, 80 - indent, indent) : title) + "\n";
+}
+
 std::string render_difference(const Verification& verification, const Difference& difference,
                               DriftPaint paint) {
-  const auto title =
-      fmt::format("{} {}", object_kind_word(difference.kind), qualified(verification, difference));
+  const auto* const verdict = difference.found.empty()      ? "is missing"
+                              : difference.expected.empty() ? "should not be there"
+                                                            : "differs";
   const auto made = difference.made ? " (" + file_of(*difference.made) + ")" : std::string();
-  if (difference.found.empty()) return fmt::format("  {} is missing{}\n", title, made);
+  auto text = title_line(fmt::format("{} {} {}{}", object_kind_word(difference.kind),
+                                     qualified(verification, difference), verdict, made),
+                         paint);
+  if (difference.found.empty() || (difference.kind == ObjectKind::table && difference.expected.empty()))
+    return text;
+  const bool is_function = difference.kind == ObjectKind::function;
   if (difference.expected.empty()) {
-    return fmt::format("  {} should not be there{}\n", title, made) +
-           (difference.kind == ObjectKind::function || difference.kind == ObjectKind::table
-                ? ""
-                : labelled("found", green, difference.found, paint));
+    return is_function ? text : text + labelled("found", green, difference.found, paint);
   }
-  if (difference.kind == ObjectKind::function) {
-    return fmt::format("  {} differs{}\n", title, made) + lines_that_differ(difference, paint);
-  }
-  return fmt::format("  {} differs{}\n", title, made) +
-         labelled("expected", red, difference.expected, paint) +
+  if (is_function) return text + lines_that_differ(difference, paint);
+  return text + labelled("expected", red, difference.expected, paint) +
          labelled("found", green, difference.found, paint);
 }
 
-std::string render_edited(const EditedMigration& edited) {
-  return fmt::format("  {} is not the text that was {} at {} by {} with mailroom {}\n",
-                     file_of(edited.version), edited.direction == "up" ? "applied" : "recorded",
-                     precise_moment_text(edited.at), printable(edited.actor), printable(edited.made_by));
+std::string render_edited(const EditedMigration& edited, DriftPaint paint) {
+  return title_line(
+      fmt::format("file {}.up.sql differs from what was {} at {} by {} with mailroom {}",
+                  file_of(edited.version), edited.direction == "up" ? "applied" : "recorded",
+                  precise_moment_text(edited.at), printable(edited.actor), printable(edited.made_by)),
+      paint);
 }
 
 std::string headline(const Verification& verification) {
@@ -93,17 +99,17 @@ std::string headline(const Verification& verification) {
     return fmt::format("matches: the schema {} is as the migrations build {}\n", verification.schema,
                        version);
   }
-  const auto against = verification.is_recorded ? "" : ", the nearest";
   if (count == 0)
     return fmt::format("{}: the schema {} is as the migrations build {}\n", state, verification.schema,
                        version);
-  return fmt::format("{}: the schema {} differs from version {}{} in {}\n", state, verification.schema,
-                     verification.version, against, things(count));
+  return fmt::format("{}: {} from version {}{} of the schema {}\n", state, differ_text(count),
+                     verification.version, verification.is_recorded ? "" : ", the nearest,",
+                     verification.schema);
 }
 
 std::string advice(const Verification& verification) {
   if (verification.dirty) return "mailroom migrate status says what to do about a dirty schema\n";
-  if (verification.verdict == Verdict::earlier_form) {
+  if (verification.verdict == Recognised::earlier_form) {
     return std::string("To make version 0 of it, and then run mailroom migrate:\n\n") +
            earlier_form_conversion();
   }
@@ -143,29 +149,43 @@ nlohmann::ordered_json as_json(const Verification& verification, const Differenc
 
 }  // namespace
 
-std::string things(std::size_t count) {
-  return count == 1 ? "one thing" : fmt::format("{} things", count);
+std::string differ_text(std::size_t count) {
+  return count == 1 ? "one thing differs" : fmt::format("{} things differ", count);
+}
+
+DriftPaint paint_for(Context& context) {
+  return {.colour = context.colour_on(context.out()), .terminal = context.out().is_terminal()};
+}
+
+void print_object(const nlohmann::ordered_json& object, Output& output) {
+  output.write(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 std::string verification_state(const Verification& verification) {
   if (verification.dirty) return "dirty";
-  if (verification.verdict == Verdict::earlier_form) return "earlier form";
-  if (!verification.is_recorded && verification.verdict != Verdict::fits) return "unrecorded";
+  if (verification.verdict == Recognised::earlier_form) return "earlier form";
+  if (!verification.is_recorded && verification.verdict != Recognised::fits) return "unrecorded";
   return verification.is_sound() ? "matches" : "drifted";
 }
 
-std::string render_verification(const Verification& verification, DriftPaint paint) {
-  auto text = headline(verification);
+std::string render_differences(const Verification& verification, DriftPaint paint) {
+  std::string text;
   for (const auto& edited : verification.edited)
-    text += render_edited(edited);
+    text += render_edited(edited, paint);
   for (const auto& difference : verification.drift.differences)
     text += render_difference(verification, difference, paint);
   if (!verification.drift.additions.empty()) text += "added by others, which is no drift:\n";
   for (const auto& addition : verification.drift.additions) {
-    text += fmt::format("  {} {}\n", object_kind_word(addition.kind), qualified(verification, addition)) +
-            labelled("found", green, addition.found, paint);
+    text +=
+        title_line(fmt::format("{} {}", object_kind_word(addition.kind), qualified(verification, addition)),
+                   paint) +
+        labelled("found", "", addition.found, paint);
   }
-  return text + advice(verification);
+  return text;
+}
+
+std::string render_verification(const Verification& verification, DriftPaint paint) {
+  return headline(verification) + render_differences(verification, paint) + advice(verification);
 }
 
 nlohmann::ordered_json verification_object(const Verification& verification) {

@@ -77,15 +77,15 @@ Verification verify_schema(Connection& connection) {
   return verification;
 }
 
-Verification verify_schema_as(Connection& connection, long version) {
+Verification verify_before_claim(Connection& connection, long version) {
   const auto look = look_at_schema(connection);
-  auto recognition = recognise(look, find_foreign_record(connection));
+  const auto recognition = recognise(look, find_foreign_record(connection));
+  const bool is_hopeless = recognition.verdict == Recognition::Verdict::earlier_form ||
+                           recognition.verdict == Recognition::Verdict::not_ours;
+  if (is_hopeless) require_recognised(recognition, look.schema);
   Verification verification;
   verification.schema = look.schema;
   verification.version = version;
-  verification.is_recorded = false;
-  verification.verdict = recognition.verdict;
-  verification.beside = recognition.beside;
   verification.drift = compare(look.built, static_cast<std::size_t>(version), look.found);
   compare_checksums(connection, verification);
   return verification;

@@ -37,7 +37,8 @@ struct Verification {
 /// there is nothing to compare, or a version that this binary does not know.
 Verification verify_schema(Connection& connection);
 
-/// The same against `version`, for whoever wants to record it.
-Verification verify_schema_as(Connection& connection, long version);
+/// The same against `version`, for whoever wants to record it, whatever the record says now. Throws
+/// Error(schema) for tables that cannot be taken for any version: of the earlier form, or not ours.
+Verification verify_before_claim(Connection& connection, long version);
 
 }  // namespace mailroom

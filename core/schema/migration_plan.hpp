@@ -12,7 +12,7 @@ struct SchemaState {
   std::optional<long> version;
   bool dirty = false;       ///< golang-migrate broke off in the middle
   bool unrecorded = false;  ///< tables of our names without bookkeeping, as psql leaves them; version is 0
-                            ///< then, for want of a look at them: see recognised_state()
+                            ///< then, for want of a look at them: see recognised()
 };
 
 enum class Direction { up, down };

@@ -8,8 +8,7 @@
 namespace mailroom {
 
 void Migrator::run(const Planner& plan, const Progress& progress) {
-  lock();
-  const auto state = recognised_state(connection_);
+  const auto state = recognised(connection_, begin());
   const auto steps = plan(state);
   if (state.unrecorded) {
     connection_.transact(
@@ -18,6 +17,16 @@ void Migrator::run(const Planner& plan, const Progress& progress) {
   for (const auto& step : steps) {
     progress(step, apply(step));
   }
+}
+
+SchemaState Migrator::begin() {
+  lock();
+  return read_schema_state(connection_);
+}
+
+void Migrator::claim(long version) {
+  connection_.transact(
+      [&](pqxx::work& transaction) { record_claim(transaction, version, "baseline", author_); });
 }
 
 void Migrator::lock() {

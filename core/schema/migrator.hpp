@@ -25,6 +25,12 @@ class Migrator {
   /// message).
   void run(const Planner& plan, const Progress& progress);
 
+  /// Takes the lock, until the session ends, and reads what the database says then. Throws Error(locked).
+  SchemaState begin();
+
+  /// Records `version`, as a baseline, and runs nothing.
+  void claim(long version);
+
  private:
   void lock();
   /// Returns how long it took.

@@ -1,8 +1,7 @@
 #include "schema/recognition.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
-
-#include "schema/bookkeeping.hpp"
 
 namespace mailroom {
 namespace {
@@ -52,14 +51,6 @@ std::string some_of(const std::vector<Difference>& differences) {
                   recognition.version));
 }
 
-/// Which of the names that every version has are taken.
-std::string tables_of_our_names(Connection& connection) {
-  const auto row = connection.run(
-      "SELECT string_agg(name, ', ' ORDER BY name) FROM unnest('{accounts,tokens,jobs}'::text[]) name "
-      "WHERE to_regclass(format('%I.%I', current_schema(), name)) IS NOT NULL")[0];
-  return row[0].is_null() ? "" : row[0].c_str();
-}
-
 }  // namespace
 
 Recognition recognise(const SchemaLook& look, const std::optional<ForeignRecord>& beside) {
@@ -95,9 +86,16 @@ void require_recognised(const Recognition& recognition, const std::string& schem
   }
 }
 
-SchemaState recognised_state(Connection& connection) {
-  auto state = read_schema_state(connection);
-  if (state.version && !state.unrecorded && !state.dirty && tables_of_our_names(connection).empty()) {
+bool has_tables_of_our_names(Connection& connection) {
+  return connection
+      .run(
+          "SELECT bool_or(to_regclass(format('%I.%I', current_schema(), name)) IS NOT NULL) "
+          "FROM unnest('{accounts,tokens,jobs}'::text[]) name")[0][0]
+      .as<bool>();
+}
+
+SchemaState recognised(Connection& connection, SchemaState state) {
+  if (state.version && !state.unrecorded && !state.dirty && !has_tables_of_our_names(connection)) {
     throw Error(ExitCode::schema,
                 fmt::format("schema_migrations says version {}, and none of mailroom's tables is there",
                             *state.version),

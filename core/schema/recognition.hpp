@@ -29,9 +29,12 @@ Recognition recognise(const SchemaLook& look, const std::optional<ForeignRecord>
 /// Throws Error(schema) with what was found and what to do, unless the tables fit a version.
 void require_recognised(const Recognition& recognition, const std::string& schema);
 
-/// read_schema_state() for whoever changes the schema: where there is no record, the version that the tables
-/// fit. Throws Error(schema) as require_recognised() does, and where there is a record but no table of ours.
-SchemaState recognised_state(Connection& connection);
+/// `state` for whoever goes on from it: where there is no record, the version that the tables fit. Throws
+/// Error(schema) as require_recognised() does, and where there is a record but no table of ours.
+SchemaState recognised(Connection& connection, SchemaState state);
+
+/// True if one of accounts, tokens and jobs is there.
+bool has_tables_of_our_names(Connection& connection);
 
 /// The statements, in a transaction of their own, that make version 0 of the earlier form.
 const char* earlier_form_conversion();

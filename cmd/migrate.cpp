@@ -9,10 +9,12 @@
 namespace mailroom {
 namespace {
 
-/// In the order of the help.
+/// In the order of the help; the first is what bare migrate does.
 const std::vector<MigrateAction>& actions() {
-  static const std::vector<MigrateAction> all{migrate_up_action, migrate_down_action, migrate_status_action,
-                                              migrate_verify_action, migrate_baseline_action};
+  static const std::vector<MigrateAction> all{
+      migrate_up_action,     migrate_down_action,   migrate_goto_action,
+      migrate_status_action, migrate_verify_action, migrate_baseline_action,
+      migrate_force_action,  migrate_export_action, migrate_new_action};
   return all;
 }
 
@@ -27,6 +29,21 @@ void refuse_foreign_options(const CLI::App& app, const MigrateAction& action) {
   }
 }
 
+void add_options(CLI::App& app, MigrateOptions& options) {
+  app.add_option("--to", options.to, "up: stop at version V")->option_text("V");
+  app.add_flag("--dry-run", options.dry_run, "run it all in one transaction, and roll that back");
+  app.add_flag("--show-sql", options.show_sql, "show the text of each migration");
+  app.add_option(
+         "--lock-timeout", options.lock_timeout,
+         "how long a statement waits for a lock, and writers behind it; then it lets them through and "
+         "tries again, for about a minute [500ms]")
+      ->option_text("DURATION");
+  app.add_option("--wait", options.wait,
+                 "keep trying so long to reach the database, and for another migration to end [0s]")
+      ->option_text("DURATION");
+  app.add_option("--reason", options.reason, "why, for the record")->option_text("TEXT");
+}
+
 Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
   auto options = std::make_shared<MigrateOptions>();
   auto chosen = std::make_shared<MigrateRun>();
@@ -34,13 +51,13 @@ Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
   for (const auto& action : actions()) {
     auto* sub = app.add_subcommand(action.name, action.summary)->fallthrough();
     auto run = action.add(*sub);
-    if (!*chosen) *chosen = run;  // the first one is what bare migrate does
+    if (!*chosen) *chosen = run;
     sub->callback([&app, &action, chosen, run] {
       refuse_foreign_options(app, action);
       *chosen = run;
     });
   }
-  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
+  add_options(app, *options);
   return [options, chosen](Context& context) { return (*chosen)(*options, context); };
 }
 
@@ -49,18 +66,33 @@ Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
 const Command migrate_command{
     "migrate", "manage the schema",
     "Examples:\n"
-    "  mailroom migrate            bring the schema up to date\n"
-    "  mailroom migrate status     which migrations are applied, and which pending\n"
-    "  mailroom migrate down 1     undo the newest\n",
+    "  mailroom migrate                    bring the schema up to date\n"
+    "  mailroom migrate up --dry-run       try it: run it all, and roll it back\n"
+    "  mailroom migrate status             which are applied; exits 5 unless all are\n"
+    "  mailroom migrate down 1             undo the newest; says what goes, and asks\n"
+    "\n"
+    "A migration and the record of it are one transaction: what fails leaves the\n"
+    "version as it was, and never a dirty state. A dry run takes the same locks, up\n"
+    "to its end: on a busy database try a copy. The table schema_migrations and its\n"
+    "lock are golang-migrate's.\n",
     add_migrate,
     "The schema is made and changed by migrations that are embedded in the program, so that nothing "
     "else is needed to bring a database up to date. Each migration runs in a transaction together "
-    "with the record of it: one that fails leaves the database as it was before. Only one migrator "
-    "works on a database at a time; another one ends with exit status 6.\n\n"
-    "Tables that psql or golang-migrate made from the original schema are continued from where they "
-    "are, without losing a row. Without a command, migrate does the same as migrate up. Going down "
-    "removes the data that only the newer version holds, and is asked about on a terminal; without a "
-    "terminal --yes is needed.\n\n"
+    "with the record of it: one that fails leaves the database as it was before, and the error shows the "
+    "statement, its line, and what PostgreSQL says. The one exception is a migration that is a single "
+    "CREATE INDEX CONCURRENTLY, which no transaction can hold; it can be run again as it is.\n\n"
+    "On a database in use a statement that waits for a lock makes every later writer of that table wait "
+    "behind it. Therefore it waits no longer than --lock-timeout, lets the others through, and tries "
+    "again, for about a minute; then migrate ends with exit status 6, and says who most likely holds the "
+    "lock. Each migration says at its beginning what it locks and what it rewrites: mailroom migrate "
+    "export DIR writes them for reading.\n\n"
+    "Only one migrator works on a schema at a time, golang-migrate included; another one ends with exit "
+    "status 6, or waits as long as --wait says. Tables that psql or golang-migrate made from the original "
+    "schema are continued from where they are, without losing a row. A dirty state can only come from "
+    "another tool, and is refused with what to do; migrate force is for nothing else.\n\n"
+    "Without a command, migrate does the same as migrate up. Going down removes the data that only the "
+    "newer version holds: it says how many rows of what, and asks on a terminal; without a terminal --yes "
+    "is needed.\n\n"
     "Every step is recorded in the database with its time, the person and host, the program's "
     "version, and the --reason that was given."};
 

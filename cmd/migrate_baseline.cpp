@@ -14,8 +14,7 @@ void require_claimable(Connection& connection, const SchemaState& state, long ve
   if (state.version && !state.unrecorded && *state.version != version) {
     throw Error(
         ExitCode::schema, fmt::format("version {} is on record already", *state.version),
-        fmt::format("mailroom migrate goto {} goes to the other one; force {} changes the record alone",
-                    version, version));
+        fmt::format("mailroom migrate goto {} runs the migrations that lead to the other one", version));
   }
   if (has_tables_of_our_names(connection)) return;
   throw Error(ExitCode::schema, "there is nothing to record: none of mailroom's tables is there",
@@ -41,8 +40,8 @@ void print_recorded(const Verification& verification, Context& context) {
 
 ExitCode run_baseline(const MigrateOptions& options, long version, Context& context) {
   const auto connection = connect_to_migrate(options, context);
-  Migrator migrator(*connection, schema_author(options));
-  require_claimable(*connection, migrator.begin(), version);
+  Migrator migrator(*connection, schema_author(options), {.wait = wait_of(options)});
+  require_claimable(*connection, migrator.begin_as_recorded(), version);
   const auto verification = verify_before_claim(*connection, version);
   if (context.global().output == OutputFormat::text) {
     context.out().write(render_differences(verification, paint_for(context)));
@@ -67,6 +66,6 @@ MigrateRun add_baseline(CLI::App& app) {
 
 const MigrateAction migrate_baseline_action{
     "baseline", "record version V of tables without a record, and run nothing; asks if they differ",
-    "--reason", add_baseline};
+    "--wait --reason", add_baseline};
 
 }  // namespace mailroom

@@ -1,47 +1,91 @@
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/moment.hpp"
 #include "cmd/migrate_action.hpp"
+#include "cmd/text_table.hpp"
+#include "schema/history.hpp"
+#include "schema/recognition.hpp"
 
 namespace mailroom {
 namespace {
 
-std::string status_text(const SchemaState& state, long newest) {
-  if (state.dirty) return "dirty";
-  if (!state.version) return "empty";
-  return *state.version < newest ? "pending" : *state.version > newest ? "newer" : "current";
+/// When each version was reached last, as far as it is on record: golang-migrate keeps none.
+using Arrivals = std::map<std::int64_t, std::int64_t>;
+
+struct SchemaStatus {
+  SchemaState state;
+  long newest = 0;
+  Arrivals arrivals{};
+
+  const char* verdict() const {
+    if (state.dirty) return "dirty";
+    if (!state.version) return "empty";
+    return *state.version < newest ? "pending" : *state.version > newest ? "newer" : "current";
+  }
+  const char* verdict_on(const Migration& migration) const {
+    if (!state.version || migration.version > *state.version) return "pending";
+    return state.dirty && migration.version == *state.version ? "dirty" : "applied";
+  }
+  std::string arrival_at(const Migration& migration) const {
+    const auto arrival = arrivals.find(migration.version);
+    if (arrival == arrivals.end() || std::string(verdict_on(migration)) != "applied") return {};
+    return moment_text(arrival->second / 1'000'000);
+  }
+};
+
+SchemaStatus read_status(Connection& connection) {
+  SchemaStatus status{.state = recognised(connection, read_schema_state(connection)),
+                      .newest = embedded_migrations().back().version};
+  connection.alone([&](pqxx::transaction_base& transaction) {
+    for (const auto& change : read_schema_history(transaction)) {
+      if (change.direction != "down") status.arrivals[change.version] = change.at;
+    }
+  });
+  return status;
 }
 
-std::string render_status(const std::string& verdict, const SchemaState& state, long newest) {
-  auto text =
-      state.version
-          ? fmt::format("{}: the schema has version {}, the newest is {}\n", verdict, *state.version, newest)
-          : fmt::format("{}: nothing is applied, the newest version is {}\n", verdict, newest);
+std::string render_text(const SchemaStatus& status) {
+  auto text = status.state.version ? fmt::format("{}: the schema has version {}, the newest is {}\n",
+                                                 status.verdict(), *status.state.version, status.newest)
+                                   : fmt::format("{}: nothing is applied, the newest version is {}\n",
+                                                 status.verdict(), status.newest);
+  TextTable table({{""}, {""}, {""}});
   for (const auto& migration : embedded_migrations()) {
-    const bool reached = state.version && migration.version <= *state.version;
-    const bool broken_off = state.dirty && migration.version == *state.version;
-    text += fmt::format("  {}_{:<20} {}\n", migration.version, migration.name,
-                        broken_off ? "dirty"
-                        : reached  ? "applied"
-                                   : "pending");
+    table.add({fmt::format("{}_{}", migration.version, migration.name), status.verdict_on(migration),
+               status.arrival_at(migration)});
   }
+  text += table.render(2);
+  if (status.state.dirty) text += explain_dirty(embedded_migrations(), status.state) + "\n";
   return text;
+}
+
+std::string render_json(const SchemaStatus& status) {
+  nlohmann::ordered_json object{{"state", status.verdict()},
+                                {"version", nullptr},
+                                {"newest", status.newest},
+                                {"dirty", status.state.dirty},
+                                {"migrations", nlohmann::ordered_json::array()}};
+  if (status.state.version) object["version"] = *status.state.version;
+  for (const auto& migration : embedded_migrations()) {
+    const auto arrival = status.arrival_at(migration);
+    nlohmann::ordered_json entry{{"version", migration.version},
+                                 {"name", migration.name},
+                                 {"state", status.verdict_on(migration)},
+                                 {"applied_at", nullptr}};
+    if (!arrival.empty()) entry["applied_at"] = arrival;
+    object["migrations"].push_back(entry);
+  }
+  return object.dump() + "\n";
 }
 
 ExitCode run_status(const MigrateOptions& options, Context& context) {
   const auto connection = connect_to_migrate(options, context);
-  const auto state = read_schema_state(*connection);
-  const auto newest = static_cast<long>(embedded_migrations().size()) - 1;
-  const auto verdict = status_text(state, newest);
-  if (context.global().output == OutputFormat::json) {
-    nlohmann::ordered_json object{
-        {"state", verdict}, {"version", nullptr}, {"newest", newest}, {"dirty", state.dirty}};
-    if (state.version) object["version"] = *state.version;
-    context.out().write(object.dump() + "\n");
-  } else {
-    context.out().write(render_status(verdict, state, newest));
-  }
-  return verdict == "current" ? ExitCode::done : ExitCode::schema;
+  const auto status = read_status(*connection);
+  const bool json = context.global().output == OutputFormat::json;
+  context.out().write(json ? render_json(status) : render_text(status));
+  return std::string(status.verdict()) == "current" ? ExitCode::done : ExitCode::schema;
 }
 
 MigrateRun add_status(CLI::App& /*app*/) {
@@ -50,7 +94,7 @@ MigrateRun add_status(CLI::App& /*app*/) {
 
 }  // namespace
 
-const MigrateAction migrate_status_action{"status", "say which are applied; exit code 5 unless all are", "",
-                                          add_status};
+const MigrateAction migrate_status_action{
+    "status", "say which are applied, and when; exit code 5 unless all are", "--wait", add_status};
 
 }  // namespace mailroom

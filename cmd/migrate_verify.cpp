@@ -25,7 +25,7 @@ MigrateRun add_migrate_verify(CLI::App& /*app*/) {
 }  // namespace
 
 const MigrateAction migrate_verify_action{
-    "verify", "compare the schema with what the migrations build; exit code 5 if it differs", "",
+    "verify", "compare the schema with what the migrations build; exit code 5 if it differs", "--wait",
     add_migrate_verify};
 
 }  // namespace mailroom

@@ -1,6 +1,8 @@
 -- Times as integer again, rounded to the nearest second. Fails, changing nothing, if one lies after January 2038.
 --
--- Rewrites accounts and tokens, each under ACCESS EXCLUSIVE.
+-- Rewrites accounts and tokens under ACCESS EXCLUSIVE, both locked before either is rewritten.
+
+LOCK TABLE accounts, tokens IN ACCESS EXCLUSIVE MODE;
 
 ALTER TABLE accounts
     ALTER COLUMN created_at TYPE integer,

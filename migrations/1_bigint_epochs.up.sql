@@ -1,8 +1,11 @@
 -- Times as bigint seconds since 1970: integer ends in January 2038. Rounded down, as whoever compares them does:
 -- a row is not created half a second after it was handed on.
 --
--- Rewrites accounts and tokens, each under ACCESS EXCLUSIVE: nobody reads or writes them meanwhile (some
--- seconds a million rows).
+-- Rewrites accounts and tokens under ACCESS EXCLUSIVE: nobody reads or writes them meanwhile (some seconds a
+-- million rows). Both are locked before either is rewritten, since a writer that has one and waits for the other
+-- would undo the work.
+
+LOCK TABLE accounts, tokens IN ACCESS EXCLUSIVE MODE;
 
 ALTER TABLE accounts
     ALTER COLUMN created_at TYPE bigint,

@@ -4,7 +4,9 @@
 -- passed by rests on it. A trigger sees to the order, and refuses ids that were chosen or drawn beforehand.
 --
 -- Takes ACCESS EXCLUSIVE on tokens while the index is built (about half a second a million rows); rewrites
--- no table.
+-- no table. At once, and not SHARE first: a reader that goes on to write would wait for the index, and we for it.
+
+LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE;
 
 CREATE INDEX tokens_account_idx ON tokens (account);
 

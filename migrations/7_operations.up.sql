@@ -1,7 +1,10 @@
 -- The record of what operators do: rewinds, suspensions, prunings; and the indexes that look-ups by time need.
 --
--- Takes SHARE ROW EXCLUSIVE on accounts for an instant, and SHARE on tokens while the indexes are built (about
--- half a second a million rows): writers wait, readers do not. Rewrites no table.
+-- Takes SHARE ROW EXCLUSIVE on accounts and tokens while the indexes are built (about half a second a million
+-- rows): writers wait, readers do not. Both at the start: a sign-up has accounts when it waits for tokens.
+-- Rewrites no table.
+
+LOCK TABLE accounts, tokens IN SHARE ROW EXCLUSIVE MODE;
 
 CREATE TABLE mailroom_operations (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -2,6 +2,7 @@
 
 #include "schema/catalogue.hpp"
 #include "schema/migration.hpp"
+#include "schema/statements.hpp"
 
 namespace mailroom {
 namespace {
@@ -54,6 +55,14 @@ Catalogue in_place(Catalogue catalogue, const Scratch& scratch) {
   return catalogue;
 }
 
+/// What would run outside of a transaction runs within it here: nobody waits for the tables of a scratch
+/// schema.
+void run_in_transaction(pqxx::transaction_base& transaction, const std::string& sql) {
+  const auto statements = split_statements(sql);
+  const bool is_alone = is_concurrent(statements);
+  Connection::execute(transaction, is_alone ? without_concurrently(statements.front().text) : sql);
+}
+
 }  // namespace
 
 std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema) {
@@ -62,7 +71,7 @@ std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, con
   std::vector<Catalogue> catalogues;
   for (const auto& migration : embedded_migrations()) {
     Connection::execute(transaction, "SELECT set_config('search_path', $1, true)", scratch.search_path);
-    Connection::execute(transaction, migration.up);
+    run_in_transaction(transaction, migration.up);
     catalogues.push_back(in_place(read_catalogue(transaction, scratch.name), scratch));
   }
   return catalogues;

@@ -41,6 +41,7 @@ void compare_checksums(Connection& connection, Verification& verification) {
 SchemaState comparable_state(Connection& connection) {
   const auto state = read_schema_state(connection);
   const auto newest = embedded_migrations().back().version;
+  require_own_tables(connection, state);
   if (!state.version) {
     throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
   }

@@ -94,13 +94,17 @@ bool has_tables_of_our_names(Connection& connection) {
       .as<bool>();
 }
 
+void require_own_tables(Connection& connection, const SchemaState& state) {
+  const bool says_applied = state.version && !state.unrecorded && !state.dirty;
+  if (!says_applied || has_tables_of_our_names(connection)) return;
+  throw Error(ExitCode::schema,
+              fmt::format("schema_migrations says version {}, and none of mailroom's tables is there",
+                          *state.version),
+              "another application probably keeps its own migrations there; " + advice_of_own_schema());
+}
+
 SchemaState recognised(Connection& connection, SchemaState state) {
-  if (state.version && !state.unrecorded && !state.dirty && !has_tables_of_our_names(connection)) {
-    throw Error(ExitCode::schema,
-                fmt::format("schema_migrations says version {}, and none of mailroom's tables is there",
-                            *state.version),
-                "another application probably keeps its own migrations there; " + advice_of_own_schema());
-  }
+  require_own_tables(connection, state);
   if (!state.unrecorded) return state;
   const auto look = look_at_schema(connection);
   const auto recognition = recognise(look, find_foreign_record(connection));

@@ -29,8 +29,12 @@ Recognition recognise(const SchemaLook& look, const std::optional<ForeignRecord>
 /// Throws Error(schema) with what was found and what to do, unless the tables fit a version.
 void require_recognised(const Recognition& recognition, const std::string& schema);
 
+/// Throws Error(schema) if `state` is a record, and none of our tables is there: another application's
+/// record.
+void require_own_tables(Connection& connection, const SchemaState& state);
+
 /// `state` for whoever goes on from it: where there is no record, the version that the tables fit. Throws
-/// Error(schema) as require_recognised() does, and where there is a record but no table of ours.
+/// Error(schema) as require_recognised() and require_own_tables() do.
 SchemaState recognised(Connection& connection, SchemaState state);
 
 /// True if one of accounts, tokens and jobs is there.

@@ -12,22 +12,19 @@ namespace {
 
 const int newest = embedded_migrations().back().version;
 
+void run(Connection& connection, const std::function<MigrationSteps(const SchemaState&)>& plan) {
+  Migrator migrator(connection, test_author());
+  const auto state = migrator.begin();
+  MigrationObserver nobody;
+  migrator.run(state, plan(state), nobody);
+}
+
 void up(Connection& connection, int to) {
-  Migrator(connection, test_author())
-      .run(
-          [&](const SchemaState& state) {
-            auto steps = plan_up(embedded_migrations(), state);
-            while (!steps.empty() && steps.back().migration->version > to)
-              steps.pop_back();
-            return steps;
-          },
-          [](const MigrationStep&, Milliseconds) {});
+  run(connection, [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
 }
 
 void down(Connection& connection, int steps) {
-  Migrator(connection, test_author())
-      .run([&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); },
-           [](const MigrationStep&, Milliseconds) {});
+  run(connection, [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); });
 }
 
 /// Everything the catalogue says of tables, columns, indexes, triggers, functions and types, as one text.

@@ -32,7 +32,7 @@ StepPrinter::~StepPrinter() {
 
 void StepPrinter::begins(const MigrationStep& step) {
   if (is_json()) return;
-  if (options_.show_sql) context_.out().write(fmt::format("-- {}.sql\n{}", step.file(), step.text()));
+  if (options_.show_sql) context_.out().write(fmt::format("-- {}\n{}", step.file(), step.text()));
   if (!context_.out().is_terminal()) return;
   context_.out().write(beginning(step, options_.show_sql));
   within_line_ = true;

@@ -99,8 +99,8 @@ const MigrateAction migrate_up_action{"up", "apply every migration that is pendi
                                       "--to --dry-run --show-sql --lock-timeout --wait --reason", add_up};
 
 const MigrateAction migrate_down_action{
-    "down", "undo the newest N migrations [1], or --all; says what that deletes, and asks",
-    step_options, add_down};
+    "down", "undo the newest N migrations [1], or --all; says what that deletes, and asks", step_options,
+    add_down};
 
 const MigrateAction migrate_goto_action{"goto", "go to version V, up or down; down asks, as above",
                                         step_options, add_goto};

@@ -83,7 +83,8 @@ bool exists(Connection& connection, const Loss& loss) {
   return connection
       .run(
           "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
-          "to_regclass(format('%I.%I', current_schema(), $1::text)) AND NOT attisdropped AND $2::text IN ('', "
+          "to_regclass(format('%I.%I', current_schema(), $1::text)) AND NOT attisdropped AND $2::text IN "
+          "('', "
           "attname::text))",
           loss.table, loss.column)[0][0]
       .as<bool>();

@@ -87,17 +87,19 @@ std::string MigrationRun::hint_for(const DatabaseError& error) const {
 }
 
 Error MigrationRun::explained(const DatabaseError& error) const {
-  std::string where = step_.file();
+  std::string where = "its commit";
   std::string statement;
   if (current_ != nullptr) {
-    where += fmt::format(".sql, line {}", current_->line + std::max(error.line(), 1) - 1);
+    where = fmt::format("line {}", current_->line + std::max(error.line(), 1) - 1);
     statement = "\n  " + shortened_statement(current_->text, 76);
   }
   auto hint = hint_for(error);
   if (!hint.empty()) hint += "; ";
   hint += runs_alone() ? "the version is as before, and mailroom migrate tries it again"
                        : "nothing of it was kept, and the version is as before";
-  return Error(ExitCode::schema, fmt::format("{}: {}{}", where, error.what(), statement), hint);
+  return Error(ExitCode::schema,
+               fmt::format("migration {} failed at {}: {}{}", step_.file(), where, error.what(), statement),
+               hint);
 }
 
 void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) {

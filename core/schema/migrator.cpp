@@ -22,7 +22,7 @@ Error locked_out_for_good(Connection& connection, const MigrationStep& step, std
                                   : "the oldest transaction on its tables is that of " + holder +
                                         ": let it end, or end it";
   return Error(ExitCode::locked,
-               fmt::format("{}: its locks were not to be had, in {} attempt{} of {}", step.file(), attempts,
+               fmt::format("migration {} did not get its locks, in {} attempt{} of {}", step.file(), attempts,
                            attempts == 1 ? "" : "s", format_duration(lock_timeout)),
                who +
                    "; nothing of it was kept, and the version is as before. Writers wait behind each "
@@ -51,7 +51,7 @@ void notice_lost_clients(Connection& connection) {
 }
 
 ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
-  return ConnectionLost(fmt::format("{} was cut off: {}", step.file(), error.what()),
+  return ConnectionLost(fmt::format("migration {} was cut off: {}", step.file(), error.what()),
                         "the server keeps all of it or nothing: mailroom migrate goes on from there");
 }
 

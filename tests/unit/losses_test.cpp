@@ -18,15 +18,19 @@ std::string names_in(std::string_view sql) {
 
 TEST_CASE("what a migration deletes is read from its text") {
   CHECK(names_in("DROP TABLE a; DROP TABLE IF EXISTS B, \"c d\" CASCADE;") == "a b c d");
-  CHECK(names_in("ALTER TABLE IF EXISTS ONLY t DROP COLUMN IF EXISTS a, ADD b int, DROP c CASCADE") == "t.a t.c");
+  CHECK(names_in("ALTER TABLE IF EXISTS ONLY t DROP COLUMN IF EXISTS a, ADD b int, DROP c CASCADE") ==
+        "t.a t.c");
   CHECK(names_in("TRUNCATE a, b; DELETE FROM ONLY c WHERE x") == "a b c");
 }
 
 TEST_CASE("what deletes no row is no loss") {
-  CHECK(names_in("ALTER TABLE t DROP CONSTRAINT c, ALTER COLUMN a DROP DEFAULT, ALTER b DROP NOT NULL").empty());
-  CHECK(names_in("DROP FUNCTION f(); DROP TYPE x; DROP INDEX i; DROP TRIGGER g ON t; ALTER FUNCTION f() RESET a")
+  CHECK(names_in("ALTER TABLE t DROP CONSTRAINT c, ALTER COLUMN a DROP DEFAULT, ALTER b DROP NOT NULL")
             .empty());
-  CHECK(names_in("CREATE FUNCTION f() RETURNS void LANGUAGE sql AS $$ DROP TABLE a $$; UPDATE t SET a = 1").empty());
+  CHECK(names_in(
+            "DROP FUNCTION f(); DROP TYPE x; DROP INDEX i; DROP TRIGGER g ON t; ALTER FUNCTION f() RESET a")
+            .empty());
+  CHECK(names_in("CREATE FUNCTION f() RETURNS void LANGUAGE sql AS $$ DROP TABLE a $$; UPDATE t SET a = 1")
+            .empty());
 }
 
 TEST_CASE("each embedded migration's up deletes nothing, and its down no table that a lower one made") {
@@ -38,6 +42,7 @@ TEST_CASE("each embedded migration's up deletes nothing, and its down no table t
 }
 
 TEST_CASE("the lock's key is golang-migrate's") {
-  // From the tests of golang-migrate 4: GenerateAdvisoryLockId("database_name", "schema_name_1", "schema_name_2").
+  // From the tests of golang-migrate 4: GenerateAdvisoryLockId("database_name", "schema_name_1",
+  // "schema_name_2").
   CHECK(golang_migrate_key("database_name", "schema_name_1", "schema_name_2") == 3743845847);
 }

@@ -28,7 +28,8 @@ TEST_CASE("statements end at semicolons, and know their lines") {
 TEST_CASE("a semicolon within something else ends no statement") {
   for (const std::string one :
        {"SELECT ';', 'it''s;'", "SELECT E'\\';', 1", "SELECT \"a;\"\"b;\"", "SELECT $$;$$, $a$;$$;$a$",
-        "SELECT 1 /* ; */ + 1", "SELECT 1 -- ;\n + 1", "CREATE RULE r AS ON INSERT TO t DO ALSO (SELECT 1; SELECT 2)",
+        "SELECT 1 /* ; */ + 1", "SELECT 1 -- ;\n + 1",
+        "CREATE RULE r AS ON INSERT TO t DO ALSO (SELECT 1; SELECT 2)",
         "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END",
         "CREATE OR REPLACE PROCEDURE f() BEGIN ATOMIC SELECT 1; END", "SELECT $1, a$b$c", "SELECT 'ü;'"}) {
     CAPTURE(one);
@@ -54,7 +55,8 @@ TEST_CASE("the words of a statement are in capitals unless they are quoted") {
 }
 
 TEST_CASE("a statement is shortened to one line") {
-  CHECK(shortened_statement("CREATE TABLE t ( -- a table\n    id  bigint\n)", 60) == "CREATE TABLE t ( id bigint )");
+  CHECK(shortened_statement("CREATE TABLE t ( -- a table\n    id  bigint\n)", 60) ==
+        "CREATE TABLE t ( id bigint )");
   CHECK(shortened_statement("SELECT 'much more than fits'", 12) == "SELECT 'muc…");
 }
 
@@ -78,7 +80,8 @@ TEST_CASE("every embedded migration splits into statements that begin with a com
       for (const auto& statement : statements) {
         CAPTURE(migration.name, statement.line, statement.text);
         const auto first = statement_words(statement.text).front();
-        CHECK_THAT((Texts{"CREATE", "ALTER", "DROP", "LOCK", "INSERT", "UPDATE", "COMMENT", "REVOKE", "GRANT", "DO"}),
+        CHECK_THAT((Texts{"CREATE", "ALTER", "DROP", "LOCK", "INSERT", "UPDATE", "COMMENT", "REVOKE", "GRANT",
+                          "DO"}),
                    Catch::Matchers::VectorContains(first));
         // A file that is one such statement can be run again only if it says so.
         if (is_concurrent(statements)) CHECK(statement.text.find("EXISTS") != std::string::npos);

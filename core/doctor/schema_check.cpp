@@ -37,8 +37,9 @@ Finding judge_state(const SchemaState& state, long newest) {
   if (!state.version) return failure("the database has no mailroom schema yet", {"mailroom migrate"});
   if (state.dirty) {
     const auto before = *state.version > 0 ? std::to_string(*state.version - 1) : std::string("none");
-    return failure(fmt::format("marked dirty at version {}: another tool broke off on its way there", *state.version),
-                   {"mailroom migrate force " + before}, explain_dirty(embedded_migrations(), state));
+    return failure(
+        fmt::format("marked dirty at version {}: another tool broke off on its way there", *state.version),
+        {"mailroom migrate force " + before}, explain_dirty(embedded_migrations(), state));
   }
   if (*state.version < newest) {
     return failure(fmt::format("version {}, and version {} is needed", *state.version, newest),

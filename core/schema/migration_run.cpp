@@ -61,6 +61,8 @@ void MigrationRun::run_alone() {
   drop_invalid_index();
   connection_.run(current_->text);
   current_ = nullptr;
+  connection_.run("RESET lock_timeout");
+  connection_.run("RESET statement_timeout");
 }
 
 void MigrationRun::drop_invalid_index() {
@@ -111,17 +113,21 @@ void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) 
       "WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')");
 }
 
-std::string oldest_holder(Connection& connection) {
+std::string oldest_holder(Connection& connection, Milliseconds at_least) {
   const auto rows = connection.run(
       "SELECT l.pid, coalesce(nullif(a.application_name, ''), 'without a name'), "
-      "floor(extract(epoch FROM clock_timestamp() - a.xact_start))::bigint "
+      "floor(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint "
       "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid "
       "WHERE l.granted AND c.relkind = 'r' AND l.pid <> pg_backend_pid() "
-      "AND c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND a.xact_start IS NOT NULL "
-      "AND a.datname = current_database() ORDER BY a.xact_start LIMIT 1");
+      "AND c.relnamespace = to_regnamespace(quote_ident(current_schema())) "
+      "AND a.xact_start <= clock_timestamp() - $1::bigint * interval '1 ms' "
+      "AND a.datname = current_database() ORDER BY a.xact_start LIMIT 1",
+      at_least.count());
   if (rows.empty()) return {};
+  const Milliseconds open(rows[0][2].as<Milliseconds::rep>());
+  const auto shown = open < std::chrono::seconds(10) ? open : std::chrono::floor<std::chrono::seconds>(open);
   return fmt::format("pid {} ({}), whose transaction is open for {}", rows[0][0].as<int>(),
-                     rows[0][1].c_str(), format_duration(std::chrono::seconds(rows[0][2].as<long>())));
+                     rows[0][1].c_str(), format_duration(shown));
 }
 
 Milliseconds timed(const std::function<void()>& work) {

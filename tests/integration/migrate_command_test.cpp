@@ -21,10 +21,10 @@ FinishedRun migrate(const TestDatabase& database, std::vector<std::string> argum
 }
 
 std::string dump(const TestDatabase& database) {
-  const auto run =
-      run_to_end({std::string(std::getenv("MAILROOM_PG_BINDIR")) + "/pg_dump", "--schema-only", "--no-comments", "--exclude-table=mailroom_schema_history",
-                  "--exclude-table=schema_migrations", database.name()},
-                 {});
+  const auto run = run_to_end(
+      {std::string(std::getenv("MAILROOM_PG_BINDIR")) + "/pg_dump", "--schema-only", "--no-comments",
+       "--exclude-table=mailroom_schema_history", "--exclude-table=schema_migrations", database.name()},
+      {});
   REQUIRE(run.status == 0);
   // Random from run to run, in newer versions of pg_dump.
   std::string text;

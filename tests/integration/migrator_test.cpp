@@ -188,6 +188,7 @@ TEST_CASE("a migration that does not get its locks lets others through, and trie
     }));
     holder->run("COMMIT");
     migrator.join();
+    CAPTURE(heard.substr(0, 200));
     CHECK(heard.rfind("begins 1_second.up.sql\nlocked out 1_second.up.sql by pid \n", 0) == 0);
     CHECK(heard.find("ended 1_second.up.sql\n") != std::string::npos);
     CHECK(recorded(*connection) == "(1,f)");
@@ -198,7 +199,7 @@ TEST_CASE("a migration that does not get its locks lets others through, and trie
                 {.lock_timeout = Milliseconds(10), .pauses = {Milliseconds(1), Milliseconds(1)}});
     CHECK(error.code() == ExitCode::locked);
     CHECK(std::string(error.what()) ==
-          "migration 1_second.up.sql did not get its locks, in 3 attempts of 10ms");
+          "migration 1_second.up.sql did not get its locks, in 3 attempts of up to 10ms");
     CHECK(error.hint().find("that of pid " + std::to_string(holder->backend_pid()) + " (holder@") !=
           std::string::npos);
     CHECK(recorded(*connection) == "(0,f)");

@@ -17,7 +17,7 @@ const char* direction_text(const MigrationStep& step) {
 /// `up    0_init              `, as a comment below SQL that is shown.
 std::string beginning(const MigrationStep& step, bool below_sql) {
   const auto name = fmt::format("{}_{}", step.migration->version, step.migration->name);
-  return fmt::format("{}{:<4}  {:<25}", below_sql ? "-- " : "", direction_text(step), name);
+  return fmt::format("{}{:<4}  {:<26}", below_sql ? "-- " : "", direction_text(step), name);
 }
 
 }  // namespace

@@ -19,12 +19,13 @@ bool is_about_locks(const DatabaseError& error) {
 Error locked_out_for_good(Connection& connection, const MigrationStep& step, std::size_t attempts,
                           Milliseconds lock_timeout) {
   const auto holder = oldest_holder(connection, lock_timeout);
-  const auto who = holder.empty() ? std::string("the tables are busy, and no transaction on them is long: try at a quieter time")
-                                  : "the oldest transaction on its tables is that of " + holder +
-                                        ": let it end, or end it";
+  const auto who =
+      holder.empty()
+          ? std::string("the tables are busy, and no transaction on them is long: try at a quieter time")
+          : "the oldest transaction on its tables is that of " + holder + ": let it end, or end it";
   return Error(ExitCode::locked,
-               fmt::format("migration {} did not get its locks, in {} attempt{} of up to {}", step.file(), attempts,
-                           attempts == 1 ? "" : "s", format_duration(lock_timeout)),
+               fmt::format("migration {} did not get its locks, in {} attempt{} of up to {}", step.file(),
+                           attempts, attempts == 1 ? "" : "s", format_duration(lock_timeout)),
                who +
                    "; nothing of it was kept, and the version is as before. Writers wait behind each "
                    "attempt, up to --lock-timeout");
@@ -60,7 +61,8 @@ ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
 
 std::vector<Milliseconds> MigratorOptions::default_pauses() {
   std::vector<Milliseconds> pauses;
-  for (const int pause : {50, 100, 200, 200, 200, 500, 500, 1000, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000})
+  for (const int pause :
+       {50, 100, 200, 200, 200, 500, 500, 1000, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000})
     pauses.emplace_back(pause);
   return pauses;
 }

@@ -15,12 +15,12 @@ class MigrationRun;
 struct MigratorOptions {
   bool dry_run = false;  ///< all in one transaction, which is rolled back
   /// How long a statement waits for a lock, with every later writer of that table behind it, at the most: the
-  /// first attempts wait less. Below the server's deadlock_timeout (1 s), so that of two that wait for each other
-  /// it is not the application that fails.
+  /// first attempts wait less. Below the server's deadlock_timeout (1 s), so that of two that wait for each
+  /// other it is not the application that fails.
   Milliseconds lock_timeout{500};
   Milliseconds wait{0};  ///< for another migrator to end
-  /// How long writers are let through before each further attempt at a migration that did not get its locks: a
-  /// minute in all.
+  /// How long writers are let through before each further attempt at a migration that did not get its locks:
+  /// a minute in all.
   std::vector<Milliseconds> pauses = default_pauses();
 
   static std::vector<Milliseconds> default_pauses();

@@ -66,10 +66,9 @@ Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
 const Command migrate_command{
     "migrate", "manage the schema",
     "Examples:\n"
-    "  mailroom migrate                    bring the schema up to date\n"
-    "  mailroom migrate up --dry-run       try it: run it all, and roll it back\n"
-    "  mailroom migrate status             which are applied; exits 5 unless all are\n"
-    "  mailroom migrate down 1             undo the newest; says what goes, and asks\n"
+    "  mailroom migrate             bring the schema up to date\n"
+    "  mailroom migrate --dry-run   try it: run it all, and roll it back\n"
+    "  mailroom migrate status      which are applied; exits 5 unless all are\n"
     "\n"
     "A migration and the record of it are one transaction: what fails leaves the\n"
     "version as it was, and never a dirty state. A dry run takes the same locks, up\n"

@@ -17,7 +17,7 @@ const char* direction_text(const MigrationStep& step) {
 /// `up    0_init              `, as a comment below SQL that is shown.
 std::string beginning(const MigrationStep& step, bool below_sql) {
   const auto name = fmt::format("{}_{}", step.migration->version, step.migration->name);
-  return fmt::format("{}{:<4}  {:<24}", below_sql ? "-- " : "", direction_text(step), name);
+  return fmt::format("{}{:<4}  {:<26}", below_sql ? "-- " : "", direction_text(step), name);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ StepPrinter::~StepPrinter() {
 
 void StepPrinter::begins(const MigrationStep& step) {
   if (is_json()) return;
-  if (options_.show_sql) context_.out().write(fmt::format("-- {}.sql\n{}", step.file(), step.text()));
+  if (options_.show_sql) context_.out().write(fmt::format("-- {}\n{}", step.file(), step.text()));
   if (!context_.out().is_terminal()) return;
   context_.out().write(beginning(step, options_.show_sql));
   within_line_ = true;
@@ -54,10 +54,13 @@ void StepPrinter::ended(const MigrationStep& step, Milliseconds took) {
 }
 
 void StepPrinter::locked_out(const MigrationStep& step, const std::string& holder, Milliseconds pause) {
+  constexpr Milliseconds usual{200};
+  const auto message = fmt::format("{} did not get its locks{}; trying again in {}", step.file(),
+                                   holder.empty() ? "" : ", the oldest transaction is that of " + holder,
+                                   format_duration(pause));
+  if (pause <= usual) return context_.log().debug(message);
   end_line();
-  context_.log().warn(fmt::format("{}: its locks were not to be had{}; trying again in {}", step.file(),
-                                  holder.empty() ? "" : ", the oldest transaction is that of " + holder,
-                                  format_duration(pause)));
+  context_.log().warn(message);
 }
 
 void StepPrinter::end_line() {

@@ -15,7 +15,7 @@ std::string name_of(const std::vector<Migration>& migrations, long version) {
 }  // namespace
 
 std::string MigrationStep::file() const {
-  return fmt::format("{}_{}.{}", migration->version, migration->name,
+  return fmt::format("{}_{}.{}.sql", migration->version, migration->name,
                      direction == Direction::up ? "up" : "down");
 }
 

@@ -27,7 +27,7 @@ struct MigrationStep {
     return migration->version == 0 ? std::nullopt : std::optional<long>(migration->version - 1);
   }
   const std::string& text() const { return direction == Direction::up ? migration->up : migration->down; }
-  /// `4_queue_tables.up`
+  /// `4_queue_tables.up.sql`
   std::string file() const;
 };
 

@@ -61,6 +61,8 @@ void MigrationRun::run_alone() {
   drop_invalid_index();
   connection_.run(current_->text);
   current_ = nullptr;
+  connection_.run("RESET lock_timeout");
+  connection_.run("RESET statement_timeout");
 }
 
 void MigrationRun::drop_invalid_index() {
@@ -87,17 +89,19 @@ std::string MigrationRun::hint_for(const DatabaseError& error) const {
 }
 
 Error MigrationRun::explained(const DatabaseError& error) const {
-  std::string where = step_.file();
+  std::string where = "its commit";
   std::string statement;
   if (current_ != nullptr) {
-    where += fmt::format(".sql, line {}", current_->line + std::max(error.line(), 1) - 1);
+    where = fmt::format("line {}", current_->line + std::max(error.line(), 1) - 1);
     statement = "\n  " + shortened_statement(current_->text, 76);
   }
   auto hint = hint_for(error);
   if (!hint.empty()) hint += "; ";
   hint += runs_alone() ? "the version is as before, and mailroom migrate tries it again"
                        : "nothing of it was kept, and the version is as before";
-  return Error(ExitCode::schema, fmt::format("{}: {}{}", where, error.what(), statement), hint);
+  return Error(ExitCode::schema,
+               fmt::format("migration {} failed at {}: {}{}", step_.file(), where, error.what(), statement),
+               hint);
 }
 
 void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) {
@@ -109,17 +113,21 @@ void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) 
       "WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')");
 }
 
-std::string oldest_holder(Connection& connection) {
+std::string oldest_holder(Connection& connection, Milliseconds at_least) {
   const auto rows = connection.run(
       "SELECT l.pid, coalesce(nullif(a.application_name, ''), 'without a name'), "
-      "floor(extract(epoch FROM clock_timestamp() - a.xact_start))::bigint "
+      "floor(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint "
       "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid "
       "WHERE l.granted AND c.relkind = 'r' AND l.pid <> pg_backend_pid() "
-      "AND c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND a.xact_start IS NOT NULL "
-      "AND a.datname = current_database() ORDER BY a.xact_start LIMIT 1");
+      "AND c.relnamespace = to_regnamespace(quote_ident(current_schema())) "
+      "AND a.xact_start <= clock_timestamp() - $1::bigint * interval '1 ms' "
+      "AND a.datname = current_database() ORDER BY a.xact_start LIMIT 1",
+      at_least.count());
   if (rows.empty()) return {};
+  const Milliseconds open(rows[0][2].as<Milliseconds::rep>());
+  const auto shown = open < std::chrono::seconds(10) ? open : std::chrono::floor<std::chrono::seconds>(open);
   return fmt::format("pid {} ({}), whose transaction is open for {}", rows[0][0].as<int>(),
-                     rows[0][1].c_str(), format_duration(std::chrono::seconds(rows[0][2].as<long>())));
+                     rows[0][1].c_str(), format_duration(shown));
 }
 
 Milliseconds timed(const std::function<void()>& work) {

@@ -39,9 +39,9 @@ class MigrationRun {
 /// for an application's statements.
 void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout);
 
-/// The session whose transaction has held locks on our tables for longest: `pid 12 (psql), whose transaction
-/// is open for 3m`; empty when there is none.
-std::string oldest_holder(Connection& connection);
+/// The session with the oldest transaction that holds locks on our tables, if that is open for `at_least`:
+/// `pid 12 (psql), whose transaction is open for 3m`; empty when there is none.
+std::string oldest_holder(Connection& connection, Milliseconds at_least);
 
 /// Runs `work` with a clock.
 Milliseconds timed(const std::function<void()>& work);

@@ -1,5 +1,6 @@
 #include "schema/migrator.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <thread>
 
@@ -18,13 +19,14 @@ bool is_about_locks(const DatabaseError& error) {
 
 Error locked_out_for_good(Connection& connection, const MigrationStep& step, std::size_t attempts,
                           Milliseconds lock_timeout) {
-  const auto holder = oldest_holder(connection);
-  const auto who = holder.empty() ? std::string("no transaction holds one for long: the tables are busy")
-                                  : "the oldest transaction on its tables is that of " + holder +
-                                        ": let it end, or end it";
+  const auto holder = oldest_holder(connection, lock_timeout);
+  const auto who =
+      holder.empty()
+          ? std::string("the tables are busy, and no transaction on them is long: try at a quieter time")
+          : "the oldest transaction on its tables is that of " + holder + ": let it end, or end it";
   return Error(ExitCode::locked,
-               fmt::format("{}: its locks were not to be had, in {} attempt{} of {}", step.file(), attempts,
-                           attempts == 1 ? "" : "s", format_duration(lock_timeout)),
+               fmt::format("migration {} did not get its locks, in {} attempt{} of up to {}", step.file(),
+                           attempts, attempts == 1 ? "" : "s", format_duration(lock_timeout)),
                who +
                    "; nothing of it was kept, and the version is as before. Writers wait behind each "
                    "attempt, up to --lock-timeout");
@@ -52,11 +54,19 @@ void notice_lost_clients(Connection& connection) {
 }
 
 ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
-  return ConnectionLost(fmt::format("{} was cut off: {}", step.file(), error.what()),
+  return ConnectionLost(fmt::format("migration {} was cut off: {}", step.file(), error.what()),
                         "the server keeps all of it or nothing: mailroom migrate goes on from there");
 }
 
 }  // namespace
+
+std::vector<Milliseconds> MigratorOptions::default_pauses() {
+  std::vector<Milliseconds> pauses;
+  for (const int pause :
+       {50, 100, 200, 200, 200, 500, 500, 1000, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000})
+    pauses.emplace_back(pause);
+  return pauses;
+}
 
 SchemaState Migrator::begin() {
   return recognised(connection_, begin_as_recorded());
@@ -121,35 +131,39 @@ void Migrator::rehearse(const SchemaState& state, const MigrationSteps& steps, M
   }
 }
 
+Milliseconds Migrator::attempt(const MigrationStep& step, MigrationRun& run, Milliseconds lock_timeout) {
+  if (run.runs_alone()) {
+    const auto took = timed([&] { run.run_alone(); });
+    connection_.transact([&](pqxx::work& transaction) { record(transaction, step, took); });
+    return took;
+  }
+  Milliseconds took{0};
+  connection_.transact([&](pqxx::work& transaction) {
+    took = timed([&] {
+      set_limits(transaction, lock_timeout);
+      run.run(transaction);
+    });
+    record(transaction, step, took);
+  });
+  return took;
+}
+
 void Migrator::apply(const MigrationStep& step, MigrationObserver& observer) {
   observer.begins(step);
   MigrationRun run(connection_, step);
-  const auto attempt = [&] {
-    if (run.runs_alone()) {
-      const auto took = timed([&] { run.run_alone(); });
-      connection_.transact([&](pqxx::work& transaction) { record(transaction, step, took); });
-      return took;
-    }
-    Milliseconds took{0};
-    connection_.transact([&](pqxx::work& transaction) {
-      took = timed([&] {
-        set_limits(transaction, options_.lock_timeout);
-        run.run(transaction);
-      });
-      record(transaction, step, took);
-    });
-    return took;
-  };
+  // A migration and a writer that wait for each other do so up to the end of it: better often than long.
+  auto lock_timeout = std::min(options_.lock_timeout, Milliseconds(25));
   for (std::size_t failures = 0;; ++failures) {
     try {
-      return observer.ended(step, attempt());
+      return observer.ended(step, attempt(step, run, lock_timeout));
     } catch (const DatabaseError& error) {
       if (!is_about_locks(error)) throw run.explained(error);
       if (failures == options_.pauses.size()) {
         throw locked_out_for_good(connection_, step, failures + 1, options_.lock_timeout);
       }
-      observer.locked_out(step, oldest_holder(connection_), options_.pauses[failures]);
+      observer.locked_out(step, oldest_holder(connection_, lock_timeout), options_.pauses[failures]);
       std::this_thread::sleep_for(options_.pauses[failures]);
+      lock_timeout = std::min(options_.lock_timeout, 2 * lock_timeout);
     }
   }
 }

@@ -10,17 +10,20 @@
 
 namespace mailroom {
 
+class MigrationRun;
+
 struct MigratorOptions {
   bool dry_run = false;  ///< all in one transaction, which is rolled back
-  /// How long a statement waits for a lock, with every later writer of that table behind it. Below the
-  /// server's deadlock_timeout (1 s), so that of two that wait for each other it is not the application that
-  /// fails.
+  /// How long a statement waits for a lock, with every later writer of that table behind it, at the most: the
+  /// first attempts wait less. Below the server's deadlock_timeout (1 s), so that of two that wait for each
+  /// other it is not the application that fails.
   Milliseconds lock_timeout{500};
   Milliseconds wait{0};  ///< for another migrator to end
-  /// How long writers are let through before each further attempt at a migration that did not get its locks.
-  std::vector<Milliseconds> pauses{Milliseconds(250),  Milliseconds(500),  Milliseconds(1000),
-                                   Milliseconds(2000), Milliseconds(4000), Milliseconds(8000),
-                                   Milliseconds(8000), Milliseconds(8000), Milliseconds(8000)};
+  /// How long writers are let through before each further attempt at a migration that did not get its locks:
+  /// a minute in all.
+  std::vector<Milliseconds> pauses = default_pauses();
+
+  static std::vector<Milliseconds> default_pauses();
 };
 
 /// Hears what a migrator does.
@@ -66,6 +69,7 @@ class Migrator {
   void rehearse(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer);
   void adopt(pqxx::transaction_base& transaction, const SchemaState& state);
   void apply(const MigrationStep& step, MigrationObserver& observer);
+  Milliseconds attempt(const MigrationStep& step, MigrationRun& run, Milliseconds lock_timeout);
   void record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took);
 
   Connection& connection_;

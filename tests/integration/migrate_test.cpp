@@ -97,13 +97,21 @@ TEST_CASE("what was done to the schema is on record: what, how long, by whom, an
 TEST_CASE("from every version to every other, up and down") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
+  const auto go = [&](int to) {
+    run(*connection, [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
+  };
+  std::vector<std::string> expected;
+  for (int version = 0; version <= newest; ++version) {
+    up(*connection, version);
+    expected.push_back(catalogue(*connection));
+  }
   for (int from = 0; from <= newest; ++from) {
-    for (int to = from; to <= newest; ++to) {
-      up(*connection, from);
-      up(*connection, to);
+    for (int to = 0; to <= newest; ++to) {
+      CAPTURE(from, to);
+      go(from);
+      go(to);
       CHECK(read_schema_state(*connection).version == to);
-      down(*connection, to + 1);
-      CHECK_FALSE(read_schema_state(*connection).version);
+      CHECK(catalogue(*connection) == expected[static_cast<std::size_t>(to)]);
     }
   }
 }
@@ -147,8 +155,9 @@ TEST_CASE("a migration that fails leaves nothing of itself, and the version befo
     FAIL("the migration went through");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::schema);
-    CHECK(std::string(error.what()) ==
-          "migration 4_queue_tables.up failed: relation \"mailroom_holes\" already exists");
+    CHECK(std::string(error.what())
+              .find("relation \"mailroom_holes\" already exists\n  CREATE TABLE "
+                    "mailroom_holes (") != std::string::npos);
   }
   CHECK(read_schema_state(*connection).version == 3);
   CHECK_FALSE(read_schema_state(*connection).dirty);

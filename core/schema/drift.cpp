@@ -1,6 +1,7 @@
 #include "schema/drift.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace mailroom {
 namespace {
@@ -28,6 +29,10 @@ class Comparison {
     for (const auto& [key, entry] : found_) {
       if (expected_.count(key) == 0) judge_unexpected(key, entry);
     }
+    const auto in_order = [](const Difference& a, const Difference& b) {
+      return std::tie(a.kind, a.name) < std::tie(b.kind, b.name);
+    };
+    std::sort(drift_.differences.begin(), drift_.differences.end(), in_order);
     return std::move(drift_);
   }
 
@@ -66,11 +71,18 @@ class Comparison {
     return std::nullopt;
   }
 
+  /// A later migration that makes this very index finds it there.
+  bool is_index_of_later(const CatalogueKey& key, const CatalogueEntry& entry, int maker) const {
+    return key.kind == ObjectKind::index &&
+           built_[static_cast<std::size_t>(maker)].at(key).definition == entry.definition;
+  }
+
   void judge_unexpected(const CatalogueKey& key, const CatalogueEntry& entry) {
     if (!entry.table.empty() && !is_expected_table(entry.table)) return;
     const auto maker = maker_of_unexpected(key);
-    const Difference difference{key.kind, key.name, entry.table, {}, entry.definition, maker};
-    (!maker && is_addition(key, entry) ? drift_.additions : drift_.differences).push_back(difference);
+    const bool is_harmless = maker ? is_index_of_later(key, entry, *maker) : is_addition(key, entry);
+    (is_harmless ? drift_.additions : drift_.differences)
+        .push_back({key.kind, key.name, entry.table, {}, entry.definition, maker});
   }
 
   void report(const CatalogueKey& key, const std::string& table, const std::string& expected,

@@ -32,7 +32,8 @@ using KnownBodies = std::map<std::string, std::set<std::string>>;
 const KnownBodies& original_bodies();
 
 /// What differs between `found` and version `version` of `built`, which holds every version that this binary
-/// knows. An object that only another version makes should not be there; of what belongs to a table that is
+/// knows. An object that only another version makes should not be there, except an
+/// index, which that version will find in place; of what belongs to a table that is
 /// missing or should not be there nothing is said. Where the version has a function as 0_init makes it, one
 /// of its `known` bodies will do.
 Drift compare(const std::vector<Catalogue>& built, std::size_t version, const Catalogue& found,

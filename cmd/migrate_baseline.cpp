@@ -22,7 +22,7 @@ void require_claimable(Connection& connection, const SchemaState& state, long ve
 }
 
 std::string question_about(const Verification& verification) {
-  return fmt::format("record version {} of the schema {}, though {}, and run nothing?", verification.version,
+  return fmt::format("record version {} of the schema {}, though {}?", verification.version,
                      verification.schema,
                      differ_text(verification.drift.differences.size() + verification.edited.size()));
 }

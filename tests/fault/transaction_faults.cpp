@@ -1,0 +1,167 @@
+// What transactions of others do to a queue: late, long, foreign, in two phases.
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "fault/trial.hpp"
+
+namespace mailroom::test {
+namespace {
+
+using Microseconds = std::chrono::microseconds;
+
+/// Transactions that drew their ids long before they commit, one of them of many rows, in another order.
+Outcome late_commits(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 3, .limit = 25});
+  const auto connection = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    std::vector<std::unique_ptr<Connection>> late;
+    for (const int rows : {1, 3, 40, 3000, 1}) {
+      late.push_back(trial.connect());
+      late.back()->run("BEGIN");
+      insert_accounts(*late.back(), rows, fmt::format("late{}-{}-", round, late.size()));
+    }
+    trial.pause(1500, 2500);
+    trial.expect(value<int>(*connection, "SELECT count(*) FROM mailroom_holes") > 0,
+                 "the cursor has passed their ids");
+    std::shuffle(late.begin(), late.end(), trial.random());
+    for (auto& transaction : late) {
+      transaction->run("COMMIT");
+      trial.pause(0, 100);
+    }
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// A write transaction in another database of the cluster: it delays the forgetting of holes alone.
+Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  foreign.run("BEGIN");
+  foreign.run("SELECT pg_current_xact_id()");
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(1000, 1000);
+  trial.stop_writers();
+  const auto connection = trial.connect();
+  const auto delivered = [&] {
+    return value<bool>(
+        *connection,
+        "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens) "
+        "AND NOT EXISTS (SELECT FROM mailroom_batches WHERE emitted_at IS NULL)");
+  };
+  trial.expect(eventually(delivered, std::chrono::seconds(5)),
+               "all is delivered before the transaction ends");
+  foreign.run("ROLLBACK");
+  auto outcome = trial.finish(plan.rounds);
+  if (outcome.longest_gap > Milliseconds(1000))
+    outcome.problems.emplace_back("not so: latency does not change");
+  return outcome;
+}
+
+/// From the commit of a token to its line: the median of many.
+Microseconds latency(Trial& trial, Connection& connection, const std::string& prefix) {
+  std::vector<Microseconds> all;
+  for (int i = 0; i < 60; ++i) {
+    const auto before = trial.crew().bytes();
+    insert_accounts(connection, 1, fmt::format("{}{}-", prefix, i));
+    const auto start = std::chrono::steady_clock::now();
+    while (trial.crew().bytes() == before &&
+           std::chrono::steady_clock::now() - start < std::chrono::seconds(5))
+      std::this_thread::sleep_for(Microseconds(100));
+    all.push_back(std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start));
+    trial.pause(5, 10);
+  }
+  std::nth_element(all.begin(), all.begin() + 30, all.end());
+  return all[30];
+}
+
+/// An hour of it: as many holes as an hour of rollbacks leaves, which cannot be forgotten before it ends.
+Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan,
+              {.collectors = 1, .writers = 0, .limit = 1, .slow_triggers = false});
+  const auto connection = trial.connect();
+  const auto usual = latency(trial, *connection, "usual");
+  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  foreign.run("BEGIN");
+  foreign.run("SELECT pg_current_xact_id()");
+  const int rollbacks = plan.shortened ? 300 : 7200;
+  connection->run("SET synchronous_commit = off");
+  connection->run(fmt::format(
+      "DO $$ BEGIN FOR i IN 1..{} LOOP "
+      "INSERT INTO accounts (email, login) VALUES (i || '@gone.example', 'gone' || i); ROLLBACK; "
+      "INSERT INTO accounts (email, login) VALUES (i || '@stays.example', 'stays' || i); COMMIT; END LOOP; "
+      "END $$",
+      rollbacks));
+  const auto delivered = [&] {
+    return value<bool>(
+        *connection, "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens)");
+  };
+  trial.expect(eventually(delivered, std::chrono::seconds(300)), "all is delivered before the transaction ends");
+  const auto ids = value<std::int64_t>(
+      *connection,
+      "SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM mailroom_holes h, unnest(h.ids) g");
+  trial.expect(ids >= rollbacks, "the rollbacks wait to be forgotten");
+  const auto then = latency(trial, *connection, "then");
+  trial.expect(then <= 2 * usual + Microseconds(5000), "latency does not change");
+  trial.note(fmt::format("median from commit to line: {} us before, {} us with {} ids in holes", usual.count(),
+                         then.count(), ids));
+  foreign.run("ROLLBACK");
+  return trial.finish(1);
+}
+
+/// Tokens of a prepared transaction that outlives the server come when it is committed.
+Outcome prepared_across_restart(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2, .silent = true});
+  for (int round = 0; round < plan.rounds; ++round) {
+    auto connection = trial.connect();
+    connection->run("BEGIN");
+    insert_accounts(*connection, 5, fmt::format("prepared{}-", round));
+    connection->run(fmt::format("PREPARE TRANSACTION 'across{}'", round));
+    connection.reset();
+    trial.pause(300, 600);
+    cluster.stop("immediate");
+    cluster.start();
+    trial.expect_delivery_again();
+    trial.allow_repeats(trial.limit());
+    trial.pause(1000, 1500);
+    trial.connect()->run(fmt::format("COMMIT PREPARED 'across{}'", round));
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// PostgreSQL's own refusal, as docs/reliability.md quotes it; the transaction is rolled back by it.
+Outcome prepare_after_notify(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  const auto connection = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    connection->run("BEGIN");
+    insert_accounts(*connection, 3, fmt::format("two-phase{}-", round));
+    std::string refusal = "nothing";
+    try {
+      connection->run(fmt::format("PREPARE TRANSACTION 'refused{}'", round));
+    } catch (const DatabaseError& error) {
+      refusal = error.sqlstate() + " " + error.what();
+    }
+    trial.expect(
+        refusal == "0A000 cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",
+        "PREPARE is refused (" + refusal + ")");
+    connection->run("ROLLBACK");
+    trial.expect(connection->run("SELECT FROM accounts WHERE login LIKE 'two-phase%'").empty(),
+                 "the transaction is rolled back");
+  }
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> transaction_faults() {
+  return {
+      {"late commits", "come when they commit, nothing repeated", 8, 2, late_commits},
+      {"foreign write transaction under load", "delivery does not wait for it", 10, 3, foreign_transaction},
+      {"an hour of a foreign write transaction", "latency does not change", 1, 1, foreign_hour},
+      {"prepared insert across a restart", "comes once it is committed", 4, 1, prepared_across_restart},
+      {"PREPARE TRANSACTION after a NOTIFY", "PostgreSQL refuses it, nothing lost", 20, 3,
+       prepare_after_notify}};
+}
+
+}  // namespace mailroom::test

@@ -17,8 +17,8 @@ std::string fake_time_library() {
   throw CannotBePlayed("libfaketime is not installed; scripts/install-packages --tests does that");
 }
 
-/// Tells the processes that run in its environment what time it is, also while they run. Clocks that cannot be
-/// set stay as they are, as on a real machine.
+/// Tells the processes that run in its environment what time it is, also while they run. Clocks that cannot
+/// be set stay as they are, as on a real machine.
 class WrongClock {
  public:
   WrongClock() { shift("+0"); }
@@ -81,7 +81,8 @@ Outcome day_off(Cluster& cluster, const Plan& plan, const std::string& by, bool 
   trial.expect(emitted_by_batches(*connection) + passed_over ==
                    value<std::int64_t>(*connection, "SELECT count(*) FROM tokens"),
                "all else is handed on");
-  const auto today = value<std::string>(*connection, "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')");
+  const auto today =
+      value<std::string>(*connection, "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')");
   for (const auto& log : trial.crew().logs())
     trial.expect(while_running || count(log, today) == 0, "the collector's clock is wrong");
   return trial.finish(plan.rounds);

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "fault/cluster.hpp"
 #include "fault/oracle.hpp"
+#include "fault/sabotage.hpp"
 
 namespace mailroom::test {
 
@@ -18,6 +19,7 @@ struct Plan {
   int rounds = 1;
   std::uint64_t seed = 1;
   bool shortened = false;
+  const Sabotage* sabotage = nullptr;  ///< what breaks the protocol on purpose
 };
 
 /// What came of it. `problems` holds every expectation that was not met.

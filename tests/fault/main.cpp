@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "fault/fault.hpp"
@@ -15,6 +16,7 @@ namespace {
 struct HarnessOptions {
   bool list = false;
   bool shortened = false;
+  bool self_check = false;
   std::vector<std::string> only;
   int rounds = 0;
   std::uint64_t seed = 1;
@@ -29,10 +31,10 @@ std::vector<Fault> all_faults() {
   return all;
 }
 
-bool is_wanted(const Fault& fault, const HarnessOptions& options) {
+bool is_wanted(const std::string& name, const HarnessOptions& options) {
   if (options.only.empty()) return true;
   return std::any_of(options.only.begin(), options.only.end(),
-                     [&](const auto& part) { return fault.name.find(part) != std::string::npos; });
+                     [&](const auto& part) { return name.find(part) != std::string::npos; });
 }
 
 enum class Verdict { passed, failed, not_run };
@@ -72,6 +74,45 @@ Verdict play(const Fault& fault, Cluster& cluster, const HarnessOptions& options
   return outcome.problems.empty() ? Verdict::passed : Verdict::failed;
 }
 
+/// Whether the oracle, and not some accident, objects to the broken protocol.
+bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions& options) {
+  const auto faults = all_faults();
+  const auto fault = std::find_if(faults.begin(), faults.end(),
+                                  [&](const auto& each) { return each.name == sabotage.fault; });
+  const Plan plan{.rounds = options.rounds > 0 ? options.rounds : sabotage.rounds,
+                  .seed = options.seed,
+                  .sabotage = &sabotage};
+  try {
+    const auto outcome = fault->run(cluster, plan);
+    const auto& tally = outcome.tally;
+    fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", sabotage.name, outcome.rounds,
+               with_thousands(static_cast<std::int64_t>(tally.committed)),
+               with_thousands(static_cast<std::int64_t>(tally.emitted)), tally.lost, tally.repeated,
+               outcome.problems.empty() ? "NOT CAUGHT" : "caught");
+    for (const auto& problem : std::set<std::string>(outcome.problems.begin(), outcome.problems.end()))
+      fmt::print("  {}\n", problem);
+    std::fflush(stdout);
+    return !outcome.problems.empty();
+  } catch (const std::exception& error) {
+    fmt::print("{:<46} FAILED\n  {}\n", sabotage.name, error.what());
+    return false;
+  }
+}
+
+int run_self_check(const HarnessOptions& options) {
+  stop_clusters_on_signals();
+  Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
+  fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", options.seed, "broken on purpose",
+             "rounds", "committed", "emitted", "lost", "repeated", "verdict");
+  int caught = 0;
+  int missed = 0;
+  for (const auto& sabotage : sabotages()) {
+    if (is_wanted(sabotage.name, options)) ++(is_caught(sabotage, cluster, options) ? caught : missed);
+  }
+  fmt::print("{} passed, {} failed\n", caught, missed);
+  return missed == 0 && caught > 0 ? 0 : 1;
+}
+
 int run_harness(const HarnessOptions& options) {
   const auto faults = all_faults();
   if (options.list) {
@@ -85,7 +126,7 @@ int run_harness(const HarnessOptions& options) {
              "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
   std::map<Verdict, int> verdicts;
   for (const auto& fault : faults) {
-    if (is_wanted(fault, options)) ++verdicts[play(fault, cluster, options)];
+    if (is_wanted(fault.name, options)) ++verdicts[play(fault, cluster, options)];
   }
   if (verdicts[Verdict::not_run] > 0) fmt::print("{} not run\n", verdicts[Verdict::not_run]);
   fmt::print("{} passed, {} failed\n", verdicts[Verdict::passed], verdicts[Verdict::failed]);
@@ -104,13 +145,15 @@ int main(int argc, char** argv) {
   CLI::App app("Plays faults against collectors on a PostgreSQL server of its own.");
   app.add_flag("--list", options.list, "name the faults and what is expected of each");
   app.add_flag("--short", options.shortened, "a few rounds of each");
+  app.add_flag("--self-check", options.self_check,
+               "break the protocol in the database on purpose, and see that the oracle notices");
   app.add_option("--only", options.only, "those whose names contain this; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--rounds", options.rounds, "instead of each fault's own number");
   app.add_option("--seed", options.seed, "what the choices are drawn from");
   CLI11_PARSE(app, argc, argv);
   try {
-    return run_harness(options);
+    return options.self_check ? run_self_check(options) : run_harness(options);
   } catch (const std::exception& error) {
     std::cerr << "fault_harness: " << error.what() << '\n';
     return 1;

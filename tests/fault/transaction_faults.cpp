@@ -77,8 +77,7 @@ Microseconds latency(Trial& trial, Connection& connection, const std::string& pr
 
 /// An hour of it: as many holes as an hour of rollbacks leaves, which cannot be forgotten before it ends.
 Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
-  Trial trial(cluster, plan,
-              {.collectors = 1, .writers = 0, .limit = 1, .slow_triggers = false});
+  Trial trial(cluster, plan, {.collectors = 1, .writers = 0, .limit = 1, .slow_triggers = false});
   const auto connection = trial.connect();
   const auto usual = latency(trial, *connection, "usual");
   Connection foreign(cluster.conninfo("postgres"), "foreign");
@@ -94,17 +93,18 @@ Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
       rollbacks));
   const auto delivered = [&] {
     return value<bool>(
-        *connection, "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens)");
+        *connection,
+        "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens)");
   };
-  trial.expect(eventually(delivered, std::chrono::seconds(300)), "all is delivered before the transaction ends");
+  trial.expect(eventually(delivered, std::chrono::seconds(300)),
+               "all is delivered before the transaction ends");
   const auto ids = value<std::int64_t>(
-      *connection,
-      "SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM mailroom_holes h, unnest(h.ids) g");
+      *connection, "SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM mailroom_holes h, unnest(h.ids) g");
   trial.expect(ids >= rollbacks, "the rollbacks wait to be forgotten");
   const auto then = latency(trial, *connection, "then");
   trial.expect(then <= 2 * usual + Microseconds(5000), "latency does not change");
-  trial.note(fmt::format("median from commit to line: {} us before, {} us with {} ids in holes", usual.count(),
-                         then.count(), ids));
+  trial.note(fmt::format("median from commit to line: {} us before, {} us with {} ids in holes",
+                         usual.count(), then.count(), ids));
   foreign.run("ROLLBACK");
   return trial.finish(1);
 }
@@ -122,7 +122,6 @@ Outcome prepared_across_restart(Cluster& cluster, const Plan& plan) {
     cluster.stop("immediate");
     cluster.start();
     trial.expect_delivery_again();
-    trial.allow_repeats(trial.limit());
     trial.pause(1000, 1500);
     trial.connect()->run(fmt::format("COMMIT PREPARED 'across{}'", round));
   }

@@ -43,6 +43,7 @@ Trial::Trial(Cluster& cluster, const Plan& plan, Options options)
       admin_(cluster.conninfo("postgres")),
       random_(plan.seed) {
   const auto connection = connect();
+  if (plan.sabotage != nullptr) break_protocol(*connection, *plan.sabotage);
   if (options_.slow_triggers) connection->run(slow_trigger);
   if (options_.silent) connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   auto reach =

@@ -24,8 +24,8 @@ struct Sabotage {
 
 const std::vector<Sabotage>& sabotages();
 
-/// Breaks the functions in `connection`'s database. Throws std::runtime_error when a text to be replaced is not
-/// there (any more).
+/// Breaks the functions in `connection`'s database. Throws std::runtime_error when a text to be replaced is
+/// not there (any more).
 void break_protocol(Connection& connection, const Sabotage& sabotage);
 
 }  // namespace mailroom::test

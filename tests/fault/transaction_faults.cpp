@@ -33,6 +33,50 @@ Outcome late_commits(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
+/// The transaction that is older by its number draws the newer token id and commits first.
+void draw_in_another_order(Trial& trial, Connection& older, Connection& younger, int round) {
+  older.run("BEGIN");
+  older.run("SELECT pg_current_xact_id()");
+  younger.run("BEGIN");
+  insert_accounts(younger, 1, fmt::format("younger{}-", round));
+  insert_accounts(older, 1, fmt::format("older{}-", round));
+  older.run("COMMIT");
+  trial.pause(100, 300);
+  younger.run("COMMIT");
+}
+
+/// While a claim waits for the queue's lock, ids are drawn, and newer ones that fill its batch are committed.
+void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held, int round) {
+  locker.run("SELECT pg_advisory_lock(1835100524, hashtext('mailroom'))");
+  insert_accounts(locker, 1, fmt::format("wakes{}-", round));
+  const auto waits = [&] {
+    return !locker
+                .run(
+                    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100524 AND NOT "
+                    "granted")
+                .empty();
+  };
+  trial.expect(eventually(waits), "a claim waits for the queue's lock");
+  held.run("BEGIN");
+  insert_accounts(held, 1, fmt::format("held{}-", round));
+  insert_accounts(locker, trial.limit(), fmt::format("overtakes{}-", round));
+  locker.run("SELECT pg_advisory_unlock(1835100524, hashtext('mailroom'))");
+  trial.pause(100, 300);
+  held.run("COMMIT");
+}
+
+/// Where a horizon that is too low passes a token by, without leaving it to chance.
+Outcome ids_in_another_order(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 1, .writers = 0, .slow_triggers = false});
+  const auto one = trial.connect();
+  const auto other = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    draw_in_another_order(trial, *one, *other, round);
+    draw_while_a_claim_waits(trial, *one, *other, round);
+  }
+  return trial.finish(plan.rounds);
+}
+
 /// A write transaction in another database of the cluster: it delays the forgetting of holes alone.
 Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2});
@@ -156,6 +200,7 @@ Outcome prepare_after_notify(Cluster& cluster, const Plan& plan) {
 std::vector<Fault> transaction_faults() {
   return {
       {"late commits", "come when they commit, nothing repeated", 8, 2, late_commits},
+      {"ids in another order than transactions", "each comes when it commits", 12, 3, ids_in_another_order},
       {"foreign write transaction under load", "delivery does not wait for it", 10, 3, foreign_transaction},
       {"an hour of a foreign write transaction", "latency does not change", 1, 1, foreign_hour},
       {"prepared insert across a restart", "comes once it is committed", 4, 1, prepared_across_restart},

@@ -32,7 +32,7 @@ const std::vector<Sabotage>& sabotages() {
        {{"mailroom_claim", "PERFORM pg_advisory_xact_lock(1835100524",
          "PERFORM pg_current_xact_id(); PERFORM pg_advisory_xact_lock(1835100524"}},
        nothing_wrong,
-       360},
+       120},
       {"an id before the transaction id",
        {{"trg_before_token_insert", "PERFORM pg_current_xact_id();", ""}},
        nothing_wrong,

@@ -20,7 +20,7 @@ long peak_memory(int pid) {
 Outcome drain(Cluster& cluster, const Plan& plan, bool expired) {
   Trial trial(cluster, plan,
               {.collectors = 1, .writers = 0, .limit = 1000, .silent = true, .slow_triggers = false});
-  const int tokens = plan.shortened ? 30'000 : 1'000'000;
+  const int tokens = plan.shortened ? 10'000 : 1'000'000;
   const auto connection = trial.connect();
   insert_accounts(*connection, 1000, "backlog");
   const auto start = std::chrono::steady_clock::now();
@@ -44,7 +44,7 @@ Outcome drain(Cluster& cluster, const Plan& plan, bool expired) {
 std::vector<Fault> backlog_faults() {
   const auto due = [](Cluster& cluster, const Plan& plan) { return drain(cluster, plan, false); };
   const auto expired = [](Cluster& cluster, const Plan& plan) { return drain(cluster, plan, true); };
-  return {{"backlog of a million (short: 30,000)", "each once, in less than 32 MiB", 1, 1, due},
+  return {{"backlog of a million (short: 10,000)", "each once, in less than 32 MiB", 1, 1, due},
           {"backlog of a million expired ones", "passed by, in less than 32 MiB", 1, 1, expired}};
 }
 

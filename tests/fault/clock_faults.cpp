@@ -89,7 +89,7 @@ Outcome day_off(Cluster& cluster, const Plan& plan, const std::string& by, bool 
 }
 
 Fault clock_fault(const std::string& name, const std::string& by, bool while_running) {
-  return {name, "the server's clock decides, nothing repeated", 6, 1,
+  return {name, "the server's clock decides, nothing repeated", 6, while_running ? 1 : 0,
           [=](Cluster& cluster, const Plan& plan) { return day_off(cluster, plan, by, while_running); }};
 }
 

@@ -41,7 +41,7 @@ struct Fault {
   std::string name;
   std::string expectation;  ///< one line, for --list
   int rounds = 1;           ///< in full
-  int short_rounds = 1;
+  int short_rounds = 1;     ///< 0: left out, since it takes long or another one plays as much
   std::function<Outcome(Cluster&, const Plan&)> run;
 };
 

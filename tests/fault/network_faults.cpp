@@ -49,8 +49,8 @@ Outcome half_open(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> network_faults() {
-  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 120, 8, cut_in_mid_reply},
-          {"connection half open", "the others go on; one batch a cut may repeat", 12, 3, half_open}};
+  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 120, 6, cut_in_mid_reply},
+          {"connection half open", "the others go on; one batch a cut may repeat", 12, 2, half_open}};
 }
 
 }  // namespace mailroom::test

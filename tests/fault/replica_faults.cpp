@@ -50,7 +50,7 @@ Outcome promote(Cluster& /*cluster*/, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> replica_faults() {
-  return {{"standby promoted", "nothing lost of what it has, on again within 2 s", 3, 1, promote}};
+  return {{"standby promoted", "nothing lost of what it has, on again within 2 s", 3, 0, promote}};
 }
 
 }  // namespace mailroom::test

@@ -137,13 +137,13 @@ std::vector<Fault> step_faults() {
   for (const auto& step : steps()) {
     faults.push_back(
         {"killed " + step.name, step.may_repeat ? "at most one batch a kill is repeated" : "nothing repeated",
-         20, 3, [step](Cluster& cluster, const Plan& plan) { return kill_at_step(cluster, plan, step); }});
+         20, 1, [step](Cluster& cluster, const Plan& plan) { return kill_at_step(cluster, plan, step); }});
   }
   faults.push_back(
-      {"session ended after the write, beside one", "one batch a session is repeated", 20, 3,
+      {"session ended after the write, beside one", "one batch a session is repeated", 20, 2,
        [](auto& cluster, const auto& plan) { return session_ends_after_write(cluster, plan, false); }});
   faults.push_back(
-      {"session ended after the write, alone", "nothing repeated", 20, 3,
+      {"session ended after the write, alone", "nothing repeated", 20, 2,
        [](auto& cluster, const auto& plan) { return session_ends_after_write(cluster, plan, true); }});
   faults.push_back(
       {"take-over in an idle queue", "within 1 s of the session's end", 10, 2, take_over_when_idle});

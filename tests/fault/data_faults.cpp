@@ -44,6 +44,7 @@ Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
     trial.expect(status == 0, "a collector ends with 0");
   const auto name = value<std::string>(*trial.connect(), "SELECT current_database()");
   insert_accounts(*trial.connect(), 50, "dumped");
+  trial.expect(value<int>(*trial.connect(), "SELECT count(*) FROM mailroom_holes") > 0, "holes are waiting");
   const auto dump = cluster.path(name + ".sql");
   cluster.run({"pg_dump", "-h", cluster.host(), "-p", std::to_string(cluster.port()), "-U", "postgres", "-f",
                dump, name});

@@ -85,14 +85,16 @@ bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions&
   try {
     const auto outcome = fault->run(cluster, plan);
     const auto& tally = outcome.tally;
+    const bool caught =
+        tally.emitted > 0 && (tally.lost > 0 || tally.repeated > 0) && !outcome.problems.empty();
     fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", sabotage.name, outcome.rounds,
                with_thousands(static_cast<std::int64_t>(tally.committed)),
                with_thousands(static_cast<std::int64_t>(tally.emitted)), tally.lost, tally.repeated,
-               outcome.problems.empty() ? "NOT CAUGHT" : "caught");
+               caught ? "caught" : "NOT CAUGHT");
     for (const auto& problem : std::set<std::string>(outcome.problems.begin(), outcome.problems.end()))
       fmt::print("  {}\n", problem);
     std::fflush(stdout);
-    return !outcome.problems.empty();
+    return caught;
   } catch (const std::exception& error) {
     fmt::print("{:<46} FAILED\n  {}\n", sabotage.name, error.what());
     return false;

@@ -1,6 +1,7 @@
 // How long the schema takes: from nothing, and from the original system's while it is in use.
 
 #include <atomic>
+#include <fmt/format.h>
 #include <thread>
 
 #include "bench/databases.hpp"
@@ -43,9 +44,9 @@ class Writer {
       try {
         connection_->run("INSERT INTO accounts (email, login) VALUES ($1 || '@bench.example', $1)",
                          name_ + std::to_string(n));
-      } catch (const std::exception&) {
-        // The figure tells of it; what is measured is whether an application notices the migration.
-        ++failed_;
+      } catch (const std::exception& error) {
+        // The figure counts it; what is measured is whether an application notices the migration.
+        if (++failed_ == 1) fmt::print(stderr, "an insert failed beside the migration: {}\n", error.what());
       }
       longest_ = std::max(longest_, std::chrono::duration<double>(Clock::now() - start).count());
       std::this_thread::sleep_until(start + std::chrono::milliseconds(10));

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fstream>
 #include <poll.h>
-#include <sstream>
 #include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -125,17 +124,10 @@ std::int64_t peak_kib_of(pid_t process) {
 }
 
 double cpu_seconds_of(pid_t process) {
-  const auto text = test::read_file("/proc/" + std::to_string(process) + "/stat");
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) throw std::runtime_error("a measured process has gone");
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string skipped;
-  for (int i = 3; i < 14; ++i)
-    fields >> skipped;
-  double user = 0;
-  double system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  std::ifstream file("/proc/" + std::to_string(process) + "/schedstat");
+  double nanoseconds = 0;
+  if (!(file >> nanoseconds)) throw std::runtime_error("a measured process has gone");
+  return nanoseconds / 1e9;
 }
 
 }  // namespace mailroom::bench

@@ -54,7 +54,7 @@ class Process {
 /// VmHWM of a process; 0 when it has gone.
 std::int64_t peak_kib_of(pid_t process);
 
-/// User and system time that a process has taken so far.
+/// User and system time that a process of one thread has taken so far, to the nanosecond.
 double cpu_seconds_of(pid_t process);
 
 }  // namespace mailroom::bench

@@ -13,8 +13,8 @@ struct CollectedToken {
   std::string_view action, email, login, token, code;
 };
 
-/// Hands each token of `line`, without its newline, to `each`. Throws std::runtime_error for a line that does not
-/// consist of groups of five values. The addresses of the benchmark need no quotes.
+/// Hands each token of `line`, without its newline, to `each`. Throws std::runtime_error for a line that does
+/// not consist of groups of five values. The addresses of the benchmark need no quotes.
 void read_line(std::string_view line, const std::function<void(const CollectedToken&)>& each);
 
 std::int64_t count_lines(const std::string& file);

@@ -37,7 +37,8 @@ void finish(Connection& connection) {
 void with_indexes_dropped(Connection& connection, const std::function<void()>& load) {
   connection.run("ALTER TABLE tokens DROP CONSTRAINT tokens_pkey, DROP CONSTRAINT tokens_secret_key");
   const auto indexes = connection.run(
-      "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'tokens' AND schemaname = current_schema()");
+      "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'tokens' AND schemaname = "
+      "current_schema()");
   for (const auto& index : indexes)
     connection.run("DROP INDEX " + index[0].as<std::string>());
   load();
@@ -86,12 +87,13 @@ Backlog plain_backlog(Stage& stage) {
 
 Backlog deep_backlog(Stage& stage) {
   return load_backlog(
-      stage,
-      {.database = "deep", .old_tokens = stage.scaled(10'000'000), .due = stage.scaled(500'000)}, true);
+      stage, {.database = "deep", .old_tokens = stage.scaled(10'000'000), .due = stage.scaled(500'000)},
+      true);
 }
 
 Backlog expired_backlog(Stage& stage) {
-  return load_backlog(stage, {.database = "expired", .old_tokens = stage.scaled(1'000'000), .due = 1'000}, false);
+  return load_backlog(stage, {.database = "expired", .old_tokens = stage.scaled(1'000'000), .due = 1'000},
+                      false);
 }
 
 std::string make_live_database(Stage& stage, const std::string& name) {

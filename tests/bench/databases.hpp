@@ -6,8 +6,8 @@ namespace mailroom::bench {
 
 /// The databases that rows work on; each is made when first asked for.
 ///
-/// Accounts have the ids from 1 on, without gaps; every third one is active and gets recovery tokens, the others
-/// are provisioned and get activation tokens. All addresses are `user<id>@bench.example`.
+/// Accounts have the ids from 1 on, without gaps; every third one is active and gets recovery tokens, the
+/// others are provisioned and get activation tokens. All addresses are `user<id>@bench.example`.
 std::int64_t account_count(const Stage& stage);
 
 /// The id of the nth provisioned account, from 0 on.
@@ -29,8 +29,8 @@ Backlog expired_backlog(Stage& stage);  ///< 1,000 due behind a million that exp
 /// A database with accounts only, for what inserts tokens itself.
 std::string make_live_database(Stage& stage, const std::string& name);
 
-/// A million accounts with a token each under migration 0 alone, as the original system left them, and nothing
-/// recorded.
+/// A million accounts with a token each under migration 0 alone, as the original system left them, and
+/// nothing recorded.
 std::string original_database(Stage& stage);
 
 /// Forgets all batches; the next claim begins after `cursor`.

@@ -45,7 +45,8 @@ Figures measure_drain(Stage& stage, const Backlog& backlog, const Drain& drain) 
   return {{.value = static_cast<double>(tokens) / seconds, .unit = "tokens/s"}};
 }
 
-/// What PostgreSQL itself takes to join the same rows and hand them to a client that only writes them to a file.
+/// What PostgreSQL itself takes to join the same rows and hand them to a client that only writes them to a
+/// file.
 Figures measure_copy(Stage& stage, const Backlog& backlog) {
   const auto query = fmt::format(
       "COPY (SELECT t.action, a.email, a.login, t.secret, t.code FROM tokens t "
@@ -54,7 +55,8 @@ Figures measure_copy(Stage& stage, const Backlog& backlog) {
   auto setup = stage.program(backlog.database, {test::server_binaries() + "/psql", "-Xqc", query});
   setup.output = stage.path("copied");
   const auto cost = Process(setup).wait();
-  if (count_lines(setup.output) != backlog.due) throw std::runtime_error("COPY did not give the whole backlog");
+  if (count_lines(setup.output) != backlog.due)
+    throw std::runtime_error("COPY did not give the whole backlog");
   return {{.value = static_cast<double>(backlog.due) / cost.seconds, .unit = "tokens/s"}};
 }
 
@@ -62,15 +64,15 @@ Figures measure_copy(Stage& stage, const Backlog& backlog) {
 Figures measure_skip(Stage& stage) {
   const auto backlog = expired_backlog(stage);
   place_cursor(*stage.connect(backlog.database), 0);
-  auto setup = stage.mailroom(backlog.database,
-                              {"collect", "--once", "-q", "--batch-limit", "1000"});
+  auto setup = stage.mailroom(backlog.database, {"collect", "--once", "-q", "--batch-limit", "1000"});
   setup.output = stage.path("collected0");
   const auto cost = Process(setup).wait();
   require_tokens({setup.output}, backlog.due);
   return {{.value = static_cast<double>(backlog.old_tokens) / cost.seconds, .unit = "tokens/s"}};
 }
 
-Row drain_row(const std::string& name, const std::string& meaning, LoadBacklog load, int limit, int collectors) {
+Row drain_row(const std::string& name, const std::string& meaning, LoadBacklog load, int limit,
+              int collectors) {
   const Drain drain{.limit = limit, .tokens = tokens_for(limit), .collectors = collectors};
   return {.name = fmt::format("drain/{}{}", limit, name),
           .meaning = fmt::format("{} at batch limit {}", meaning, limit),

@@ -36,8 +36,9 @@ class Producer {
     const auto start = Clock::now();
     const auto give_up = start + std::chrono::duration<double>(1.5 * static_cast<double>(count) / rate);
     for (std::int64_t n = first; n < count && Clock::now() < give_up; n += clients) {
-      std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(
-                                                std::chrono::duration<double>(static_cast<double>(n) / rate)));
+      std::this_thread::sleep_until(start +
+                                    std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(static_cast<double>(n) / rate)));
       send(provisioned_account(warm_up_tokens + n));
     }
   }

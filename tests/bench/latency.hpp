@@ -16,10 +16,11 @@ struct Arrivals {
 /// What is timed: from the server's time of the commit until the consumer's line has been read from its pipe.
 struct Consumer {
   std::string database;
-  std::function<Process::Setup()> setup;        ///< its standard output goes into the pipe
-  std::function<bool()> is_ready;               ///< it waits for work
+  std::function<Process::Setup()> setup;  ///< its standard output goes into the pipe
+  std::function<bool()> is_ready;         ///< it waits for work
   /// Binds an account's id; its first column is the transaction's id as text.
-  std::string insert = "INSERT INTO tokens (account, action) VALUES ($1, 'activation') RETURNING pg_current_xact_id()::text";
+  std::string insert =
+      "INSERT INTO tokens (account, action) VALUES ($1, 'activation') RETURNING pg_current_xact_id()::text";
 };
 
 /// p50, p99, p99.9 and worst in ms, and for an open loop the commits a second that were reached. Throws

@@ -9,7 +9,8 @@
 
 namespace mailroom::bench {
 
-/// Reads a collector's lines from a pipe, in a thread of its own, and notes when the token of each account came.
+/// Reads a collector's lines from a pipe, in a thread of its own, and notes when the token of each account
+/// came.
 class LineSink {
  public:
   /// For accounts 1 to `accounts`.

@@ -35,7 +35,8 @@ double median_fsync_ms(const std::string& path) {
     const auto start = std::chrono::steady_clock::now();
     const bool done = pwrite(file, page.data(), page.size(), (i % 100) * 8192) > 0 && fdatasync(file) == 0;
     if (!done) throw std::runtime_error("cannot write " + path);
-    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   close(file);
   unlink(path.c_str());
@@ -70,16 +71,16 @@ Machine look_at_machine(Stage& stage) {
 std::string describe(const Machine& machine) {
   auto text = fmt::format("{}: {}, {} cores, {} MiB, Linux {}\n", machine.started, machine.processor,
                           machine.cores, machine.memory_mib, machine.kernel);
-  text += fmt::format("PostgreSQL {}, fsync and synchronous_commit on; one fsync takes {:.2f} ms\n", machine.server,
-                      machine.fsync_ms);
+  text += fmt::format("PostgreSQL {}, fsync and synchronous_commit on; one fsync takes {:.2f} ms\n",
+                      machine.server, machine.fsync_ms);
   return text + fmt::format("load average before {}, after {}\n", machine.load_before, machine.load_after);
 }
 
 nlohmann::ordered_json to_json(const Machine& machine) {
-  return {{"started", machine.started},         {"processor", machine.processor},
-          {"cores", machine.cores},             {"memory_mib", machine.memory_mib},
-          {"kernel", machine.kernel},           {"postgresql", machine.server},
-          {"fsync_ms", machine.fsync_ms},       {"load_before", machine.load_before},
+  return {{"started", machine.started},      {"processor", machine.processor},
+          {"cores", machine.cores},          {"memory_mib", machine.memory_mib},
+          {"kernel", machine.kernel},        {"postgresql", machine.server},
+          {"fsync_ms", machine.fsync_ms},    {"load_before", machine.load_before},
           {"load_after", machine.load_after}};
 }
 

@@ -17,7 +17,7 @@ struct Machine {
   double fsync_ms = 0;      ///< median of an 8 KiB write and fdatasync where the server's data lie
   std::string load_before;  ///< the load averages of 1, 5 and 15 minutes
   std::string load_after{};
-  std::string started;      ///< UTC
+  std::string started;  ///< UTC
 };
 
 /// Looks at everything but load_after.

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "bench/report.hpp"
+#include "bench/rival_rows.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -16,12 +17,17 @@ struct BenchOptions {
   int runs = 5;
   double scale = 1;
   std::string json;
+  std::string rivals;
   bool list = false;
 };
 
-std::vector<Row> all_rows() {
+std::vector<Row> all_rows(const BenchOptions& options) {
   std::vector<Row> all;
-  for (const auto& group : {drain_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(), migrate_rows(), idle_rows()})
+  for (const auto& group : {drain_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(),
+                            migrate_rows(), idle_rows()})
+    all.insert(all.end(), group.begin(), group.end());
+  if (options.rivals.empty()) return all;
+  for (const auto& group : {pgq_rows(), node_rows(options.rivals)})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
@@ -36,7 +42,7 @@ bool is_wanted(const Row& row, const BenchOptions& options) {
 
 std::vector<Row> wanted_rows(const BenchOptions& options) {
   std::vector<Row> wanted;
-  for (auto& row : all_rows()) {
+  for (auto& row : all_rows(options)) {
     if (is_wanted(row, options)) wanted.push_back(std::move(row));
   }
   if (wanted.empty()) throw std::runtime_error("no row has such a name: --list names them all");
@@ -117,10 +123,13 @@ int main(int argc, char** argv) {
   app.add_option("--scale", options.scale, "share of the usual amounts of data and time [1]")
       ->check(CLI::Range(0.001, 10.0));
   app.add_option("--json", options.json, "write all figures into this file too");
+  app.add_option("--rivals", options.rivals,
+                 "the folder that npm installed the other systems in: measure them too");
   app.add_flag("--list", options.list, "name the rows and say what each measures");
-  CLI11_PARSE(app, argc, argv);
+  const bool is_consumer = argc == 2 && std::string(argv[1]) == "--pgq-consumer";
+  if (!is_consumer) CLI11_PARSE(app, argc, argv);
   try {
-    return run_bench(options);
+    return is_consumer ? run_pgq_consumer() : run_bench(options);
   } catch (const std::exception& error) {
     std::cerr << "bench: " << error.what() << '\n';
     return 1;

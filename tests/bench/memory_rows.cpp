@@ -14,7 +14,8 @@ Figures measure_memory(Stage& stage, int limit) {
   // A few batches, the first of which shows what one takes.
   const auto tokens = std::min<std::int64_t>(backlog.due, std::max(5'000, 5 * limit));
   place_cursor(*stage.connect(backlog.database), backlog.due - tokens);
-  auto setup = stage.mailroom(backlog.database, {"collect", "--once", "-q", "--batch-limit", std::to_string(limit)});
+  auto setup =
+      stage.mailroom(backlog.database, {"collect", "--once", "-q", "--batch-limit", std::to_string(limit)});
   setup.output = stage.path("collected0");
   const auto cost = Process(setup).wait();
   require_tokens({setup.output}, tokens);

@@ -112,7 +112,8 @@ void Process::fail(const std::string& what) const {
   for (const auto& word : setup_.command)
     command += command.empty() ? word : " " + word;
   const auto errors = setup_.errors == "/dev/null" ? std::string() : test::read_file(setup_.errors);
-  throw std::runtime_error(command + " " + what + "\n" + errors.substr(errors.size() - std::min<std::size_t>(errors.size(), 2000)));
+  throw std::runtime_error(command + " " + what + "\n" +
+                           errors.substr(errors.size() - std::min<std::size_t>(errors.size(), 2000)));
 }
 
 std::int64_t peak_kib_of(pid_t process) {

@@ -23,7 +23,8 @@ void arrange(Stage& stage, Notifying notifying) {
   connection->run("UPDATE jobs SET last_seq = 0");
   connection->run(std::string("ALTER TABLE tokens ") + (notifying == Notifying::ours ? "ENABLE" : "DISABLE") +
                   " TRIGGER after_token_inserted");
-  connection->run(std::string("ALTER TABLE tokens ") + (notifying == Notifying::seeds ? "ENABLE" : "DISABLE") +
+  connection->run(std::string("ALTER TABLE tokens ") +
+                  (notifying == Notifying::seeds ? "ENABLE" : "DISABLE") +
                   " TRIGGER after_token_inserted_always");
 }
 
@@ -55,14 +56,15 @@ Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool c
   std::unique_ptr<Process> collector;
   if (collecting) {
     // Large batches and a short timeout: it hands on all that comes, at little cost, and has always work.
-    auto setup = stage.mailroom(database, {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
+    auto setup =
+        stage.mailroom(database, {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
     setup.output = stage.path("collected0");
     collector = std::make_unique<Process>(std::move(setup));
   }
-  auto setup = stage.program(
-      database, {test::server_binaries() + "/pgbench", "-n", "-M", "prepared", "-c", std::to_string(clients), "-j",
-                 std::to_string(std::min(clients, 2)), "-T",
-                 fmt::format("{:.0f}", std::max(1.0, stage.scaled_seconds(3))), "-f", stage.path("insert.sql")});
+  auto setup = stage.program(database, {test::server_binaries() + "/pgbench", "-n", "-M", "prepared", "-c",
+                                        std::to_string(clients), "-j", std::to_string(std::min(clients, 2)),
+                                        "-T", fmt::format("{:.0f}", std::max(1.0, stage.scaled_seconds(3))),
+                                        "-f", stage.path("insert.sql")});
   setup.output = stage.path("pgbench");
   Process(setup).wait();
   if (collector) {
@@ -74,10 +76,11 @@ Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool c
 
 Row producer_row(int clients, const std::string& name, const std::string& meaning, Notifying notifying,
                  bool collecting) {
-  return {.name = fmt::format("producers/{}/{}", clients, name),
-          .meaning = fmt::format("single inserts by {} client{}: {}", clients, clients == 1 ? "" : "s", meaning),
-          .prepare = make_database,
-          .measure = [=](Stage& stage) { return measure_producers(stage, clients, notifying, collecting); }};
+  return {
+      .name = fmt::format("producers/{}/{}", clients, name),
+      .meaning = fmt::format("single inserts by {} client{}: {}", clients, clients == 1 ? "" : "s", meaning),
+      .prepare = make_database,
+      .measure = [=](Stage& stage) { return measure_producers(stage, clients, notifying, collecting); }};
 }
 
 }  // namespace
@@ -85,9 +88,12 @@ Row producer_row(int clients, const std::string& name, const std::string& meanin
 std::vector<Row> producer_rows() {
   std::vector<Row> rows;
   for (const int clients : {1, 8, 32}) {
-    rows.push_back(producer_row(clients, "alone", "no notifying trigger, no collector", Notifying::none, false));
-    rows.push_back(producer_row(clients, "none", "no notifying trigger, a collector that polls", Notifying::none, true));
-    rows.push_back(producer_row(clients, "seeds", "NOTIFY in every insert, a collector awake", Notifying::seeds, true));
+    rows.push_back(
+        producer_row(clients, "alone", "no notifying trigger, no collector", Notifying::none, false));
+    rows.push_back(
+        producer_row(clients, "none", "no notifying trigger, a collector that polls", Notifying::none, true));
+    rows.push_back(
+        producer_row(clients, "seeds", "NOTIFY in every insert, a collector awake", Notifying::seeds, true));
     rows.push_back(producer_row(clients, "ours", "our trigger, a collector awake", Notifying::ours, true));
   }
   return rows;

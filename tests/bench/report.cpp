@@ -19,7 +19,8 @@ std::string range_text(const Spread& spread) {
 }
 
 std::string figures_table(const Results& results) {
-  TextTable table({{"row"}, {"median", Align::right}, {"min - max", Align::right}, {"unit"}, {"runs", Align::right}});
+  TextTable table(
+      {{"row"}, {"median", Align::right}, {"min - max", Align::right}, {"unit"}, {"runs", Align::right}});
   for (const auto& series : results.all()) {
     const auto spread = spread_of(series.values);
     table.add({series.name, number_text(spread.median), range_text(spread), series.unit,
@@ -29,9 +30,11 @@ std::string figures_table(const Results& results) {
 }
 
 std::string targets_table(const std::vector<Verdict>& verdicts) {
-  TextTable table({{"asked"}, {"", Align::right}, {"measured", Align::right}, {"min - max", Align::right}, {""}});
+  TextTable table(
+      {{"asked"}, {"", Align::right}, {"measured", Align::right}, {"min - max", Align::right}, {""}});
   for (const auto& verdict : verdicts) {
-    table.add({verdict.target->meaning, (verdict.target->at_least ? ">= " : "<= ") + number_text(verdict.target->asked),
+    table.add({verdict.target->meaning,
+               (verdict.target->at_least ? ">= " : "<= ") + number_text(verdict.target->asked),
                number_text(verdict.measured.median), range_text(verdict.measured),
                verdict.reached ? "reached" : "not reached"});
   }
@@ -47,22 +50,23 @@ nlohmann::ordered_json spread_json(const Spread& spread) {
 Spread spread_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto middle = values.size() / 2;
-  const double median =
-      values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  const double median = values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
   return {median, values.front(), values.back()};
 }
 
 void Results::add(const std::string& row, const Figures& figures) {
   for (const auto& figure : figures) {
     const auto name = figure.name.empty() ? row : row + " " + figure.name;
-    auto found = std::find_if(series_.begin(), series_.end(), [&](const auto& each) { return each.name == name; });
+    auto found =
+        std::find_if(series_.begin(), series_.end(), [&](const auto& each) { return each.name == name; });
     if (found == series_.end()) found = series_.insert(found, {.name = name, .unit = figure.unit});
     found->values.push_back(figure.value);
   }
 }
 
 const Series* Results::find(const std::string& name) const {
-  const auto found = std::find_if(series_.begin(), series_.end(), [&](const auto& each) { return each.name == name; });
+  const auto found =
+      std::find_if(series_.begin(), series_.end(), [&](const auto& each) { return each.name == name; });
   return found == series_.end() ? nullptr : &*found;
 }
 

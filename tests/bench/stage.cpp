@@ -7,13 +7,9 @@ namespace mailroom::bench {
 namespace {
 
 /// No checkpoint and no vacuum falls into a run by chance: all that is loaded is vacuumed at once.
-const std::vector<std::string> server_settings{"synchronous_commit = on",
-                                               "shared_buffers = 2GB",
-                                               "maintenance_work_mem = 512MB",
-                                               "max_wal_size = 16GB",
-                                               "checkpoint_timeout = 1h",
-                                               "autovacuum = off",
-                                               "track_commit_timestamp = on"};
+const std::vector<std::string> server_settings{
+    "synchronous_commit = on", "shared_buffers = 2GB", "maintenance_work_mem = 512MB", "max_wal_size = 16GB",
+    "checkpoint_timeout = 1h", "autovacuum = off",     "track_commit_timestamp = on"};
 
 }  // namespace
 
@@ -23,7 +19,8 @@ Stage::Stage(Options options)
     : options_(std::move(options)), cluster_({.tcp = false, .settings = server_settings}) {}
 
 std::int64_t Stage::scaled(std::int64_t count, std::int64_t least) const {
-  return std::max(least, static_cast<std::int64_t>(std::llround(static_cast<double>(count) * options_.scale)));
+  return std::max(least,
+                  static_cast<std::int64_t>(std::llround(static_cast<double>(count) * options_.scale)));
 }
 
 double Stage::scaled_seconds(double seconds) const {

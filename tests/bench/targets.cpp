@@ -32,8 +32,10 @@ const std::vector<Target>& all_targets() {
       {"verify --offline, tokens/s", "verify/offline", "", 1'000'000},
       {"drain at limit 10,000 / PgQ", "drain/10000", "rivals/pgq/drain", 3},
       {"drain at limit 10,000 / graphile-worker", "drain/10000", "rivals/graphile-worker/drain", 15},
-      {"100 inserts/s: p50 / graphile-worker", "latency/100 p50", "rivals/graphile-worker/100 p50", 0.5, false},
-      {"100 inserts/s: p99 / graphile-worker", "latency/100 p99", "rivals/graphile-worker/100 p99", 0.5, false},
+      {"100 inserts/s: p50 / graphile-worker", "latency/100 p50", "rivals/graphile-worker/100 p50", 0.5,
+       false},
+      {"100 inserts/s: p99 / graphile-worker", "latency/100 p99", "rivals/graphile-worker/100 p99", 0.5,
+       false},
   };
   return targets;
 }
@@ -59,8 +61,7 @@ std::vector<Verdict> judge(const Results& results) {
     const auto values = values_of(target, results);
     if (values.empty()) continue;
     const auto measured = spread_of(values);
-    const bool reached =
-        target.at_least ? measured.median >= target.asked : measured.median <= target.asked;
+    const bool reached = target.at_least ? measured.median >= target.asked : measured.median <= target.asked;
     verdicts.push_back({&target, measured, reached});
   }
   return verdicts;

@@ -10,8 +10,8 @@ namespace mailroom::bench {
 /// What a figure, or the ratio of two, has to reach.
 struct Target {
   std::string meaning;
-  std::string figure;    ///< the name of a series
-  std::string over{};    ///< of another one, for a ratio; the two of the same run are divided
+  std::string figure;  ///< the name of a series
+  std::string over{};  ///< of another one, for a ratio; the two of the same run are divided
   double asked = 0;
   bool at_least = true;  ///< else at the most
 };

@@ -51,7 +51,8 @@ void make_files(Stage& stage) {
   });
 }
 
-Figures measure_verify(Stage& stage, const std::string& input, std::int64_t count, std::vector<std::string> options) {
+Figures measure_verify(Stage& stage, const std::string& input, std::int64_t count,
+                       std::vector<std::string> options) {
   options.insert(options.begin(), {"verify", "-"});
   auto setup = stage.mailroom(database_name, std::move(options));
   setup.input = stage.path(input);
@@ -64,14 +65,18 @@ Figures measure_verify(Stage& stage, const std::string& input, std::int64_t coun
 }  // namespace
 
 std::vector<Row> verify_rows() {
-  return {{.name = "verify/offline",
-           .meaning = "verify --offline - of a million activation tokens",
-           .prepare = make_files,
-           .measure = [](Stage& stage) { return measure_verify(stage, "offline", offline_count(stage), {"--offline"}); }},
-          {.name = "verify/database",
-           .meaning = "verify - of 5,000 activation tokens, each looked up",
-           .prepare = make_files,
-           .measure = [](Stage& stage) { return measure_verify(stage, "database", database_count(stage), {}); }}};
+  return {
+      {.name = "verify/offline",
+       .meaning = "verify --offline - of a million activation tokens",
+       .prepare = make_files,
+       .measure =
+           [](Stage& stage) {
+             return measure_verify(stage, "offline", offline_count(stage), {"--offline"});
+           }},
+      {.name = "verify/database",
+       .meaning = "verify - of 5,000 activation tokens, each looked up",
+       .prepare = make_files,
+       .measure = [](Stage& stage) { return measure_verify(stage, "database", database_count(stage), {}); }}};
 }
 
 }  // namespace mailroom::bench

@@ -136,9 +136,11 @@ END
 $$;
 
 -- Acknowledges p_ack (if not null), then takes the next batch: an orphan, or up to p_limit due tokens. With
--- p_partial false a batch that would not be full is not taken, and pending says how many tokens wait. With
--- p_limit 0 it acknowledges p_ack, lets last_seq follow, and takes nothing. p_collector is what mailroom_attach
--- returned to this session. The rows themselves are fetched afterwards, by batch and attempt.
+-- p_partial false a batch that would not be full is not taken. With p_limit 0 it acknowledges p_ack, lets
+-- last_seq follow, and takes nothing. p_collector is what mailroom_attach returned to this session. The rows
+-- themselves are fetched afterwards, by batch and attempt.
+--   pending      due tokens that were seen and left: a batch that is not full, or what late ones have displaced
+--   last         the id up to which each due token was seen; null with p_limit 0
 --   more         another claim at once is worth while
 --   acknowledged null without p_ack; false when the batch had been taken over meanwhile
 --   set_aside    a batch that was given up now, after 20 attempts
@@ -148,8 +150,8 @@ CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit intege
     p_take_over boolean, p_publish boolean,
     p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
     p_wrong_status integer, p_invalid integer,
-    OUT batch bigint, OUT attempt integer, OUT pending integer, OUT more boolean, OUT acknowledged boolean,
-    OUT set_aside bigint)
+    OUT batch bigint, OUT attempt integer, OUT pending integer, OUT last bigint, OUT more boolean,
+    OUT acknowledged boolean, OUT set_aside bigint)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -161,6 +163,7 @@ DECLARE
     v_window record;
     v_holes record;
     v_found int8multirange;
+    v_seen integer;
     v_take boolean;
 BEGIN
     pending := 0; more := false;
@@ -188,10 +191,13 @@ BEGIN
     v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.orphan IS NULL THEN p_limit ELSE 0 END);
     v_holes := mailroom_look_at_holes(v_state.hole_ids, CASE WHEN v_lease.orphan IS NULL
         THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END);
-    IF v_window.due + v_holes.found_total > p_limit THEN
+    v_seen := v_window.due + v_holes.found_total;
+    IF v_seen > p_limit THEN
         v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_holes.found_total);
     END IF;
 
+    last := CASE WHEN v_holes.out_of_budget
+        THEN (SELECT max(upper(g) - 1) FROM unnest(v_holes.looks) l, unnest(l.found) g) ELSE v_window.last END;
     acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
     IF v_lease.exhausted IS NOT NULL THEN
         UPDATE mailroom_batches SET set_aside_at = clock_timestamp() WHERE id = v_lease.exhausted;
@@ -206,16 +212,15 @@ BEGIN
         RETURN;
     END IF;
 
-    more := v_window.due + v_holes.found_total >= p_limit OR v_window.capped OR v_holes.out_of_budget;
-    v_take := more OR p_partial OR v_window.due + v_holes.found_total = 0;
+    more := v_seen >= p_limit OR v_window.capped OR v_holes.out_of_budget;
+    v_take := more OR p_partial OR v_seen = 0;
+    pending := v_seen - CASE WHEN v_take THEN v_window.due + v_holes.found_total ELSE 0 END;
     PERFORM mailroom_settle_holes(v_holes.looks, v_take);
     IF v_take THEN
         v_found := (SELECT coalesce(range_agg(g), '{}') FROM unnest(v_holes.looks) l, unnest(l.found) g);
         SELECT a.batch, a.attempt, a.cursor INTO batch, attempt, v_state.cursor
         FROM mailroom_append_batch(p_queue, v_state.cursor, v_state.hole_ids, v_lease.oldest_open, v_window.ids + v_found,
             v_window.seen, v_window.last, v_window.expired, v_window.consumed, v_window.wrong_status) a;
-    ELSE
-        pending := v_window.due + v_holes.found_total;
     END IF;
     IF p_publish THEN
         PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);

@@ -17,6 +17,7 @@ void Batcher::connected() {
   look_ = true;
   not_before_ = {};
   deadline_.reset();
+  waiting_to_ = 0;
 }
 
 Batcher::Decision Batcher::decide(TimePoint now) const {
@@ -40,10 +41,12 @@ void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoi
   if (reply.pending > 0) {
     // Only a claim that left tokens lying starts their clock, and only the first such.
     if (!deadline_) deadline_ = started + options_.batch_timeout;
-  } else if (!handed_out_again(reply)) {
-    // Whatever waited has gone; a remainder of a full batch is seen, and its clock started, by the next
-    // claim.
+    waiting_to_ = std::max(waiting_to_, reply.last);
+  } else if (!handed_out_again(reply) && reply.last >= waiting_to_) {
+    // Whatever waited has gone, unless a token of a lower id that became visible later went in its place. The
+    // remainder of a full batch is seen, and its clock started, by the next claim.
     deadline_.reset();
+    waiting_to_ = 0;
   }
   if (decision.partial && !reply.more) draining_ = false;
 }

@@ -41,6 +41,7 @@ class Batcher {
   bool look_ = false;
   TimePoint not_before_{};             ///< a look that took nothing is followed by a pause as long as it took
   std::optional<TimePoint> deadline_;  ///< when the tokens that wait must go out
+  std::int64_t waiting_to_ = 0;        ///< the id of the last of them, or a later one
   TimePoint next_poll_{};
 };
 

@@ -6,7 +6,7 @@ namespace mailroom {
 namespace {
 
 constexpr const char* claim_sql =
-    "SELECT batch, attempt, pending, more, acknowledged, set_aside "
+    "SELECT batch, attempt, pending, last, more, acknowledged, set_aside "
     "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
 // The range of each gap-free run goes into the index of tokens as a condition, and the limit keeps the
@@ -93,9 +93,10 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   ClaimReply reply;
   if (!row[0].is_null()) reply.lease = Lease{row[0].as<std::int64_t>(), row[1].as<int>()};
   reply.pending = row[2].as<int>();
-  reply.more = row[3].as<bool>();
-  reply.receipt_void = !row[4].is_null() && !row[4].as<bool>();
-  if (!row[5].is_null()) reply.set_aside = row[5].as<std::int64_t>();
+  if (!row[3].is_null()) reply.last = row[3].as<std::int64_t>();
+  reply.more = row[4].as<bool>();
+  reply.receipt_void = !row[5].is_null() && !row[5].as<bool>();
+  if (!row[6].is_null()) reply.set_aside = row[6].as<std::int64_t>();
   return reply;
 }
 

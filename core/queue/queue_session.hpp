@@ -45,7 +45,8 @@ struct ClaimRequest {
 
 struct ClaimReply {
   std::optional<Lease> lease;  ///< the batch taken, to be fetched
-  int pending = 0;             ///< due tokens that wait for their batch to fill
+  int pending = 0;             ///< due tokens that were seen and left
+  std::int64_t last = 0;       ///< the id up to which each due token was seen
   bool more = false;           ///< another claim at once is worth while
   bool receipt_void = false;   ///< the batch acknowledged had been taken over: it may go out twice
   std::optional<std::int64_t> set_aside{};  ///< a batch that was given up after too many attempts

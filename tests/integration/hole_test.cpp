@@ -75,6 +75,24 @@ TEST_CASE("a large transaction that commits late comes in batches of the limit")
   CHECK(queue.forgets_all_holes());
 }
 
+TEST_CASE("a claim tells of tokens that waited and whose places late ones took") {
+  Queue queue;
+  const auto open = begin_insert(queue.database, 9, "open");
+  insert_accounts(*queue.connection, 1);
+  REQUIRE(queue.drain() == 1);
+  const ClaimRequest full{.limit = 10};
+  insert_accounts(*queue.connection, 6, "new");
+  const auto before = queue.session.claim(full);
+  CHECK(before.pending == 6);
+  CHECK(before.last == 16);
+  open->run("COMMIT");
+  // Five of those that waited, behind five late ones: one waits on, and four late ones have not been seen.
+  const auto after = queue.session.claim(full);
+  REQUIRE(after.lease);
+  CHECK(after.pending == 1);
+  CHECK(after.last < before.last);
+}
+
 TEST_CASE("with a limit of one, late and new tokens both come out") {
   Queue queue;
   const auto open = begin_insert(queue.database, 3, "open");

@@ -151,27 +151,15 @@ class Oracle {
   }
 
   void check_tokens() {
-    read_full_batches();
     for (const auto& [id, token] : world_.tokens()) {
       const auto out = first_out_.find(id);
       if (out == first_out_.end()) {
         check(token.expires != TimePoint::max(), "token {} never went out", id);
         continue;
       }
-      const auto bound = world_.bound_for(std::max(token.committed, full_before_[id]), out->second);
+      const auto bound = world_.bound_for(token.committed, out->second);
       check(out->second <= bound, "token {} went out {} ms late", id,
             std::chrono::duration_cast<Milliseconds>(out->second - bound).count());
-    }
-  }
-
-  /// A full batch that leaves begins the clock of the rest anew.
-  void read_full_batches() {
-    TimePoint last{};
-    for (const auto& [number, batch] : world_.server.batches()) {
-      for (const auto id : batch.tokens) {
-        full_before_[id] = last;
-      }
-      if (batch.tokens.size() >= static_cast<std::size_t>(world_.smallest_limit)) last = batch.holds[0].since;
     }
   }
 
@@ -179,7 +167,6 @@ class Oracle {
   std::string fault_;
   std::map<std::int64_t, std::vector<Line>> lines_;
   std::map<std::int64_t, TimePoint> first_out_;
-  std::map<std::int64_t, TimePoint> full_before_;
   std::map<int, int> repeats_of_life_;
   std::set<int> repeated_sessions_;
 };

@@ -193,7 +193,8 @@ std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_orphan(int session,
 
 /// As the claim's SQL: the window above the cursor, and what has come to light below, which gets at least
 /// half of a batch.
-std::vector<std::int64_t> FakeServer::find_due(std::size_t limit, bool& capped, std::int64_t& last) const {
+std::vector<std::int64_t> FakeServer::find_due(std::size_t limit, bool& capped, std::int64_t& last,
+                                               Sight& sight) const {
   std::vector<std::int64_t> found;
   std::vector<std::int64_t> window;
   int read = 0;
@@ -203,8 +204,14 @@ std::vector<std::int64_t> FakeServer::find_due(std::size_t limit, bool& capped, 
     if (surroundings_.now() < expires) (id > cursor_ ? window : found).push_back(id);
   }
   capped = read > most_read;
-  found.resize(std::min(found.size(), std::max(limit - window.size(), (limit + 1) / 2)));
-  if (window.size() + found.size() > limit) {
+  sight.last = last;
+  const auto budget = std::max(limit - window.size(), (limit + 1) / 2);
+  if (found.size() >= budget) {
+    found.resize(budget);
+    sight.last = found.back();
+  }
+  sight.count = window.size() + found.size();
+  if (sight.count > limit) {
     window.resize(limit - found.size());
     last = window.empty() ? cursor_ : window.back();
   }
@@ -216,12 +223,13 @@ void FakeServer::take(int session, const ClaimRequest& request, ClaimReply& repl
   const auto limit = static_cast<std::size_t>(request.limit);
   bool capped = false;
   auto last = cursor_;
-  const auto due = find_due(limit, capped, last);
+  Sight sight;
+  const auto due = find_due(limit, capped, last, sight);
+  reply.last = sight.last;
   reply.more = due.size() >= limit || capped;
-  if (!reply.more && !request.partial && !due.empty()) {
-    reply.pending = static_cast<int>(due.size());
-    return;
-  }
+  const bool left = !reply.more && !request.partial;
+  reply.pending = static_cast<int>(left ? sight.count : sight.count - due.size());
+  if (left && !due.empty()) return;
   cursor_ = std::max(cursor_, last);
   for (const auto id : due) {
     taken_.insert(waiting_.extract(id));

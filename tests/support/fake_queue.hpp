@@ -112,7 +112,12 @@ class FakeServer {
   std::map<std::int64_t, FakeBatch>::iterator find_orphan(int session, const ClaimRequest& request,
                                                           ClaimReply& reply);
   void take(int session, const ClaimRequest& request, ClaimReply& reply);
-  std::vector<std::int64_t> find_due(std::size_t limit, bool& capped, std::int64_t& last) const;
+  /// The due tokens that a claim comes across, and the id up to which it saw each.
+  struct Sight {
+    std::size_t count = 0;
+    std::int64_t last = 0;
+  };
+  std::vector<std::int64_t> find_due(std::size_t limit, bool& capped, std::int64_t& last, Sight& sight) const;
   /// With until when each is due.
   std::vector<std::pair<std::int64_t, TimePoint>> tokens_of(const Lease& lease) const;
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/report.hpp"
+#include "bench/results.hpp"
 
 namespace mailroom::bench {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace mailroom::bench {
 namespace {
@@ -16,7 +17,10 @@ const std::vector<std::string> server_settings{
 const char* const bench_key = "cafebabecafebabecafebabecafebabecafebabecafebabecafebabecafebabe";
 
 Stage::Stage(Options options)
-    : options_(std::move(options)), cluster_({.tcp = false, .settings = server_settings}) {}
+    : options_(std::move(options)), cluster_({.tcp = false, .settings = server_settings}) {
+  // There, since the cluster takes its folder away however this ends.
+  std::filesystem::create_directory(cluster_.path("files"));
+}
 
 std::int64_t Stage::scaled(std::int64_t count, std::int64_t least) const {
   return std::max(least,
@@ -58,7 +62,7 @@ Process::Setup Stage::program(const std::string& database, std::vector<std::stri
                           {"PGDATABASE", database},
                           {"MAILROOM_DATABASE_URL", conninfo(database)},
                           {"MAILROOM_SECRET_KEY", bench_key}},
-          .folder = folder_.path(),
+          .folder = cluster_.path("files"),
           .errors = path("errors")};
 }
 

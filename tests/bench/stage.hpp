@@ -9,7 +9,6 @@
 #include "bench/process.hpp"
 #include "db/connection.hpp"
 #include "fault/cluster.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace mailroom::bench {
 
@@ -29,7 +28,8 @@ class Stage {
   std::int64_t scaled(std::int64_t count, std::int64_t least = 1) const;
   /// A measuring time, shortened with the scale, but never below a fifth.
   double scaled_seconds(double seconds) const;
-  std::string path(const std::string& name) const { return folder_.path() / name; }
+  /// A file of the rows.
+  std::string path(const std::string& name) const { return cluster_.path("files/" + name); }
 
   std::string conninfo(const std::string& database) const { return cluster_.conninfo(database); }
   std::unique_ptr<Connection> connect(const std::string& database) const;
@@ -45,7 +45,6 @@ class Stage {
 
  private:
   Options options_;
-  test::TemporaryFolder folder_;
   test::Cluster cluster_;
   std::set<std::string> done_;
 };

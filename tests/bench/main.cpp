@@ -11,11 +11,14 @@
 namespace mailroom::bench {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 struct BenchOptions {
   std::string binary;
   std::vector<std::string> only;
   int runs = 5;
   double scale = 1;
+  double minutes = 25;
   std::string json;
   std::string rivals;
   bool list = false;
@@ -59,9 +62,10 @@ class Session {
       attempt(row, "preparing", [&] { row.prepare(stage_); });
   }
 
-  void run(int number) {
+  /// Begins nothing after `until`.
+  void run(int number, Clock::time_point until) {
     for (auto& row : rows_) {
-      if (number > row.most_runs) continue;
+      if (number > row.most_runs || Clock::now() > until) continue;
       attempt(row, fmt::format("run {}", number), [&] { results_.add(row.name, row.measure(stage_)); });
     }
   }
@@ -72,14 +76,14 @@ class Session {
   template <typename Body>
   void attempt(Row& row, const std::string& what, const Body& body) {
     if (row.most_runs == 0) return;
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     try {
       body();
     } catch (const std::exception& error) {
       results_.fail(row.name, error.what());
       row.most_runs = 0;
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double> took = Clock::now() - start;
     fmt::print(stderr, "{}: {} took {:.1f} s\n", what, row.name, took.count());
   }
 
@@ -95,13 +99,15 @@ int run_bench(const BenchOptions& options) {
       fmt::print("{:<34} {}\n", row.name, row.meaning);
     return 0;
   }
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double, std::ratio<60>>(options.minutes));
   test::stop_clusters_on_signals();
   Stage stage({.binary = options.binary, .scale = options.scale});
   auto machine = look_at_machine(stage);
   Session session(stage, rows);
   session.prepare();
   for (int number = 1; number <= options.runs; ++number)
-    session.run(number);
+    session.run(number, until);
   machine.load_after = load_averages();
   fmt::print("{}", render_text(session.results(), machine));
   if (!options.json.empty())
@@ -122,6 +128,9 @@ int main(int argc, char** argv) {
   app.add_option("--runs", options.runs, "how often each row is measured [5]")->check(CLI::Range(1, 100));
   app.add_option("--scale", options.scale, "share of the usual amounts of data and time [1]")
       ->check(CLI::Range(0.001, 10.0));
+  app.add_option("--minutes", options.minutes,
+                 "begin no measurement after so long; the table says how many runs there were [25]")
+      ->check(CLI::Range(0.1, 600.0));
   app.add_option("--json", options.json, "write all figures into this file too");
   app.add_option("--rivals", options.rivals,
                  "the folder that npm installed the other systems in: measure them too");

@@ -121,7 +121,7 @@ TEST_CASE("a database that golang-migrate has prepared goes on with ours, back, 
   CHECK(value<int>(*connection, "SELECT count(*) FROM schema_migrations") == 0);
 }
 
-TEST_CASE("--wait tries until the database answers") {
+TEST_CASE("with --wait it tries until the database answers") {
   TestDatabase database(TestDatabase::Schema::none);
   Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
   CHECK(migrate(database, {"status"}).status == 4);

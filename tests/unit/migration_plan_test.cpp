@@ -108,7 +108,9 @@ TEST_CASE("a version that does not exist, or lies below for up, is a matter of t
 }
 
 TEST_CASE("a dirty state is explained by the migrations that lead to it, with the force that ends it") {
-  const auto explained = [](long version) { return explain_dirty(three, {.version = version, .dirty = true}); };
+  const auto explained = [](long version) {
+    return explain_dirty(three, {.version = version, .dirty = true});
+  };
   const auto has = [](const std::string& text, const std::string& part) {
     CAPTURE(text);
     CHECK(text.find(part) != std::string::npos);

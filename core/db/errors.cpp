@@ -8,6 +8,8 @@
 namespace mailroom {
 namespace {
 
+constexpr std::string_view read_only_state = "25006";
+
 /// What PostgreSQL's report says under one of its labels, `ERROR`, `DETAIL` or `HINT`; empty if it is not
 /// there.
 std::string labelled(std::string_view report, std::string_view label) {
@@ -81,7 +83,7 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
            "now, --to-end only what comes from now on";
   }
   if (sqlstate == "MR005") return "--max-replay raises the limit";
-  if (sqlstate == "25006") return "the server is a standby or read-only: connect to the primary";
+  if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";
   const auto hint = labelled(report, "HINT");
   return hint.empty() && !quotes_a_row(sqlstate) ? labelled(report, "DETAIL") : hint;
 }
@@ -94,6 +96,10 @@ bool is_transient(const DatabaseError& error) {
     if (error.sqlstate() == state) return true;
   }
   return false;
+}
+
+bool takes_no_writes(const DatabaseError& error) {
+  return error.sqlstate() == read_only_state;
 }
 
 void rethrow_database_error(bool session_is_open) {

@@ -28,6 +28,10 @@ class DatabaseError : public Error {
 /// a cancel request, a deadlock, a serialization failure.
 bool is_transient(const DatabaseError& error);
 
+/// True when the server is a standby, or was made read-only: the primary, once a new session leads to it,
+/// does better.
+bool takes_no_writes(const DatabaseError& error);
+
 /// There is no session (any more): a new one may do better. ExitCode::database.
 class ConnectionLost : public Error {
  public:

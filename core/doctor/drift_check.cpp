@@ -39,6 +39,8 @@ std::string how_to_build(const ExpectedIndex& index) {
   if (!index.constraint.empty()) {
     return fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {};", index.table, index.name, index.constraint);
   }
+  const auto alone = creation_of("INDEX CONCURRENTLY IF NOT EXISTS", index.name).text;
+  if (!alone.empty()) return alone;
   const std::string plain = "CREATE INDEX ";
   return plain + "CONCURRENTLY " + creation_of("INDEX", index.name).text.substr(plain.size());
 }

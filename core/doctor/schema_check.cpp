@@ -36,10 +36,10 @@ Findings look_elsewhere(Connection& connection) {
 Finding judge_state(const SchemaState& state, long newest) {
   if (!state.version) return failure("the database has no mailroom schema yet", {"mailroom migrate"});
   if (state.dirty) {
+    const auto before = *state.version > 0 ? std::to_string(*state.version - 1) : std::string("none");
     return failure(
-        fmt::format("marked dirty at version {}: another tool broke off in the middle", *state.version),
-        {"UPDATE schema_migrations SET dirty = false;"},
-        fmt::format("first finish the statements of migrations/{}_*.up.sql by hand", *state.version));
+        fmt::format("marked dirty at version {}: another tool broke off on its way there", *state.version),
+        {"mailroom migrate force " + before}, explain_dirty(embedded_migrations(), state));
   }
   if (*state.version < newest) {
     return failure(fmt::format("version {}, and version {} is needed", *state.version, newest),

@@ -38,9 +38,10 @@ SchemaAuthor test_author() {
 }
 
 void migrate(Connection& connection) {
-  Migrator(connection, test_author())
-      .run([](const SchemaState& state) { return plan_up(embedded_migrations(), state); },
-           [](const MigrationStep&, Milliseconds) {});
+  Migrator migrator(connection, test_author());
+  const auto state = migrator.begin();
+  MigrationObserver nobody;
+  migrator.run(state, plan_up(embedded_migrations(), state), nobody);
   // The session stays, its lock need not.
   connection.run("SELECT pg_advisory_unlock_all()");
 }

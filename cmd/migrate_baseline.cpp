@@ -41,7 +41,7 @@ void print_recorded(const Verification& verification, Context& context) {
 ExitCode run_baseline(const MigrateOptions& options, long version, Context& context) {
   const auto connection = connect_to_migrate(options, context);
   Migrator migrator(*connection, schema_author(options), {.wait = wait_of(options)});
-  require_claimable(*connection, migrator.begin_as_recorded(), version);
+  require_claimable(*connection, migrator.begin(), version);
   const auto verification = verify_before_claim(*connection, version);
   if (context.global().output == OutputFormat::text) {
     context.out().write(render_differences(verification, paint_for(context)));

@@ -7,7 +7,6 @@
 #include "base/duration.hpp"
 #include "schema/migration_lock.hpp"
 #include "schema/migration_run.hpp"
-#include "schema/recognition.hpp"
 
 namespace mailroom {
 namespace {
@@ -69,10 +68,6 @@ std::vector<Milliseconds> MigratorOptions::default_pauses() {
 }
 
 SchemaState Migrator::begin() {
-  return recognised(connection_, begin_as_recorded());
-}
-
-SchemaState Migrator::begin_as_recorded() {
   take_migration_lock(connection_, options_.wait);
   notice_lost_clients(connection_);
   return read_schema_state(connection_);

@@ -44,12 +44,9 @@ class Migrator {
   Migrator(Connection& connection, SchemaAuthor author, MigratorOptions options = {})
       : connection_(connection), author_(std::move(author)), options_(std::move(options)) {}
 
-  /// Takes the lock, until the session ends, and reads what the database says then; tables that psql made
-  /// have the version that they fit. Throws Error: locked, schema (tables that fit none, or are not ours).
+  /// Takes the lock, until the session ends, and reads what the database says then, without a look at tables
+  /// that have no record: see recognised(). Throws Error(locked).
   SchemaState begin();
-
-  /// The same without a look at tables that have no record.
-  SchemaState begin_as_recorded();
 
   /// Carries out each step together with its bookkeeping and history in one transaction of its own: a failure
   /// leaves the version before it. A step that is one CONCURRENTLY statement runs outside a transaction,

@@ -60,7 +60,7 @@ TEST_CASE("killed in the middle of a migration, it leaves the version before it,
   const TemporaryFolder folder;
   const auto connection = database.connect();
   {
-    // Holds accounts by then, and waits for tokens.
+    // Migration 3 waits for tokens.
     Subprocess process({MAILROOM_BINARY, "migrate", "--lock-timeout", "1h"},
                        {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out",
                        folder.path() / "err");
@@ -78,7 +78,7 @@ TEST_CASE("killed in the middle of a migration, it leaves the version before it,
                       "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = "
                       "(SELECT oid FROM pg_database WHERE datname = current_database())") == 0;
   }));
-  CHECK(value<std::string>(*connection, "SELECT m::text FROM schema_migrations m") == "(0,f)");
+  CHECK(value<std::string>(*connection, "SELECT m::text FROM schema_migrations m") == "(2,f)");
   holder->run("ROLLBACK");
   CHECK(migrate(database, {"up"}).status == 0);
   CHECK(migrate(database, {"status"}).status == 0);
@@ -121,7 +121,7 @@ TEST_CASE("a database that golang-migrate has prepared goes on with ours, back, 
   CHECK(value<int>(*connection, "SELECT count(*) FROM schema_migrations") == 0);
 }
 
-TEST_CASE("--wait tries until the database answers") {
+TEST_CASE("with --wait it tries until the database answers") {
   TestDatabase database(TestDatabase::Schema::none);
   Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
   CHECK(migrate(database, {"status"}).status == 4);

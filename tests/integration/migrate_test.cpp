@@ -85,7 +85,7 @@ TEST_CASE("what was done to the schema is on record: what, how long, by whom, an
   REQUIRE(rows.size() == 3);
   CHECK(std::string(rows[0][2].c_str()) == "up");
   CHECK(rows[1][0].as<int>() == 1);
-  CHECK(std::string(rows[1][1].c_str()) == "bigint_epochs");
+  CHECK(std::string(rows[1][1].c_str()) == "account_epochs");
   CHECK(std::string(rows[2][2].c_str()) == "down");
   CHECK(std::string(rows[2][3].c_str()) == "test@host");
   CHECK(rows[2][4].as<bool>());

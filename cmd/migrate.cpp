@@ -12,8 +12,9 @@ namespace {
 /// In the order of the help; the first is what bare migrate does.
 const std::vector<MigrateAction>& actions() {
   static const std::vector<MigrateAction> all{
-      migrate_up_action,    migrate_down_action,   migrate_goto_action, migrate_status_action,
-      migrate_force_action, migrate_export_action, migrate_new_action};
+      migrate_up_action,     migrate_down_action,   migrate_goto_action,
+      migrate_status_action, migrate_verify_action, migrate_baseline_action,
+      migrate_force_action,  migrate_export_action, migrate_new_action};
   return all;
 }
 
@@ -86,11 +87,18 @@ const Command migrate_command{
     "export DIR writes them for reading.\n\n"
     "Only one migrator works on a schema at a time, golang-migrate included; another one ends with exit "
     "status 6, or waits as long as --wait says. Tables that psql or golang-migrate made from the original "
-    "schema are continued from where they are, without losing a row. A dirty state can only come from "
+    "schema are continued from where they are, without losing a row: without a record of their version they "
+    "are compared with what each migration builds, and refused where they fit none; mailroom migrate verify "
+    "shows what differs, and mailroom migrate baseline V records a version as it is. A dirty state can only "
+    "come from "
     "another tool, and is refused with what to do; migrate force is for nothing else.\n\n"
     "Without a command, migrate does the same as migrate up. Going down removes the data that only the "
     "newer version holds: it says how many rows of what, and asks on a terminal; without a terminal --yes "
     "is needed.\n\n"
+    "migrate verify builds the migrations in a schema of its own, in a transaction that is rolled back, and "
+    "compares tables, columns, constraints, indexes, triggers, functions, types and sequences with it, and "
+    "the text of each migration with the one that was applied. It needs the right to create schemas in the "
+    "database, and locks nothing that exists.\n\n"
     "Every step is recorded in the database with its time, the person and host, the program's "
     "version, and the --reason that was given."};
 

@@ -31,6 +31,8 @@ extern const MigrateAction migrate_up_action;
 extern const MigrateAction migrate_down_action;
 extern const MigrateAction migrate_goto_action;
 extern const MigrateAction migrate_status_action;
+extern const MigrateAction migrate_verify_action;
+extern const MigrateAction migrate_baseline_action;
 extern const MigrateAction migrate_force_action;
 extern const MigrateAction migrate_export_action;
 extern const MigrateAction migrate_new_action;

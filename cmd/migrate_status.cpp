@@ -6,6 +6,7 @@
 #include "cmd/migrate_action.hpp"
 #include "cmd/text_table.hpp"
 #include "schema/history.hpp"
+#include "schema/recognition.hpp"
 
 namespace mailroom {
 namespace {
@@ -35,7 +36,8 @@ struct SchemaStatus {
 };
 
 SchemaStatus read_status(Connection& connection) {
-  SchemaStatus status{.state = read_schema_state(connection), .newest = embedded_migrations().back().version};
+  SchemaStatus status{.state = recognised(connection, read_schema_state(connection)),
+                      .newest = embedded_migrations().back().version};
   connection.alone([&](pqxx::transaction_base& transaction) {
     for (const auto& change : read_schema_history(transaction)) {
       if (change.direction != "down") status.arrivals[change.version] = change.at;

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "cmd/confirm.hpp"
 #include "cmd/migrate_printer.hpp"
+#include "schema/recognition.hpp"
 
 namespace mailroom {
 namespace {
@@ -41,7 +42,7 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, const Planne
   const auto settings = migrator_options(options);
   const auto connection = connect_to_migrate(options, context);
   Migrator migrator(*connection, schema_author(options), settings);
-  const auto state = migrator.begin();
+  const auto state = recognised(*connection, migrator.begin());
   const auto steps = plan(state);
   ask_before_losing(options, context, *connection, steps);
   StepPrinter printer(options, context);

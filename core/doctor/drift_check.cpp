@@ -88,7 +88,8 @@ Findings judge_drift(const SchemaObjects& present) {
     add(judge_index(index, present));
   for (const auto& function : expected_functions())
     add(judge_function(function, present));
-  return or_fine(std::move(all), fmt::format("none: {} tables, {} indexes and {} functions are there",
+  return or_fine(std::move(all), fmt::format("none: {} tables, {} indexes and {} functions are there; "
+                                             "mailroom migrate verify compares what is in them",
                                              expected_tables().size(), expected_indexes().size(),
                                              expected_functions().size()));
 }

@@ -53,7 +53,7 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 28> functions{
+constexpr std::array<std::string_view, 29> functions{
     "mailroom_acknowledge",
     "mailroom_append_batch",
     "mailroom_append_state",
@@ -66,6 +66,7 @@ constexpr std::array<std::string_view, 28> functions{
     "mailroom_look_at_hole",
     "mailroom_look_at_holes",
     "mailroom_merge_holes",
+    "mailroom_minimum_client",
     "mailroom_publish_cursor",
     "mailroom_queue_state",
     "mailroom_random_code",

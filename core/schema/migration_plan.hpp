@@ -11,7 +11,8 @@ namespace mailroom {
 struct SchemaState {
   std::optional<long> version;
   bool dirty = false;  ///< golang-migrate broke off on its way to `version`, which is -1 for nothing applied
-  bool unrecorded = false;  ///< tables of 0_init without bookkeeping, as psql leaves them; version is 0 then
+  bool unrecorded = false;  ///< tables of our names without bookkeeping, as psql leaves them; version is 0
+                            ///< then, for want of a look at them: see recognised()
 };
 
 enum class Direction { up, down };

@@ -73,11 +73,17 @@ SchemaState Migrator::begin() {
   return read_schema_state(connection_);
 }
 
+void Migrator::claim(long version) {
+  require_writable(connection_);
+  connection_.transact(
+      [&](pqxx::work& transaction) { record_claim(transaction, version, "baseline", author_); });
+}
+
 void Migrator::run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer) {
   if (steps.empty() && !state.unrecorded) return;
   require_writable(connection_);
   if (options_.dry_run) return rehearse(state, steps, observer);
-  if (state.unrecorded) connection_.transact([&](pqxx::work& transaction) { adopt(transaction); });
+  if (state.unrecorded) connection_.transact([&](pqxx::work& transaction) { adopt(transaction, state); });
   for (const auto& step : steps) {
     try {
       apply(step, observer);
@@ -87,9 +93,8 @@ void Migrator::run(const SchemaState& state, const MigrationSteps& steps, Migrat
   }
 }
 
-void Migrator::adopt(pqxx::transaction_base& transaction) {
-  record_version(transaction, 0);
-  record_history(transaction, embedded_migrations().front(), "adopt", Milliseconds{0}, author_);
+void Migrator::adopt(pqxx::transaction_base& transaction, const SchemaState& state) {
+  record_claim(transaction, *state.version, "adopt", author_);
 }
 
 void Migrator::record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took) {
@@ -104,7 +109,7 @@ void Migrator::rehearse(const SchemaState& state, const MigrationSteps& steps, M
   try {
     connection_.rehearse([&](pqxx::work& transaction) {
       set_limits(transaction, options_.lock_timeout);
-      if (state.unrecorded) adopt(transaction);
+      if (state.unrecorded) adopt(transaction, state);
       for (const auto& step : steps) {
         current = &step;
         run.emplace(connection_, step);

@@ -44,23 +44,27 @@ class Migrator {
   Migrator(Connection& connection, SchemaAuthor author, MigratorOptions options = {})
       : connection_(connection), author_(std::move(author)), options_(std::move(options)) {}
 
-  /// Takes the lock, until the session ends, and reads what the database says then. Throws Error(locked).
+  /// Takes the lock, until the session ends, and reads what the database says then, without a look at tables
+  /// that have no record: see recognised(). Throws Error(locked).
   SchemaState begin();
 
   /// Carries out each step together with its bookkeeping and history in one transaction of its own: a failure
   /// leaves the version before it. A step that is one CONCURRENTLY statement runs outside a transaction,
   /// after an invalid index of an earlier attempt was dropped, and the bookkeeping follows it. Tables that
   /// psql made
-  /// (`state`) are recorded as version 0 first. Throws Error: schema (the statement that failed, its line,
+  /// (`state`) are recorded first. Throws Error: schema (the statement that failed, its line,
   /// PostgreSQL's message), locked (locks not to be had), ConnectionLost.
   void run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer);
 
   /// Makes `version` (none: nothing applied) the recorded one, clean, and runs nothing.
   void force(const std::vector<Migration>& migrations, std::optional<long> version);
 
+  /// Makes `version` the recorded one, as a baseline, and runs nothing.
+  void claim(long version);
+
  private:
   void rehearse(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer);
-  void adopt(pqxx::transaction_base& transaction);
+  void adopt(pqxx::transaction_base& transaction, const SchemaState& state);
   void apply(const MigrationStep& step, MigrationObserver& observer);
   Milliseconds attempt(const MigrationStep& step, MigrationRun& run, Milliseconds lock_timeout);
   void record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took);

@@ -152,7 +152,8 @@ TEST_CASE("a schema that is missing, old, newer, dirty or somebody else's is tol
   CHECK(all_fine(rig.examine("triggers")));
 
   connection->run("ALTER TABLE schema_migrations ALTER version TYPE text");
-  CHECK(summary(rig.examine("schema")) == "failure: the table schema_migrations belongs to another tool");
+  CHECK(summary(rig.examine("schema")) ==
+        "failure: the table schema_migrations (version text, dirty boolean) is another tool's");
 }
 
 TEST_CASE("tables in a schema that the search_path does not lead to are found, and mended") {

@@ -191,6 +191,7 @@ TEST_CASE("a table of that name that another tool keeps is recognised and left a
     FAIL("it was taken for ours");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::schema);
-    CHECK(std::string(error.what()) == "the table schema_migrations belongs to another tool");
+    CHECK(std::string(error.what()) ==
+          "the table schema_migrations (version character varying(128)) is another tool's, probably dbmate");
   }
 }

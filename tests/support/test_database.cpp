@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "schema/migrator.hpp"
+#include "schema/recognition.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -39,7 +40,7 @@ SchemaAuthor test_author() {
 
 void migrate(Connection& connection) {
   Migrator migrator(connection, test_author());
-  const auto state = migrator.begin();
+  const auto state = recognised(connection, migrator.begin());
   MigrationObserver nobody;
   migrator.run(state, plan_up(embedded_migrations(), state), nobody);
   // The session stays, its lock need not.

@@ -272,7 +272,7 @@ DECLARE
 BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
-        WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'mailroom\_%'
+        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
           AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());

@@ -135,3 +135,26 @@ TEST_CASE("with --wait it tries until the database answers") {
   Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS true");
   CHECK(process.wait() == 0);
 }
+
+TEST_CASE("a schema whose name needs quotes is migrated, verified and left again") {
+  TestDatabase database(TestDatabase::Schema::none);
+  database.connect()->run("CREATE SCHEMA \"Our \"\"Mail\"\" App\"");
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {MAILROOM_BINARY, "--yes"});
+    return run_to_end(arguments, {{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                  {"PGOPTIONS", "-csearch_path=\"Our\\ \"\"Mail\"\"\\ App\",public"},
+                                  {"MAILROOM_SECRET_KEY",
+                                   "0011223344556677889900aabbccddeeff0102030405060708090a0b0c0d0e0f"}});
+  };
+  for (const auto& command : std::vector<std::vector<std::string>>{{"migrate"},
+                                                                   {"migrate", "verify"},
+                                                                   {"simulate", "--accounts", "3"},
+                                                                   {"collect", "--once"},
+                                                                   {"status"},
+                                                                   {"doctor"},
+                                                                   {"migrate", "down", "--all"}}) {
+    const auto finished = run(command);
+    CAPTURE(command.back(), finished.output, finished.errors);
+    CHECK(finished.status == 0);
+  }
+}

@@ -107,7 +107,9 @@ bool may_be_secret(std::string_view word) {
   const bool is_mixed = any_is(word, [](int c) { return std::isupper(c); }) &&
                         any_is(word, [](int c) { return std::islower(c); }) &&
                         any_is(word, [](int c) { return std::isdigit(c); });
-  return is_mixed || !any_is(word, [](int c) { return std::isxdigit(c) == 0; });
+  // bytea begins with \x, of which the backslash ends the word before.
+  const auto digits = word.substr(word.front() == 'x' ? 1 : 0);
+  return is_mixed || !any_is(digits, [](int c) { return std::isxdigit(c) == 0; });
 }
 
 }  // namespace

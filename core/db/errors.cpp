@@ -94,6 +94,8 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR005") return "--max-replay raises the limit";
   if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";
   const auto hint = labelled(report, "HINT");
+  if (sqlstate == "42501" && hint.empty())
+    return "mailroom doctor says what collect needs; docs/security.md has roles for the other commands";
   return hint.empty() && !quotes_a_row(sqlstate) ? labelled(report, "DETAIL") : hint;
 }
 

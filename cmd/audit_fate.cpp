@@ -43,11 +43,12 @@ std::string handed_on_text(const TokenStory& story) {
   return text;
 }
 
-std::string maybe_text(const TokenFate& fate) {
-  const auto& batch = *fate.batch;
+std::string maybe_text(const TokenStory& story) {
+  const auto& batch = *story.fate.batch;
   const auto when = fmt::format("{} {}", time_of(*batch.emitted_at), where_and_who(batch));
-  if (batch.emitted == 0)
-    return fmt::format("perhaps handed on: {}, not due any more by then, but maybe at an earlier one", when);
+  if (contains(batch.left_out, story.token.id))
+    return fmt::format("perhaps handed on: {}, left out of its line by then, but maybe at an earlier one",
+                       when);
   return fmt::format("probably handed on, {}: {} of its {} tokens were", when, with_thousands(batch.emitted),
                      with_thousands(batch.size));
 }
@@ -57,9 +58,10 @@ std::string passed_over_text(const TokenFate& fate) {
                      passing_reason_text(fate.reason, fate.reason_certain));
 }
 
-std::string passed_over_late_text(const BatchRecord& batch) {
-  return fmt::format("not handed on: {}, but not due any more when its line was written, {}",
-                     where_and_who(batch), time_of(*batch.emitted_at));
+std::string left_out_text(const TokenFate& fate) {
+  return fmt::format("not handed on: {}, but left out when its line was written, {}, {}",
+                     where_and_who(*fate.batch), time_of(*fate.batch->emitted_at),
+                     passing_reason_text(fate.reason, fate.reason_certain));
 }
 
 std::string outcome_text(const TokenStory& story) {
@@ -68,15 +70,15 @@ std::string outcome_text(const TokenStory& story) {
     case Outcome::handed_on:
       return handed_on_text(story);
     case Outcome::maybe_handed_on:
-      return maybe_text(fate);
+      return maybe_text(story);
     case Outcome::in_open_batch:
       return fmt::format("handed out {} {}, not acknowledged yet", time_of(fate.batch->claimed_at),
                          where_and_who(*fate.batch));
     case Outcome::set_aside:
       return fmt::format("not acknowledged: batch {} was set aside {} after {} attempts", fate.batch->id,
                          time_of(*fate.batch->set_aside_at), with_thousands(fate.batch->attempts));
-    case Outcome::passed_over_late:
-      return passed_over_late_text(*fate.batch);
+    case Outcome::left_out:
+      return left_out_text(fate);
     case Outcome::waiting:
       return fmt::format("not handed on yet: it waits in queue {}", fate.queue);
     case Outcome::waiting_not_due:
@@ -156,15 +158,12 @@ std::string batch_text(const BatchRecord& batch) {
   }
   auto text = fmt::format("batch {} of queue {}: {}, ", batch.id, batch.queue, tokens_text(batch.size));
   const auto skipped = skipped_text(batch);
-  switch (judge_batch(batch, false)) {
-    case Outcome::in_open_batch:
-      text += fmt::format("handed out {}, not acknowledged yet", time_of(batch.claimed_at));
-      break;
-    case Outcome::set_aside:
-      text += fmt::format("set aside {}", time_of(*batch.set_aside_at));
-      break;
-    default:
-      text += fmt::format("{} handed on {}", with_thousands(batch.emitted), time_of(*batch.emitted_at));
+  if (batch.emitted_at) {
+    text += fmt::format("{} handed on {}", with_thousands(batch.emitted), time_of(*batch.emitted_at));
+  } else if (batch.set_aside_at) {
+    text += fmt::format("set aside {}", time_of(*batch.set_aside_at));
+  } else {
+    text += fmt::format("handed out {}, not acknowledged yet", time_of(batch.claimed_at));
   }
   text += fmt::format(", by {}, handed out {}", batch.claimed_by, times_text(batch.attempts));
   return skipped.empty() ? text : text + "; passed over: " + skipped;

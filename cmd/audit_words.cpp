@@ -30,7 +30,7 @@ std::string held_text(const BatchRecord& batch) {
   auto text = asked == 0 ? tokens_text(batch.size) : ids_text(batch.tokens);
   if (asked > 1 && asked == batch.size)
     text = fmt::format("{} ({})", tokens_text(asked), id_ranges_text(batch.tokens));
-  if (batch.emitted_at && batch.emitted < batch.size)
+  if (batch.is_mixed())
     text += fmt::format(" ({} of {} handed on)", with_thousands(batch.emitted), with_thousands(batch.size));
   return text;
 }
@@ -134,6 +134,7 @@ std::string what_text(const Happening& happening) {
     std::string operator()(const BatchRecord& batch) const {
       if (batch.is_open()) return "handed out";
       if (!batch.emitted_at) return "set aside";
+      if (batch.is_left_out()) return "left out";
       return batch.emitted > 0 ? "handed on" : "passed over";
     }
     std::string operator()(const Operation& operation) const { return done_text(operation); }
@@ -158,8 +159,8 @@ std::string details_text(const Happening& happening) {
       const auto skipped = skipped_text(batch);
       if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
         return fmt::format("{}, by {}", skipped, batch.claimed_by);
-      // Where all were handed on, those passed over were others, that the claim met on its way.
-      const bool of_its_own = batch.emitted_at && batch.emitted < batch.size && !skipped.empty();
+      // Where all were handed on, those passed over were others.
+      const bool of_its_own = (batch.is_mixed() || batch.is_left_out()) && !skipped.empty();
       return fmt::format("{} {}{}", held_text(batch), where_and_who_in_short(batch),
                          of_its_own ? "; passed over: " + skipped : "");
     }

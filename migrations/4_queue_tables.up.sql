@@ -23,16 +23,18 @@ CREATE TABLE mailroom_batches (
     skipped_consumed integer NOT NULL DEFAULT 0,
     skipped_status   integer NOT NULL DEFAULT 0,
     skipped_invalid  integer NOT NULL DEFAULT 0,
+    left_out         int8multirange NOT NULL DEFAULT '{}',
     cursor           bigint NOT NULL,
     open_from        bigint NOT NULL,
     hole_ids         bigint[] NOT NULL
 );
 
 COMMENT ON TABLE mailroom_batches IS 'batches of tokens handed on, one row each; the newest of a queue is its state';
-COMMENT ON COLUMN mailroom_batches.ids IS 'the tokens of this batch';
+COMMENT ON COLUMN mailroom_batches.ids IS 'the tokens of this batch: leased, or handed on';
 COMMENT ON COLUMN mailroom_batches.collector IS 'backend pid of the session that holds or held the lease';
 COMMENT ON COLUMN mailroom_batches.attempts IS 'how often it was handed out; an acknowledgement names the attempt';
 COMMENT ON COLUMN mailroom_batches.emitted_at IS 'when its line was acknowledged; null while it is leased';
+COMMENT ON COLUMN mailroom_batches.left_out IS 'tokens that it leased, and that were not handed on when its line was written';
 COMMENT ON COLUMN mailroom_batches.set_aside_at IS 'when it was given up after too many attempts';
 COMMENT ON COLUMN mailroom_batches.cursor IS 'ids at or below it are emitted, passed over, leased or in a hole';
 COMMENT ON COLUMN mailroom_batches.open_from IS 'no batch below this id is still leased';

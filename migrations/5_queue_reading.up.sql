@@ -15,12 +15,13 @@ RETURN CASE
     ELSE 'wrong status'
 END;
 
--- Reads on from p_after, at most to p_top, until p_limit due tokens are found, the end is reached or 10,000 are
--- read; ids = the due ones, seen = all. Several statements, each longer than the one before while few are due:
--- each takes its snapshot before the caller has a transaction id, which is all that the proof asks.
+-- Reads on from p_after, at most to p_top, until p_limit tokens that are neither consumed nor expired are found, the end is
+-- reached or 10,000 are read; ids = those found, seen = all. Of the accounts it reads nothing: the fetch has to read them
+-- anyway, and leaves out what they forbid. Several statements, each longer than the one before while few are found: each
+-- takes its snapshot before the caller has a transaction id, which is all that the proof asks.
 CREATE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer,
     OUT ids int8multirange, OUT due integer, OUT seen int8multirange, OUT rows_read integer, OUT last bigint,
-    OUT expired integer, OUT consumed integer, OUT wrong_status integer, OUT capped boolean)
+    OUT expired integer, OUT consumed integer, OUT capped boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_now bigint := floor(extract(epoch FROM clock_timestamp()));
@@ -28,30 +29,27 @@ DECLARE
     r record;
 BEGIN
     ids := '{}'; seen := '{}'; last := p_after;
-    due := 0; rows_read := 0; expired := 0; consumed := 0; wrong_status := 0; capped := false;
+    due := 0; rows_read := 0; expired := 0; consumed := 0; capped := false;
     WHILE due < p_limit AND NOT capped LOOP
-        -- Rows after the last due one that is still wanted are left for the next window.
+        -- Rows after the last one that is still wanted are left for the next window.
         SELECT count(*) AS found,
                count(*) FILTER (WHERE w.wanted) AS taken,
-               count(*) FILTER (WHERE w.wanted AND w.state = 'due') AS due,
-               count(*) FILTER (WHERE w.wanted AND w.state = 'expired') AS expired,
-               count(*) FILTER (WHERE w.wanted AND w.state = 'consumed') AS consumed,
-               count(*) FILTER (WHERE w.wanted AND w.state = 'wrong status') AS wrong_status,
+               count(*) FILTER (WHERE w.wanted AND w.is_due) AS due,
+               count(*) FILTER (WHERE w.wanted AND w.is_consumed) AS consumed,
                max(w.id) FILTER (WHERE w.wanted) AS last,
-               range_agg(int8range(w.id, w.id, '[]')) FILTER (WHERE w.wanted) AS seen,
-               range_agg(int8range(w.id, w.id, '[]')) FILTER (WHERE w.wanted AND w.state <> 'due') AS passed
+               range_agg(int8range(w.id, w.id + 1)) FILTER (WHERE w.wanted) AS seen,
+               range_agg(int8range(w.id, w.id + 1)) FILTER (WHERE w.wanted AND NOT w.is_due) AS passed
         INTO r
-        FROM (SELECT s.id, s.state,
-                     count(*) FILTER (WHERE s.state = 'due') OVER (ORDER BY s.id)
-                         - CASE WHEN s.state = 'due' THEN 1 ELSE 0 END < p_limit - due AS wanted
-              FROM (SELECT t.id,
-                           mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, v_now) AS state
-                    FROM tokens t LEFT JOIN accounts a ON a.id = t.account
-                    WHERE t.id > last AND t.id <= p_top
+        FROM (SELECT s.id, s.is_due, s.is_consumed,
+                     count(*) FILTER (WHERE s.is_due) OVER (ORDER BY s.id ROWS UNBOUNDED PRECEDING)
+                         - s.is_due::integer < p_limit - due AS wanted
+              FROM (SELECT t.id, t.consumed_at IS NOT NULL AS is_consumed,
+                           t.consumed_at IS NULL AND t.expires_at > v_now AS is_due
+                    FROM tokens t WHERE t.id > last AND t.id <= p_top
                     ORDER BY t.id LIMIT v_step) s) w;
         EXIT WHEN r.found = 0;
-        due := due + r.due; expired := expired + r.expired; consumed := consumed + r.consumed;
-        wrong_status := wrong_status + r.wrong_status; rows_read := rows_read + r.taken;
+        due := due + r.due; consumed := consumed + r.consumed;
+        expired := expired + r.taken - r.due - r.consumed; rows_read := rows_read + r.taken;
         seen := seen + r.seen;
         ids := ids + (r.seen - coalesce(r.passed, '{}'));
         last := r.last;
@@ -102,6 +100,9 @@ DECLARE
     v_found integer;
 BEGIN
     looks := '{}'; found_total := 0; out_of_budget := false;
+    IF p_holes = '{}' THEN
+        RETURN;
+    END IF;
     FOR v_hole IN
         SELECT h.id FROM mailroom_holes h
         WHERE h.id = ANY (p_holes) AND (h.pending IS NULL OR EXISTS (

@@ -63,20 +63,28 @@ $$;
 -- Saying it again, after a reply that was lost, is as good as once; null for no batch. The passed-over tokens that the claim
 -- counted stay in the sum.
 CREATE FUNCTION mailroom_acknowledge(p_batch bigint, p_attempt integer, p_emitted integer, p_expired integer,
-                                     p_consumed integer, p_wrong_status integer, p_invalid integer)
-RETURNS boolean LANGUAGE sql AS $$
-    WITH closed AS (
-        UPDATE mailroom_batches SET
-            emitted_at = clock_timestamp(),
-            emitted = p_emitted,
-            skipped_expired = skipped_expired + p_expired,
-            skipped_consumed = skipped_consumed + p_consumed,
-            skipped_status = skipped_status + p_wrong_status,
-            skipped_invalid = skipped_invalid + p_invalid
-        WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NULL
-        RETURNING id)
-    SELECT CASE WHEN p_batch IS NOT NULL THEN EXISTS (SELECT FROM closed) OR EXISTS (
-        SELECT FROM mailroom_batches WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NOT NULL) END
+                                     p_consumed integer, p_wrong_status integer, p_invalid integer,
+                                     p_left_out int8multirange)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_batch IS NULL THEN
+        RETURN NULL;
+    END IF;
+    UPDATE mailroom_batches SET
+        emitted_at = clock_timestamp(),
+        ids = ids - p_left_out,
+        left_out = p_left_out,
+        emitted = p_emitted,
+        skipped_expired = skipped_expired + p_expired,
+        skipped_consumed = skipped_consumed + p_consumed,
+        skipped_status = p_wrong_status,
+        skipped_invalid = p_invalid
+    WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NULL;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    RETURN EXISTS (SELECT FROM mailroom_batches WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NOT NULL);
+END
 $$;
 
 -- Lets jobs.last_seq follow the cursor, for people and scripts that look at it. Nothing decides from it, so a
@@ -112,10 +120,13 @@ $$;
 -- only O(log n) times. Returns the holes that are left of p_holes.
 CREATE FUNCTION mailroom_merge_holes(p_holes bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-    v_holes bigint[] := ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (p_holes) ORDER BY h.id);
+    v_holes bigint[] := p_holes;
     v_merged bigint;
     r record;
 BEGIN
+    IF p_holes <> '{}' THEN
+        v_holes := ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (p_holes) ORDER BY h.id);
+    END IF;
     IF cardinality(v_holes) <= 40 THEN
         RETURN v_holes;
     END IF;
@@ -139,18 +150,20 @@ $$;
 -- p_partial false a batch that would not be full is not taken. With p_limit 0 it acknowledges p_ack, lets
 -- last_seq follow, and takes nothing. p_collector is what mailroom_attach returned to this session. The rows
 -- themselves are fetched afterwards, by batch and attempt.
+--   size         how many tokens the batch holds
 --   pending      due tokens that were seen and left: a batch that is not full, or what late ones have displaced
 --   last         the id up to which each due token was seen; null with p_limit 0
 --   more         another claim at once is worth while
 --   acknowledged null without p_ack; false when the batch had been taken over meanwhile
+--   p_left_out   which tokens of p_ack were not handed on, as the counts p_expired to p_invalid tell
 --   set_aside    a batch that was given up now, after 20 attempts
 -- Must be a transaction of its own. Every read comes before the first write, so that the transaction id, the
 -- new hole's horizon, is newer than each snapshot that the batch was made from.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean,
     p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
-    p_wrong_status integer, p_invalid integer,
-    OUT batch bigint, OUT attempt integer, OUT pending integer, OUT last bigint, OUT more boolean,
+    p_wrong_status integer, p_invalid integer, p_left_out int8multirange,
+    OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT set_aside bigint)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
@@ -162,7 +175,8 @@ DECLARE
     v_lease record;
     v_window record;
     v_holes record;
-    v_found int8multirange;
+    v_batch record;
+    v_found int8multirange := '{}';
     v_seen integer;
     v_take boolean;
 BEGIN
@@ -177,7 +191,8 @@ BEGIN
     PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
     v_state := mailroom_queue_state(p_queue);
     IF p_limit = 0 THEN
-        acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
+        acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed,
+                                             p_wrong_status, p_invalid, p_left_out);
         PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
         RETURN;
     END IF;
@@ -196,9 +211,12 @@ BEGIN
         v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_holes.found_total);
     END IF;
 
-    last := CASE WHEN v_holes.out_of_budget
-        THEN (SELECT max(upper(g) - 1) FROM unnest(v_holes.looks) l, unnest(l.found) g) ELSE v_window.last END;
-    acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed, p_wrong_status, p_invalid);
+    IF v_holes.found_total > 0 THEN
+        v_found := (SELECT range_agg(g) FROM unnest(v_holes.looks) l, unnest(l.found) g);
+    END IF;
+    last := CASE WHEN v_holes.out_of_budget THEN upper(v_found) - 1 ELSE v_window.last END;
+    acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed,
+                                         p_wrong_status, p_invalid, p_left_out);
     IF v_lease.exhausted IS NOT NULL THEN
         UPDATE mailroom_batches SET set_aside_at = clock_timestamp() WHERE id = v_lease.exhausted;
         set_aside := v_lease.exhausted;
@@ -208,7 +226,9 @@ BEGIN
         UPDATE mailroom_batches b
         SET collector = pg_backend_pid(), claimed_by = current_setting('application_name'),
             attempts = b.attempts + 1, claimed_at = clock_timestamp()
-        WHERE b.id = v_lease.orphan RETURNING b.id, b.attempts INTO batch, attempt;
+        WHERE b.id = v_lease.orphan
+        RETURNING b.id, b.attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(b.ids) g)
+        INTO batch, attempt, size;
         RETURN;
     END IF;
 
@@ -217,10 +237,10 @@ BEGIN
     pending := v_seen - CASE WHEN v_take THEN v_window.due + v_holes.found_total ELSE 0 END;
     PERFORM mailroom_settle_holes(v_holes.looks, v_take);
     IF v_take THEN
-        v_found := (SELECT coalesce(range_agg(g), '{}') FROM unnest(v_holes.looks) l, unnest(l.found) g);
-        SELECT a.batch, a.attempt, a.cursor INTO batch, attempt, v_state.cursor
-        FROM mailroom_append_batch(p_queue, v_state.cursor, v_state.hole_ids, v_lease.oldest_open, v_window.ids + v_found,
-            v_window.seen, v_window.last, v_window.expired, v_window.consumed, v_window.wrong_status) a;
+        v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.hole_ids, v_lease.oldest_open, v_window.ids + v_found,
+            v_window.seen, v_window.last, v_window.expired, v_window.consumed);
+        batch := v_batch.batch; attempt := v_batch.attempt; size := v_window.due + v_holes.found_total;
+        v_state.cursor := v_batch.cursor;
     END IF;
     IF p_publish THEN
         PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
@@ -233,7 +253,7 @@ $$;
 -- nothing to record.
 CREATE FUNCTION mailroom_append_batch(p_queue text, p_cursor bigint, p_hole_ids bigint[], p_oldest_open bigint,
     p_ids int8multirange, p_seen int8multirange, p_last bigint, p_expired integer, p_consumed integer,
-    p_wrong_status integer, OUT batch bigint, OUT attempt integer, OUT cursor bigint)
+    OUT batch bigint, OUT attempt integer, OUT cursor bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen;
@@ -247,13 +267,12 @@ BEGIN
     IF NOT isempty(v_unseen) THEN
         INSERT INTO mailroom_holes (ids, horizon) VALUES (v_unseen, pg_current_xact_id()) RETURNING id INTO v_hole;
     END IF;
-    v_id := nextval(pg_get_serial_sequence('mailroom_batches', 'id'));
-    INSERT INTO mailroom_batches (id, job_type, ids, collector, emitted_at, skipped_expired, skipped_consumed, skipped_status,
+    v_id := nextval('mailroom_batches_id_seq');
+    INSERT INTO mailroom_batches (id, job_type, ids, collector, emitted_at, skipped_expired, skipped_consumed,
                                   cursor, open_from, hole_ids)
     OVERRIDING SYSTEM VALUE
     VALUES (v_id, p_queue, p_ids, pg_backend_pid(), CASE WHEN isempty(p_ids) THEN clock_timestamp() END,
-            p_expired, p_consumed, p_wrong_status,
-            p_last, least(p_oldest_open, v_id), mailroom_merge_holes(p_hole_ids || v_hole));
+            p_expired, p_consumed, p_last, least(p_oldest_open, v_id), mailroom_merge_holes(CASE WHEN v_hole IS NULL THEN p_hole_ids ELSE p_hole_ids || v_hole END));
     IF NOT isempty(p_ids) THEN
         batch := v_id;
         attempt := 1;

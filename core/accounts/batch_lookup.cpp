@@ -13,11 +13,12 @@ constexpr std::int64_t last_moment = 253'402'300'799;  // of the year 9999
 /// `ids` is what of a batch's ids is asked for.
 std::string columns(const std::string& ids) {
   return "id, job_type, (" + ids +
-         ")::text, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids) g), "
+         ")::text, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids + left_out) g), "
          "claimed_by, collector, attempts, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, "
          "floor(extract(epoch FROM emitted_at) * 1000000)::bigint, "
          "floor(extract(epoch FROM set_aside_at) * 1000000)::bigint, "
-         "emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid";
+         "emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, "
+         "left_out::text";
 }
 
 template <typename Field>
@@ -43,7 +44,8 @@ std::vector<BatchRecord> read(const pqxx::result& rows) {
                        .skipped_expired = row[11].as<int>(),
                        .skipped_consumed = row[12].as<int>(),
                        .skipped_status = row[13].as<int>(),
-                       .skipped_invalid = row[14].as<int>()});
+                       .skipped_invalid = row[14].as<int>(),
+                       .left_out = parse_id_ranges(row[15].c_str())});
   }
   return batches;
 }
@@ -105,7 +107,7 @@ std::vector<std::int64_t> batches_of_time(pqxx::transaction_base& transaction, c
           "SELECT id FROM mailroom_batches WHERE id >= (SELECT min(position) FROM positions) "
           "AND id < coalesce((SELECT id FROM mailroom_batches WHERE attempts = 1 "
           "AND id >= (SELECT max(position) FROM positions) ORDER BY id LIMIT 1), 9223372036854775807) "
-          "AND ids && $2::int8multirange",
+          "AND (ids + left_out) && $2::int8multirange",
       array_text({as_time(search.since), as_time(search.until + 1)}), multirange_text(search.tokens)));
 }
 
@@ -124,7 +126,7 @@ std::vector<std::int64_t> batches_of_cursor(pqxx::transaction_base& transaction,
       "SELECT id, cursor < token AS is_before FROM mailroom_batches b "
       "WHERE b.job_type = bisection.job_type AND id >= (low + high) / 2 ORDER BY id LIMIT 1) probe ON true "
       "WHERE low < high) "
-      "SELECT reached.id FROM bisection, LATERAL (SELECT id, ids FROM mailroom_batches b "
+      "SELECT reached.id FROM bisection, LATERAL (SELECT id, ids + left_out AS ids FROM mailroom_batches b "
       "WHERE b.job_type = bisection.job_type AND id >= low ORDER BY id LIMIT 1) reached "
       "WHERE low >= high AND reached.ids @> token",
       array_text(tokens)));
@@ -149,14 +151,14 @@ std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
     found.insert(found.end(), more.begin(), more.end());
   }
   return read(Connection::execute(transaction,
-                                  "SELECT " + columns("ids * $2::int8multirange") +
+                                  "SELECT " + columns("(ids + left_out) * $2::int8multirange") +
                                       " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
                                   array_text(found), multirange_text(tokens)));
 }
 
 std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id) {
   const auto batches = read(Connection::execute(
-      transaction, "SELECT " + columns("ids") + " FROM mailroom_batches WHERE id = $1", id));
+      transaction, "SELECT " + columns("ids + left_out") + " FROM mailroom_batches WHERE id = $1", id));
   if (batches.empty()) return std::nullopt;
   return batches.front();
 }
@@ -166,7 +168,7 @@ std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::
   // A row that holds nothing and passed over nothing is the state that a rewind left.
   return read(
       Connection::execute(transaction,
-                          "SELECT " + columns("ids") +
+                          "SELECT " + columns("ids + left_out") +
                               " FROM mailroom_batches WHERE claimed_at >= to_timestamp($1::bigint) "
                               "AND claimed_at < to_timestamp($2::bigint) AND (NOT isempty(ids) OR emitted_at "
                               "IS NULL OR emitted + "

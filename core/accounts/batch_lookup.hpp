@@ -14,7 +14,7 @@ namespace mailroom {
 struct BatchRecord {
   std::int64_t id = 0;
   std::string queue{};
-  std::vector<IdRange> tokens{};  ///< those that were asked for
+  std::vector<IdRange> tokens{};  ///< those that were asked for, left out or not
   std::int64_t size = 0;          ///< how many tokens it holds in all
   std::string claimed_by{};       ///< program, host and process
   int collector = 0;              ///< pid of the backend that served it
@@ -27,9 +27,20 @@ struct BatchRecord {
   int skipped_consumed = 0;
   int skipped_status = 0;
   int skipped_invalid = 0;
+  std::vector<IdRange> left_out{};  ///< of all its tokens, those that were not handed on when it was written
 
   int skipped() const { return skipped_expired + skipped_consumed + skipped_status + skipped_invalid; }
   bool is_open() const { return !emitted_at && !set_aside_at; }
+  /// Of the tokens asked for: none was handed on.
+  bool is_left_out() const {
+    return !tokens.empty() && count_common_ids(tokens, left_out) == count_ids(tokens);
+  }
+  /// It is not so that all tokens asked for were handed on, or none.
+  bool is_mixed() const {
+    if (!emitted_at || emitted >= size) return false;
+    const bool is_recorded = emitted + count_ids(left_out) >= size;
+    return !is_recorded || tokens.empty() || (!is_left_out() && count_common_ids(tokens, left_out) > 0);
+  }
   /// Nothing was handed on or passed over: the row only says where the queue stands since then.
   bool is_mere_state() const { return emitted_at && size == 0 && emitted == 0 && skipped() == 0; }
 };

@@ -19,6 +19,7 @@ std::vector<TokenEmission> find_emissions(Connection& connection, const TokenRec
   });
   std::vector<TokenEmission> emissions;
   for (const auto& batch : batches) {
+    if (contains(batch.left_out, token.id)) continue;
     TokenEmission emission{.batch = batch.id, .queue = batch.queue, .attempts = batch.attempts};
     if (batch.emitted_at) emission.emitted_at = precise_moment_text(*batch.emitted_at);
     emissions.push_back(std::move(emission));

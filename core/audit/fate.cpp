@@ -16,7 +16,7 @@ bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
 void count_batches(const TokenFacts& facts, TokenFate& fate) {
   std::optional<BatchRecord> handed_on;
   for (const auto& batch : facts.batches) {
-    fate.outcome = judge_batch(batch, is_cut(facts, batch));
+    fate.outcome = judge_batch(batch, facts.id, is_cut(facts, batch));
     fate.batch = batch;
     if (fate.outcome == Outcome::handed_on) ++fate.times;
     if (fate.outcome == Outcome::maybe_handed_on) ++fate.maybe;
@@ -57,21 +57,38 @@ const Operation* forward_move_over(const TokenFacts& facts, const std::string& q
   return found == facts.operations.end() ? nullptr : &*found;
 }
 
-/// Why the claim that reached the token passed it over. What a batch's own tokens were passed over for when
-/// they were written is in the same counts, so only one reason alone is certain.
-void explain_passing(const TokenFacts& facts, const Passing& passing, TokenFate& fate) {
-  const std::vector<std::pair<std::string, int>> counts{
-      {"expired", passing.expired}, {"consumed", passing.consumed}, {"wrong status", passing.wrong_status}};
+using ReasonCounts = std::vector<std::pair<std::string, int>>;
+
+/// What a batch passed over when it was claimed, and what it left out when it was written, are in the same
+/// counts, so only one reason alone is certain.
+void find_reason(const TokenFacts& facts, const ReasonCounts& counts, TokenFate& fate) {
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : counts) {
     if (count > 0) reasons.push_back(reason);
   }
-  fate.outcome = Outcome::passed_over;
-  fate.passing = passing;
   fate.reason_certain = reasons.size() == 1;
   const bool fits = std::find(reasons.begin(), reasons.end(), facts.state) != reasons.end();
   if (fate.reason_certain) fate.reason = reasons.front();
   if (reasons.size() > 1 && fits) fate.reason = facts.state;
+}
+
+void explain_passing(const TokenFacts& facts, const Passing& passing, TokenFate& fate) {
+  fate.outcome = Outcome::passed_over;
+  fate.passing = passing;
+  find_reason(
+      facts,
+      {{"expired", passing.expired}, {"consumed", passing.consumed}, {"wrong status", passing.wrong_status}},
+      fate);
+}
+
+void explain_leaving_out(const TokenFacts& facts, TokenFate& fate) {
+  const auto& batch = *fate.batch;
+  find_reason(facts,
+              {{"expired", batch.skipped_expired},
+               {"consumed", batch.skipped_consumed},
+               {"wrong status", batch.skipped_status},
+               {"invalid", batch.skipped_invalid}},
+              fate);
 }
 
 void explain_absence(const TokenFacts& facts, const QueueStand& stand, TokenFate& fate) {
@@ -102,17 +119,20 @@ void look_for_reason(const TokenFacts& facts, TokenFate& fate) {
 
 }  // namespace
 
-Outcome judge_batch(const BatchRecord& batch, bool cut) {
+Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut) {
   if (batch.set_aside_at && !batch.emitted_at) return Outcome::set_aside;
   if (!batch.emitted_at) return Outcome::in_open_batch;
-  // Of several hand-outs only the last is counted, and an earlier one may have been written.
-  if (batch.emitted == 0) return batch.attempts > 1 ? Outcome::maybe_handed_on : Outcome::passed_over_late;
-  return batch.emitted >= batch.size && !cut ? Outcome::handed_on : Outcome::maybe_handed_on;
+  // Of several hand-outs only the last is recorded, and an earlier one may have been written.
+  if (contains(batch.left_out, token))
+    return batch.attempts > 1 ? Outcome::maybe_handed_on : Outcome::left_out;
+  const bool all_recorded = batch.emitted + count_ids(batch.left_out) >= batch.size;
+  return all_recorded && !cut ? Outcome::handed_on : Outcome::maybe_handed_on;
 }
 
 TokenFate judge_fate(const TokenFacts& facts) {
   TokenFate fate;
   count_batches(facts, fate);
+  if (fate.outcome == Outcome::left_out) explain_leaving_out(facts, fate);
   if (facts.batches.empty()) {
     look_for_reason(facts, fate);
   } else if (!fate.next && fate.outcome != Outcome::in_open_batch) {
@@ -131,8 +151,8 @@ const char* outcome_name(Outcome outcome) {
       return "in open batch";
     case Outcome::set_aside:
       return "set aside";
-    case Outcome::passed_over_late:
-      return "passed over late";
+    case Outcome::left_out:
+      return "left out";
     case Outcome::waiting:
       return "waiting";
     case Outcome::waiting_not_due:

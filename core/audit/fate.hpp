@@ -45,19 +45,19 @@ struct TokenFacts {
 };
 
 enum class Outcome {
-  handed_on,         ///< for certain
-  maybe_handed_on,   ///< in a batch that handed on some of its tokens and passed over others, or was
-                     ///< handed out before without an acknowledgement
-  in_open_batch,     ///< leased; its line may have been written
-  set_aside,         ///< its batch was given up after too many attempts
-  passed_over_late,  ///< in a batch, but not due any more when the line was written
-  waiting,           ///< due, above the cursor
-  waiting_not_due,   ///< above the cursor, and to be passed over
-  waiting_again,     ///< below the cursor, and looked for
-  passed_over,       ///< not due when the cursor reached it
-  passed_by,         ///< an operator moved the cursor past it
-  not_recorded,      ///< the records do not reach back to it
-  unexplained,       ///< below the cursor, and none of these
+  handed_on,        ///< for certain
+  maybe_handed_on,  ///< in a batch that was handed out before without an acknowledgement, or whose record
+                    ///< does not say
+  in_open_batch,    ///< leased; its line may have been written
+  set_aside,        ///< its batch was given up after too many attempts
+  left_out,         ///< in a batch, but not due, or unfit for a line, when that was written
+  waiting,          ///< due, above the cursor
+  waiting_not_due,  ///< above the cursor, and to be passed over
+  waiting_again,    ///< below the cursor, and looked for
+  passed_over,      ///< not due when the cursor reached it
+  passed_by,        ///< an operator moved the cursor past it
+  not_recorded,     ///< the records do not reach back to it
+  unexplained,      ///< below the cursor, and none of these
 };
 
 struct TokenFate {
@@ -67,8 +67,8 @@ struct TokenFate {
   std::optional<BatchRecord> batch{};  ///< the last one that tells the outcome
   std::optional<Outcome> next{};       ///< of one handed on: in_open_batch, waiting or waiting_again
   std::string queue{};                 ///< where it waits or was passed
-  std::string reason{};                ///< of passed_over: `expired`, `consumed` or `wrong status`
-  bool reason_certain = false;         ///< recorded, and not concluded from how things are now
+  std::string reason{};  ///< of passed_over and left_out: `expired`, `consumed`, `wrong status` or `invalid`
+  bool reason_certain = false;  ///< recorded, and not concluded from how things are now
   std::optional<Passing> passing{};
   std::optional<Operation> operation{};  ///< of passed_by
 };
@@ -76,9 +76,9 @@ struct TokenFate {
 /// What became of a token.
 TokenFate judge_fate(const TokenFacts& facts);
 
-/// How a batch stands to each of its tokens: handed_on, maybe_handed_on, passed_over_late, in_open_batch or
+/// How a batch stands to `token`, one of its own: handed_on, maybe_handed_on, left_out, in_open_batch or
 /// set_aside. `cut` = tokens were taken out of it while it was open, so that its counts are of more.
-Outcome judge_batch(const BatchRecord& batch, bool cut);
+Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut);
 
 /// `handed on`, `maybe handed on`, `in open batch` and so on: the words of the JSON output.
 const char* outcome_name(Outcome outcome);

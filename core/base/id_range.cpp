@@ -70,6 +70,15 @@ std::int64_t count_ids(const std::vector<IdRange>& ranges) {
   return count;
 }
 
+std::int64_t count_common_ids(const std::vector<IdRange>& some, const std::vector<IdRange>& others) {
+  std::int64_t count = 0;
+  for (const auto& a : some) {
+    for (const auto& b : others)
+      count += std::max<std::int64_t>(0, std::min(a.end, b.end) - std::max(a.first, b.first));
+  }
+  return count;
+}
+
 bool contains(const std::vector<IdRange>& ranges, std::int64_t id) {
   return std::any_of(ranges.begin(), ranges.end(),
                      [&](const auto& range) { return range.first <= id && id < range.end; });

@@ -26,6 +26,8 @@ std::vector<IdRange> to_id_ranges(const std::vector<std::int64_t>& ids);
 std::string multirange_text(const std::vector<std::int64_t>& ids);
 
 std::int64_t count_ids(const std::vector<IdRange>& ranges);
+/// How many ids are in both.
+std::int64_t count_common_ids(const std::vector<IdRange>& some, const std::vector<IdRange>& others);
 bool contains(const std::vector<IdRange>& ranges, std::int64_t id);
 
 /// `51-53`, or `60` for a single one.

@@ -19,18 +19,20 @@ constexpr auto make_values() {
 
 constexpr auto values = make_values();
 
+/// The first `count` of the four characters of 24 bits.
+inline void put_characters(std::uint32_t bits, unsigned count, char* text) {
+  for (unsigned i = 0; i < count; ++i)
+    text[i] = alphabet[(bits >> (18 - 6 * i)) & 63];
+}
+
 }  // namespace
 
 void encode_base64url(std::span<const std::uint8_t> bytes, std::span<char> text) {
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  std::size_t at = 0;
-  for (const auto byte : bytes) {
-    bits = (bits << 8) | byte;
-    for (count += 8; count >= 6; count -= 6)
-      text[at++] = alphabet[(bits >> (count - 6)) & 63];
-  }
-  if (count > 0) text[at] = alphabet[(bits << (6 - count)) & 63];
+  auto* at = text.data();
+  for (; bytes.size() >= 3; bytes = bytes.subspan(3), at += 4)
+    put_characters((bytes[0] << 16U) | (bytes[1] << 8U) | bytes[2], 4, at);
+  if (bytes.size() == 2) put_characters((bytes[0] << 16U) | (bytes[1] << 8U), 3, at);
+  if (bytes.size() == 1) put_characters(bytes[0] << 16U, 2, at);
 }
 
 bool decode_base64url(std::string_view text, std::span<std::uint8_t> bytes) {

@@ -51,15 +51,15 @@ Hmac::~Hmac() = default;
 Hmac::Hmac(Hmac&&) noexcept = default;
 Hmac& Hmac::operator=(Hmac&&) noexcept = default;
 
-Digest Hmac::digest(std::string_view message) {
+Digest Hmac::digest(std::initializer_list<std::string_view> parts) {
   Digest digest;
   std::size_t size = 0;
   // A null key keeps the one that the constructor set: six times as fast as setting it again.
-  if (EVP_MAC_init(state_->context, nullptr, 0, nullptr) != 1 ||
-      EVP_MAC_update(state_->context, as_bytes(message), message.size()) != 1 ||
-      EVP_MAC_final(state_->context, digest.data(), &size, digest.size()) != 1 || size != digest.size()) {
-    throw_openssl_error("sign a message");
-  }
+  bool done = EVP_MAC_init(state_->context, nullptr, 0, nullptr) == 1;
+  for (const auto part : parts)
+    done = done && EVP_MAC_update(state_->context, as_bytes(part), part.size()) == 1;
+  done = done && EVP_MAC_final(state_->context, digest.data(), &size, digest.size()) == 1;
+  if (!done || size != digest.size()) throw_openssl_error("sign a message");
   return digest;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 
@@ -20,7 +21,8 @@ class Hmac {
   Hmac(Hmac&&) noexcept;
   Hmac& operator=(Hmac&&) noexcept;
 
-  Digest digest(std::string_view message);
+  /// Of the message that `parts` make one after the other.
+  Digest digest(std::initializer_list<std::string_view> parts);
 
  private:
   struct State;

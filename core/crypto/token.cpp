@@ -14,14 +14,18 @@ static_assert(base64url_length(secret_size) == secret_text_size);
 
 constexpr int code_count = 100'000;
 
+constexpr std::string_view path_of(Action action) {
+  return action == Action::activation ? "/activate" : "/recover";
+}
+
+std::string_view text_of(const Secret& secret) {
+  return {static_cast<const char*>(static_cast<const void*>(secret.data())), secret.size()};
+}
+
 /// What the signature covers: path + secret [+ code].
-std::string message_of(Action action, const Secret& secret, std::string_view code) {
-  std::string message;
-  message.reserve(64);
-  message += action == Action::activation ? "/activate" : "/recover";
-  message.append(secret.begin(), secret.end());
-  if (action == Action::password_recovery) message += code;
-  return message;
+Digest signature_of(Hmac& hmac, Action action, const Secret& secret, std::string_view code) {
+  return hmac.digest(
+      {path_of(action), text_of(secret), action == Action::password_recovery ? code : std::string_view()});
 }
 
 /// Writes `number` over the digits of `code`.
@@ -34,7 +38,7 @@ void write_code(int number, std::span<char> code) {
 }  // namespace
 
 TokenText sign_token(Hmac& hmac, Action action, const Secret& secret, std::string_view code) {
-  const Digest signature = hmac.digest(message_of(action, secret, code));
+  const Digest signature = signature_of(hmac, action, secret, code);
   std::array<std::uint8_t, signed_size> bytes;
   std::copy(signature.begin(), signature.end(), std::copy(secret.begin(), secret.end(), bytes.begin()));
   TokenText text;
@@ -52,23 +56,20 @@ std::optional<DecodedToken> decode_token(std::string_view text) {
 }
 
 bool is_signed_for_activation(Hmac& hmac, const DecodedToken& token) {
-  return equal_in_constant_time(hmac.digest(message_of(Action::activation, token.secret, {})),
-                                token.signature);
+  return equal_in_constant_time(signature_of(hmac, Action::activation, token.secret, {}), token.signature);
 }
 
 bool is_signed_for_recovery(Hmac& hmac, const DecodedToken& token, std::string_view code) {
-  return equal_in_constant_time(hmac.digest(message_of(Action::password_recovery, token.secret, code)),
+  return equal_in_constant_time(signature_of(hmac, Action::password_recovery, token.secret, code),
                                 token.signature);
 }
 
 std::optional<std::string> find_recovery_code(Hmac& hmac, const DecodedToken& token) {
-  std::string message = message_of(Action::password_recovery, token.secret, std::string(code_size, '0'));
-  const std::span<char> code(message.end() - code_size, message.end());
+  std::array<char, code_size> code;
   for (int number = 0; number < code_count; ++number) {
     write_code(number, code);
-    if (equal_in_constant_time(hmac.digest(message), token.signature)) {
-      return std::string(code.begin(), code.end());
-    }
+    const std::string_view text(code.data(), code.size());
+    if (is_signed_for_recovery(hmac, token, text)) return std::string(text);
   }
   return std::nullopt;
 }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <pqxx/pqxx>
+#include <pqxx/stream_from>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -78,6 +80,26 @@ class Connection {
 #else
       return alone.exec_prepared(name, arguments...);
 #endif
+    });
+  }
+
+  /// The rows of `query` in COPY's text format, `each(std::span<char>)` a line without its newline, while the
+  /// server still makes the next ones; committed when the last has come. COPY binds no values.
+  template <typename Each>
+  void copy_out(const std::string& query, Each&& each) {
+    guarded([&] {
+      pqxx::nontransaction alone(*session_);
+#if PQXX_VERSION_MAJOR >= 7
+      auto stream = pqxx::stream_from::query(alone, query);
+      for (auto line = stream.get_raw_line(); line.first; line = stream.get_raw_line())
+        each(std::span(line.first.get(), line.second));
+#else
+      // libpqxx 6 has a name for a table only, and passes it on as it is.
+      pqxx::stream_from stream(alone, "(" + query + ")");
+      for (std::string line; stream.get_raw_line(line);)
+        each(std::span(line.data(), line.size()));
+#endif
+      stream.complete();
     });
   }
 

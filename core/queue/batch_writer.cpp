@@ -35,26 +35,30 @@ BatchCounts BatchWriter::write(QueueSession& session, const Lease& lease) {
 }
 
 void BatchWriter::take(const TokenRow& row, BatchCounts& counts) {
-  switch (row.state) {
-    case TokenState::consumed:
-      ++counts.consumed;
-      return;
-    case TokenState::expired:
-      ++counts.expired;
-      return;
-    case TokenState::wrong_status:
-      ++counts.wrong_status;
-      return;
-    case TokenState::due:
-      break;
-  }
-  if (const char* defect = defect_of(row)) {
-    log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
-    ++counts.invalid;
+  if (int* reason = reason_to_skip(row, counts)) {
+    ++*reason;
+    counts.left_out.push_back(row.id);
     return;
   }
   encoder_->add(row, sign_token(hmac_, row.action, *row.secret, row.code));
   ++counts.emitted;
+}
+
+int* BatchWriter::reason_to_skip(const TokenRow& row, BatchCounts& counts) {
+  switch (row.state) {
+    case TokenState::consumed:
+      return &counts.consumed;
+    case TokenState::expired:
+      return &counts.expired;
+    case TokenState::wrong_status:
+      return &counts.wrong_status;
+    case TokenState::due:
+      break;
+  }
+  const char* defect = defect_of(row);
+  if (defect == nullptr) return nullptr;
+  log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
+  return &counts.invalid;
 }
 
 }  // namespace mailroom

@@ -26,6 +26,8 @@ class BatchWriter {
 
  private:
   void take(const TokenRow& row, BatchCounts& counts);
+  /// The count that a token which must not go out belongs to; null for one that may.
+  int* reason_to_skip(const TokenRow& row, BatchCounts& counts);
 
   Hmac hmac_;
   std::unique_ptr<Encoder> encoder_;

@@ -1,5 +1,8 @@
 #include "queue/encoder.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace mailroom {
@@ -9,6 +12,18 @@ std::string_view text_of(const TokenText& token) {
   return {token.data(), token.size()};
 }
 
+/// For texts that are printable: of what JSON escapes (RFC 8259, section 7) they hold these two at most.
+void append_json_text(std::string& line, std::string_view text) {
+  for (const char c : text) {
+    if (c == '"' || c == '\\') line += '\\';
+    line += c;
+  }
+}
+
+bool needs_quotes(char c) {
+  return c == ',' || c == '"' || c == '\r' || c == '\n';
+}
+
 class CsvEncoder final : public Encoder {
  public:
   void begin(const Lease& /*lease*/) override { line_.clear(); }
@@ -16,10 +31,11 @@ class CsvEncoder final : public Encoder {
   void add(const TokenRow& row, const TokenText& token) override {
     if (!line_.empty()) line_ += ',';
     line_ += static_cast<char>('0' + static_cast<int>(row.action));
-    for (const auto value : {row.email, row.login, text_of(token), row.code}) {
-      line_ += ',';
-      append_csv_value(line_, value);
-    }
+    append(row.email);
+    append(row.login);
+    line_ += ',';
+    line_ += text_of(token);
+    append(row.code);
   }
 
   std::string_view finish() override {
@@ -28,6 +44,11 @@ class CsvEncoder final : public Encoder {
   }
 
  private:
+  void append(std::string_view value) {
+    line_ += ',';
+    append_csv_value(line_, value);
+  }
+
   std::string line_;
 };
 
@@ -42,15 +63,14 @@ class JsonlEncoder final : public Encoder {
   }
 
   void add(const TokenRow& row, const TokenText& token) override {
-    const nlohmann::ordered_json object{{"id", row.id},
-                                        {"action", action_name(row.action)},
-                                        {"email", row.email},
-                                        {"login", row.login},
-                                        {"token", text_of(token)},
-                                        {"code", row.code},
-                                        {"expires_at", row.expires_at}};
     if (!std::exchange(first_, false)) line_ += ',';
-    line_ += object.dump();
+    fmt::format_to(std::back_inserter(line_), "{{\"id\":{},\"action\":\"{}\"", row.id,
+                   action_name(row.action));
+    append("email", row.email);
+    append("login", row.login);
+    append("token", text_of(token));
+    append("code", row.code);
+    fmt::format_to(std::back_inserter(line_), ",\"expires_at\":{}}}", row.expires_at);
   }
 
   std::string_view finish() override {
@@ -59,6 +79,12 @@ class JsonlEncoder final : public Encoder {
   }
 
  private:
+  void append(std::string_view name, std::string_view value) {
+    fmt::format_to(std::back_inserter(line_), ",\"{}\":\"", name);
+    append_json_text(line_, value);
+    line_ += '"';
+  }
+
   std::string queue_;
   std::string line_;
   bool first_ = true;
@@ -75,7 +101,7 @@ std::unique_ptr<Encoder> make_jsonl_encoder(std::string queue) {
 }
 
 void append_csv_value(std::string& line, std::string_view value) {
-  if (value.find_first_of(",\"\r\n") == std::string_view::npos) {
+  if (std::none_of(value.begin(), value.end(), needs_quotes)) {
     line += value;
     return;
   }

@@ -1,24 +1,37 @@
 #include "queue/pg_queue_session.hpp"
 
+#include <array>
+#include <charconv>
+
+#include "base/id_range.hpp"
+#include "db/copy_line.hpp"
 #include "queue/preflight.hpp"
 
 namespace mailroom {
 namespace {
 
-constexpr const char* claim_sql =
-    "SELECT batch, attempt, pending, last, more, acknowledged, set_aside "
-    "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+/// A batch of at least as many tokens comes as a stream: they are signed while the server reads the next
+/// ones, which costs a plan and saves a third of the time.
+constexpr int streamed_size = 1000;
 
-// The range of each gap-free run goes into the index of tokens as a condition, and the limit keeps the
-// planner from turning the whole into a join over all tokens, whatever the statistics say.
-constexpr const char* fetch_sql =
-    "SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login, "
-    "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
-    "floor(extract(epoch FROM clock_timestamp()))::bigint) "
-    "FROM mailroom_batches b, unnest(b.ids) u(g), LATERAL ("
-    "SELECT * FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT 2000000000) t "
-    "JOIN accounts a ON a.id = t.account "
-    "WHERE b.id = $1 AND b.attempts = $2";
+constexpr const char* claim_sql =
+    "SELECT batch, attempt, size, pending, last, more, acknowledged, set_aside "
+    "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+
+/// The range of each gap-free run goes into the index of tokens as a condition, and the limit keeps the
+/// planner from turning the whole into a join over all tokens, whatever the statistics say.
+std::string fetch_sql(const std::string& batch, const std::string& attempt) {
+  return "SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login, "
+         "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
+         "(SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)) "
+         "FROM mailroom_batches b, unnest(b.ids) u(g), LATERAL ("
+         "SELECT * FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT 2000000000) t "
+         "JOIN accounts a ON a.id = t.account "
+         "WHERE b.id = " +
+         batch + " AND b.attempts = " + attempt;
+}
+
+using Fields = std::array<std::string_view, 8>;
 
 int hex_digit(char c) {
   return c <= '9' ? c - '0' : c - 'a' + 10;
@@ -41,21 +54,32 @@ TokenState read_state(std::string_view text) {
   return TokenState::wrong_status;
 }
 
-template <typename Field>
-std::string_view view(const Field& field) {
-  return {field.c_str(), field.size()};
+std::int64_t read_number(std::string_view text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+TokenRow read_row(const Fields& fields) {
+  return {
+      .id = read_number(fields[0]),
+      .action = fields[1] == action_name(Action::activation) ? Action::activation : Action::password_recovery,
+      .secret = read_secret(fields[2]),
+      .code = fields[3],
+      .expires_at = read_number(fields[4]),
+      .email = fields[5],
+      .login = fields[6],
+      .state = read_state(fields[7])};
 }
 
 template <typename Row>
-TokenRow read_row(const Row& row) {
-  return {.id = row[0].template as<std::int64_t>(),
-          .action = view(row[1]) == "activation" ? Action::activation : Action::password_recovery,
-          .secret = read_secret(view(row[2])),
-          .code = view(row[3]),
-          .expires_at = row[4].template as<std::int64_t>(),
-          .email = view(row[5]),
-          .login = view(row[6]),
-          .state = read_state(view(row[7]))};
+Fields fields_of(const Row& row) {
+  Fields fields;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto field = row[static_cast<int>(i)];
+    fields[i] = {field.c_str(), field.size()};
+  }
+  return fields;
 }
 
 }  // namespace
@@ -76,9 +100,11 @@ void PgQueueSession::prepare_statements() {
   connection_.run(
       "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; "
       "SET synchronous_commit = on; SET row_security = off; SET jit = off; SET idle_session_timeout = 0; "
-      "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off");
+      "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+      "SET enable_memoize = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan "
+      "= off");
   connection_.prepare("claim", claim_sql);
-  connection_.prepare("fetch", fetch_sql);
+  connection_.prepare("fetch", fetch_sql("$1", "$2"));
 }
 
 ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
@@ -86,24 +112,35 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   // Null pointers are bound as NULL.
   const auto* batch = request.receipt ? &receipt.lease.batch : nullptr;
   const auto& counts = receipt.counts;
-  const auto row =
-      connection_.run_prepared("claim", collector_, queue_, request.limit, request.partial, request.take_over,
-                               request.publish_cursor, batch, receipt.lease.attempt, counts.emitted,
-                               counts.expired, counts.consumed, counts.wrong_status, counts.invalid)[0];
+  const auto row = connection_.run_prepared(
+      "claim", collector_, queue_, request.limit, request.partial, request.take_over, request.publish_cursor,
+      batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed, counts.wrong_status,
+      counts.invalid, multirange_text(counts.left_out))[0];
   ClaimReply reply;
   if (!row[0].is_null()) reply.lease = Lease{row[0].as<std::int64_t>(), row[1].as<int>()};
-  reply.pending = row[2].as<int>();
-  if (!row[3].is_null()) reply.last = row[3].as<std::int64_t>();
-  reply.more = row[4].as<bool>();
-  reply.receipt_void = !row[5].is_null() && !row[5].as<bool>();
-  if (!row[6].is_null()) reply.set_aside = row[6].as<std::int64_t>();
+  is_streamed_ = reply.lease && row[2].as<int>() >= streamed_size;
+  reply.pending = row[3].as<int>();
+  if (!row[4].is_null()) reply.last = row[4].as<std::int64_t>();
+  reply.more = row[5].as<bool>();
+  reply.receipt_void = !row[6].is_null() && !row[6].as<bool>();
+  if (!row[7].is_null()) reply.set_aside = row[7].as<std::int64_t>();
   return reply;
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+  if (is_streamed_) return fetch_stream(lease, each);
   const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
   for (const auto& row : rows)
-    each(read_row(row));
+    each(read_row(fields_of(row)));
+}
+
+void PgQueueSession::fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+  Fields fields;
+  connection_.copy_out(fetch_sql(std::to_string(lease.batch), std::to_string(lease.attempt)),
+                       [&](std::span<char> line) {
+                         split_copy_line(line, fields);
+                         each(read_row(fields));
+                       });
 }
 
 }  // namespace mailroom

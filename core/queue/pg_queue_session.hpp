@@ -25,10 +25,12 @@ class PgQueueSession final : public QueueSession {
 
  private:
   void prepare_statements();
+  void fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each);
 
   Connection connection_;
   std::string queue_;
   int collector_ = 0;
+  bool is_streamed_ = false;  ///< how the batch of the last claim is fetched
 };
 
 }  // namespace mailroom

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "crypto/token.hpp"
 
@@ -25,6 +26,7 @@ struct BatchCounts {
   int consumed = 0;
   int wrong_status = 0;
   int invalid = 0;
+  std::vector<std::int64_t> left_out{};  ///< ids of those not emitted, ascending
 
   int skipped() const { return expired + consumed + wrong_status + invalid; }
 };
@@ -75,8 +77,8 @@ class QueueSession {
 
   /// One transaction of its own: acknowledges, then takes the next batch.
   virtual ClaimReply claim(const ClaimRequest& request) = 0;
-  /// The rows of a leased batch; none if it has been taken over. Holds no transaction open while `each`
-  /// works.
+  /// The rows of a leased batch, by id; none if it has been taken over. A transaction may be open while
+  /// `each` works, which therefore waits for nothing.
   virtual void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) = 0;
   /// True if a notification came since the last call.
   virtual bool take_notifications() = 0;

@@ -11,14 +11,16 @@ constexpr const char* insert_accounts =
     "CASE WHEN g % 3 = 0 THEN 'active' ELSE 'provisioned' END::account_status "
     "FROM generate_series(1, $1::bigint) g";
 
-/// Tokens $1 to $2 for accounts 1 to $3 in a scattered order, which expire at $4 (seconds since 1970); every
-/// other one is consumed where $5 holds.
+/// Tokens $1 to $2 for accounts 1 to $3, which expire at $4 (seconds since 1970); every other one is consumed
+/// where $5 holds. The accounts come in the order of sign-up, again and again, or where $6 holds in a
+/// scattered one.
 constexpr const char* insert_tokens =
     "INSERT INTO tokens (id, account, action, secret, code, expires_at, consumed_at) "
     "SELECT g, a.id, CASE WHEN a.id % 3 = 0 THEN 'password_recovery' ELSE 'activation' END::token_action, "
     "sha256(int8send(g)), lpad((g * 7919 % 100000)::text, 5, '0'), $4::bigint, "
     "CASE WHEN $5::boolean AND g % 2 = 0 THEN $4::bigint END "
-    "FROM generate_series($1::bigint, $2::bigint) g, LATERAL (SELECT 1 + g * 48271 % $3::bigint AS id) a";
+    "FROM generate_series($1::bigint, $2::bigint) g, LATERAL ("
+    "SELECT 1 + CASE WHEN $6::boolean THEN g * 48271 ELSE g - 1 END % $3::bigint AS id) a";
 
 constexpr std::int64_t month = 30LL * 24 * 3600;
 
@@ -59,7 +61,12 @@ void make_accounts_database(Stage& stage) {
   });
 }
 
-Backlog load_backlog(Stage& stage, const Backlog& backlog, bool some_consumed) {
+struct Mixture {
+  bool some_consumed = false;
+  bool scattered = false;
+};
+
+Backlog load_backlog(Stage& stage, const Backlog& backlog, const Mixture& mixture) {
   make_live_database(stage, backlog.database);
   stage.once(backlog.database + " tokens", [&] {
     const auto connection = stage.connect(backlog.database);
@@ -67,8 +74,10 @@ Backlog load_backlog(Stage& stage, const Backlog& backlog, bool some_consumed) {
     const auto all = backlog.old_tokens + backlog.due;
     without_triggers(*connection);
     with_indexes_dropped(*connection, [&] {
-      connection->run(insert_tokens, 1, backlog.old_tokens, account_count(stage), now - month, some_consumed);
-      connection->run(insert_tokens, backlog.old_tokens + 1, all, account_count(stage), now + month, false);
+      connection->run(insert_tokens, 1, backlog.old_tokens, account_count(stage), now - month,
+                      mixture.some_consumed, mixture.scattered);
+      connection->run(insert_tokens, backlog.old_tokens + 1, all, account_count(stage), now + month, false,
+                      mixture.scattered);
     });
     finish(*connection);
   });
@@ -82,18 +91,22 @@ std::int64_t account_count(const Stage& stage) {
 }
 
 Backlog plain_backlog(Stage& stage) {
-  return load_backlog(stage, {.database = "backlog", .due = stage.scaled(500'000)}, false);
+  return load_backlog(stage, {.database = "backlog", .due = stage.scaled(500'000)}, {});
+}
+
+Backlog scattered_backlog(Stage& stage) {
+  return load_backlog(stage, {.database = "scattered", .due = stage.scaled(500'000)}, {.scattered = true});
 }
 
 Backlog deep_backlog(Stage& stage) {
   return load_backlog(
       stage, {.database = "deep", .old_tokens = stage.scaled(10'000'000), .due = stage.scaled(500'000)},
-      true);
+      {.some_consumed = true});
 }
 
 Backlog expired_backlog(Stage& stage) {
   return load_backlog(stage, {.database = "expired", .old_tokens = stage.scaled(1'000'000), .due = 1'000},
-                      false);
+                      {});
 }
 
 std::string make_live_database(Stage& stage, const std::string& name) {
@@ -111,7 +124,7 @@ std::string original_database(Stage& stage) {
     const auto count = stage.scaled(1'000'000);
     const auto now = connection->server_time();
     connection->run(insert_accounts, count);
-    connection->run(insert_tokens, 1, count, count, now - month, true);
+    connection->run(insert_tokens, 1, count, count, now - month, true, false);
     finish(*connection);
   });
   return "original";

@@ -22,9 +22,10 @@ struct Backlog {
   std::int64_t due = 0;
 };
 
-Backlog plain_backlog(Stage& stage);    ///< 500,000 due
-Backlog deep_backlog(Stage& stage);     ///< 500,000 due behind ten million old ones
-Backlog expired_backlog(Stage& stage);  ///< 1,000 due behind a million that expired without being handed on
+Backlog plain_backlog(Stage& stage);      ///< 500,000 due, in the order in which the accounts signed up
+Backlog scattered_backlog(Stage& stage);  ///< the same, but neighbours are of accounts far from each other
+Backlog deep_backlog(Stage& stage);       ///< 500,000 due behind ten million old ones
+Backlog expired_backlog(Stage& stage);    ///< 1,000 due behind a million that expired without being handed on
 
 /// A database with accounts only, for what inserts tokens itself.
 std::string make_live_database(Stage& stage, const std::string& name);

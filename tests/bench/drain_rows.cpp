@@ -97,6 +97,10 @@ std::vector<Row> drain_rows() {
     rows.push_back(drain_row("/two", "two collectors", plain_backlog, limit, 2));
     rows.push_back(drain_row("/four", "four collectors", plain_backlog, limit, 4));
   }
+  const std::string scattered = "accounts in scattered order";
+  rows.push_back(copy_row("copy/scattered", "the floor, " + scattered, scattered_backlog));
+  for (const int limit : {1'000, 10'000})
+    rows.push_back(drain_row("/scattered", "one collector, " + scattered + ",", scattered_backlog, limit, 1));
   const std::string old_tokens = "ten million old tokens behind the cursor";
   rows.push_back(copy_row("copy/old", "the floor with " + old_tokens, deep_backlog));
   for (const int limit : {10, 100, 1'000, 10'000})

@@ -9,6 +9,8 @@ const std::vector<Target>& all_targets() {
   static const std::vector<Target> targets{
       {"drain at limit 10,000 / COPY", "drain/10000", "copy/plain", 0.40},
       {"drain at limit 1,000 / COPY", "drain/1000", "copy/plain", 0.30},
+      {"the same in scattered order", "drain/10000/scattered", "copy/scattered", 0.40},
+      {"limit 1,000 in scattered order", "drain/1000/scattered", "copy/scattered", 0.30},
       {"two collectors at limit 10,000 / COPY", "drain/10000/two", "copy/plain", 0.65},
       {"drain at limit 10, tokens/s", "drain/10", "", 12'000},
       {"limit 10, ten million old tokens / none", "drain/10/old", "drain/10", 0.95},

@@ -7,7 +7,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// As hand_on, but its tokens stopped being due before they were written.
+/// As hand_on, but some of its tokens are left out.
 void pass_over(QueueSession& session, BatchCounts counts) {
   const auto lease = session.claim({.limit = 100, .partial = true}).lease;
   REQUIRE(lease);
@@ -49,8 +49,10 @@ TEST_CASE("why a token was not handed on") {
     hand_on(*attach(database));
     connection->run("UPDATE accounts SET status = 'active' WHERE id = 2");
     const auto fate = fate_of(*connection, 2);
-    CHECK(fate.outcome == Outcome::passed_over);
+    CHECK(fate.outcome == Outcome::left_out);
     CHECK(fate.reason == "wrong status");
+    CHECK(fate.reason_certain);
+    CHECK(outcome_of(*connection, 3) == std::string("handed on"));
     const auto story = read_token_history(*connection, 2, {.queue = "mailroom"}).tokens.front();
     CHECK(story.token.state == "due");
   }
@@ -63,8 +65,8 @@ TEST_CASE("why a token was not handed on") {
   }
   SECTION("not due any more when the line was written") {
     connection->run("UPDATE tokens SET expires_at = 1 WHERE id < 6");
-    pass_over(*attach(database), {.expired = 1});
-    CHECK(outcome_of(*connection, 6) == std::string("passed over late"));
+    pass_over(*attach(database), {.expired = 1, .left_out = {6}});
+    CHECK(outcome_of(*connection, 6) == std::string("left out"));
   }
   SECTION("the cursor was moved past it") {
     connection->run("SELECT mailroom_rewind('mailroom', 6, 100, '{}')");
@@ -135,7 +137,7 @@ TEST_CASE("a batch that is open, was taken over, or was given up") {
     REQUIRE(lease);
     CHECK(lease->attempt == 2);
     insert_accounts(*connection, 1, "next");
-    survivor->claim({.limit = 0, .receipt = Receipt{*lease, {.expired = 2}}});
+    survivor->claim({.limit = 0, .receipt = Receipt{*lease, {.expired = 2, .left_out = {1, 2}}}});
     hand_on(*survivor);
     const auto fate = fate_of(*connection, 1);
     CHECK(fate.outcome == Outcome::maybe_handed_on);

@@ -55,8 +55,9 @@ TEST_CASE("a claim is refused where its session or transaction cannot hold one, 
     try {
       connection->transact([&](pqxx::work& transaction) {
         Connection::execute(transaction, before);
-        Connection::execute(transaction, "SELECT mailroom_claim(" + collector +
-                                             ", 'mailroom', 1, true, true, false, NULL, 0, 0, 0, 0, 0, 0)");
+        Connection::execute(transaction,
+                            "SELECT mailroom_claim(" + collector +
+                                ", 'mailroom', 1, true, true, false, NULL, 0, 0, 0, 0, 0, 0, '{}')");
       });
     } catch (const DatabaseError& error) {
       return error.sqlstate();

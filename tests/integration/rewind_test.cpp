@@ -28,9 +28,9 @@ struct Queue {
       receipt.reset();
       if (!reply.lease && !reply.more) return all;
       if (!reply.lease) continue;
-      const auto ids = fetch_ids(*session, *reply.lease);
+      const auto [ids, counts] = fetch_due(*session, *reply.lease);
       all.insert(all.end(), ids.begin(), ids.end());
-      receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(ids.size())}};
+      receipt = Receipt{*reply.lease, counts};
     }
   }
 

@@ -90,8 +90,9 @@ TEST_CASE("the end of a suspension tells what was passed over meanwhile, and a r
   const auto session = attach(database);
   auto reply = session->claim({.limit = 10, .partial = true});
   REQUIRE(reply.lease);
-  CHECK(fetch_ids(*session, *reply.lease) == Ids{2});
-  session->claim({.limit = 0, .receipt = Receipt{*reply.lease, {.emitted = 1}}});
+  const auto [ids, counts] = fetch_due(*session, *reply.lease);
+  CHECK(ids == Ids{2});
+  session->claim({.limit = 0, .receipt = Receipt{*reply.lease, counts}});
   const auto changes = restore(*connection, {"1", "2", "3"});
   CHECK(changes[0].after == "provisioned");
   CHECK(changes[0].tokens == Ids{1});

@@ -10,12 +10,11 @@
 
 namespace mailroom::test {
 
-/// Claims one batch of `limit`, and acknowledges it as handed on in full.
+/// Claims one batch of `limit`, and acknowledges what is due of it as handed on.
 inline Lease hand_on(QueueSession& session, int limit = 100) {
   const auto lease = session.claim({.limit = limit, .partial = true}).lease;
   REQUIRE(lease);
-  const auto count = static_cast<int>(fetch_ids(session, *lease).size());
-  session.claim({.limit = 0, .receipt = Receipt{*lease, {.emitted = count}}});
+  session.claim({.limit = 0, .receipt = Receipt{*lease, fetch_due(session, *lease).counts}});
   return *lease;
 }
 

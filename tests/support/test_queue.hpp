@@ -18,10 +18,31 @@ inline std::unique_ptr<PgQueueSession> attach(const TestDatabase& database,
   return std::make_unique<PgQueueSession>(database.conninfo(), queue, "token_insert", require_current_schema);
 }
 
-inline Ids fetch_ids(QueueSession& session, const Lease& lease) {
+/// What a collector would hand on of a batch, and what it would say of the rest.
+struct Fetched {
   Ids ids;
-  session.fetch(lease, [&](const TokenRow& row) { ids.push_back(row.id); });
-  return ids;
+  BatchCounts counts;
+};
+
+inline Fetched fetch_due(QueueSession& session, const Lease& lease) {
+  Fetched fetched;
+  auto& counts = fetched.counts;
+  session.fetch(lease, [&](const TokenRow& row) {
+    if (row.state == TokenState::due) {
+      fetched.ids.push_back(row.id);
+      ++counts.emitted;
+      return;
+    }
+    ++(row.state == TokenState::expired    ? counts.expired
+       : row.state == TokenState::consumed ? counts.consumed
+                                           : counts.wrong_status);
+    counts.left_out.push_back(row.id);
+  });
+  return fetched;
+}
+
+inline Ids fetch_ids(QueueSession& session, const Lease& lease) {
+  return fetch_due(session, lease).ids;
 }
 
 }  // namespace mailroom::test

@@ -38,6 +38,11 @@ BatchRecord at_attempt(BatchRecord record, int attempts) {
   return record;
 }
 
+BatchRecord without(BatchRecord record, std::int64_t left_out) {
+  record.left_out = {{left_out, left_out + 1}};
+  return record;
+}
+
 QueueStand above(std::int64_t cursor = 40) {
   return {.queue = "mailroom", .cursor = cursor, .records_complete = true};
 }
@@ -76,14 +81,25 @@ TEST_CASE("a token that is in batches was handed on, or was not, as far as their
   const std::vector<Case> cases{
       {"all of its batch went out", {batch(12, 3, 3)}, Outcome::handed_on, 1, 0, 12},
       {"twice", {batch(12, 3, 3), batch(14, 1, 1)}, Outcome::handed_on, 2, 0, 14},
-      {"some of its batch went out", {batch(12, 3, 2)}, Outcome::maybe_handed_on, 0, 1, 12},
+      {"others of its batch were left out", {without(batch(12, 3, 2), 52)}, Outcome::handed_on, 1, 0, 12},
+      {"a record that does not say which", {batch(12, 3, 2)}, Outcome::maybe_handed_on, 0, 1, 12},
       {"once for certain, then maybe", {batch(12, 3, 3), batch(14, 3, 2)}, Outcome::handed_on, 1, 1, 14},
-      {"none of its batch went out", {batch(12, 3, 0)}, Outcome::passed_over_late, 0, 0, 12},
-      {"none the second time", {at_attempt(batch(12, 3, 0), 2)}, Outcome::maybe_handed_on, 0, 1, 12},
+      {"it was left out", {without(batch(12, 3, 2), token)}, Outcome::left_out, 0, 0, 12},
+      {"left out the second time",
+       {at_attempt(without(batch(12, 3, 2), token), 2)},
+       Outcome::maybe_handed_on,
+       0,
+       1,
+       12},
       {"all the second time", {at_attempt(batch(12, 3, 3), 2)}, Outcome::handed_on, 1, 0, 12},
       {"leased", {open_batch(12)}, Outcome::in_open_batch, 0, 0, 12},
       {"given up", {set_aside_batch(12)}, Outcome::set_aside, 0, 0, 12},
-      {"passed over late, then leased", {batch(12, 3, 0), open_batch(14)}, Outcome::in_open_batch, 0, 0, 14},
+      {"left out, then leased",
+       {without(batch(12, 3, 2), token), open_batch(14)},
+       Outcome::in_open_batch,
+       0,
+       0,
+       14},
       {"handed on, then given up", {batch(12, 3, 3), set_aside_batch(14)}, Outcome::handed_on, 1, 0, 12},
   };
   for (const auto& c : cases) {
@@ -96,6 +112,18 @@ TEST_CASE("a token that is in batches was handed on, or was not, as far as their
     CHECK(fate.batch->id == c.told_by);
     CHECK_FALSE(fate.next);
   }
+}
+
+TEST_CASE("why a token was left out, as far as the counts of its batch tell") {
+  auto record = without(batch(12, 3, 2), token);
+  record.skipped_status = 1;
+  const auto alone = judge_fate(facts("due", {record}, {below()}));
+  CHECK(alone.reason == "wrong status");
+  CHECK(alone.reason_certain);
+  record.skipped_expired = 4;
+  const auto one_of_two = judge_fate(facts("expired", {record}, {below()}));
+  CHECK(one_of_two.reason == "expired");
+  CHECK_FALSE(one_of_two.reason_certain);
 }
 
 TEST_CASE("the last hand-on is the latest acknowledgement, not the largest id") {

@@ -1,0 +1,184 @@
+// What a batch costs the server, in counts that are the same on every machine. Alone on the server, whose WAL
+// and transaction ids are counted.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/server_log.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// The database's sessions from now on log each statement, and the plan of each, of those within functions
+/// too.
+void log_everything(const TestDatabase& database) {
+  const auto connection = database.connect();
+  for (const auto* setting :
+       {"session_preload_libraries = 'auto_explain'", "auto_explain.log_min_duration = 0",
+        "auto_explain.log_nested_statements = on", "auto_explain.log_analyze = on",
+        "auto_explain.log_timing = off", "log_statement = 'all'"})
+    connection->run("ALTER DATABASE " + database.name() + " SET " + setting);
+}
+
+struct Drained {
+  std::int64_t tokens = 0;
+  std::int64_t batches = 0;
+};
+
+/// Hands on all that is due, as a collector does.
+Drained drain(QueueSession& session, int limit) {
+  Drained drained;
+  ClaimRequest request{.limit = limit, .partial = true};
+  for (;;) {
+    const auto reply = session.claim(request);
+    if (!reply.lease) return drained;
+    BatchCounts counts;
+    session.fetch(*reply.lease, [&](const TokenRow&) { ++counts.emitted; });
+    drained.tokens += counts.emitted;
+    ++drained.batches;
+    request.receipt = Receipt{*reply.lease, counts};
+  }
+}
+
+std::vector<std::string> with(const std::vector<std::string>& entries, const std::string& words) {
+  std::vector<std::string> found;
+  std::copy_if(entries.begin(), entries.end(), std::back_inserter(found),
+               [&](const auto& entry) { return entry.find(words) != std::string::npos; });
+  return found;
+}
+
+std::int64_t xid(Connection& connection) {
+  return value<std::int64_t>(connection, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint");
+}
+
+std::int64_t wal_bytes(Connection& connection) {
+  return value<std::int64_t>(connection,
+                             "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint");
+}
+
+/// Old tokens behind the cursor, expired ones.
+void add_history(Connection& connection, int count) {
+  connection.transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
+    Connection::execute(transaction,
+                        "INSERT INTO tokens (id, action, account, expires_at, created_at) "
+                        "SELECT nextval('tokens_id_seq'), 'activation', 1, 1700000900, 1700000000 "
+                        "FROM generate_series(1, $1)",
+                        count);
+  });
+}
+
+/// Blocks that one claim of ten touches, its functions' included.
+std::int64_t blocks_of_a_claim(const TestDatabase& database) {
+  const auto connection = database.connect();
+  const auto pid = value<int>(*connection, "SELECT mailroom_attach('mailroom')");
+  std::int64_t least = 1'000'000;
+  // The first claims of a session read the catalogue as well.
+  for (int i = 0; i < 4; ++i) {
+    const auto batch = value<std::int64_t>(*connection, "SELECT coalesce(max(id), 0) FROM mailroom_batches");
+    const auto plan = connection->run(
+        "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT * FROM mailroom_claim("
+        "$1, 'mailroom', 10, true, true, false, $2, 1, 10, 0, 0, 0, 0, '{}')",
+        pid, batch)[0][0];
+    const auto top = nlohmann::json::parse(plan.c_str())[0]["Plan"];
+    least = std::min(
+        least, top["Shared Hit Blocks"].get<std::int64_t>() + top["Shared Read Blocks"].get<std::int64_t>());
+  }
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("a batch is two round trips, and reads the rows that it hands on and no others") {
+  const auto limit = GENERATE(10, 1000);
+  CAPTURE(limit);
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3 * limit);
+  if (GENERATE(false, true)) connection->run("ANALYZE");
+  log_everything(database);
+  ServerLog log;
+  const auto session = attach(database);
+  const auto drained = drain(*session, limit);
+  CHECK(drained.tokens == 3 * limit);
+  REQUIRE(drained.batches == 3);
+  const auto pid = value<int>(*connection, "SELECT max(collector) FROM mailroom_batches");
+  const auto entries = log.entries_of(pid);
+
+  const auto claims = with(entries, "LOG:  execute claim:");
+  const auto fetches = with(entries, limit < 1000 ? "LOG:  execute fetch:" : "LOG:  statement: COPY (");
+  CHECK(claims.size() == 4);
+  CHECK(fetches.size() == 3);
+  const auto first = std::find(entries.begin(), entries.end(), claims.front());
+  const auto after = [&](const std::string& words) {
+    return with(std::vector<std::string>(first, entries.end()), words).size();
+  };
+  CHECK(after("LOG:  execute ") + after("LOG:  statement: ") == 7);
+
+  const auto plans = with(entries, " plan:\n");
+  const auto of_tokens = with(plans, " on tokens ");
+  REQUIRE(of_tokens.size() >= 7);
+  const auto rows = fmt::format("(actual rows={} loops=1)", limit);
+  for (const auto& plan : of_tokens) {
+    INFO(plan);
+    CHECK(plan.find("Index Cond: ((id >") != std::string::npos);
+    for (const auto* wrong : {"Seq Scan", "Hash Join", "Merge Join", "Memoize", "Bitmap", "JIT:"})
+      CHECK(plan.find(wrong) == std::string::npos);
+  }
+  CHECK(with(of_tokens, rows).size() == 6);
+  CHECK(with(of_tokens, "on accounts a  (cost").size() == 3);
+  for (const auto& plan : with(of_tokens, " on accounts a"))
+    CHECK_THAT(plan, Catch::Matchers::Contains(fmt::format("rows=1 loops={})", limit)));
+}
+
+TEST_CASE("a batch is one transaction, and its WAL does not grow with its tokens") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto session = attach(database);
+  const auto cost = [&](int tokens, int limit, const std::function<std::int64_t(Connection&)>& counter) {
+    insert_accounts(*connection, tokens, "user" + std::to_string(counter(*connection)));
+    const auto before = counter(*connection);
+    CHECK(drain(*session, limit).batches == tokens / limit);
+    return counter(*connection) - before;
+  };
+  // The last claim, which acknowledges the last batch, is one more.
+  CHECK(cost(100, 10, xid) == 11);
+  CHECK(cost(100, 1, xid) == 101);
+
+  // The first touch of a page after a checkpoint logs it whole: the least of three has none.
+  const auto least_wal = [&](int tokens, int limit) {
+    std::int64_t least = cost(tokens, limit, wal_bytes);
+    for (int i = 0; i < 2; ++i)
+      least = std::min(least, cost(tokens, limit, wal_bytes));
+    return least;
+  };
+  const auto small = least_wal(400, 10);
+  const auto large = least_wal(4'000, 100);
+  CAPTURE(small, large);
+  CHECK(small / 40 <= 1'100);
+  CHECK(large <= small + small / 10);
+}
+
+TEST_CASE("a claim touches as many blocks whatever lies behind the cursor and whatever waits") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1000, "first");
+  const auto few = blocks_of_a_claim(database);
+  add_history(*connection, 100'000);
+  connection->run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "SELECT 'mailroom', '{}', 0, now(), last_value, (SELECT max(id) FROM mailroom_batches), '{}' "
+      "FROM tokens_id_seq");
+  insert_accounts(*connection, 50'000, "second");
+  const auto many = blocks_of_a_claim(database);
+  CAPTURE(few, many);
+  CHECK(few <= 40);
+  // A level more of an index here and there.
+  CHECK(many <= few + 10);
+}

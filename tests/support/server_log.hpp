@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mailroom::test {
+
+/// What the server that scripts/with-postgres started has written to its log since this object was made.
+class ServerLog {
+ public:
+  ServerLog() : path_(path()), from_(size()) {}
+
+  /// The entries of one backend, each with the lines that belong to it.
+  std::vector<std::string> entries_of(int pid) const {
+    std::ifstream file(path_);
+    file.seekg(from_);
+    const auto mark = "[" + std::to_string(pid) + "] ";
+    std::vector<std::string> entries;
+    bool is_ours = false;
+    for (std::string line; std::getline(file, line);) {
+      // An entry begins with the year, its further lines with a tab.
+      if (!line.starts_with('\t')) {
+        is_ours = line.find(mark) != std::string::npos;
+        if (is_ours) entries.emplace_back();
+      }
+      if (is_ours) entries.back() += line + "\n";
+    }
+    return entries;
+  }
+
+ private:
+  static std::string path() {
+    const char* folder = std::getenv("PGHOST");
+    if (folder == nullptr) throw std::runtime_error("run the test through scripts/with-postgres");
+    return std::string(folder) + "/server.log";
+  }
+  std::streamoff size() const {
+    std::ifstream file(path_, std::ios::ate);
+    if (!file) throw std::runtime_error("the server has no log at " + path_);
+    return file.tellg();
+  }
+
+  std::string path_;
+  std::streamoff from_;
+};
+
+}  // namespace mailroom::test

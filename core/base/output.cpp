@@ -55,6 +55,11 @@ bool Output::reader_is_gone() const {
   return poll(&end, 1, 0) == 1 && (end.revents & (POLLERR | POLLHUP)) != 0;
 }
 
+bool Output::takes_more() const {
+  pollfd end{fd_, POLLOUT, 0};
+  return poll(&end, 1, 0) != 0;
+}
+
 bool Output::is_within_line() const {
   struct stat file {};
   if (fstat(fd_, &file) != 0 || !S_ISREG(file.st_mode)) return false;

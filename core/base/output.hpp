@@ -19,6 +19,8 @@ class Output {
 
   /// True when it is a pipe or a socket that nobody reads any more.
   bool reader_is_gone() const;
+  /// False while a write would have to wait for the reader.
+  bool takes_more() const;
 
   /// True when the descriptor is a regular file and the byte before the next write is no newline: an earlier
   /// writer was killed in mid-line.

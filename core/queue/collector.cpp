@@ -1,5 +1,7 @@
 #include "queue/collector.hpp"
 
+#include <algorithm>
+
 #include "db/errors.hpp"
 
 namespace mailroom {
@@ -20,6 +22,7 @@ Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload
       output_(output),
       log_(log),
       batcher_(setup_.batcher),
+      wakefulness_(wakefulness_options()),
       writer_(setup_.key, setup_.make_encoder(), output, log),
       backoff_(surroundings.random_seed()) {}
 
@@ -77,21 +80,26 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
   session_ = std::move(session);
   last_round_trip_ = surroundings_.now();
   batcher_.connected();
+  let_inserts_notify(Waking::fall_asleep);
   log_.info("connected");
 }
 
 void Collector::step() {
-  if (session_->take_notifications()) batcher_.notified();
-  const auto decision = batcher_.decide(surroundings_.now());
+  const auto now = surroundings_.now();
+  const bool look_now = now >= wakefulness_.next_look();
+  if (session_->take_notifications() || look_now) batcher_.notified();
+  const auto decision = batcher_.decide(now);
   if (decision.look) {
     look(decision);
   } else {
-    wait_until(decision.until);
+    wait_until(look_now ? decision.until : std::min(decision.until, wakefulness_.next_look()));
   }
 }
 
 void Collector::look(const Batcher::Decision& decision) {
   const auto started = surroundings_.now();
+  // Asked before the look: who is over by now, the look sees.
+  const bool settled = wakefulness_.is_settling() && !session_->arrange(Waking::ask);
   const bool publish = started - last_published_ >= publish_interval;
   const auto reply = claim({.limit = setup_.batch_limit,
                             .partial = decision.partial,
@@ -100,12 +108,31 @@ void Collector::look(const Batcher::Decision& decision) {
                             .receipt = receipt_});
   if (publish) last_published_ = started;
   batcher_.claimed(decision, reply, started, surroundings_.now());
+  if (settled) wakefulness_.settled();
+  heed(wakefulness_.looked(reply.last, started));
   report(reply);
   if (reply.lease) {
     hand_on(*reply.lease);
   } else {
     drained_ = limits_.once && !reply.more && started >= take_over_from_;
   }
+}
+
+void Collector::heed(Wakefulness::Advice advice) {
+  if (advice == Wakefulness::Advice::stay_awake && session_->arrange(Waking::stay_awake))
+    wakefulness_.stays_awake(surroundings_.now());
+  if (advice == Wakefulness::Advice::fall_asleep) let_inserts_notify(Waking::fall_asleep);
+}
+
+void Collector::let_inserts_notify(Waking how) {
+  session_->arrange(how);
+  wakefulness_.settle(surroundings_.now());
+}
+
+Wakefulness::Options Collector::wakefulness_options() const {
+  return {.allowed = !setup_.notify_always,
+          .batch_timeout = setup_.batcher.batch_timeout,
+          .poll_interval = setup_.batcher.poll_interval};
 }
 
 ClaimReply Collector::claim(const ClaimRequest& request) {
@@ -129,6 +156,8 @@ void Collector::report(const ClaimReply& reply) {
 }
 
 void Collector::hand_on(const Lease& lease) {
+  // While it waits for its reader, others have to hear of what comes.
+  if (wakefulness_.is_awake() && !output_.takes_more()) let_inserts_notify(Waking::make_way);
   const auto counts = writer_.write(*session_, lease);
   receipt_ = Receipt{lease, counts};
   if (counts.emitted > 0) ++batches_written_;
@@ -184,6 +213,7 @@ void Collector::reload() {
     if (setup.session_identity != setup_.session_identity) leave_session();
     setup_ = std::move(setup);
     batcher_.configure(setup_.batcher);
+    wakefulness_.configure(wakefulness_options());
     writer_.configure(setup_.key, setup_.make_encoder());
     log_.info("configuration read again");
   } catch (const Error& error) {

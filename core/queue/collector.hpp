@@ -12,6 +12,7 @@
 #include "queue/batcher.hpp"
 #include "queue/queue_session.hpp"
 #include "queue/surroundings.hpp"
+#include "queue/wakefulness.hpp"
 
 namespace mailroom {
 
@@ -23,6 +24,7 @@ struct CollectorSetup {
   std::function<std::unique_ptr<Encoder>()> make_encoder;
   int batch_limit = 0;
   Batcher::Options batcher;
+  bool notify_always = false;  ///< inserts notify, however fast they come
   Milliseconds healthcheck_interval{};
 };
 
@@ -60,6 +62,9 @@ class Collector {
   void step();
   void look(const Batcher::Decision& decision);
   void wait_until(TimePoint until);
+  void heed(Wakefulness::Advice advice);
+  void let_inserts_notify(Waking how);
+  Wakefulness::Options wakefulness_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);
   void hand_on(const Lease& lease);
@@ -78,6 +83,7 @@ class Collector {
   Log& log_;
 
   Batcher batcher_;
+  Wakefulness wakefulness_;
   BatchWriter writer_;
   Backoff backoff_;
   std::unique_ptr<QueueSession> session_;

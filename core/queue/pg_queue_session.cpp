@@ -62,7 +62,7 @@ TokenRow read_row(const Row& row) {
 
 PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
                                const Check& check_schema)
-    : connection_(conninfo, "mailroom collect"), queue_(std::move(queue)) {
+    : connection_(conninfo, "mailroom collect"), queue_(std::move(queue)), channel_(channel) {
   check_schema(connection_);
   prepare_statements();
   check_queue_foundations(connection_);
@@ -98,6 +98,16 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   reply.receipt_void = !row[5].is_null() && !row[5].as<bool>();
   if (!row[6].is_null()) reply.set_aside = row[6].as<std::int64_t>();
   return reply;
+}
+
+bool PgQueueSession::arrange(Waking waking) {
+  if (waking == Waking::stay_awake) return connection_.run("SELECT mailroom_stay_awake()")[0][0].as<bool>();
+  const bool asks = waking == Waking::ask;
+  const auto answer = asks ? connection_.run("SELECT mailroom_open_inserts($1::text[])", silent_)
+                           : connection_.run("SELECT mailroom_fall_asleep()");
+  silent_ = view(answer[0][0]);
+  if (waking == Waking::make_way) connection_.run("SELECT pg_notify($1, '')", channel_);
+  return silent_ != "{}";
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {

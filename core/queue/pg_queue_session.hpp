@@ -7,7 +7,7 @@
 
 namespace mailroom {
 
-/// The queue in PostgreSQL, by the functions of migration 6_queue_claim.
+/// The queue in PostgreSQL, by the functions of the migrations 6_queue_claim and 9_waking.
 class PgQueueSession final : public QueueSession {
  public:
   using Check = std::function<void(Connection&)>;
@@ -19,6 +19,7 @@ class PgQueueSession final : public QueueSession {
 
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
+  bool arrange(Waking waking) override;
   bool take_notifications() override { return connection_.take_notifications(); }
   void check_health() override { connection_.run("SELECT 1"); }
   int socket() const override { return connection_.socket(); }
@@ -28,6 +29,8 @@ class PgQueueSession final : public QueueSession {
 
   Connection connection_;
   std::string queue_;
+  std::string channel_;
+  std::string silent_ = "{}";  ///< transactions that may not have notified, as an array
   int collector_ = 0;
 };
 

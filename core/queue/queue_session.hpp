@@ -67,6 +67,14 @@ struct TokenRow {
   TokenState state = TokenState::due;
 };
 
+/// How inserts and collectors wake each other.
+enum class Waking {
+  stay_awake,   ///< inserts need not notify until this session falls asleep or ends; false if it is not to be
+  fall_asleep,  ///< inserts notify again
+  make_way,     ///< the same, and the other collectors are woken
+  ask,          ///< whether transactions are open that may have inserted before that without notifying
+};
+
 /// A collector's session with the queue. Its leases end with it. Every call throws ConnectionLost when the
 /// session is gone.
 class QueueSession {
@@ -80,6 +88,9 @@ class QueueSession {
   virtual void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) = 0;
   /// True if a notification came since the last call.
   virtual bool take_notifications() = 0;
+  /// What is said of `waking`; of the others true while transactions are open that may have inserted before
+  /// this session fell asleep and have not notified.
+  virtual bool arrange(Waking waking) = 0;
   /// A round trip, which alone shows that the peer is still there.
   virtual void check_health() = 0;
   /// For poll(2): readable when a notification, or the end of the session, has come.

@@ -61,6 +61,7 @@ class DoomedSession final : public QueueSession {
     doom_.reach("after the fetch");
     doom_.reach("within a line");
   }
+  bool arrange(Waking waking) override { return session_->arrange(waking); }
   bool take_notifications() override { return session_->take_notifications(); }
   void check_health() override { session_->check_health(); }
   int socket() const override { return session_->socket(); }

@@ -52,6 +52,7 @@ class HostileBatch final : public QueueSession {
     for (const auto& row : rows_)
       each(row);
   }
+  bool arrange(Waking) override { return false; }
   bool take_notifications() override { return false; }
   void check_health() override {}
   int socket() const override { return -1; }

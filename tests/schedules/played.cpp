@@ -52,6 +52,10 @@ void PlayedSession::fetch(const Lease& lease, const std::function<void(const Tok
   });
 }
 
+bool PlayedSession::arrange(Waking waking) {
+  return call(Step::waking, [&] { return session_->arrange(waking); });
+}
+
 bool PlayedSession::take_notifications() {
   return call(Step::notifications, [&] { return session_->take_notifications(); });
 }

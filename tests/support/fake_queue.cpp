@@ -49,6 +49,13 @@ class FakeSession final : public QueueSession {
     return notified;
   }
 
+  bool arrange(Waking waking) override {
+    const auto fault = server_.begin_call(Operation::arrange, number_);
+    const bool answer = server_.arrange(number_, waking);
+    server_.end_call(fault, number_);
+    return answer;
+  }
+
   void check_health() override {
     server_.end_call(server_.begin_call(Operation::check_health, number_), number_);
   }
@@ -70,6 +77,17 @@ void FakeServer::add_tokens(int count, bool notify) {
   if (notify) this->notify();
 }
 
+std::int64_t FakeServer::draw_token() {
+  open_.insert(++last_token_);
+  if (awake_ && holds(*awake_)) silent_.insert(last_token_);
+  return last_token_;
+}
+
+void FakeServer::commit_token(std::int64_t id, TimePoint expires) {
+  waiting_[id] = expires;
+  open_.erase(id);
+}
+
 void FakeServer::notify() {
   for (auto& session : sessions_) {
     session.is_notified = true;
@@ -80,6 +98,7 @@ void FakeServer::add_orphan(int tokens) {
   FakeBatch batch;
   for (int i = 0; i < tokens; ++i) {
     batch.tokens.push_back(draw_token());
+    open_.erase(last_token_);
     taken_[last_token_] = TimePoint::max();
   }
   batch.holder = static_cast<int>(sessions_.size());
@@ -168,6 +187,22 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
     take(session, request, reply);
   }
   return reply;
+}
+
+bool FakeServer::arrange(int session, Waking waking) {
+  auto& unsettled = sessions_[static_cast<std::size_t>(session)].unsettled;
+  if (waking == Waking::stay_awake) {
+    if (!awake_ || !holds(*awake_)) awake_ = session;
+    return awake_ == session;
+  }
+  if (waking == Waking::ask) {
+    std::erase_if(unsettled, [this](std::int64_t id) { return !open_.contains(id); });
+  } else {
+    if (awake_ == session) awake_.reset();
+    unsettled = open_;
+  }
+  if (waking == Waking::make_way) notify();
+  return !unsettled.empty();
 }
 
 bool FakeServer::acknowledge(const Receipt& receipt) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@
 
 namespace mailroom::test {
 
-enum class Operation { connect, claim, fetch, take_notifications, check_health };
+enum class Operation { connect, claim, fetch, take_notifications, arrange, check_health };
 
 /// A call that is about to reach the server.
 struct Call {
@@ -53,9 +54,12 @@ class FakeServer {
   /// Commits tokens, each due and of an account of its own.
   void add_tokens(int count, bool notify = true);
   /// Draws an id of which nobody else knows before it is committed.
-  std::int64_t draw_token() { return ++last_token_; }
+  std::int64_t draw_token();
   /// Commits a token whose id was drawn, perhaps behind the cursor. It is due until `expires`.
-  void commit_token(std::int64_t id, TimePoint expires = TimePoint::max()) { waiting_[id] = expires; }
+  void commit_token(std::int64_t id, TimePoint expires = TimePoint::max());
+  void roll_back_token(std::int64_t id) { open_.erase(id); }
+  /// True if a collector was awake when the token was inserted, so that nobody is notified of its commit.
+  bool is_silent(std::int64_t id) const { return silent_.contains(id); }
   void notify();
   /// A batch of new tokens whose collector is gone.
   void add_orphan(int tokens);
@@ -99,6 +103,7 @@ class FakeServer {
     bool is_notified = false;
     TimePoint begins{};
     std::optional<TimePoint> ends{};
+    std::set<std::int64_t> unsettled{};  ///< tokens that were not committed when it fell asleep
   };
 
   Fault begin_call(Operation operation, int session);
@@ -107,6 +112,7 @@ class FakeServer {
   bool holds(int session) const;
   bool readable(std::size_t session) const;
 
+  bool arrange(int session, Waking waking);
   ClaimReply claim(int session, const ClaimRequest& request);
   bool acknowledge(const Receipt& receipt);
   std::map<std::int64_t, FakeBatch>::iterator find_orphan(int session, const ClaimRequest& request,
@@ -133,6 +139,9 @@ class FakeServer {
   std::map<std::int64_t, TimePoint> taken_;
   std::int64_t cursor_ = 0;
   std::int64_t last_token_ = 0;
+  std::set<std::int64_t> open_;  ///< drawn, and neither committed nor rolled back
+  std::set<std::int64_t> silent_;
+  std::optional<int> awake_;  ///< the session that keeps inserts from notifying
   std::map<std::int64_t, FakeBatch> batches_;
 };
 

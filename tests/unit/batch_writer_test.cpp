@@ -22,6 +22,7 @@ class RowsSession final : public QueueSession {
   void fetch(const Lease&, const std::function<void(const TokenRow&)>& each) override {
     std::for_each(rows_.begin(), rows_.end(), each);
   }
+  bool arrange(Waking) override { return false; }
   bool take_notifications() override { return false; }
   void check_health() override {}
   int socket() const override { return -1; }

@@ -1,0 +1,63 @@
+#include "queue/wakefulness.hpp"
+
+#include <algorithm>
+
+namespace mailroom {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Below some hundred tokens a second a notification each costs producers nothing, and looking often would cost
+// more than it saves.
+constexpr std::int64_t fast_tokens = 500;  ///< a second, to stay awake
+constexpr std::int64_t slow_tokens = 250;  ///< a second, to fall asleep
+constexpr auto measure_time = 20ms;
+constexpr auto shortest_pause = 500us;
+constexpr auto longest_pause = 5ms;
+
+}  // namespace
+
+Wakefulness::Advice Wakefulness::looked(std::int64_t last, TimePoint now) {
+  const bool busy = is_busy(last, now) && options_.allowed;
+  if (state_ == State::awake && !busy) return Advice::fall_asleep;
+  if (state_ == State::awake) {
+    next_look_ = now + pause();
+  } else if (busy) {
+    return Advice::stay_awake;
+  } else if (state_ == State::settling) {
+    next_look_ = now + settling_pause_;
+    settling_pause_ = std::min<std::chrono::nanoseconds>(settling_pause_ * 2, options_.poll_interval);
+  }
+  return Advice::none;
+}
+
+void Wakefulness::stays_awake(TimePoint now) {
+  state_ = State::awake;
+  next_look_ = now + pause();
+}
+
+void Wakefulness::settle(TimePoint now) {
+  state_ = State::settling;
+  next_look_ = now;
+  settling_pause_ = 1ms;
+  busy_ = false;
+}
+
+bool Wakefulness::is_busy(std::int64_t last, TimePoint now) {
+  const auto passed = now - measured_from_;
+  if (passed < measure_time) return busy_;
+  const auto came = std::max<std::int64_t>(last - last_at_measure_, 0);
+  // A short while is measured, so that seconds of silence before a burst do not count.
+  const auto enough = (busy_ ? slow_tokens : fast_tokens) *
+                      std::chrono::duration_cast<Milliseconds>(passed).count() / 1000;
+  busy_ = passed < 50 * measure_time && came >= enough;
+  last_at_measure_ = std::max(last, last_at_measure_);
+  measured_from_ = now;
+  return busy_;
+}
+
+std::chrono::nanoseconds Wakefulness::pause() const {
+  return std::clamp<std::chrono::nanoseconds>(options_.batch_timeout / 2, shortest_pause, longest_pause);
+}
+
+}  // namespace mailroom

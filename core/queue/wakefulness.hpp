@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace mailroom {
+
+/// Decides whether a collector keeps inserts from notifying, which spares them a lock of the whole cluster,
+/// and looks by itself instead. Pure: time and what claims saw in, decisions out.
+///
+/// asleep: inserts notify. awake: while tokens come fast they do not, and a look follows the last one soon.
+/// settling: they notify again, but transactions may be open that have not; looks follow, less and less
+/// often, until these are over.
+class Wakefulness {
+ public:
+  struct Options {
+    bool allowed = true;  ///< false: every insert notifies
+    Milliseconds batch_timeout{};
+    Milliseconds poll_interval{};
+  };
+  enum class Advice { none, stay_awake, fall_asleep };
+
+  explicit Wakefulness(const Options& options) : options_(options) {}
+
+  void configure(const Options& options) { options_ = options; }
+  /// A new session: whom an earlier one kept from notifying is not known.
+  void connected(TimePoint now) { settle(now); }
+  /// A claim that began at `now` saw all due tokens up to the id `last`.
+  Advice looked(std::int64_t last, TimePoint now);
+  void stays_awake(TimePoint now);
+  void settle(TimePoint now);
+  /// Nobody is left who has not notified, and a look has followed.
+  void settled() { state_ = State::asleep; }
+
+  bool is_awake() const { return state_ == State::awake; }
+  bool is_settling() const { return state_ == State::settling; }
+  /// When to look without a notification; never while asleep.
+  TimePoint next_look() const { return state_ == State::asleep ? TimePoint::max() : next_look_; }
+
+ private:
+  enum class State { asleep, awake, settling };
+
+  bool is_busy(std::int64_t last, TimePoint now);
+  std::chrono::nanoseconds pause() const;
+
+  Options options_;
+  State state_ = State::asleep;
+  TimePoint next_look_{};
+  std::chrono::nanoseconds settling_pause_{};
+  TimePoint measured_from_{};
+  std::int64_t last_at_measure_ = 0;
+  bool busy_ = false;
+};
+
+}  // namespace mailroom

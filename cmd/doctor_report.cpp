@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/text.hpp"
 
@@ -41,26 +40,6 @@ const char* colour_of(CheckVerdict verdict) {
   return "\x1b[2m";
 }
 
-/// `text` in lines of `width` columns, broken at spaces; those after the first begin behind `indent` spaces.
-std::string broken(const std::string& text, std::size_t width, std::size_t indent) {
-  std::string result;
-  std::size_t column = 0;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const auto size = display_width(word);
-    if (column > 0 && column + 1 + size > width) {
-      result += "\n" + std::string(indent, ' ');
-      column = 0;
-    } else if (column > 0) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += size;
-  }
-  return result;
-}
-
 std::string render_finding(const Finding& finding, const Widths& widths, bool colour) {
   const std::string word = verdict_word(finding.verdict);
   const auto mend_indent = widths.verdict + gap;
@@ -68,12 +47,12 @@ std::string render_finding(const Finding& finding, const Widths& widths, bool co
   auto text =
       fmt::format("{}{}{}{}{:<{}}{}\n", colour ? colour_of(finding.verdict) : "", word,
                   colour ? "\x1b[0m" : "", std::string(mend_indent - word.size(), ' '), finding.check,
-                  widths.check + gap, broken(finding.reason, line_width - reason_indent, reason_indent));
+                  widths.check + gap, wrapped(finding.reason, line_width - reason_indent, reason_indent));
   if (!finding.hint.empty()) {
     const std::string label = "hint: ";
     const auto hint_indent = mend_indent + label.size();
     text += fmt::format("{}{}{}\n", std::string(mend_indent, ' '), label,
-                        broken(finding.hint, line_width - hint_indent, hint_indent));
+                        wrapped(finding.hint, line_width - hint_indent, hint_indent));
   }
   for (const auto& command : finding.mend)
     text += fmt::format("{}mend: {}\n", std::string(mend_indent, ' '), command);

@@ -1,141 +1,64 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <iterator>
+#include <set>
+#include <sstream>
 
-#include "base/who.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/confirm.hpp"
-#include "schema/bookkeeping.hpp"
-#include "schema/migrator.hpp"
+#include "cmd/migrate_action.hpp"
 
 namespace mailroom {
 namespace {
 
-enum class MigrateAction { up, down, status };
-
-struct MigrateOptions {
-  MigrateAction action = MigrateAction::up;
-  int steps = 1;
-  std::string reason;
-};
-
-std::string version_text(const std::optional<long>& version) {
-  return version ? std::to_string(*version) : "none";
+/// In the order of the help; the first is what bare migrate does.
+const std::vector<MigrateAction>& actions() {
+  static const std::vector<MigrateAction> all{
+      migrate_up_action,     migrate_down_action,   migrate_goto_action,
+      migrate_status_action, migrate_verify_action, migrate_baseline_action,
+      migrate_force_action,  migrate_export_action, migrate_new_action};
+  return all;
 }
 
-void print_step(Context& context, const MigrationStep& step, Milliseconds took) {
-  const auto& migration = *step.migration;
-  const char* direction = step.direction == Direction::up ? "up" : "down";
-  if (context.global().output == OutputFormat::json) {
-    const nlohmann::ordered_json line{{"version", migration.version},
-                                      {"name", migration.name},
-                                      {"direction", direction},
-                                      {"milliseconds", took.count()}};
-    return context.out().write(line.dump() + "\n");
+/// Refuses an option of migrate itself that says nothing to `action`.
+void refuse_foreign_options(const CLI::App& app, const MigrateAction& action) {
+  std::istringstream words(action.takes);
+  const std::set<std::string> taken{std::istream_iterator<std::string>(words), {}};
+  for (const auto* option : app.get_options()) {
+    const auto name = option->get_name();
+    if (option->count() == 0 || name.find("--help") != std::string::npos || taken.count(name) > 0) continue;
+    throw CLI::ValidationError(fmt::format("mailroom migrate {} takes no option '{}'", action.name, name));
   }
-  context.out().write(fmt::format("{:<4}  {:<20}  in {} ms\n", direction,
-                                  fmt::format("{}_{}", migration.version, migration.name), took.count()));
 }
 
-ExitCode carry_out(const MigrateOptions& options, Context& context, Connection& connection,
-                   const Migrator::Planner& plan) {
-  bool any = false;
-  const SchemaAuthor author{
-      .actor = operator_name(), .reason = options.reason, .program_version = MAILROOM_VERSION};
-  Migrator(connection, author).run(plan, [&](const MigrationStep& step, Milliseconds took) {
-    any = true;
-    print_step(context, step, took);
-  });
-  if (!any && context.global().output == OutputFormat::text) {
-    const auto version = read_schema_state(connection).version;
-    context.out().write(fmt::format("nothing to do: the schema has version {}\n", version_text(version)));
-  }
-  return ExitCode::done;
-}
-
-ExitCode run_up(const MigrateOptions& options, Context& context) {
-  const auto connection = context.connect("migrate");
-  return carry_out(options, context, *connection,
-                   [](const SchemaState& state) { return plan_up(embedded_migrations(), state); });
-}
-
-ExitCode run_down(const MigrateOptions& options, Context& context) {
-  const auto connection = context.connect("migrate");
-  const auto steps = plan_down(embedded_migrations(), read_schema_state(*connection), options.steps);
-  if (!steps.empty()) {
-    const auto target = version_text(steps.back().version_after());
-    confirm(context,
-            fmt::format(
-                "take the schema down from version {} to {}, with the data that only the newer one holds?",
-                steps.front().migration->version, target));
-  }
-  return carry_out(options, context, *connection, [&](const SchemaState& state) {
-    return plan_down(embedded_migrations(), state, options.steps);
-  });
-}
-
-std::string status_text(const SchemaState& state, long newest) {
-  if (state.dirty) return "dirty";
-  if (!state.version) return "empty";
-  return *state.version < newest ? "pending" : *state.version > newest ? "newer" : "current";
-}
-
-std::string render_status(const std::string& verdict, const SchemaState& state, long newest) {
-  auto text =
-      state.version
-          ? fmt::format("{}: the schema has version {}, the newest is {}\n", verdict, *state.version, newest)
-          : fmt::format("{}: nothing is applied, the newest version is {}\n", verdict, newest);
-  for (const auto& migration : embedded_migrations()) {
-    const bool reached = state.version && migration.version <= *state.version;
-    const bool broken_off = state.dirty && migration.version == *state.version;
-    text += fmt::format("  {}_{:<20} {}\n", migration.version, migration.name,
-                        broken_off ? "dirty"
-                        : reached  ? "applied"
-                                   : "pending");
-  }
-  return text;
-}
-
-ExitCode run_status(Context& context) {
-  const auto connection = context.connect("migrate");
-  const auto state = read_schema_state(*connection);
-  const auto newest = static_cast<long>(embedded_migrations().size()) - 1;
-  const auto verdict = status_text(state, newest);
-  if (context.global().output == OutputFormat::json) {
-    nlohmann::ordered_json object{
-        {"state", verdict}, {"version", nullptr}, {"newest", newest}, {"dirty", state.dirty}};
-    if (state.version) object["version"] = *state.version;
-    context.out().write(object.dump() + "\n");
-  } else {
-    context.out().write(render_status(verdict, state, newest));
-  }
-  return verdict == "current" ? ExitCode::done : ExitCode::schema;
+void add_options(CLI::App& app, MigrateOptions& options) {
+  app.add_option("--to", options.to, "up: stop at version V")->option_text("V");
+  app.add_flag("--dry-run", options.dry_run, "run it all in one transaction, and roll that back");
+  app.add_flag("--show-sql", options.show_sql, "show the text of each migration");
+  app.add_option(
+         "--lock-timeout", options.lock_timeout,
+         "how long a statement waits for a lock, and writers behind it; then it lets them through and "
+         "tries again, for about a minute [500ms]")
+      ->option_text("DURATION");
+  app.add_option("--wait", options.wait,
+                 "keep trying so long to reach the database, and for another migration to end [0s]")
+      ->option_text("DURATION");
+  app.add_option("--reason", options.reason, "why, for the record")->option_text("TEXT");
 }
 
 Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
   auto options = std::make_shared<MigrateOptions>();
+  auto chosen = std::make_shared<MigrateRun>();
   app.require_subcommand(0, 1);
-  const auto add_action = [&](MigrateAction action, const char* name, const char* help) {
-    auto* sub = app.add_subcommand(name, help)->fallthrough();
-    sub->callback([options, action] { options->action = action; });
-    return sub;
-  };
-  add_action(MigrateAction::up, "up", "apply every migration that is pending (the default)");
-  auto* down =
-      add_action(MigrateAction::down, "down", "undo the newest N migrations; asks, unless --yes is given");
-  down->add_option("N", options->steps, "how many [1]")->check(whole_number(1, 1000));
-  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
-  add_action(MigrateAction::status, "status", "say which are applied; exit code 5 unless all are");
-  return [options](Context& context) {
-    switch (options->action) {
-      case MigrateAction::down:
-        return run_down(*options, context);
-      case MigrateAction::status:
-        return run_status(context);
-      case MigrateAction::up:
-        break;
-    }
-    return run_up(*options, context);
-  };
+  for (const auto& action : actions()) {
+    auto* sub = app.add_subcommand(action.name, action.summary)->fallthrough();
+    auto run = action.add(*sub);
+    if (!*chosen) *chosen = run;
+    sub->callback([&app, &action, chosen, run] {
+      refuse_foreign_options(app, action);
+      *chosen = run;
+    });
+  }
+  add_options(app, *options);
+  return [options, chosen](Context& context) { return (*chosen)(*options, context); };
 }
 
 }  // namespace
@@ -143,18 +66,39 @@ Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
 const Command migrate_command{
     "migrate", "manage the schema",
     "Examples:\n"
-    "  mailroom migrate            bring the schema up to date\n"
-    "  mailroom migrate status     which migrations are applied, and which pending\n"
-    "  mailroom migrate down 1     undo the newest\n",
+    "  mailroom migrate             bring the schema up to date\n"
+    "  mailroom migrate --dry-run   try it: run it all, and roll it back\n"
+    "  mailroom migrate status      which are applied; exits 5 unless all are\n"
+    "\n"
+    "A migration and the record of it are one transaction: what fails leaves the\n"
+    "version as it was, and never a dirty state. A dry run takes the same locks, up\n"
+    "to its end: on a busy database try a copy. The table schema_migrations and its\n"
+    "lock are golang-migrate's.\n",
     add_migrate,
     "The schema is made and changed by migrations that are embedded in the program, so that nothing "
     "else is needed to bring a database up to date. Each migration runs in a transaction together "
-    "with the record of it: one that fails leaves the database as it was before. Only one migrator "
-    "works on a database at a time; another one ends with exit status 6.\n\n"
-    "Tables that psql or golang-migrate made from the original schema are continued from where they "
-    "are, without losing a row. Without a command, migrate does the same as migrate up. Going down "
-    "removes the data that only the newer version holds, and is asked about on a terminal; without a "
-    "terminal --yes is needed.\n\n"
+    "with the record of it: one that fails leaves the database as it was before, and the error shows the "
+    "statement, its line, and what PostgreSQL says. The one exception is a migration that is a single "
+    "CREATE INDEX CONCURRENTLY, which no transaction can hold; it can be run again as it is.\n\n"
+    "On a database in use a statement that waits for a lock makes every later writer of that table wait "
+    "behind it. Therefore it waits no longer than --lock-timeout, lets the others through, and tries "
+    "again, for about a minute; then migrate ends with exit status 6, and says who most likely holds the "
+    "lock. Each migration says at its beginning what it locks and what it rewrites: mailroom migrate "
+    "export DIR writes them for reading.\n\n"
+    "Only one migrator works on a schema at a time, golang-migrate included; another one ends with exit "
+    "status 6, or waits as long as --wait says. Tables that psql or golang-migrate made from the original "
+    "schema are continued from where they are, without losing a row: without a record of their version they "
+    "are compared with what each migration builds, and refused where they fit none; mailroom migrate verify "
+    "shows what differs, and mailroom migrate baseline V records a version as it is. A dirty state can only "
+    "come from "
+    "another tool, and is refused with what to do; migrate force is for nothing else.\n\n"
+    "Without a command, migrate does the same as migrate up. Going down removes the data that only the "
+    "newer version holds: it says how many rows of what, and asks on a terminal; without a terminal --yes "
+    "is needed.\n\n"
+    "migrate verify builds the migrations in a schema of its own, in a transaction that is rolled back, and "
+    "compares tables, columns, constraints, indexes, triggers, functions, types and sequences with it, and "
+    "the text of each migration with the one that was applied. It needs the right to create schemas in the "
+    "database, and locks nothing that exists.\n\n"
     "Every step is recorded in the database with its time, the person and host, the program's "
     "version, and the --reason that was given."};
 

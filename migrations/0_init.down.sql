@@ -1,4 +1,8 @@
 -- Removes accounts, tokens and the cursor, with all their rows. The extension pgcrypto stays: others may use it.
+--
+-- Takes ACCESS EXCLUSIVE on all three tables for an instant.
+
+LOCK TABLE accounts, tokens, jobs IN ACCESS EXCLUSIVE MODE;
 
 DROP TABLE jobs;
 DROP TABLE tokens;

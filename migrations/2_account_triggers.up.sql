@@ -44,7 +44,7 @@ DECLARE
 BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
-        WHERE pronamespace = current_schema()::regnamespace AND prorettype = 'trigger'::regtype
+        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND prorettype = 'trigger'::regtype
           AND proname LIKE 'trg\_%'
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());

@@ -1,4 +1,4 @@
--- Ids from the column's default, codes from random(), no index by account.
+-- Ids from the column's default, codes from random().
 --
 -- Takes ACCESS EXCLUSIVE on tokens for an instant.
 
@@ -7,4 +7,3 @@ DROP FUNCTION trg_before_token_insert();
 ALTER TABLE tokens ALTER COLUMN id SET DEFAULT nextval('tokens_id_seq');
 ALTER TABLE tokens ALTER COLUMN code SET DEFAULT lpad(to_char(random() * 100000, 'FM00000'), 5, '0');
 DROP FUNCTION mailroom_random_code();
-DROP INDEX tokens_account_idx;

@@ -1,12 +1,9 @@
--- Tokens: ids that the queue can rely on, codes from a cryptographic source, an index by account.
+-- Tokens: ids that the queue can rely on, codes from a cryptographic source.
 --
 -- A transaction must own its transaction id before it draws a token id; the queue's proof that no token is
 -- passed by rests on it. A trigger sees to the order, and refuses ids that were chosen or drawn beforehand.
 --
--- Takes ACCESS EXCLUSIVE on tokens while the index is built (about half a second a million rows); rewrites
--- no table.
-
-CREATE INDEX tokens_account_idx ON tokens (account);
+-- Takes ACCESS EXCLUSIVE on tokens for an instant; rewrites no table.
 
 -- Five decimal digits, all 100,000 equally likely (to within 4 in 10^10): the last 48 bits of a version 4
 -- UUID are random, and PostgreSQL takes them from a cryptographic source.

@@ -126,7 +126,7 @@ DECLARE
 BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
-        WHERE pronamespace = current_schema()::regnamespace AND proname IN ('mailroom_window', 'mailroom_look_at_hole', 'mailroom_look_at_holes')
+        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname IN ('mailroom_window', 'mailroom_look_at_hole', 'mailroom_look_at_holes')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

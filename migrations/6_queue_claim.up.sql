@@ -261,14 +261,19 @@ BEGIN
 END
 $$;
 
+-- The oldest mailroom that may work on this schema, by the newest version that it knows. A migration that breaks
+-- what older ones do replaces this function; they read it though they know nothing of that migration. A function,
+-- since every role may call it, and since it comes and goes with the migration whichever tool runs that.
+CREATE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 6;
+
 DO $$
 DECLARE
     v_function regprocedure;
 BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
-        WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'mailroom\_%'
-          AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code')
+        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
+          AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

@@ -1,9 +1,7 @@
--- Removes the record of operations, with what is in it, and the indexes by time.
+-- Removes the record of operations, with what is in it.
 --
--- Takes ACCESS EXCLUSIVE on tokens and SHARE ROW EXCLUSIVE on accounts for an instant.
+-- Takes ACCESS EXCLUSIVE on accounts for an instant.
 
 DROP TRIGGER after_account_suspension ON accounts;
 DROP FUNCTION trg_after_account_suspension();
-DROP INDEX tokens_consumed_at_idx;
-DROP INDEX tokens_created_at_idx;
 DROP TABLE mailroom_operations;

@@ -1,7 +1,6 @@
--- The record of what operators do: rewinds, suspensions, prunings; and the indexes that look-ups by time need.
+-- The record of what operators do: rewinds, suspensions, prunings.
 --
--- Takes SHARE ROW EXCLUSIVE on accounts for an instant, and SHARE on tokens while the indexes are built (about
--- half a second a million rows): writers wait, readers do not. Rewrites no table.
+-- Takes SHARE ROW EXCLUSIVE on accounts for an instant: waits for open writers, rewrites nothing.
 
 CREATE TABLE mailroom_operations (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -22,11 +21,6 @@ COMMENT ON COLUMN mailroom_operations.account IS 'no foreign key: the record out
 
 CREATE INDEX mailroom_operations_at_idx ON mailroom_operations (at);
 CREATE INDEX mailroom_operations_account_idx ON mailroom_operations (account) WHERE account IS NOT NULL;
-
--- A few bytes for many pages of tokens: which may hold one of a certain time.
-CREATE INDEX tokens_created_at_idx ON tokens USING brin (created_at) WITH (pages_per_range = 32, autosummarize = on);
--- Only what is consumed, when it is consumed.
-CREATE INDEX tokens_consumed_at_idx ON tokens (consumed_at) WHERE consumed_at IS NOT NULL;
 
 -- Whoever suspends an account, mailroom or an application, is recorded. An application names its user and a
 -- reason with SET LOCAL mailroom.actor and mailroom.reason. With the rights of its owner, so that an

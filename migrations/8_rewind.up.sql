@@ -140,7 +140,7 @@ DECLARE
 BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
-        WHERE pronamespace = current_schema()::regnamespace
+        WHERE pronamespace = quote_ident(current_schema())::regnamespace
           AND proname IN ('mailroom_record_operation', 'mailroom_emitted_ids', 'mailroom_lock_queue', 'mailroom_cut_open_batches',
                           'mailroom_append_state', 'mailroom_rewind', 'mailroom_replay')
     LOOP

@@ -81,7 +81,8 @@ std::string values_of(const ValueReference& value) {
     case ValueReference::Kind::file:
       return " -F";
     case ValueReference::Kind::folder:
-      return " -a '(__fish_complete_directories)'";
+      // Behind --option= it is the rest that is completed.
+      return R"( -a '(__fish_complete_directories (string replace -r "^--[^=]*=" "" -- (commandline -ct)))')";
     default:
       return "";
   }

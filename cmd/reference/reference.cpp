@@ -28,7 +28,7 @@ ValueReference read_value(const CLI::Option& option, const std::string& name, co
     value.kind = Kind::choice;
   } else if (name == "FILE") {
     value.kind = Kind::file;
-  } else if (name == "FOLDER") {
+  } else if (name == "FOLDER" || name == "DIR") {
     value.kind = Kind::folder;
   }
   return value;

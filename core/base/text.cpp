@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <sstream>
 
 namespace mailroom {
 namespace {
@@ -106,7 +107,9 @@ bool may_be_secret(std::string_view word) {
   const bool is_mixed = any_is(word, [](int c) { return std::isupper(c); }) &&
                         any_is(word, [](int c) { return std::islower(c); }) &&
                         any_is(word, [](int c) { return std::isdigit(c); });
-  return is_mixed || !any_is(word, [](int c) { return std::isxdigit(c) == 0; });
+  // bytea begins with \x, of which the backslash ends the word before.
+  const auto digits = word.substr(word.front() == 'x' ? 1 : 0);
+  return is_mixed || !any_is(digits, [](int c) { return std::isxdigit(c) == 0; });
 }
 
 }  // namespace
@@ -166,6 +169,25 @@ std::string fit(std::string_view text, std::size_t width) {
     if (used < width) rest = after;
   }
   return std::string(text.substr(0, text.size() - rest.size())) + "…";
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const auto size = display_width(word);
+    if (column > 0 && column + 1 + size > width) {
+      result += "\n" + std::string(indent, ' ');
+      column = 0;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += size;
+  }
+  return result;
 }
 
 std::string masked_address(std::string_view address) {

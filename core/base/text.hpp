@@ -26,6 +26,10 @@ std::size_t display_width(std::string_view text);
 /// `text` cut to `width` columns, the last one an ellipsis where something was cut off.
 std::string fit(std::string_view text, std::size_t width);
 
+/// The words of `text` in lines of `width` columns; those after the first begin behind `indent` spaces. A
+/// longer word has a line to itself.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
 /// What tells an address apart without giving it away: `a***@mail.example`, for a login `a***`.
 std::string masked_address(std::string_view address);
 

@@ -56,6 +56,16 @@ class Connection {
     });
   }
 
+  /// As transact(), but rolled back when `body` returns.
+  template <typename Body>
+  void rehearse(Body&& body) {
+    guarded([&] {
+      pqxx::work transaction(*session_);
+      body(transaction);
+      transaction.abort();
+    });
+  }
+
   /// Prepares `sql` under `name`, for run_prepared.
   void prepare(const std::string& name, const std::string& sql);
 

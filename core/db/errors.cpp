@@ -1,11 +1,14 @@
 #include "db/errors.hpp"
 
 #include <array>
+#include <charconv>
 #include <pqxx/pqxx>
 #include <string_view>
 
 namespace mailroom {
 namespace {
+
+constexpr std::string_view read_only_state = "25006";
 
 /// What PostgreSQL's report says under one of its labels, `ERROR`, `DETAIL` or `HINT`; empty if it is not
 /// there.
@@ -15,6 +18,17 @@ std::string labelled(std::string_view report, std::string_view label) {
   if (start == std::string_view::npos) return {};
   const auto text = report.substr(start + marker.size());
   return std::string(text.substr(0, text.find('\n')));
+}
+
+/// `LINE 3: …` of a report that is about our own text, not about one that a function runs.
+int line_of(std::string_view report) {
+  constexpr std::string_view marker = "\nLINE ";
+  const auto start = report.find(marker);
+  if (start == std::string_view::npos || report.find("\nQUERY:") != std::string_view::npos) return 0;
+  int line = 0;
+  const auto* first = report.data() + start + marker.size();
+  std::from_chars(first, report.data() + report.size(), line);
+  return line;
 }
 
 std::string first_line(std::string_view text) {
@@ -69,7 +83,7 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
            "now, --to-end only what comes from now on";
   }
   if (sqlstate == "MR005") return "--max-replay raises the limit";
-  if (sqlstate == "25006") return "the server is a standby or read-only: connect to the primary";
+  if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";
   const auto hint = labelled(report, "HINT");
   return hint.empty() && !quotes_a_row(sqlstate) ? labelled(report, "DETAIL") : hint;
 }
@@ -84,6 +98,10 @@ bool is_transient(const DatabaseError& error) {
   return false;
 }
 
+bool takes_no_writes(const DatabaseError& error) {
+  return error.sqlstate() == read_only_state;
+}
+
 void rethrow_database_error(bool session_is_open) {
   try {
     throw;
@@ -96,7 +114,8 @@ void rethrow_database_error(bool session_is_open) {
     if (message.empty()) message = first_line(report);
     const auto sqlstate = sqlstate_of(error);
     if (!session_is_open || is_about_the_session(sqlstate)) throw ConnectionLost(message);
-    throw DatabaseError(exit_code_of(sqlstate), message, hint_of(sqlstate, report), sqlstate);
+    throw DatabaseError(exit_code_of(sqlstate), message, hint_of(sqlstate, report), sqlstate,
+                        line_of(report));
   } catch (const pqxx::in_doubt_error& error) {
     throw ConnectionLost(first_line(error.what()));
   } catch (const pqxx::failure& error) {

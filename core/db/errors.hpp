@@ -9,20 +9,28 @@ namespace mailroom {
 /// The server said no to a statement. The message is PostgreSQL's own, in one line.
 class DatabaseError : public Error {
  public:
-  DatabaseError(ExitCode code, const std::string& message, const std::string& hint, std::string sqlstate)
-      : Error(code, message, hint), sqlstate_(std::move(sqlstate)) {}
+  DatabaseError(ExitCode code, const std::string& message, const std::string& hint, std::string sqlstate,
+                int line = 0)
+      : Error(code, message, hint), sqlstate_(std::move(sqlstate)), line_(line) {}
 
   /// Five characters, see appendix A of PostgreSQL's manual; `MR…` are ours, see the header of the claim's
   /// migration.
   const std::string& sqlstate() const { return sqlstate_; }
+  /// In which line of the statement, from 1; 0 where PostgreSQL does not say.
+  int line() const { return line_; }
 
  private:
   std::string sqlstate_;
+  int line_;
 };
 
 /// True for an error of a statement, not of the session, that trying again mends: a timeout set for the role,
 /// a cancel request, a deadlock, a serialization failure.
 bool is_transient(const DatabaseError& error);
+
+/// True when the server is a standby, or was made read-only: the primary, once a new session leads to it,
+/// does better.
+bool takes_no_writes(const DatabaseError& error);
 
 /// There is no session (any more): a new one may do better. ExitCode::database.
 class ConnectionLost : public Error {

@@ -39,6 +39,8 @@ std::string how_to_build(const ExpectedIndex& index) {
   if (!index.constraint.empty()) {
     return fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {};", index.table, index.name, index.constraint);
   }
+  const auto alone = creation_of("INDEX CONCURRENTLY IF NOT EXISTS", index.name).text;
+  if (!alone.empty()) return alone;
   const std::string plain = "CREATE INDEX ";
   return plain + "CONCURRENTLY " + creation_of("INDEX", index.name).text.substr(plain.size());
 }
@@ -86,7 +88,8 @@ Findings judge_drift(const SchemaObjects& present) {
     add(judge_index(index, present));
   for (const auto& function : expected_functions())
     add(judge_function(function, present));
-  return or_fine(std::move(all), fmt::format("none: {} tables, {} indexes and {} functions are there",
+  return or_fine(std::move(all), fmt::format("none: {} tables, {} indexes and {} functions are there; "
+                                             "mailroom migrate verify compares what is in them",
                                              expected_tables().size(), expected_indexes().size(),
                                              expected_functions().size()));
 }

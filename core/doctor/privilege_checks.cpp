@@ -17,7 +17,8 @@ constexpr const char* missing_sql =
     "('mailroom_holes', 'r', '{SELECT,INSERT,UPDATE,DELETE}'), "
     "('tokens_id_seq', 'S', '{SELECT}'), ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, "
     "privileges) "
-    "JOIN pg_class c ON c.relname = n.object AND c.relnamespace = current_schema()::regnamespace, "
+    "JOIN pg_class c ON c.relname = n.object AND c.relnamespace = "
+    "quote_ident(current_schema())::regnamespace, "
     "unnest(n.privileges) WITH ORDINALITY p (privilege, n) "
     "WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege) "
     "ELSE has_table_privilege(c.oid, p.privilege) END GROUP BY n.object, n.kind ORDER BY n.kind DESC, "
@@ -25,12 +26,13 @@ constexpr const char* missing_sql =
 
 constexpr const char* functions_sql =
     "SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user) "
-    "FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'mailroom\\_%' "
+    "FROM pg_proc p WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname LIKE "
+    "'mailroom\\_%' "
     "AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1";
 
 constexpr const char* hidden_rows_sql =
     "SELECT c.relname, format('ALTER ROLE %I BYPASSRLS;', current_user) FROM pg_class c "
-    "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') "
+    "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') "
     "AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_holes') "
     "AND row_security_active(c.oid) ORDER BY 1";
 

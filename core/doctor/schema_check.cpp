@@ -2,6 +2,7 @@
 
 #include "doctor/subject.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/minimum_client.hpp"
 
 namespace mailroom {
 namespace {
@@ -33,23 +34,32 @@ Findings look_elsewhere(Connection& connection) {
   return {failure(reason, {rows[0][3].c_str()})};
 }
 
-Finding judge_state(const SchemaState& state, long newest) {
+Finding judge_newer(long version, long newest, long minimum_client) {
+  if (minimum_client > newest) {
+    return failure(fmt::format("version {} needs a mailroom that knows version {}, and this one knows {}",
+                               version, minimum_client, newest),
+                   {}, "upgrade mailroom on this machine");
+  }
+  return warning(fmt::format("version {}, newer than the {} that this mailroom knows", version, newest), {},
+                 "it says that this mailroom may work on it; upgrade this one too");
+}
+
+Finding judge_state(const SchemaState& state, long newest, long minimum_client) {
   if (!state.version) return failure("the database has no mailroom schema yet", {"mailroom migrate"});
   if (state.dirty) {
+    const auto before = *state.version > 0 ? std::to_string(*state.version - 1) : std::string("none");
     return failure(
-        fmt::format("marked dirty at version {}: another tool broke off in the middle", *state.version),
-        {"UPDATE schema_migrations SET dirty = false;"},
-        fmt::format("first finish the statements of migrations/{}_*.up.sql by hand", *state.version));
+        fmt::format("marked dirty at version {}: another tool broke off on its way there", *state.version),
+        {"mailroom migrate force " + before}, explain_dirty(embedded_migrations(), state));
+  }
+  if (state.unrecorded) {
+    return failure("the tables have no record of their version", {"mailroom migrate"});
   }
   if (*state.version < newest) {
     return failure(fmt::format("version {}, and version {} is needed", *state.version, newest),
                    {"mailroom migrate"});
   }
-  if (*state.version > newest) {
-    return warning(
-        fmt::format("version {}, newer than the {} that this mailroom knows", *state.version, newest), {},
-        "use the newer mailroom that made it");
-  }
+  if (*state.version > newest) return judge_newer(*state.version, newest, minimum_client);
   return fine(fmt::format("version {}, the newest", newest));
 }
 
@@ -65,9 +75,10 @@ Findings check_schema(Subject& subject) {
   }
   const auto newest = static_cast<long>(embedded_migrations().back().version);
   const auto state = read_schema_state(*subject.connection);
-  auto finding = judge_state(state, newest);
+  const bool is_newer = state.version.value_or(0) > newest;
+  auto finding = judge_state(state, newest, is_newer ? read_minimum_client(*subject.connection) : 0);
   subject.schema_usable = finding.verdict != CheckVerdict::failure;
-  subject.schema_newer = state.version.value_or(0) > newest;
+  subject.schema_newer = is_newer;
   return {std::move(finding)};
 }
 

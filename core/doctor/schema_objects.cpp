@@ -53,7 +53,7 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 28> functions{
+constexpr std::array<std::string_view, 29> functions{
     "mailroom_acknowledge",
     "mailroom_append_batch",
     "mailroom_append_state",
@@ -66,6 +66,7 @@ constexpr std::array<std::string_view, 28> functions{
     "mailroom_look_at_hole",
     "mailroom_look_at_holes",
     "mailroom_merge_holes",
+    "mailroom_minimum_client",
     "mailroom_publish_cursor",
     "mailroom_queue_state",
     "mailroom_random_code",
@@ -104,29 +105,30 @@ std::span<const std::string_view> expected_functions() {
 
 SchemaObjects read_schema_objects(Connection& connection) {
   SchemaObjects objects;
-  for (const auto& row :
-       connection.run("SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-                      "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') "
-                      "AND a.attnum > 0 AND NOT a.attisdropped")) {
+  for (const auto& row : connection.run(
+           "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
+           "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') "
+           "AND a.attnum > 0 AND NOT a.attisdropped")) {
     objects.tables[row[0].c_str()].insert(row[1].c_str());
   }
   for (const auto& row : connection.run(
            "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-           "WHERE c.relnamespace = current_schema()::regnamespace")) {
+           "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace")) {
     objects.indexes[row[0].c_str()] = {.is_valid = row[1].as<bool>()};
   }
-  for (const auto& row : connection.run(
-           "SELECT p.proname, p.prosqlbody IS NOT NULL OR format('search_path=%I, pg_temp', "
-           "current_schema()) = "
-           "ANY (p.proconfig) IS TRUE, format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', "
-           "p.oid::regprocedure, current_schema()) FROM pg_proc p "
-           "WHERE p.pronamespace = current_schema()::regnamespace AND NOT EXISTS (SELECT FROM pg_depend d "
-           "WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')")) {
+  for (const auto& row :
+       connection.run("SELECT p.proname, p.prosqlbody IS NOT NULL OR format('search_path=%I, pg_temp', "
+                      "current_schema()) = "
+                      "ANY (p.proconfig) IS TRUE, format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', "
+                      "p.oid::regprocedure, current_schema()) FROM pg_proc p "
+                      "WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND NOT EXISTS "
+                      "(SELECT FROM pg_depend d "
+                      "WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')")) {
     objects.functions[row[0].c_str()] = {.is_pinned = row[1].as<bool>(), .pin = row[2].c_str()};
   }
-  for (const auto& row :
-       connection.run("SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
-                      "WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal")) {
+  for (const auto& row : connection.run(
+           "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
+           "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND NOT t.tgisinternal")) {
     objects.triggers.insert(row[0].c_str());
   }
   return objects;

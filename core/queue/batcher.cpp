@@ -34,7 +34,8 @@ Batcher::Decision Batcher::decide(TimePoint now) const {
 
 void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoint started,
                       TimePoint finished) {
-  next_poll_ = finished + options_.poll_interval;
+  // A little early, so that the interval bounds the delay together with the look itself.
+  next_poll_ = finished + options_.poll_interval - options_.poll_interval / 10;
   // The claim after a batch acknowledges it, so there is one even if nothing else waits.
   look_ = reply.lease.has_value() || reply.more;
   not_before_ = look_ ? TimePoint{} : finished + (finished - started);

@@ -11,7 +11,8 @@ namespace mailroom {
 ///
 /// A full batch goes out at once. A remainder goes out when the timeout since the first unseen token ends, or
 /// at once while draining (at start, after a reconnect, with --once). A notification means 'look', never 'one
-/// row'. Without any, the poll interval bounds what a lost notification costs.
+/// row'. Without any, the poll interval bounds what a lost notification, or a collector that has gone, costs:
+/// a look begins after nine tenths of it.
 class Batcher {
  public:
   struct Options {

@@ -2,14 +2,27 @@
 
 #include <algorithm>
 
-#include "db/errors.hpp"
-
 namespace mailroom {
 namespace {
 
 constexpr Milliseconds orphan_grace{1500};
 constexpr Milliseconds publish_interval{500};
 constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
+
+enum class Remedy { none, same_session, new_session };
+
+/// What may mend an error of the database when it is tried again. A server that takes no writes is not the
+/// primary, or not yet: in a failover the next connection finds the one that is.
+Remedy remedy_for(const Error& error) {
+  const auto* refusal = dynamic_cast<const DatabaseError*>(&error);
+  if (refusal == nullptr) return error.code() == ExitCode::database ? Remedy::new_session : Remedy::none;
+  if (takes_no_writes(*refusal)) return Remedy::new_session;
+  return is_transient(*refusal) ? Remedy::same_session : Remedy::none;
+}
+
+std::string reason_of(const Error& error) {
+  return error.hint().empty() ? error.what() : error.what() + ("; " + error.hint());
+}
 
 }  // namespace
 
@@ -39,16 +52,25 @@ void Collector::run() {
       log_.warn("connection lost", {{"reason", error.what()}});
       session_.reset();
     } catch (const DatabaseError& error) {
-      if (!is_transient(error)) {
-        acknowledge_before_leaving();
-        throw;
-      }
-      log_.warn("statement failed, trying again", {{"reason", error.what()}});
-      surroundings_.sleep_for(backoff_.next());
+      if (!mends(error)) throw;
     }
   }
   acknowledge_last();
   log_totals();
+}
+
+bool Collector::mends(const DatabaseError& error) {
+  const auto remedy = remedy_for(error);
+  if (remedy == Remedy::none) {
+    acknowledge_before_leaving();
+  } else if (remedy == Remedy::new_session) {
+    log_.warn("the server takes no writes, connecting again", {{"reason", reason_of(error)}});
+    session_.reset();
+  } else {
+    log_.warn("statement failed, trying again", {{"reason", error.what()}});
+    surroundings_.sleep_for(backoff_.next());
+  }
+  return remedy != Remedy::none;
 }
 
 bool Collector::finished() const {
@@ -61,9 +83,9 @@ void Collector::connect_first() {
   while (!surroundings_.stop_requested()) {
     try {
       return adopt_session(setup_.connect());
-    } catch (const ConnectionLost& error) {
-      if (surroundings_.now() >= give_up) throw;
-      log_.warn("waiting for the database", {{"reason", error.what()}});
+    } catch (const Error& error) {
+      if (remedy_for(error) != Remedy::new_session || surroundings_.now() >= give_up) throw;
+      log_.warn("waiting for the database", {{"reason", reason_of(error)}});
     }
     surroundings_.sleep_for(backoff_.next());
   }
@@ -186,10 +208,9 @@ void Collector::acknowledge_last() {
       if (!session_) session_ = setup_.connect();
       report(claim({.publish_cursor = true, .receipt = receipt_}));
     } catch (const Error& error) {
-      const auto* refusal = dynamic_cast<const DatabaseError*>(&error);
-      const bool again = refusal == nullptr ? error.code() == ExitCode::database : is_transient(*refusal);
-      if (refusal == nullptr) session_.reset();
-      if (!again || surroundings_.now() >= give_up) {
+      const auto remedy = remedy_for(error);
+      if (remedy == Remedy::new_session) session_.reset();
+      if (remedy == Remedy::none || surroundings_.now() >= give_up) {
         log_.error("the last batch is written but not acknowledged: it will go out again");
         throw;
       }
@@ -224,7 +245,8 @@ void Collector::reload() {
 void Collector::leave_session() {
   try {
     acknowledge_last();
-  } catch (const ConnectionLost&) {
+  } catch (const Error& error) {
+    if (remedy_for(error) != Remedy::new_session) throw;
     // Logged there. A receipt must not go along: elsewhere the same number is another batch.
     receipt_.reset();
   }

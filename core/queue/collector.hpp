@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "db/errors.hpp"
 #include "queue/backoff.hpp"
 #include "queue/batch_writer.hpp"
 #include "queue/batcher.hpp"
@@ -35,8 +36,11 @@ struct CollectorLimits {
 };
 
 /// The loop: claim, fetch, sign, write, acknowledge with the next claim. A batch is acknowledged only after
-/// its line is written, across a lost connection too, so that a crash repeats at most the batch in flight and
-/// a reconnect repeats nothing.
+/// its line is written, so that a crash repeats at most the batch in flight. The receipt outlives the
+/// session: after a reconnect the batch is acknowledged all the same, and nothing is repeated, when no other
+/// collector was connected or the sessions of all ended (a restart of the server: they wait for each other).
+/// One that stayed connected takes over at once what a session that ended had not acknowledged, and repeats
+/// it if it was written: one batch for each session that ended.
 class Collector {
  public:
   using Reload = std::function<CollectorSetup()>;
@@ -58,6 +62,8 @@ class Collector {
 
   void connect_first();
   void reconnect();
+  /// Gets ready to try again, or to leave when that is of no use: false then.
+  bool mends(const DatabaseError& error);
   void adopt_session(std::unique_ptr<QueueSession> session);
   void step();
   void look(const Batcher::Decision& decision);

@@ -7,7 +7,7 @@
 
 namespace mailroom {
 
-/// The queue in PostgreSQL, by the functions of the migrations 6_queue_claim and 9_waking.
+/// The queue in PostgreSQL, by the functions of the migrations 6_queue_claim and 13_waking.
 class PgQueueSession final : public QueueSession {
  public:
   using Check = std::function<void(Connection&)>;

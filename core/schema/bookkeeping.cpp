@@ -1,6 +1,7 @@
 #include "schema/bookkeeping.hpp"
 
-#include <fmt/format.h>
+#include "schema/minimum_client.hpp"
+#include "schema/recognition_records.hpp"
 
 namespace mailroom {
 namespace {
@@ -17,30 +18,17 @@ bool exists(Connection& connection, const char* table) {
   return row[1].as<bool>();
 }
 
-/// dbmate, for one, keeps a table of this name with text versions.
-void require_known_shape(Connection& connection) {
-  const auto columns = connection.run(
-      "SELECT count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), ('dirty', "
-      "'boolean'::regtype))) = 2 FROM pg_attribute "
-      "WHERE attrelid = 'schema_migrations'::regclass AND attnum > 0 AND NOT attisdropped");
-  if (columns[0][0].as<bool>()) return;
-  throw Error(
-      ExitCode::schema, "the table schema_migrations belongs to another tool",
-      "mailroom keeps (version bigint, dirty boolean) there, as golang-migrate does; use a schema of its "
-      "own: CREATE SCHEMA mailroom, and ?options=-csearch_path%3Dmailroom,public in the connection string");
-}
-
 }  // namespace
 
 SchemaState read_schema_state(Connection& connection) {
   const bool recorded = exists(connection, "schema_migrations");
   if (recorded) {
-    require_known_shape(connection);
+    require_own_record(connection);
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
     if (!rows.empty()) return {.version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>()};
   }
   const bool made_by_hand =
-      exists(connection, "accounts") && exists(connection, "tokens") && exists(connection, "jobs");
+      exists(connection, "accounts") || exists(connection, "tokens") || exists(connection, "jobs");
   if (made_by_hand) return {.version = 0, .unrecorded = true};
   return {};
 }
@@ -76,16 +64,26 @@ void record_history(pqxx::transaction_base& transaction, const Migration& migrat
       author.program_version);
 }
 
+void record_claim(pqxx::transaction_base& transaction, long version, const std::string& direction,
+                  const SchemaAuthor& author) {
+  record_version(transaction, version);
+  for (const auto& migration : embedded_migrations()) {
+    if (migration.version <= version)
+      record_history(transaction, migration, direction, Milliseconds{0}, author);
+  }
+}
+
 void require_current_schema(Connection& connection) {
   const auto state = read_schema_state(connection);
-  const auto newest = embedded_migrations().back().version;
   if (state.dirty) require_plannable(embedded_migrations(), state);
-  if (state.version && *state.version >= newest) return;
-  throw Error(ExitCode::schema,
-              state.version
-                  ? fmt::format("the schema has version {}, and version {} is needed", *state.version, newest)
-                  : std::string("the database has no mailroom schema yet"),
-              "run: mailroom migrate");
+  if (!state.version) {
+    throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
+  }
+  if (state.unrecorded) {
+    throw Error(ExitCode::schema, "the tables have no record of their version", "run: mailroom migrate");
+  }
+  const auto newest = embedded_migrations().back().version;
+  require_fitting(*state.version, newest, *state.version > newest ? read_minimum_client(connection) : 0);
 }
 
 }  // namespace mailroom

@@ -22,12 +22,18 @@ struct SchemaAuthor {
 };
 
 /// Within the caller's transaction: adds a row to mailroom_schema_history, creating the table if need be. The
-/// checksum is the SHA-256 of the up file, without carriage returns. `direction` is up, down or adopt.
+/// checksum is the SHA-256 of the up file, without carriage returns. `direction` is up, down, adopt, baseline
+/// or force.
 void record_history(pqxx::transaction_base& transaction, const Migration& migration,
                     const std::string& direction, Milliseconds took, const SchemaAuthor& author);
 
-/// Throws Error with ExitCode::schema and the command that mends it unless this binary can work on the
-/// schema: it is at least the newest version that the binary knows, and not dirty.
+/// Within the caller's transaction: makes `version` the recorded one though nothing was run, with a row of
+/// history for each version up to it.
+void record_claim(pqxx::transaction_base& transaction, long version, const std::string& direction,
+                  const SchemaAuthor& author);
+
+/// Throws Error with ExitCode::schema and what mends it unless this binary can work on the schema: it is at
+/// least the newest version that the binary knows, not so new that it asks for a newer binary, and not dirty.
 void require_current_schema(Connection& connection);
 
 }  // namespace mailroom

@@ -5,14 +5,47 @@
 #include "base/error.hpp"
 
 namespace mailroom {
+namespace {
+
+std::string name_of(const std::vector<Migration>& migrations, long version) {
+  const auto& migration = migrations[static_cast<std::size_t>(version)];
+  return fmt::format("{}_{}", version, migration.name);
+}
+
+}  // namespace
+
+std::string MigrationStep::file() const {
+  return fmt::format("{}_{}.{}.sql", migration->version, migration->name,
+                     direction == Direction::up ? "up" : "down");
+}
+
+std::string explain_dirty(const std::vector<Migration>& migrations, const SchemaState& state) {
+  const auto newest = static_cast<long>(migrations.size()) - 1;
+  const auto version = state.version.value_or(-1);
+  std::string ways;
+  std::string answers;
+  if (version >= 0 && version <= newest) {
+    ways = fmt::format("{}.up.sql", name_of(migrations, version));
+    answers = fmt::format("mailroom migrate force {}", version == 0 ? "none" : std::to_string(version - 1));
+  }
+  if (version + 1 <= newest && version >= -1) {
+    ways += (ways.empty() ? "" : " or ") + fmt::format("{}.down.sql", name_of(migrations, version + 1));
+    answers += (answers.empty() ? "" : " (or ") + fmt::format("mailroom migrate force {}", version + 1) +
+               (ways.find(" or ") == std::string::npos ? "" : " for the down)");
+  }
+  if (ways.empty()) return "no migration of this mailroom leads there: use the tool and files that made it";
+  return fmt::format(
+      "golang-migrate, or a tool like it, failed in {}. It runs a file as one transaction, so most likely "
+      "nothing of it was kept: mend what made it fail, then run {}, which only sets the version, and "
+      "mailroom migrate. If the file committed in between, first undo by hand what it left",
+      ways, answers);
+}
 
 void require_plannable(const std::vector<Migration>& migrations, const SchemaState& state) {
   if (state.dirty) {
     throw Error(ExitCode::schema,
-                fmt::format("the schema is marked dirty at version {}", state.version.value_or(0)),
-                "another tool broke off in the middle of that migration: undo or finish its statements by "
-                "hand, then write "
-                "the version that is true, with dirty = false, into the table schema_migrations");
+                fmt::format("the schema is marked dirty at version {}", state.version.value_or(-1)),
+                explain_dirty(migrations, state));
   }
   const auto newest = static_cast<long>(migrations.size()) - 1;
   if (state.version && *state.version > newest) {
@@ -23,23 +56,48 @@ void require_plannable(const std::vector<Migration>& migrations, const SchemaSta
   }
 }
 
-std::vector<MigrationStep> plan_up(const std::vector<Migration>& migrations, const SchemaState& state) {
+void require_known_version(const std::vector<Migration>& migrations, long version) {
+  const auto newest = static_cast<long>(migrations.size()) - 1;
+  if (version >= 0 && version <= newest) return;
+  throw Error(ExitCode::usage, fmt::format("there is no version {}", version),
+              fmt::format("this mailroom knows the versions 0 to {}", newest));
+}
+
+MigrationSteps plan_up(const std::vector<Migration>& migrations, const SchemaState& state,
+                       std::optional<long> to) {
   require_plannable(migrations, state);
-  std::vector<MigrationStep> steps;
+  if (to) require_known_version(migrations, *to);
+  if (to && state.version && *to < *state.version) {
+    throw Error(ExitCode::usage,
+                fmt::format("the schema has version {}, which is above {}", *state.version, *to),
+                fmt::format("mailroom migrate goto {} goes down to it", *to));
+  }
+  MigrationSteps steps;
   for (const auto& migration : migrations) {
-    if (!state.version || migration.version > *state.version) steps.push_back({&migration, Direction::up});
+    const bool is_wanted = !to || migration.version <= *to;
+    const bool is_missing = !state.version || migration.version > *state.version;
+    if (is_wanted && is_missing) steps.push_back({&migration, Direction::up});
   }
   return steps;
 }
 
-std::vector<MigrationStep> plan_down(const std::vector<Migration>& migrations, const SchemaState& state,
-                                     int count) {
+MigrationSteps plan_down(const std::vector<Migration>& migrations, const SchemaState& state,
+                         std::optional<int> count) {
   require_plannable(migrations, state);
-  std::vector<MigrationStep> steps;
-  for (long version = state.version.value_or(-1); version >= 0 && count > 0; --version, --count) {
+  MigrationSteps steps;
+  const auto current = state.version.value_or(-1);
+  for (auto version = current; version >= 0 && (!count || current - version < *count); --version) {
     steps.push_back({&migrations[static_cast<std::size_t>(version)], Direction::down});
   }
   return steps;
+}
+
+MigrationSteps plan_goto(const std::vector<Migration>& migrations, const SchemaState& state, long to) {
+  require_plannable(migrations, state);
+  require_known_version(migrations, to);
+  const auto current = state.version.value_or(-1);
+  if (to >= current) return plan_up(migrations, state, to);
+  return plan_down(migrations, state, static_cast<int>(current - to));
 }
 
 }  // namespace mailroom

@@ -1,55 +1,176 @@
 #include "schema/migrator.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <thread>
 
-#include "schema/bookkeeping.hpp"
+#include "base/duration.hpp"
+#include "schema/migration_lock.hpp"
+#include "schema/migration_run.hpp"
 
 namespace mailroom {
+namespace {
 
-void Migrator::run(const Planner& plan, const Progress& progress) {
-  lock();
-  const auto state = read_schema_state(connection_);
-  const auto steps = plan(state);
-  if (state.unrecorded) {
-    connection_.transact([&](pqxx::work& transaction) {
-      record_version(transaction, 0);
-      record_history(transaction, embedded_migrations().front(), "adopt", Milliseconds{0}, author_);
-    });
+/// Trying again, after others were let through, may do better.
+bool is_about_locks(const DatabaseError& error) {
+  return error.sqlstate() == "55P03" || error.sqlstate() == "40P01" || error.sqlstate() == "40001";
+}
+
+Error locked_out_for_good(Connection& connection, const MigrationStep& step, std::size_t attempts,
+                          Milliseconds lock_timeout) {
+  const auto holder = oldest_holder(connection, lock_timeout);
+  const auto who =
+      holder.empty()
+          ? std::string("the tables are busy, and no transaction on them is long: try at a quieter time")
+          : "the oldest transaction on its tables is that of " + holder + ": let it end, or end it";
+  return Error(ExitCode::locked,
+               fmt::format("migration {} did not get its locks, in {} attempt{} of up to {}", step.file(),
+                           attempts, attempts == 1 ? "" : "s", format_duration(lock_timeout)),
+               who +
+                   "; nothing of it was kept, and the version is as before. Writers wait behind each "
+                   "attempt, up to --lock-timeout");
+}
+
+void require_writable(Connection& connection) {
+  const auto row =
+      connection.run("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::boolean")[0];
+  if (row[0].as<bool>()) {
+    throw Error(ExitCode::database, "the server is a standby, which cannot be changed",
+                "connect to the primary; with several hosts add target_session_attrs=read-write");
   }
+  if (row[1].as<bool>()) {
+    throw Error(ExitCode::database, "transactions are read-only here",
+                "default_transaction_read_only is on for this role, database or server: use a role for which "
+                "it is off, or ?options=-cdefault_transaction_read_only%3Doff in the connection string");
+  }
+}
+
+/// A server that builds something for a client which was killed would hold its locks up to the end.
+void notice_lost_clients(Connection& connection) {
+  connection.run(
+      "SELECT set_config(name, '1s', false) FROM pg_settings WHERE name = "
+      "'client_connection_check_interval'");
+}
+
+ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
+  return ConnectionLost(fmt::format("migration {} was cut off: {}", step.file(), error.what()),
+                        "the server keeps all of it or nothing: mailroom migrate goes on from there");
+}
+
+}  // namespace
+
+std::vector<Milliseconds> MigratorOptions::default_pauses() {
+  std::vector<Milliseconds> pauses;
+  for (const int pause :
+       {50, 100, 200, 200, 200, 500, 500, 1000, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000})
+    pauses.emplace_back(pause);
+  return pauses;
+}
+
+SchemaState Migrator::begin() {
+  take_migration_lock(connection_, options_.wait);
+  notice_lost_clients(connection_);
+  return read_schema_state(connection_);
+}
+
+void Migrator::claim(long version) {
+  require_writable(connection_);
+  connection_.transact(
+      [&](pqxx::work& transaction) { record_claim(transaction, version, "baseline", author_); });
+}
+
+void Migrator::run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer) {
+  if (steps.empty() && !state.unrecorded) return;
+  require_writable(connection_);
+  if (options_.dry_run) return rehearse(state, steps, observer);
+  if (state.unrecorded) connection_.transact([&](pqxx::work& transaction) { adopt(transaction, state); });
   for (const auto& step : steps) {
-    progress(step, apply(step));
+    try {
+      apply(step, observer);
+    } catch (const ConnectionLost& error) {
+      throw cut_off(step, error);
+    }
   }
 }
 
-void Migrator::lock() {
-  // Held by the session, so it ends with it. The key is of the database: advisory locks are.
-  const auto taken = connection_.run("SELECT pg_try_advisory_lock(1835100526, 0)");
-  if (taken[0][0].as<bool>()) return;
-  throw Error(ExitCode::locked, "another mailroom migrate is at work on this database",
-              "wait for it, or find it with: SELECT pid FROM pg_locks WHERE classid = 1835100526");
+void Migrator::adopt(pqxx::transaction_base& transaction, const SchemaState& state) {
+  record_claim(transaction, *state.version, "adopt", author_);
 }
 
-Milliseconds Migrator::apply(const MigrationStep& step) {
-  const auto started = std::chrono::steady_clock::now();
-  const auto taken = [&] {
-    return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started);
-  };
-  const bool up = step.direction == Direction::up;
-  const auto& migration = *step.migration;
+void Migrator::record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took) {
+  record_version(transaction, step.version_after());
+  record_history(transaction, *step.migration, step.direction == Direction::up ? "up" : "down", took,
+                 author_);
+}
+
+void Migrator::rehearse(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer) {
+  std::optional<MigrationRun> run;
+  const MigrationStep* current = nullptr;
   try {
-    connection_.transact([&](pqxx::work& transaction) {
-      Connection::execute(transaction, up ? migration.up : migration.down);
-      record_version(transaction, step.version_after());
-      record_history(transaction, migration, up ? "up" : "down", taken(), author_);
+    connection_.rehearse([&](pqxx::work& transaction) {
+      set_limits(transaction, options_.lock_timeout);
+      if (state.unrecorded) adopt(transaction, state);
+      for (const auto& step : steps) {
+        current = &step;
+        run.emplace(connection_, step);
+        observer.begins(step);
+        const auto took = timed([&] { run->run(transaction); });
+        record(transaction, step, took);
+        observer.ended(step, took);
+      }
     });
-    return taken();
   } catch (const DatabaseError& error) {
-    const auto hint = error.hint().empty() ? std::string() : error.hint() + "; ";
-    throw Error(ExitCode::schema,
-                fmt::format("migration {}_{}.{} failed: {}", migration.version, migration.name,
-                            up ? "up" : "down", error.what()),
-                hint + "nothing of it was kept, and the version is as before");
+    if (!run) throw;
+    if (is_about_locks(error)) throw locked_out_for_good(connection_, *current, 1, options_.lock_timeout);
+    throw run->explained(error);
   }
+}
+
+Milliseconds Migrator::attempt(const MigrationStep& step, MigrationRun& run, Milliseconds lock_timeout) {
+  if (run.runs_alone()) {
+    const auto took = timed([&] { run.run_alone(); });
+    connection_.transact([&](pqxx::work& transaction) { record(transaction, step, took); });
+    return took;
+  }
+  Milliseconds took{0};
+  connection_.transact([&](pqxx::work& transaction) {
+    took = timed([&] {
+      set_limits(transaction, lock_timeout);
+      run.run(transaction);
+    });
+    record(transaction, step, took);
+  });
+  return took;
+}
+
+void Migrator::apply(const MigrationStep& step, MigrationObserver& observer) {
+  observer.begins(step);
+  MigrationRun run(connection_, step);
+  // A migration and a writer that wait for each other do so up to the end of it: better often than long.
+  auto lock_timeout = std::min(options_.lock_timeout, Milliseconds(25));
+  for (std::size_t failures = 0;; ++failures) {
+    try {
+      return observer.ended(step, attempt(step, run, lock_timeout));
+    } catch (const DatabaseError& error) {
+      if (!is_about_locks(error)) throw run.explained(error);
+      if (failures == options_.pauses.size()) {
+        throw locked_out_for_good(connection_, step, failures + 1, options_.lock_timeout);
+      }
+      observer.locked_out(step, oldest_holder(connection_, lock_timeout), options_.pauses[failures]);
+      std::this_thread::sleep_for(options_.pauses[failures]);
+      lock_timeout = std::min(options_.lock_timeout, 2 * lock_timeout);
+    }
+  }
+}
+
+void Migrator::force(const std::vector<Migration>& migrations, std::optional<long> version) {
+  require_writable(connection_);
+  static const Migration none{-1, "none", "", ""};
+  connection_.transact([&](pqxx::work& transaction) {
+    record_version(transaction, version);
+    record_history(transaction, version ? migrations[static_cast<std::size_t>(*version)] : none, "force",
+                   Milliseconds{0}, author_);
+  });
 }
 
 }  // namespace mailroom

@@ -5,15 +5,20 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <netinet/in.h>
 #include <pwd.h>
+#include <sched.h>
 #include <stdexcept>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
 
+#include "db/connection.hpp"
+#include "fault/fault.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::test {
@@ -114,7 +119,13 @@ Cluster::Cluster(Empty) : folder_(make_folder()) {
 }
 
 Cluster::Cluster(const Options& options) : Cluster(Empty{}) {
-  run({"initdb", "-D", data(), "-U", "postgres", "-E", "UTF8", "--locale=C", "--auth=trust", "--no-sync"});
+  std::vector<std::string> command{"initdb", "-D",   data(),       "-U",           "postgres",
+                                   "-E",     "UTF8", "--locale=C", "--auth=trust", "--no-sync"};
+  if (options.wal_mb > 0) {
+    mount_wal(options.wal_mb);
+    command.insert(command.end(), {"-X", path("wal/segments"), "--wal-segsize=1"});
+  }
+  run(command);
   if (options.tcp) port_ = free_port();
   std::ofstream file(data() + "/postgresql.conf", std::ios::app);
   file << "listen_addresses = '" << (options.tcp ? "127.0.0.1" : "") << "'\n"
@@ -150,6 +161,29 @@ Cluster::~Cluster() {
   running.erase(std::remove(running.begin(), running.end(), folder_), running.end());
 }
 
+void Cluster::mount_wal(int megabytes) const {
+  const auto size = "size=" + std::to_string(megabytes) + "m";
+  const auto place = path("wal");
+  std::filesystem::create_directory(place);
+  // In a name space of this thread and its children, so that the kernel takes it down with the last of them.
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("tmpfs", place.c_str(), "tmpfs", 0, size.c_str()) != 0)
+    throw CannotBePlayed(std::string("no file system can be mounted: ") + std::strerror(errno));
+  if (chown(place.c_str(), server_user()->pw_uid, server_user()->pw_gid) != 0)
+    throw std::runtime_error("cannot give away " + place);
+}
+
+void Cluster::fill_wal() const {
+  std::ofstream file(path("wal/ballast"), std::ios::binary);
+  const std::string block(4096, 'x');
+  while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+  }
+}
+
+void Cluster::free_wal() const {
+  std::filesystem::remove(path("wal/ballast"));
+}
+
 void Cluster::run(const std::vector<std::string>& command) const {
   auto words = as_server_user(folder_);
   words.push_back(server_binaries() + "/" + command.at(0));
@@ -165,6 +199,37 @@ void Cluster::start() {
 
 void Cluster::stop(const std::string& mode) {
   run({"pg_ctl", "-D", data(), "-m", mode, "-w", "-t", "60", "stop"});
+}
+
+void Cluster::demote() {
+  stop("fast");
+  std::ofstream(data() + "/standby.signal").close();
+  if (geteuid() == 0 &&
+      chown((data() + "/standby.signal").c_str(), server_user()->pw_uid, server_user()->pw_gid) != 0)
+    throw std::runtime_error("cannot give away standby.signal");
+  start();
+}
+
+void Cluster::start_if_stopped() {
+  const auto back = [&] {
+    if (accepts()) return true;
+    try {
+      run({"pg_ctl", "-D", data(), "status"});
+    } catch (const std::runtime_error&) {
+      start();
+    }
+    return accepts();
+  };
+  if (!eventually(back)) throw std::runtime_error("the server does not come back:\n" + log());
+}
+
+bool Cluster::accepts() const {
+  try {
+    Connection(conninfo("postgres"), "harness");
+  } catch (const ConnectionLost&) {
+    return false;
+  }
+  return true;
 }
 
 void Cluster::promote() {

@@ -14,9 +14,11 @@ class Cluster {
   struct Options {
     bool tcp = false;                     ///< listens on 127.0.0.1 as well
     std::vector<std::string> settings{};  ///< lines of postgresql.conf
+    int wal_mb = 0;  ///< the write-ahead log lies on a file system of this size of its own
   };
 
-  /// Made and started. Throws std::runtime_error with the server's messages when that fails.
+  /// Made and started. Throws CannotBePlayed when no file system can be mounted, std::runtime_error with the
+  /// server's messages when that fails.
   explicit Cluster(const Options& options);
   /// A streaming standby of `primary`, started.
   static Cluster standby_of(const Cluster& primary);
@@ -30,6 +32,15 @@ class Cluster {
   /// `mode` is smart, fast or immediate.
   void stop(const std::string& mode);
   void promote();
+  /// From a stop on it is a standby of nobody, which reads only, until promote().
+  void demote();
+  /// Starts it, unless it comes back by itself.
+  void start_if_stopped();
+  /// False when it has ended, or is not there yet.
+  bool accepts() const;
+  /// Takes all the room that the write-ahead log's own file system has left, or gives it back.
+  void fill_wal() const;
+  void free_wal() const;
   /// A program of the server's, as its user; its standard output and errors go into log().
   void run(const std::vector<std::string>& command) const;
 
@@ -45,6 +56,7 @@ class Cluster {
   explicit Cluster(Empty);
 
   std::string data() const { return folder_ / "data"; }
+  void mount_wal(int megabytes) const;
 
   std::filesystem::path folder_;
   int port_ = 5432;

@@ -1,4 +1,4 @@
-// What befalls the data under the collectors, and what transactions and settings of others do to them.
+// What befalls the data and the settings under the collectors.
 
 #include <csignal>
 #include <filesystem>
@@ -9,50 +9,6 @@
 
 namespace mailroom::test {
 namespace {
-
-/// A write transaction in another database of the cluster: it delays the forgetting of holes alone.
-Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
-  Trial trial(cluster, plan, {.collectors = 2});
-  Connection foreign(cluster.conninfo("postgres"), "foreign");
-  foreign.run("BEGIN");
-  foreign.run("SELECT pg_current_xact_id()");
-  for (int round = 0; round < plan.rounds; ++round)
-    trial.pause(1000, 1000);
-  trial.stop_writers();
-  const auto connection = trial.connect();
-  const auto delivered = [&] {
-    return value<bool>(
-        *connection,
-        "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens) "
-        "AND NOT EXISTS (SELECT FROM mailroom_batches WHERE emitted_at IS NULL)");
-  };
-  trial.expect(eventually(delivered, std::chrono::seconds(5)),
-               "all is delivered before the transaction ends");
-  foreign.run("ROLLBACK");
-  auto outcome = trial.finish(plan.rounds);
-  if (outcome.longest_gap > Milliseconds(1000))
-    outcome.problems.emplace_back("not so: latency does not change");
-  return outcome;
-}
-
-/// Tokens of a prepared transaction that outlives the server come when it is committed.
-Outcome prepared_across_restart(Cluster& cluster, const Plan& plan) {
-  Trial trial(cluster, plan, {.collectors = 2, .silent = true});
-  for (int round = 0; round < plan.rounds; ++round) {
-    auto connection = trial.connect();
-    connection->run("BEGIN");
-    insert_accounts(*connection, 5, fmt::format("prepared{}-", round));
-    connection->run(fmt::format("PREPARE TRANSACTION 'across{}'", round));
-    connection.reset();
-    trial.pause(300, 600);
-    cluster.stop("immediate");
-    cluster.start();
-    trial.allow_repeats(trial.limit());
-    trial.pause(1000, 1500);
-    trial.connect()->run(fmt::format("COMMIT PREPARED 'across{}'", round));
-  }
-  return trial.finish(plan.rounds);
-}
 
 /// Timeouts of the role and a table that is locked for longer: trying again mends it.
 Outcome timeouts(Cluster& cluster, const Plan& plan) {
@@ -88,6 +44,7 @@ Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
     trial.expect(status == 0, "a collector ends with 0");
   const auto name = value<std::string>(*trial.connect(), "SELECT current_database()");
   insert_accounts(*trial.connect(), 50, "dumped");
+  trial.expect(value<int>(*trial.connect(), "SELECT count(*) FROM mailroom_holes") > 0, "holes are waiting");
   const auto dump = cluster.path(name + ".sql");
   cluster.run({"pg_dump", "-h", cluster.host(), "-p", std::to_string(cluster.port()), "-U", "postgres", "-f",
                dump, name});
@@ -130,8 +87,6 @@ Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
 
 std::vector<Fault> data_faults() {
   return {
-      {"long foreign write transaction", "delivery does not wait for it", 10, 3, foreign_transaction},
-      {"prepared insert across a restart", "comes once it is committed", 4, 1, prepared_across_restart},
       {"lock and statement timeouts", "tried again, nothing repeated", 10, 2, timeouts},
       {"dump and restore into a new cluster", "goes on where it was", 1, 1, dump_and_restore},
       {"TRUNCATE RESTART IDENTITY", "refuses; after a rewind nothing is lost", 4, 1, truncate_and_restart}};

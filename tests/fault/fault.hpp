@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "fault/cluster.hpp"
 #include "fault/oracle.hpp"
+#include "fault/sabotage.hpp"
 
 namespace mailroom::test {
 
@@ -17,6 +19,7 @@ struct Plan {
   int rounds = 1;
   std::uint64_t seed = 1;
   bool shortened = false;
+  const Sabotage* sabotage = nullptr;  ///< what breaks the protocol on purpose
 };
 
 /// What came of it. `problems` holds every expectation that was not met.
@@ -28,11 +31,17 @@ struct Outcome {
   std::vector<std::string> problems{};
 };
 
+/// Thrown by a fault that this machine does not allow: it counts as not run, never as passed.
+class CannotBePlayed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 struct Fault {
   std::string name;
   std::string expectation;  ///< one line, for --list
   int rounds = 1;           ///< in full
-  int short_rounds = 1;
+  int short_rounds = 1;     ///< 0: left out, since it takes long or another one plays as much
   std::function<Outcome(Cluster&, const Plan&)> run;
 };
 
@@ -45,6 +54,8 @@ std::vector<Fault> replica_faults();
 std::vector<Fault> network_faults();
 std::vector<Fault> output_faults();
 std::vector<Fault> backlog_faults();
+std::vector<Fault> transaction_faults();
 std::vector<Fault> data_faults();
+std::vector<Fault> clock_faults();
 
 }  // namespace mailroom::test

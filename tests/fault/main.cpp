@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <iostream>
+#include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "fault/fault.hpp"
@@ -14,6 +16,7 @@ namespace {
 struct HarnessOptions {
   bool list = false;
   bool shortened = false;
+  bool self_check = false;
   std::vector<std::string> only;
   int rounds = 0;
   std::uint64_t seed = 1;
@@ -21,18 +24,20 @@ struct HarnessOptions {
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (const auto& group :
-       {process_faults(), step_faults(), session_faults(), server_faults(), replica_faults(),
-        network_faults(), output_faults(), backlog_faults(), data_faults()})
+  for (const auto& group : {process_faults(), step_faults(), session_faults(), server_faults(),
+                            replica_faults(), network_faults(), output_faults(), backlog_faults(),
+                            transaction_faults(), data_faults(), clock_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
 
-bool is_wanted(const Fault& fault, const HarnessOptions& options) {
+bool is_wanted(const std::string& name, const HarnessOptions& options) {
   if (options.only.empty()) return true;
   return std::any_of(options.only.begin(), options.only.end(),
-                     [&](const auto& part) { return fault.name.find(part) != std::string::npos; });
+                     [&](const auto& part) { return name.find(part) != std::string::npos; });
 }
+
+enum class Verdict { passed, failed, not_run };
 
 void print_row(const std::string& name, const Outcome& outcome) {
   const auto& tally = outcome.tally;
@@ -49,19 +54,65 @@ void print_row(const std::string& name, const Outcome& outcome) {
   std::fflush(stdout);
 }
 
-bool play(const Fault& fault, Cluster& cluster, const HarnessOptions& options) {
+Verdict play(const Fault& fault, Cluster& cluster, const HarnessOptions& options) {
   const int usual = options.shortened ? fault.short_rounds : fault.rounds;
-  const Plan plan{.rounds = options.rounds > 0 ? options.rounds : usual,
+  const Plan plan{.rounds = options.rounds > 0 ? options.rounds : std::max(usual, 1),
                   .seed = options.seed,
                   .shortened = options.shortened};
   Outcome outcome;
   try {
     outcome = fault.run(cluster, plan);
+  } catch (const CannotBePlayed& reason) {
+    fmt::print("{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  NOT RUN\n  cannot be played here: {}\n",
+               fault.name, 0, "-", "-", "-", "-", "-", reason.what());
+    std::fflush(stdout);
+    return Verdict::not_run;
   } catch (const std::exception& error) {
     outcome.problems.push_back(error.what());
   }
   print_row(fault.name, outcome);
-  return outcome.problems.empty();
+  return outcome.problems.empty() ? Verdict::passed : Verdict::failed;
+}
+
+/// Whether the oracle, and not some accident, objects to the broken protocol.
+bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions& options) {
+  const auto faults = all_faults();
+  const auto fault = std::find_if(faults.begin(), faults.end(),
+                                  [&](const auto& each) { return each.name == sabotage.fault; });
+  const Plan plan{.rounds = options.rounds > 0 ? options.rounds : sabotage.rounds,
+                  .seed = options.seed,
+                  .sabotage = &sabotage};
+  try {
+    const auto outcome = fault->run(cluster, plan);
+    const auto& tally = outcome.tally;
+    const bool caught =
+        tally.emitted > 0 && (tally.lost > 0 || tally.repeated > 0) && !outcome.problems.empty();
+    fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", sabotage.name, outcome.rounds,
+               with_thousands(static_cast<std::int64_t>(tally.committed)),
+               with_thousands(static_cast<std::int64_t>(tally.emitted)), tally.lost, tally.repeated,
+               caught ? "caught" : "NOT CAUGHT");
+    for (const auto& problem : std::set<std::string>(outcome.problems.begin(), outcome.problems.end()))
+      fmt::print("  {}\n", problem);
+    std::fflush(stdout);
+    return caught;
+  } catch (const std::exception& error) {
+    fmt::print("{:<46} FAILED\n  {}\n", sabotage.name, error.what());
+    return false;
+  }
+}
+
+int run_self_check(const HarnessOptions& options) {
+  stop_clusters_on_signals();
+  Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
+  fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", options.seed, "broken on purpose",
+             "rounds", "committed", "emitted", "lost", "repeated", "verdict");
+  int caught = 0;
+  int missed = 0;
+  for (const auto& sabotage : sabotages()) {
+    if (is_wanted(sabotage.name, options)) ++(is_caught(sabotage, cluster, options) ? caught : missed);
+  }
+  fmt::print("{} passed, {} failed\n", caught, missed);
+  return missed == 0 && caught > 0 ? 0 : 1;
 }
 
 int run_harness(const HarnessOptions& options) {
@@ -75,13 +126,14 @@ int run_harness(const HarnessOptions& options) {
   Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
   fmt::print("seed {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, "fault", "rounds",
              "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
-  int passed = 0;
-  int failed = 0;
+  std::map<Verdict, int> verdicts;
   for (const auto& fault : faults) {
-    if (is_wanted(fault, options)) ++(play(fault, cluster, options) ? passed : failed);
+    const bool is_left_out = options.shortened && fault.short_rounds == 0 && options.only.empty();
+    if (is_wanted(fault.name, options) && !is_left_out) ++verdicts[play(fault, cluster, options)];
   }
-  fmt::print("{} passed, {} failed\n", passed, failed);
-  return failed == 0 && passed > 0 ? 0 : 1;
+  if (verdicts[Verdict::not_run] > 0) fmt::print("{} not run\n", verdicts[Verdict::not_run]);
+  fmt::print("{} passed, {} failed\n", verdicts[Verdict::passed], verdicts[Verdict::failed]);
+  return verdicts[Verdict::failed] == 0 && verdicts[Verdict::passed] > 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -96,13 +148,15 @@ int main(int argc, char** argv) {
   CLI::App app("Plays faults against collectors on a PostgreSQL server of its own.");
   app.add_flag("--list", options.list, "name the faults and what is expected of each");
   app.add_flag("--short", options.shortened, "a few rounds of each");
+  app.add_flag("--self-check", options.self_check,
+               "break the protocol in the database on purpose, and see that the oracle notices");
   app.add_option("--only", options.only, "those whose names contain this; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--rounds", options.rounds, "instead of each fault's own number");
   app.add_option("--seed", options.seed, "what the choices are drawn from");
   CLI11_PARSE(app, argc, argv);
   try {
-    return run_harness(options);
+    return options.self_check ? run_self_check(options) : run_harness(options);
   } catch (const std::exception& error) {
     std::cerr << "fault_harness: " << error.what() << '\n';
     return 1;

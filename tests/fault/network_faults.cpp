@@ -15,11 +15,13 @@ std::string through(const TcpProxy& proxy) {
 /// A lone collector, so that nobody takes over: what it wrote it acknowledges in the next session.
 Outcome cut_in_mid_reply(Cluster& cluster, const Plan& plan) {
   TcpProxy proxy(cluster.port());
-  Trial trial(cluster, plan, {.collectors = 1, .collectors_reach = through(proxy)});
+  Trial trial(cluster, plan,
+              {.collectors = 1, .writers = 3, .limit = 50, .collectors_reach = through(proxy)});
   for (int round = 0; round < plan.rounds; ++round) {
     const int before = proxy.cuts();
-    // Some are cut while the session is being made.
-    proxy.cut_after(trial.draw(0, round % 2 == 0 ? 8000 : 400));
+    // Evenly over what the making of a session and the first batches take, and close together at the start.
+    const int span = round % 2 == 0 ? 9000 : 500;
+    proxy.cut_after(span * round / plan.rounds + trial.draw(0, span / plan.rounds));
     trial.expect(eventually([&] { return proxy.cuts() > before; }), "a connection is cut");
   }
   return trial.finish(plan.rounds);
@@ -48,8 +50,8 @@ Outcome half_open(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> network_faults() {
-  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 60, 8, cut_in_mid_reply},
-          {"connection half open", "the others go on; one batch a cut may repeat", 12, 3, half_open}};
+  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 120, 6, cut_in_mid_reply},
+          {"connection half open", "the others go on; one batch a cut may repeat", 12, 2, half_open}};
 }
 
 }  // namespace mailroom::test

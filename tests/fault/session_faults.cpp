@@ -53,8 +53,8 @@ Outcome without_notification(Cluster& cluster, const Plan& plan) {
 std::vector<Fault> session_faults() {
   return {{"pg_terminate_backend, three collectors", "at most one batch a session is repeated", 80, 10,
            terminate_among_several},
-          {"pg_terminate_backend, one collector", "nothing repeated", 30, 4, terminate_the_only_one},
-          {"no notification, prepared transactions", "the poll brings all, nothing repeated", 15, 4,
+          {"pg_terminate_backend, one collector", "nothing repeated", 30, 2, terminate_the_only_one},
+          {"no notification, prepared transactions", "the poll brings all, nothing repeated", 15, 2,
            without_notification}};
 }
 

@@ -14,17 +14,18 @@
 namespace mailroom::test {
 namespace {
 
-/// Counts down to the death of this process.
+/// Counts down to the death of this process, or to its stop.
 class Doom {
  public:
   Doom(std::string step, int nth) : step_(std::move(step)), left_(nth) {}
 
   void reach(const std::string& step) {
-    if (step != step_ || --left_ > 0) return;
+    const bool stops = step_ == "stop " + step;
+    if ((!stops && step != step_) || --left_ != 0) return;
     if (step == "within a line")
       cut_next_line();
     else
-      raise(SIGKILL);
+      raise(stops ? SIGSTOP : SIGKILL);
   }
 
  private:

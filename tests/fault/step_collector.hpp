@@ -15,7 +15,8 @@ struct Step {
 const std::vector<Step>& steps();
 
 /// The collector itself, as a process of its own, with the database and the key from the environment: it
-/// kills itself the `nth` time that it comes to the step. Returns when it never does.
+/// kills itself the `nth` time that it comes to the step; if that is called `stop …`, it stops itself
+/// (SIGSTOP). Returns when it never comes there, or is asked to stop.
 int run_step_collector(const std::string& step, int nth, int limit);
 
 }  // namespace mailroom::test

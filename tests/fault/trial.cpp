@@ -5,6 +5,9 @@
 namespace mailroom::test {
 namespace {
 
+constexpr Milliseconds recovery_limit{2000};
+constexpr Milliseconds start_is_seen_within{100};  ///< how often pg_ctl looks whether the server has started
+
 constexpr auto slow_trigger =
     "CREATE FUNCTION slow_insert() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     "IF random() < 0.05 THEN PERFORM pg_sleep(random() * 0.03); END IF; RETURN NEW; END $$; "
@@ -40,6 +43,7 @@ Trial::Trial(Cluster& cluster, const Plan& plan, Options options)
       admin_(cluster.conninfo("postgres")),
       random_(plan.seed) {
   const auto connection = connect();
+  if (plan.sabotage != nullptr) break_protocol(*connection, *plan.sabotage);
   if (options_.slow_triggers) connection->run(slow_trigger);
   if (options_.silent) connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   auto reach =
@@ -89,6 +93,14 @@ void Trial::expect(bool met, const std::string& what) {
   if (!met) outcome_.problems.push_back("not so: " + what);
 }
 
+void Trial::expect_delivery_again() {
+  const auto accepts = std::chrono::steady_clock::now() - start_is_seen_within;
+  expect(crew_->writes_again(), "delivery goes on again");
+  const auto took = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - accepts);
+  expect(took <= recovery_limit, "delivery goes on within 2 s (" + std::to_string(took.count()) + " ms)");
+  slowest_recovery_ = std::max(slowest_recovery_.value_or(Milliseconds{}), took);
+}
+
 void Trial::stop_writers() {
   const auto gap = crew_->end_watch();
   if (load_) outcome_.longest_gap = gap;
@@ -103,9 +115,13 @@ Outcome Trial::finish(int rounds) {
   for (const auto& row :
        connection->run("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
     connection->run("COMMIT PREPARED '" + std::string(row[0].c_str()) + "'");
-  expect(eventually([&] { return is_settled(*connection); }), "no open batch and no hole is left");
+  expect(eventually([&] { return is_settled(*connection); }, std::chrono::seconds(120)),
+         "no open batch and no hole is left");
   for (const int status : crew_->stop())
     expect(status == 0, "a collector ends with 0 (" + std::to_string(status) + ")");
+  if (slowest_recovery_)
+    note("delivery again at most " + std::to_string(slowest_recovery_->count()) +
+         " ms after the server accepts connections");
   judge();
   if (!outcome_.problems.empty()) {
     for (const auto& log : crew_->logs())

@@ -51,6 +51,9 @@ class Trial {
   /// Tokens that were emitted and are not there in the end are expected.
   void allow_strange() { strange_allowed_ = true; }
   void expect(bool met, const std::string& what);
+  /// To be called when the server accepts connections again: waits for the next line of a collector, and
+  /// expects it within 2 s. finish() notes the slowest.
+  void expect_delivery_again();
   void note(std::string figure) { outcome_.notes.push_back(std::move(figure)); }
 
   /// Lets the writers end, the queue drain and the collectors stop, and judges all that was written.
@@ -68,6 +71,7 @@ class Trial {
   std::unique_ptr<WriteLoad> load_;
   std::size_t allowed_ = 0;
   bool strange_allowed_ = false;
+  std::optional<Milliseconds> slowest_recovery_{};
   Outcome outcome_;
 };
 

@@ -134,8 +134,12 @@ TEST_CASE("a schema that is missing, old, newer, dirty or somebody else's is tol
 
   migrate(*connection);
   const auto newest = embedded_migrations().back().version;
-  check_mending(*connection, rig, "schema", CheckVerdict::failure,
-                "UPDATE schema_migrations SET dirty = true");
+  connection->run("UPDATE schema_migrations SET dirty = true");
+  const auto dirty = rig.examine("schema");
+  CHECK(summary(dirty) ==
+        fmt::format("failure: marked dirty at version {}: another tool broke off on its way there", newest));
+  CHECK(dirty[0].mend == std::vector<std::string>{fmt::format("mailroom migrate force {}", newest - 1)});
+  connection->run("UPDATE schema_migrations SET dirty = false");
 
   connection->run("UPDATE schema_migrations SET version = $1", newest - 1);
   const auto old = rig.examine("schema");
@@ -148,7 +152,8 @@ TEST_CASE("a schema that is missing, old, newer, dirty or somebody else's is tol
   CHECK(all_fine(rig.examine("triggers")));
 
   connection->run("ALTER TABLE schema_migrations ALTER version TYPE text");
-  CHECK(summary(rig.examine("schema")) == "failure: the table schema_migrations belongs to another tool");
+  CHECK(summary(rig.examine("schema")) ==
+        "failure: the table schema_migrations (version text, dirty boolean) is another tool's");
 }
 
 TEST_CASE("tables in a schema that the search_path does not lead to are found, and mended") {

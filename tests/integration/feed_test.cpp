@@ -76,9 +76,14 @@ TEST_CASE("an id that was drawn before its transaction had an id of its own is w
   connection->run("SELECT nextval('mailroom_operations_id_seq')");
   insert_accounts(*connection, 1);
   TestFeed feed(database);
-  const auto late = begin(database);
-  const auto id = value<std::int64_t>(*late, "SELECT nextval('mailroom_operations_id_seq')");
-  REQUIRE(value<bool>(*late, "SELECT pg_current_xact_id_if_assigned() IS NULL"));
+  std::unique_ptr<Connection> late;
+  std::int64_t id = 0;
+  // Nor does the first after a checkpoint do without.
+  REQUIRE(eventually([&] {
+    late = begin(database);
+    id = value<std::int64_t>(*late, "SELECT nextval('mailroom_operations_id_seq')");
+    return value<bool>(*late, "SELECT pg_current_xact_id_if_assigned() IS NULL");
+  }));
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 1");
   CHECK(feed.poll() == Told{"suspended 1"});
   CHECK(feed.poll() == Told{});

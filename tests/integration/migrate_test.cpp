@@ -12,22 +12,19 @@ namespace {
 
 const int newest = embedded_migrations().back().version;
 
+void run(Connection& connection, const std::function<MigrationSteps(const SchemaState&)>& plan) {
+  Migrator migrator(connection, test_author());
+  const auto state = migrator.begin();
+  MigrationObserver nobody;
+  migrator.run(state, plan(state), nobody);
+}
+
 void up(Connection& connection, int to) {
-  Migrator(connection, test_author())
-      .run(
-          [&](const SchemaState& state) {
-            auto steps = plan_up(embedded_migrations(), state);
-            while (!steps.empty() && steps.back().migration->version > to)
-              steps.pop_back();
-            return steps;
-          },
-          [](const MigrationStep&, Milliseconds) {});
+  run(connection, [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
 }
 
 void down(Connection& connection, int steps) {
-  Migrator(connection, test_author())
-      .run([&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); },
-           [](const MigrationStep&, Milliseconds) {});
+  run(connection, [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); });
 }
 
 /// Everything the catalogue says of tables, columns, indexes, triggers, functions and types, as one text.
@@ -88,7 +85,7 @@ TEST_CASE("what was done to the schema is on record: what, how long, by whom, an
   REQUIRE(rows.size() == 3);
   CHECK(std::string(rows[0][2].c_str()) == "up");
   CHECK(rows[1][0].as<int>() == 1);
-  CHECK(std::string(rows[1][1].c_str()) == "bigint_epochs");
+  CHECK(std::string(rows[1][1].c_str()) == "account_epochs");
   CHECK(std::string(rows[2][2].c_str()) == "down");
   CHECK(std::string(rows[2][3].c_str()) == "test@host");
   CHECK(rows[2][4].as<bool>());
@@ -100,13 +97,21 @@ TEST_CASE("what was done to the schema is on record: what, how long, by whom, an
 TEST_CASE("from every version to every other, up and down") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
+  const auto go = [&](int to) {
+    run(*connection, [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
+  };
+  std::vector<std::string> expected;
+  for (int version = 0; version <= newest; ++version) {
+    up(*connection, version);
+    expected.push_back(catalogue(*connection));
+  }
   for (int from = 0; from <= newest; ++from) {
-    for (int to = from; to <= newest; ++to) {
-      up(*connection, from);
-      up(*connection, to);
+    for (int to = 0; to <= newest; ++to) {
+      CAPTURE(from, to);
+      go(from);
+      go(to);
       CHECK(read_schema_state(*connection).version == to);
-      down(*connection, to + 1);
-      CHECK_FALSE(read_schema_state(*connection).version);
+      CHECK(catalogue(*connection) == expected[static_cast<std::size_t>(to)]);
     }
   }
 }
@@ -150,8 +155,9 @@ TEST_CASE("a migration that fails leaves nothing of itself, and the version befo
     FAIL("the migration went through");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::schema);
-    CHECK(std::string(error.what()) ==
-          "migration 4_queue_tables.up failed: relation \"mailroom_holes\" already exists");
+    CHECK(std::string(error.what())
+              .find("relation \"mailroom_holes\" already exists\n  CREATE TABLE "
+                    "mailroom_holes (") != std::string::npos);
   }
   CHECK(read_schema_state(*connection).version == 3);
   CHECK_FALSE(read_schema_state(*connection).dirty);
@@ -185,6 +191,7 @@ TEST_CASE("a table of that name that another tool keeps is recognised and left a
     FAIL("it was taken for ours");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::schema);
-    CHECK(std::string(error.what()) == "the table schema_migrations belongs to another tool");
+    CHECK(std::string(error.what()) ==
+          "the table schema_migrations (version character varying(128)) is another tool's, probably dbmate");
   }
 }

@@ -121,7 +121,8 @@ TEST_CASE("nobody makes triggers of the functions that run with their owner's ri
   TestDatabase database;
   const DocumentedRoles roles(database);
   const auto definers = roles.owner().run(
-      "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace = current_schema()::regnamespace ORDER "
+      "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace = "
+      "quote_ident(current_schema())::regnamespace ORDER "
       "BY 1");
   REQUIRE(definers.size() == 2);
   const auto app = roles.connect("app");

@@ -6,7 +6,12 @@ source "$1"
 
 # Outside of a completion there is none; what is asked for is noted instead.
 files=''
-compopt() { if [[ $* == '-o default' ]]; then files=yes; fi }
+compopt() {
+  case $* in
+    '-o default') files=-f ;;
+    '-o dirnames') files=-d ;;
+  esac
+}
 
 # Sets COMP_WORDS and COMP_CWORD to the words of $1 as readline splits it.
 split() {
@@ -35,7 +40,7 @@ while IFS= read -r line; do
   _mailroom
   if [[ -n $files ]]; then
     current=${COMP_WORDS[COMP_CWORD]}
-    mapfile -t COMPREPLY < <(compgen -f -- "${current#[=:]}")
+    mapfile -t COMPREPLY < <(compgen "$files" -- "${current#[=:]}")
   fi
   printf '%s\n' "${COMPREPLY[*]}"
 done

@@ -178,7 +178,8 @@ TEST_CASE("the completions know of every kind of value") {
   CHECK(expected.at("mailroom collect --log-level ") == Words{"debug", "info", "warn", "error"});
   CHECK(expected.at("mailroom collect --key-file ") == files);
   CHECK(expected.at("mailroom -c ") == files);
-  CHECK(expected.at("mailroom migrate ") == Words{"up", "down", "status"});
+  CHECK(expected.at("mailroom migrate ") ==
+        Words{"up", "down", "goto", "status", "verify", "baseline", "force", "export", "new"});
   CHECK(expected.at("mailroom collect --queue ").empty());
   CHECK(expected.at("mailroom verify ").empty());
   CHECK(expected.at("mailroom migrate down --").count("--reason") == 1);

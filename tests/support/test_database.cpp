@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "schema/migrator.hpp"
+#include "schema/recognition.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -38,9 +39,10 @@ SchemaAuthor test_author() {
 }
 
 void migrate(Connection& connection) {
-  Migrator(connection, test_author())
-      .run([](const SchemaState& state) { return plan_up(embedded_migrations(), state); },
-           [](const MigrationStep&, Milliseconds) {});
+  Migrator migrator(connection, test_author());
+  const auto state = recognised(connection, migrator.begin());
+  MigrationObserver nobody;
+  migrator.run(state, plan_up(embedded_migrations(), state), nobody);
   // The session stays, its lock need not.
   connection.run("SELECT pg_advisory_unlock_all()");
 }

@@ -19,6 +19,14 @@ void insert(pqxx::work& transaction, const std::string& prefix, int& next, int r
   next += rows;
 }
 
+/// Another token of the account before, as the first write of its transaction.
+void insert_token(pqxx::work& transaction, const std::string& prefix, int next) {
+  Connection::execute(
+      transaction,
+      "INSERT INTO tokens (account, action) SELECT id, 'activation' FROM accounts WHERE login = $1",
+      prefix + std::to_string(next - 1));
+}
+
 void hold(Random& random) {
   std::this_thread::sleep_for(std::chrono::milliseconds(draw(random, 150)));
 }
@@ -30,6 +38,7 @@ void write_once(Connection& connection, Random& random, const std::string& prefi
   const int kind = draw(random, 20);
   try {
     connection.transact([&](pqxx::work& transaction) {
+      if (kind == 11 || kind == 12) return insert_token(transaction, prefix, next);
       insert(transaction, prefix, next, kind < 4 ? 1 + draw(random, 40) : 1);
       if (kind >= 4 && kind < 7) hold(random);
       if (kind >= 7 && kind < 9) {

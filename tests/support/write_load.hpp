@@ -11,8 +11,8 @@
 
 namespace mailroom::test {
 
-/// Writers that insert accounts in every way that reorders commits: single rows, many rows, transactions held
-/// open, rolled back, savepoints. They begin at once and go on until stop().
+/// Writers that insert accounts, and tokens, in every way that reorders commits: single rows, many rows,
+/// transactions held open, rolled back, savepoints. They begin at once and go on until stop().
 class WriteLoad {
  public:
   struct Options {

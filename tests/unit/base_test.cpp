@@ -244,8 +244,7 @@ TEST_CASE("what may be a secret is left out of a text that repeats what somebody
   CHECK(without_secrets("--" + token) == "***");
   CHECK(without_secrets(token.substr(0, 43)) == "***");
   CHECK(without_secrets(token.substr(0, 42)) == token.substr(0, 42));
-  CHECK(without_secrets("\\x" + std::string(32, '0') + std::string(32, 'e')) ==
-        "\\x" + std::string(32, '0') + std::string(32, 'e'));
+  CHECK(without_secrets("\\x" + std::string(32, '0') + std::string(32, 'e')) == "\\***");
   CHECK(without_secrets("key " + std::string(32, '0') + std::string(32, 'e')) == "key ***");
   const std::string host = "mailroom-collector-production-europe-west-7d9f8b6c5d-x2x4z";
   CHECK(without_secrets(host) == host);

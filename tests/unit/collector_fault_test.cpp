@@ -36,6 +36,11 @@ void check_delivery(const CollectorRig& rig) {
   REQUIRE(rig.server.waiting() == 0);
 }
 
+[[noreturn]] void refuse_to_write() {
+  throw DatabaseError(ExitCode::failed, "cannot execute UPDATE in a read-only transaction",
+                      "the server is a standby or read-only: connect to the primary", "25006");
+}
+
 /// A collector beside the one under test, which hands on at once whatever it gets.
 class Rival {
  public:
@@ -155,6 +160,48 @@ TEST_CASE("connections that are lost again and again lose and repeat nothing") {
     rig.stop_at(40s);
     rig.run();
     check_delivery(rig);
+  }
+}
+
+TEST_CASE("a server that takes no writes is left for the one that the next connection leads to") {
+  CollectorRig undisturbed;
+  script(undisturbed);
+  undisturbed.run();
+  const int calls = undisturbed.server.calls();
+  for (int at = 2; at <= calls; ++at) {
+    INFO("from call " << at << " on");
+    CollectorRig rig;
+    // What a server that is no longer the primary, or not yet, refuses: three calls of one kind or another.
+    rig.server.on_call = [&](const Call& call) -> Fault {
+      if (call.operation != Operation::take_notifications && call.number >= at && call.number < at + 3)
+        refuse_to_write();
+      return Fault::none;
+    };
+    script(rig);
+    rig.run();
+    check_delivery(rig);
+    if (!rig.logged("the server takes no writes")) continue;
+    REQUIRE(rig.logged("cannot execute UPDATE in a read-only transaction"));
+    REQUIRE(rig.logged("connect to the primary"));
+  }
+}
+
+TEST_CASE("a server that takes no writes is an error at the start, unless it is worth waiting for") {
+  for (const auto wait : {0ms, 10'000ms}) {
+    CollectorRig rig;
+    rig.server.add_tokens(1);
+    rig.server.on_call = [&](const Call&) -> Fault {
+      if (rig.surroundings.elapsed() < 3s) refuse_to_write();
+      return Fault::none;
+    };
+    rig.limits = {.once = true, .wait_for_database = wait};
+    if (wait > 0ms) {
+      rig.run();
+      CHECK(rig.each_emitted_once());
+      CHECK(rig.logged("waiting for the database"));
+    } else {
+      CHECK_THROWS_AS(rig.run(), DatabaseError);
+    }
   }
 }
 

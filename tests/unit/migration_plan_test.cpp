@@ -1,5 +1,7 @@
 #include "schema/migration_plan.hpp"
 
+#include <functional>
+
 #include "base/error.hpp"
 #include "support/catch.hpp"
 
@@ -71,6 +73,56 @@ TEST_CASE("from every state the plan up applies what is missing and the plan dow
     CHECK(text_of(plan_up(three, scenario.state)) == scenario.plan_up);
     CHECK(text_of(plan_down(three, scenario.state, scenario.down)) == scenario.plan_down);
   }
+}
+
+TEST_CASE("a plan to a version goes up, down or nowhere") {
+  const auto to = [](const SchemaState& state, long version) {
+    return text_of(plan_goto(three, state, version));
+  };
+  CHECK(to({}, 0) == "up 0 -> 0");
+  CHECK(to({}, 2) == "up 0 up 1 up 2 -> 2");
+  CHECK(to({.version = 0}, 2) == "up 1 up 2 -> 2");
+  CHECK(to({.version = 1}, 1) == "nothing");
+  CHECK(to({.version = 2}, 1) == "down 2 -> 1");
+  CHECK(to({.version = 2}, 0) == "down 2 down 1 -> 0");
+  CHECK(text_of(plan_up(three, {}, 1)) == "up 0 up 1 -> 1");
+  CHECK(text_of(plan_up(three, {.version = 1}, 1)) == "nothing");
+  CHECK(text_of(plan_down(three, {.version = 2}, std::nullopt)) == "down 2 down 1 down 0 -> none");
+}
+
+TEST_CASE("a version that does not exist, or lies below for up, is a matter of the command line") {
+  const auto message = [](const std::function<void()>& plan) -> std::string {
+    try {
+      plan();
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::usage);
+      return std::string(error.what()) + " | " + error.hint();
+    }
+    return "taken";
+  };
+  const std::string known = " | this mailroom knows the versions 0 to 2";
+  CHECK(message([] { plan_goto(three, {}, 3); }) == "there is no version 3" + known);
+  CHECK(message([] { plan_up(three, {.version = 1}, 9); }) == "there is no version 9" + known);
+  CHECK(message([] { plan_up(three, {.version = 2}, 1); }) ==
+        "the schema has version 2, which is above 1 | mailroom migrate goto 1 goes down to it");
+}
+
+TEST_CASE("a dirty state is explained by the migrations that lead to it, with the force that ends it") {
+  const auto explained = [](long version) {
+    return explain_dirty(three, {.version = version, .dirty = true});
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(explained(1), "failed in 1_second.up.sql or 2_third.down.sql.");
+  has(explained(1), "run mailroom migrate force 0 (or mailroom migrate force 2 for the down), which");
+  has(explained(0), "run mailroom migrate force none (or mailroom migrate force 1 for the down), which");
+  has(explained(2), "failed in 2_third.up.sql.");
+  has(explained(2), "run mailroom migrate force 1, which");
+  has(explained(-1), "failed in 0_first.down.sql.");
+  has(explained(-1), "run mailroom migrate force 0, which");
+  has(explained(7), "no migration of this mailroom leads there");
 }
 
 TEST_CASE("a plan points at the migrations it was made from") {

@@ -1,8 +1,8 @@
--- Times as bigint seconds since 1970: integer ends in January 2038. Rounded down, as whoever compares them does:
--- a row is not created half a second after it was handed on.
+-- An account's times as bigint seconds since 1970: integer ends in January 2038. Rounded down, as whoever compares
+-- them does: a row is not created half a second after it was handed on. Those of tokens follow in a migration of
+-- their own: with both tables in one it would wait for a writer that waits for it.
 --
--- Rewrites accounts and tokens, each under ACCESS EXCLUSIVE: nobody reads or writes them meanwhile (some
--- seconds a million rows).
+-- Rewrites accounts under ACCESS EXCLUSIVE: nobody reads or writes it meanwhile (some seconds a million rows).
 
 ALTER TABLE accounts
     ALTER COLUMN created_at TYPE bigint,
@@ -11,20 +11,6 @@ ALTER TABLE accounts
     ALTER COLUMN activated_at TYPE bigint,
     ALTER COLUMN suspended_at TYPE bigint,
     ALTER COLUMN unsuspended_at TYPE bigint;
-
--- A trigger that names a column keeps its type from changing.
-DROP TRIGGER after_token_consumed ON tokens;
-
-ALTER TABLE tokens
-    ALTER COLUMN expires_at TYPE bigint,
-    ALTER COLUMN expires_at SET DEFAULT floor(extract(epoch FROM now() + interval '15 minute')),
-    ALTER COLUMN consumed_at TYPE bigint,
-    ALTER COLUMN created_at TYPE bigint,
-    ALTER COLUMN created_at SET DEFAULT floor(extract(epoch FROM now()));
-
-CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
-    FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)
-    EXECUTE FUNCTION trg_after_token_consumed();
 
 CREATE OR REPLACE FUNCTION trg_before_account_status_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,6 +1,7 @@
--- Times as integer again, rounded to the nearest second. Fails, changing nothing, if one lies after January 2038.
+-- An account's times as integer again, rounded to the nearest second. Fails, changing nothing, if one lies after
+-- January 2038.
 --
--- Rewrites accounts and tokens, each under ACCESS EXCLUSIVE.
+-- Rewrites accounts under ACCESS EXCLUSIVE.
 
 ALTER TABLE accounts
     ALTER COLUMN created_at TYPE integer,
@@ -9,20 +10,6 @@ ALTER TABLE accounts
     ALTER COLUMN activated_at TYPE integer,
     ALTER COLUMN suspended_at TYPE integer,
     ALTER COLUMN unsuspended_at TYPE integer;
-
--- A trigger that names a column keeps its type from changing.
-DROP TRIGGER after_token_consumed ON tokens;
-
-ALTER TABLE tokens
-    ALTER COLUMN expires_at TYPE integer,
-    ALTER COLUMN expires_at SET DEFAULT extract(epoch FROM now() + interval '15 minute'),
-    ALTER COLUMN consumed_at TYPE integer,
-    ALTER COLUMN created_at TYPE integer,
-    ALTER COLUMN created_at SET DEFAULT extract(epoch FROM now());
-
-CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
-    FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)
-    EXECUTE FUNCTION trg_after_token_consumed();
 
 CREATE OR REPLACE FUNCTION trg_before_account_status_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

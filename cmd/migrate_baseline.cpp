@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include "cmd/confirm.hpp"
+#include "cmd/migrate_action.hpp"
+#include "cmd/migrate_verify_report.hpp"
+#include "schema/migrator.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A record that says something else is not overwritten: that would skip migrations, or run them twice.
+void require_claimable(Connection& connection, const SchemaState& state, long version) {
+  if (state.dirty) require_plannable(embedded_migrations(), state);
+  if (state.version && !state.unrecorded && *state.version != version) {
+    throw Error(
+        ExitCode::schema, fmt::format("version {} is on record already", *state.version),
+        fmt::format("mailroom migrate goto {} runs the migrations that lead to the other one", version));
+  }
+  if (has_tables_of_our_names(connection)) return;
+  throw Error(ExitCode::schema, "there is nothing to record: none of mailroom's tables is there",
+              "mailroom migrate makes them");
+}
+
+std::string question_about(const Verification& verification) {
+  return fmt::format("record version {} of the schema {}, though {}?", verification.version,
+                     verification.schema,
+                     differ_text(verification.drift.differences.size() + verification.edited.size()));
+}
+
+void print_recorded(const Verification& verification, Context& context) {
+  if (context.global().output == OutputFormat::json) {
+    auto object = verification_object(verification);
+    object["state"] = "recorded";
+    object["recorded"] = true;
+    return print_object(object, context.out());
+  }
+  context.out().write(fmt::format("recorded: the schema {} has version {}; nothing was run\n",
+                                  verification.schema, verification.version));
+}
+
+ExitCode run_baseline(const MigrateOptions& options, long version, Context& context) {
+  const auto connection = connect_to_migrate(options, context);
+  Migrator migrator(*connection, schema_author(options), {.wait = wait_of(options)});
+  require_claimable(*connection, migrator.begin(), version);
+  const auto verification = verify_before_claim(*connection, version);
+  if (context.global().output == OutputFormat::text) {
+    context.out().write(render_differences(verification, paint_for(context)));
+  }
+  if (!verification.is_sound()) confirm(context, question_about(verification));
+  migrator.claim(version);
+  print_recorded(verification, context);
+  return ExitCode::done;
+}
+
+MigrateRun add_baseline(CLI::App& app) {
+  auto version = std::make_shared<long>(0);
+  app.add_option("V", *version, "which version the tables are")
+      ->required()
+      ->check(whole_number(0L, static_cast<long>(embedded_migrations().back().version)));
+  return [version](const MigrateOptions& options, Context& context) {
+    return run_baseline(options, *version, context);
+  };
+}
+
+}  // namespace
+
+const MigrateAction migrate_baseline_action{
+    "baseline", "record version V of tables without a record, and run nothing; asks if they differ",
+    "--wait --reason", add_baseline};
+
+}  // namespace mailroom

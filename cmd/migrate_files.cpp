@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cmd/migrate_action.hpp"
+#include "schema/migration_files.hpp"
+
+namespace mailroom {
+namespace {
+
+ExitCode run_export(const std::string& folder, Context& context) {
+  const auto& migrations = embedded_migrations();
+  const auto written = export_migrations(migrations, folder);
+  const auto present = 2 * migrations.size() - written;
+  if (context.global().output == OutputFormat::json) {
+    const nlohmann::ordered_json object{{"folder", folder}, {"written", written}, {"present", present}};
+    context.out().write(object.dump() + "\n");
+  } else {
+    context.out().write(fmt::format("{}: {} files written{}\n", folder, written,
+                                    present == 0 ? "" : fmt::format(", {} there already", present)));
+  }
+  return ExitCode::done;
+}
+
+MigrateRun add_export(CLI::App& app) {
+  auto folder = std::make_shared<std::string>();
+  app.add_option("DIR", *folder, "where to; made if it is not there")->required();
+  return
+      [folder](const MigrateOptions& /*options*/, Context& context) { return run_export(*folder, context); };
+}
+
+MigrateRun add_new(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  auto folder = std::make_shared<std::string>("migrations");
+  app.add_option("NAME", *name, "what it is called: add_locale")->required();
+  app.add_option("--dir", *folder, "where the migrations are [migrations]")->option_text("DIR");
+  return [name, folder](const MigrateOptions& /*options*/, Context& context) {
+    for (const auto& path : new_migration(*folder, *name)) {
+      const bool json = context.global().output == OutputFormat::json;
+      const auto line = json ? nlohmann::json{{"file", path.string()}}.dump() : path.string();
+      context.out().write(line + "\n");
+    }
+    return ExitCode::done;
+  };
+}
+
+}  // namespace
+
+const MigrateAction migrate_export_action{
+    "export", "write the migrations into the folder DIR, for review or for golang-migrate", "", add_export};
+
+const MigrateAction migrate_new_action{
+    "new", "begin the migration NAME of mailroom itself, in its source tree", "", add_new};
+
+}  // namespace mailroom

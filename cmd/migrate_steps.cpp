@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cmd/confirm.hpp"
+#include "cmd/migrate_printer.hpp"
+#include "schema/recognition.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr const char* step_options = "--dry-run --show-sql --lock-timeout --wait --reason";
+
+using Planner = std::function<MigrationSteps(const SchemaState&)>;
+
+MigratorOptions migrator_options(const MigrateOptions& options) {
+  MigratorOptions result{.dry_run = options.dry_run, .wait = wait_of(options)};
+  if (!options.lock_timeout.empty()) {
+    result.lock_timeout = read_duration("--lock-timeout", options.lock_timeout, Milliseconds{1});
+  }
+  return result;
+}
+
+/// Says what goes with steps that lead down, and asks.
+void ask_before_losing(const MigrateOptions& options, Context& context, Connection& connection,
+                       const MigrationSteps& steps) {
+  if (steps.empty() || steps.front().direction == Direction::up) return;
+  const auto losses = count_losses(connection, steps);
+  std::int64_t rows = 0;
+  for (const auto& loss : losses)
+    rows += loss.rows;
+  const auto way = fmt::format("from version {} down to {}", steps.front().migration->version,
+                               version_text(steps.back().version_after()));
+  const auto what = rows == 0 ? std::string("deletes no row")
+                              : fmt::format("deletes {} row{}", with_thousands(rows), rows == 1 ? "" : "s");
+  if (rows > 0) {
+    context.err().write(fmt::format("{}, this deletes:\n{}", way, render_losses(losses)));
+  }
+  if (!options.dry_run) confirm(context, fmt::format("go {}, which {}?", way, what));
+}
+
+ExitCode carry_out(const MigrateOptions& options, Context& context, const Planner& plan) {
+  const auto settings = migrator_options(options);
+  const auto connection = connect_to_migrate(options, context);
+  Migrator migrator(*connection, schema_author(options), settings);
+  const auto state = recognised(*connection, migrator.begin());
+  const auto steps = plan(state);
+  ask_before_losing(options, context, *connection, steps);
+  StepPrinter printer(options, context);
+  migrator.run(state, steps, printer);
+  if (context.global().output == OutputFormat::json) return ExitCode::done;
+  const auto* comment = options.show_sql ? "-- " : "";
+  if (steps.empty()) {
+    context.out().write(
+        fmt::format("{}nothing to do: the schema has {}\n", comment, version_text(state.version)));
+  } else if (options.dry_run) {
+    context.out().write(fmt::format("{}dry run: all of it was rolled back, and the schema has {} as before\n",
+                                    comment, version_text(state.version)));
+  }
+  return ExitCode::done;
+}
+
+ExitCode run_up(const MigrateOptions& options, Context& context) {
+  const auto to = options.to.empty() ? std::nullopt : std::optional(read_version(options.to));
+  if (to) require_known_version(embedded_migrations(), *to);
+  return carry_out(options, context,
+                   [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
+}
+
+MigrateRun add_up(CLI::App& /*app*/) {
+  return run_up;
+}
+
+MigrateRun add_down(CLI::App& app) {
+  auto count = std::make_shared<int>(1);
+  auto all = std::make_shared<bool>(false);
+  auto* number = app.add_option("N", *count, "how many [1]")->check(whole_number(1, 1000));
+  app.add_flag("--all", *all, "undo every migration: the tables go, with all that is in them")
+      ->excludes(number);
+  return [count, all](const MigrateOptions& options, Context& context) {
+    return carry_out(options, context, [&](const SchemaState& state) {
+      return plan_down(embedded_migrations(), state, *all ? std::nullopt : std::optional(*count));
+    });
+  };
+}
+
+MigrateRun add_goto(CLI::App& app) {
+  auto version = std::make_shared<std::string>();
+  app.add_option("V", *version, "the version to arrive at")->required();
+  return [version](const MigrateOptions& options, Context& context) {
+    const auto to = read_version(*version);
+    require_known_version(embedded_migrations(), to);
+    return carry_out(options, context,
+                     [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
+  };
+}
+
+}  // namespace
+
+const MigrateAction migrate_up_action{"up", "apply every migration that is pending (the default)",
+                                      "--to --dry-run --show-sql --lock-timeout --wait --reason", add_up};
+
+const MigrateAction migrate_down_action{
+    "down", "undo the newest N migrations [1], or --all; says what that deletes, and asks", step_options,
+    add_down};
+
+const MigrateAction migrate_goto_action{"goto", "go to version V, up or down; down asks, as above",
+                                        step_options, add_goto};
+
+}  // namespace mailroom

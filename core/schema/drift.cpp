@@ -1,0 +1,133 @@
+#include "schema/drift.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace mailroom {
+namespace {
+
+/// A function's definition up to its body.
+std::string head(const std::string& definition) {
+  return definition.substr(0, definition.find("AS $function$"));
+}
+
+/// What a migration writes of an object: a function is made in one, and its properties may be set in another.
+std::string written(const std::string& definition) {
+  const auto body = definition.find("AS $function$");
+  return body == std::string::npos ? definition : definition.substr(body);
+}
+
+class Comparison {
+ public:
+  Comparison(const std::vector<Catalogue>& built, std::size_t version, const Catalogue& found,
+             const KnownBodies& known)
+      : built_(built), version_(version), expected_(built.at(version)), found_(found), known_(known) {}
+
+  Drift run() {
+    for (const auto& [key, entry] : expected_) {
+      const auto present = found_.find(key);
+      if (present == found_.end()) {
+        report(key, entry.table, entry.definition, {});
+      } else if (!is_same(key, entry, present->second)) {
+        report(key, entry.table, entry.definition, present->second.definition);
+      }
+    }
+    for (const auto& [key, entry] : found_) {
+      if (expected_.count(key) == 0) judge_unexpected(key, entry);
+    }
+    const auto in_order = [](const Difference& a, const Difference& b) {
+      return std::tie(a.kind, a.name) < std::tie(b.kind, b.name);
+    };
+    std::sort(drift_.differences.begin(), drift_.differences.end(), in_order);
+    return std::move(drift_);
+  }
+
+ private:
+  bool is_same(const CatalogueKey& key, const CatalogueEntry& expected, const CatalogueEntry& found) const {
+    if (expected.definition == found.definition) return true;
+    const auto first = built_.front().find(key);
+    const auto bodies = known_.find(key.name);
+    return key.kind == ObjectKind::function && first != built_.front().end() && bodies != known_.end() &&
+           expected.body_digest == first->second.body_digest && bodies->second.count(found.body_digest) > 0 &&
+           head(expected.definition) == head(found.definition);
+  }
+
+  bool is_expected_table(const std::string& table) const {
+    return expected_.count({ObjectKind::table, table}) > 0 && found_.count({ObjectKind::table, table}) > 0;
+  }
+
+  bool is_added_column(const std::string& table, const std::string& column) const {
+    return expected_.count({ObjectKind::column, table + "." + column}) == 0;
+  }
+
+  /// What an application may add without asking. A column that has to be given is one only where applications
+  /// make the rows.
+  bool is_addition(const CatalogueKey& key, const CatalogueEntry& entry) const {
+    if (key.kind == ObjectKind::index) return true;
+    if (key.kind == ObjectKind::column) return !entry.must_be_given || entry.table == "accounts";
+    return key.kind == ObjectKind::constraint && !entry.columns.empty() &&
+           std::all_of(entry.columns.begin(), entry.columns.end(),
+                       [&](const std::string& column) { return is_added_column(entry.table, column); });
+  }
+
+  std::optional<int> maker_of_unexpected(const CatalogueKey& key) const {
+    for (std::size_t version = 0; version < built_.size(); ++version) {
+      if (built_[version].count(key) > 0) return static_cast<int>(version);
+    }
+    return std::nullopt;
+  }
+
+  /// A later migration that makes this very index finds it there.
+  bool is_index_of_later(const CatalogueKey& key, const CatalogueEntry& entry, int maker) const {
+    return key.kind == ObjectKind::index &&
+           built_[static_cast<std::size_t>(maker)].at(key).definition == entry.definition;
+  }
+
+  void judge_unexpected(const CatalogueKey& key, const CatalogueEntry& entry) {
+    if (!entry.table.empty() && !is_expected_table(entry.table)) return;
+    const auto maker = maker_of_unexpected(key);
+    const bool is_harmless = maker ? is_index_of_later(key, entry, *maker) : is_addition(key, entry);
+    (is_harmless ? drift_.additions : drift_.differences)
+        .push_back({key.kind, key.name, entry.table, {}, entry.definition, maker});
+  }
+
+  void report(const CatalogueKey& key, const std::string& table, const std::string& expected,
+              const std::string& found) {
+    if (!table.empty() && !is_expected_table(table)) return;
+    auto made = version_;
+    const auto is_as_expected = [&](const Catalogue& before) {
+      const auto entry = before.find(key);
+      return entry != before.end() && written(entry->second.definition) == written(expected);
+    };
+    while (made > 0 && is_as_expected(built_[made - 1]))
+      --made;
+    drift_.differences.push_back({key.kind, key.name, table, expected, found, static_cast<int>(made)});
+  }
+
+  const std::vector<Catalogue>& built_;
+  std::size_t version_;
+  const Catalogue& expected_;
+  const Catalogue& found_;
+  const KnownBodies& known_;
+  Drift drift_;
+};
+
+}  // namespace
+
+Drift compare(const std::vector<Catalogue>& built, std::size_t version, const Catalogue& found,
+              const KnownBodies& known) {
+  return Comparison(built, version, found, known).run();
+}
+
+std::vector<std::string> object_names(const std::vector<Catalogue>& built) {
+  std::set<std::string> names;
+  for (const auto& catalogue : built) {
+    for (const auto& [key, entry] : catalogue) {
+      if (entry.table.empty() && key.kind != ObjectKind::rule)
+        names.insert(key.name.substr(0, key.name.find('(')));
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace mailroom

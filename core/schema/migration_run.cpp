@@ -1,0 +1,139 @@
+#include "schema/migration_run.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The name of the index that a CREATE INDEX CONCURRENTLY makes; empty for any other statement.
+std::string created_index(const Statement& statement) {
+  const auto words = statement_words(statement.text);
+  const auto on = std::find(words.begin(), words.end(), "ON");
+  if (words.front() != "CREATE" || on == words.end()) return {};
+  return *(on - 1);
+}
+
+/// As PostgreSQL folds a name that is not quoted.
+std::string folded(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+std::string who_may(Connection& connection) {
+  const auto rows = connection.run(
+      "SELECT current_user, pg_get_userbyid(relowner) FROM pg_class "
+      "WHERE oid = to_regclass(format('%I.accounts', current_schema()))");
+  if (rows.empty()) {
+    return fmt::format(
+        "the role {} may not; run it as the database's owner, or see docs/security.md for what "
+        "to grant",
+        connection.run("SELECT current_user")[0][0].c_str());
+  }
+  const std::string user = rows[0][0].c_str();
+  const std::string owner = rows[0][1].c_str();
+  if (user == owner) return {};
+  return fmt::format("connected as {}; migrations run as the owner of the tables, {}", user, owner);
+}
+
+}  // namespace
+
+MigrationRun::MigrationRun(Connection& connection, const MigrationStep& step)
+    : connection_(connection), step_(step), statements_(split_statements(step.text())) {}
+
+void MigrationRun::run(pqxx::transaction_base& transaction) {
+  const bool alone = runs_alone();
+  for (const auto& statement : statements_) {
+    current_ = &statement;
+    Connection::execute(transaction, alone ? without_concurrently(statement.text) : statement.text);
+  }
+  current_ = nullptr;
+}
+
+void MigrationRun::run_alone() {
+  // It waits for old transactions, and nobody waits behind it.
+  connection_.run("SET lock_timeout = 0");
+  connection_.run("SET statement_timeout = 0");
+  current_ = &statements_.front();
+  drop_invalid_index();
+  connection_.run(current_->text);
+  current_ = nullptr;
+  connection_.run("RESET lock_timeout");
+  connection_.run("RESET statement_timeout");
+}
+
+void MigrationRun::drop_invalid_index() {
+  const auto name = created_index(*current_);
+  const auto rows = connection_.run(
+      "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+      "JOIN pg_namespace n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = current_schema() AND c.relname IN ($1, $2) AND NOT i.indisvalid",
+      name, folded(name));
+  for (const auto& row : rows)
+    connection_.run(std::string("DROP INDEX CONCURRENTLY ") + row[0].c_str());
+}
+
+std::string MigrationRun::hint_for(const DatabaseError& error) const {
+  const auto& state = error.sqlstate();
+  if (state == "42501") return who_may(connection_);
+  if (!error.hint().empty()) return error.hint();
+  if (state == "42P07" || state == "42710" || state == "42723") {
+    return "something else has that name in this schema: rename it, or give mailroom a schema of its own";
+  }
+  if (state == "2BP01") return "something that is not mailroom's needs it: drop or change that first";
+  if (state == "57014") return "somebody cancelled it";
+  return {};
+}
+
+Error MigrationRun::explained(const DatabaseError& error) const {
+  std::string where = "its commit";
+  std::string statement;
+  if (current_ != nullptr) {
+    where = fmt::format("line {}", current_->line + std::max(error.line(), 1) - 1);
+    statement = "\n  " + shortened_statement(current_->text, 76);
+  }
+  auto hint = hint_for(error);
+  if (!hint.empty()) hint += "; ";
+  hint += runs_alone() ? "the version is as before, and mailroom migrate tries it again"
+                       : "nothing of it was kept, and the version is as before";
+  return Error(ExitCode::schema,
+               fmt::format("migration {} failed at {}: {}{}", step_.file(), where, error.what(), statement),
+               hint);
+}
+
+void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) {
+  Connection::execute(transaction, "SELECT set_config('lock_timeout', $1, true)",
+                      std::to_string(lock_timeout.count()));
+  Connection::execute(
+      transaction,
+      "SELECT set_config(name, '0', true) FROM pg_settings "
+      "WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')");
+}
+
+std::string oldest_holder(Connection& connection, Milliseconds at_least) {
+  const auto rows = connection.run(
+      "SELECT l.pid, coalesce(nullif(a.application_name, ''), 'without a name'), "
+      "floor(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint "
+      "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid "
+      "WHERE l.granted AND c.relkind = 'r' AND l.pid <> pg_backend_pid() "
+      "AND c.relnamespace = to_regnamespace(quote_ident(current_schema())) "
+      "AND a.xact_start <= clock_timestamp() - $1::bigint * interval '1 ms' "
+      "AND a.datname = current_database() ORDER BY a.xact_start LIMIT 1",
+      at_least.count());
+  if (rows.empty()) return {};
+  const Milliseconds open(rows[0][2].as<Milliseconds::rep>());
+  const auto shown = open < std::chrono::seconds(10) ? open : std::chrono::floor<std::chrono::seconds>(open);
+  return fmt::format("pid {} ({}), whose transaction is open for {}", rows[0][0].as<int>(),
+                     rows[0][1].c_str(), format_duration(shown));
+}
+
+Milliseconds timed(const std::function<void()>& work) {
+  const auto started = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,125 @@
+#include "bench/databases.hpp"
+
+#include "schema/migration.hpp"
+
+namespace mailroom::bench {
+namespace {
+
+constexpr const char* insert_accounts =
+    "INSERT INTO accounts (id, email, login, status) "
+    "SELECT g, 'user' || g || '@bench.example', 'user' || g, "
+    "CASE WHEN g % 3 = 0 THEN 'active' ELSE 'provisioned' END::account_status "
+    "FROM generate_series(1, $1::bigint) g";
+
+/// Tokens $1 to $2 for accounts 1 to $3 in a scattered order, which expire at $4 (seconds since 1970); every
+/// other one is consumed where $5 holds.
+constexpr const char* insert_tokens =
+    "INSERT INTO tokens (id, account, action, secret, code, expires_at, consumed_at) "
+    "SELECT g, a.id, CASE WHEN a.id % 3 = 0 THEN 'password_recovery' ELSE 'activation' END::token_action, "
+    "sha256(int8send(g)), lpad((g * 7919 % 100000)::text, 5, '0'), $4::bigint, "
+    "CASE WHEN $5::boolean AND g % 2 = 0 THEN $4::bigint END "
+    "FROM generate_series($1::bigint, $2::bigint) g, LATERAL (SELECT 1 + g * 48271 % $3::bigint AS id) a";
+
+constexpr std::int64_t month = 30LL * 24 * 3600;
+
+void without_triggers(Connection& connection) {
+  connection.run("SET session_replication_role = replica");
+}
+
+void finish(Connection& connection) {
+  connection.run("SELECT setval('tokens_id_seq', greatest((SELECT max(id) FROM tokens), 1))");
+  connection.run("SELECT setval('accounts_id_seq', greatest((SELECT max(id) FROM accounts), 1))");
+  connection.run("VACUUM (ANALYZE)");
+  connection.run("CHECKPOINT");
+}
+
+/// The table's indexes are made again after `load`, which takes half as long as keeping them up.
+void with_indexes_dropped(Connection& connection, const std::function<void()>& load) {
+  connection.run("ALTER TABLE tokens DROP CONSTRAINT tokens_pkey, DROP CONSTRAINT tokens_secret_key");
+  const auto indexes = connection.run(
+      "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'tokens' AND schemaname = "
+      "current_schema()");
+  for (const auto& index : indexes)
+    connection.run("DROP INDEX " + index[0].as<std::string>());
+  load();
+  connection.run("ALTER TABLE tokens ADD CONSTRAINT tokens_pkey PRIMARY KEY (id)");
+  connection.run("ALTER TABLE tokens ADD CONSTRAINT tokens_secret_key UNIQUE (secret)");
+  for (const auto& index : indexes)
+    connection.run(index[1].as<std::string>());
+}
+
+void make_accounts_database(Stage& stage) {
+  stage.once("accounts", [&] {
+    stage.create_database("accounts_only", "template0");
+    Process(stage.mailroom("accounts_only", {"migrate"})).wait();
+    const auto connection = stage.connect("accounts_only");
+    without_triggers(*connection);
+    connection->run(insert_accounts, account_count(stage));
+    finish(*connection);
+  });
+}
+
+Backlog load_backlog(Stage& stage, const Backlog& backlog, bool some_consumed) {
+  make_live_database(stage, backlog.database);
+  stage.once(backlog.database + " tokens", [&] {
+    const auto connection = stage.connect(backlog.database);
+    const auto now = connection->server_time();
+    const auto all = backlog.old_tokens + backlog.due;
+    without_triggers(*connection);
+    with_indexes_dropped(*connection, [&] {
+      connection->run(insert_tokens, 1, backlog.old_tokens, account_count(stage), now - month, some_consumed);
+      connection->run(insert_tokens, backlog.old_tokens + 1, all, account_count(stage), now + month, false);
+    });
+    finish(*connection);
+  });
+  return backlog;
+}
+
+}  // namespace
+
+std::int64_t account_count(const Stage& stage) {
+  return stage.scaled(300'000, 60'000);
+}
+
+Backlog plain_backlog(Stage& stage) {
+  return load_backlog(stage, {.database = "backlog", .due = stage.scaled(500'000)}, false);
+}
+
+Backlog deep_backlog(Stage& stage) {
+  return load_backlog(
+      stage, {.database = "deep", .old_tokens = stage.scaled(10'000'000), .due = stage.scaled(500'000)},
+      true);
+}
+
+Backlog expired_backlog(Stage& stage) {
+  return load_backlog(stage, {.database = "expired", .old_tokens = stage.scaled(1'000'000), .due = 1'000},
+                      false);
+}
+
+std::string make_live_database(Stage& stage, const std::string& name) {
+  make_accounts_database(stage);
+  stage.once(name, [&] { stage.create_database(name, "accounts_only"); });
+  return name;
+}
+
+std::string original_database(Stage& stage) {
+  stage.once("original", [&] {
+    stage.create_database("original", "template0");
+    const auto connection = stage.connect("original");
+    connection->run(embedded_migrations().at(0).up);
+    without_triggers(*connection);
+    const auto count = stage.scaled(1'000'000);
+    const auto now = connection->server_time();
+    connection->run(insert_accounts, count);
+    connection->run(insert_tokens, 1, count, count, now - month, true);
+    finish(*connection);
+  });
+  return "original";
+}
+
+void place_cursor(Connection& connection, std::int64_t cursor) {
+  connection.run("TRUNCATE mailroom_batches, mailroom_holes");
+  connection.run("UPDATE jobs SET last_seq = $1", cursor);
+}
+
+}  // namespace mailroom::bench

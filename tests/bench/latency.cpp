@@ -1,0 +1,182 @@
+#include "bench/latency.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <stdexcept>
+#include <thread>
+
+#include "bench/databases.hpp"
+
+namespace mailroom::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int warm_up_tokens = 20;
+
+struct Sent {
+  std::int64_t account;
+  std::string transaction;
+};
+
+/// Inserts tokens on one session, for every `clients`th provisioned account from `first` on.
+class Producer {
+ public:
+  Producer(Stage& stage, const Consumer& consumer) : connection_(stage.connect(consumer.database)) {
+    connection_->prepare("produce", consumer.insert);
+  }
+
+  void send(std::int64_t account) {
+    sent_.push_back({account, connection_->run_prepared("produce", account)[0][0].as<std::string>()});
+  }
+
+  /// Token n is due at start + n / rate, late or not; ends when that is half as long again as it should take.
+  void send_on_schedule(int first, int clients, double rate, std::int64_t count) {
+    const auto start = Clock::now();
+    const auto give_up = start + std::chrono::duration<double>(1.5 * static_cast<double>(count) / rate);
+    for (std::int64_t n = first; n < count && Clock::now() < give_up; n += clients) {
+      std::this_thread::sleep_until(start +
+                                    std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(static_cast<double>(n) / rate)));
+      send(provisioned_account(warm_up_tokens + n));
+    }
+  }
+
+  const std::vector<Sent>& sent() const { return sent_; }
+
+ private:
+  std::unique_ptr<Connection> connection_;
+  std::vector<Sent> sent_;
+};
+
+/// Microseconds since 1970 of each commit.
+std::vector<std::int64_t> commit_times(Connection& connection, const std::vector<Sent>& sent) {
+  std::string transactions = "{";
+  for (const auto& each : sent)
+    transactions += (transactions.size() > 1 ? "," : "") + each.transaction;
+  const auto rows = connection.run(
+      "SELECT (extract(epoch FROM pg_xact_commit_timestamp(x.id::xid)) * 1000000)::bigint "
+      "FROM unnest($1::text[]) WITH ORDINALITY AS x(id, n) ORDER BY x.n",
+      transactions + "}");
+  std::vector<std::int64_t> times;
+  for (const auto& row : rows)
+    times.push_back(row[0].as<std::int64_t>());
+  return times;
+}
+
+double percentile(const std::vector<double>& sorted, double share) {
+  const auto rank = std::ceil(share * static_cast<double>(sorted.size()));
+  return sorted.at(static_cast<std::size_t>(std::max(rank, 1.0)) - 1);
+}
+
+Figures summarise(std::vector<double> milliseconds) {
+  std::sort(milliseconds.begin(), milliseconds.end());
+  return {{"p50", percentile(milliseconds, 0.5), "ms"},
+          {"p99", percentile(milliseconds, 0.99), "ms"},
+          {"p99.9", percentile(milliseconds, 0.999), "ms"},
+          {"worst", milliseconds.back(), "ms"}};
+}
+
+class Measurement {
+ public:
+  Measurement(Stage& stage, const Consumer& consumer, const Arrivals& arrivals)
+      : stage_(stage), consumer_(consumer), arrivals_(arrivals), sink_(account_count(stage)) {}
+
+  Figures run() {
+    auto setup = consumer_.setup();
+    setup.output_fd = sink_.input();
+    Process process(std::move(setup));
+    sink_.close_input();
+    if (!test::eventually(consumer_.is_ready)) throw std::runtime_error("the consumer does not begin");
+    warm_up();
+    auto figures = arrivals_.rate > 0 ? open_loop() : closed_loop();
+    process.signal(SIGTERM);
+    process.wait();
+    return figures;
+  }
+
+ private:
+  void warm_up() {
+    Producer producer(stage_, consumer_);
+    for (int i = 0; i < warm_up_tokens; ++i)
+      producer.send(provisioned_account(i));
+    if (!sink_.wait_for_count(warm_up_tokens)) throw std::runtime_error("the first tokens did not come out");
+  }
+
+  Figures closed_loop() {
+    Producer producer(stage_, consumer_);
+    const auto until = Clock::now() + std::chrono::duration<double>(stage_.scaled_seconds(arrivals_.seconds));
+    for (std::int64_t n = warm_up_tokens; Clock::now() < until; ++n) {
+      producer.send(provisioned_account(n));
+      if (!sink_.wait_for(provisioned_account(n))) throw std::runtime_error("a token did not come out");
+    }
+    return summarise(latencies(producer));
+  }
+
+  Figures open_loop() {
+    const auto seconds = stage_.scaled_seconds(arrivals_.seconds);
+    const auto count = static_cast<std::int64_t>(arrivals_.rate * seconds);
+    std::vector<std::unique_ptr<Producer>> producers;
+    for (int i = 0; i < arrivals_.clients; ++i)
+      producers.push_back(std::make_unique<Producer>(stage_, consumer_));
+    const auto start = Clock::now();
+    send_all(producers, count);
+    const std::chrono::duration<double> took = Clock::now() - start;
+    std::int64_t sent = 0;
+    for (const auto& producer : producers)
+      sent += static_cast<std::int64_t>(producer->sent().size());
+    if (!sink_.wait_for_count(warm_up_tokens + sent)) throw std::runtime_error("not all tokens came out");
+    std::vector<double> all;
+    for (const auto& producer : producers) {
+      const auto some = latencies(*producer);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    auto figures = summarise(std::move(all));
+    figures.push_back({"rate", static_cast<double>(sent) / took.count(), "commits/s"});
+    return figures;
+  }
+
+  void send_all(const std::vector<std::unique_ptr<Producer>>& producers, std::int64_t count) {
+    std::vector<std::thread> threads;
+    std::vector<std::exception_ptr> failures(producers.size());
+    for (std::size_t i = 0; i < producers.size(); ++i) {
+      threads.emplace_back([&, i] {
+        try {
+          producers[i]->send_on_schedule(static_cast<int>(i), arrivals_.clients, arrivals_.rate, count);
+        } catch (...) {
+          failures[i] = std::current_exception();
+        }
+      });
+    }
+    for (auto& thread : threads)
+      thread.join();
+    for (const auto& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
+  }
+
+  std::vector<double> latencies(const Producer& producer) {
+    const auto committed = commit_times(*stage_.connect(consumer_.database), producer.sent());
+    std::vector<double> all;
+    for (std::size_t i = 0; i < committed.size(); ++i) {
+      const auto came = sink_.came_at(producer.sent()[i].account);
+      if (came == 0) throw std::runtime_error("a token did not come out");
+      all.push_back(static_cast<double>(came - committed[i]) / 1000);
+    }
+    return all;
+  }
+
+  Stage& stage_;
+  const Consumer& consumer_;
+  const Arrivals& arrivals_;
+  LineSink sink_;
+};
+
+}  // namespace
+
+Figures measure_latency(Stage& stage, const Consumer& consumer, const Arrivals& arrivals) {
+  return Measurement(stage, consumer, arrivals).run();
+}
+
+}  // namespace mailroom::bench

@@ -1,0 +1,57 @@
+// How long a token takes from its commit to the consumer.
+
+#include <fmt/format.h>
+
+#include "bench/databases.hpp"
+#include "bench/latency.hpp"
+
+namespace mailroom::bench {
+namespace {
+
+const std::string database = "live";
+
+void clear_queue(Stage& stage) {
+  const auto connection = stage.connect(database);
+  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_holes RESTART IDENTITY");
+  connection->run("UPDATE jobs SET last_seq = 0");
+}
+
+Consumer collector(Stage& stage, int limit, const std::string& timeout) {
+  return {.database = database,
+          .setup =
+              [&stage, limit, timeout] {
+                return stage.mailroom(database, {"collect", "--batch-limit", std::to_string(limit),
+                                                 "--batch-timeout", timeout});
+              },
+          // Its session listens once it holds the lock of a collector.
+          .is_ready =
+              [&stage] {
+                return !stage.connect(database)
+                            ->run("SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525")
+                            .empty();
+              }};
+}
+
+Row latency_row(const std::string& name, const std::string& meaning, int limit, const Arrivals& arrivals) {
+  return {.name = "latency/" + name,
+          .meaning = "from the commit to the line: " + meaning,
+          .prepare = [](Stage& stage) { make_live_database(stage, database); },
+          .measure =
+              [limit, arrivals](Stage& stage) {
+                clear_queue(stage);
+                return measure_latency(stage, collector(stage, limit, limit == 1 ? "5s" : "1ms"), arrivals);
+              }};
+}
+
+}  // namespace
+
+std::vector<Row> latency_rows() {
+  return {latency_row("closed", "each insert waits for the line before, batch limit 1", 1, {.seconds = 3}),
+          latency_row("100", "100 inserts/s, batch limit 1", 1, {.rate = 100, .clients = 2, .seconds = 5}),
+          latency_row("1000", "1,000 inserts/s, batch limit 100, timeout 1 ms", 100,
+                      {.rate = 1'000, .clients = 4, .seconds = 4}),
+          latency_row("5000", "5,000 inserts/s, batch limit 100, timeout 1 ms", 100,
+                      {.rate = 5'000, .clients = 16, .seconds = 4})};
+}
+
+}  // namespace mailroom::bench

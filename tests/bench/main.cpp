@@ -1,0 +1,146 @@
+// bench_harness: measures mailroom on a PostgreSQL of its own, and prints medians with their spread.
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fstream>
+#include <iostream>
+
+#include "bench/report.hpp"
+#include "bench/rival_rows.hpp"
+
+namespace mailroom::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchOptions {
+  std::string binary;
+  std::vector<std::string> only;
+  int runs = 5;
+  double scale = 1;
+  double minutes = 25;
+  std::string json;
+  std::string rivals;
+  bool list = false;
+};
+
+std::vector<Row> all_rows(const BenchOptions& options) {
+  std::vector<Row> all;
+  for (const auto& group : {drain_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(),
+                            migrate_rows(), idle_rows()})
+    all.insert(all.end(), group.begin(), group.end());
+  if (options.rivals.empty()) return all;
+  for (const auto& group : {pgq_rows(), node_rows(options.rivals)})
+    all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
+/// `drain` takes drain/10 and drain/10/old, and `drain/1` does not take drain/10.
+bool is_wanted(const Row& row, const BenchOptions& options) {
+  if (options.only.empty()) return true;
+  return std::any_of(options.only.begin(), options.only.end(), [&](const auto& part) {
+    return row.name == part || row.name.rfind(part + "/", 0) == 0;
+  });
+}
+
+std::vector<Row> wanted_rows(const BenchOptions& options) {
+  std::vector<Row> wanted;
+  for (auto& row : all_rows(options)) {
+    if (is_wanted(row, options)) wanted.push_back(std::move(row));
+  }
+  if (wanted.empty()) throw std::runtime_error("no row has such a name: --list names them all");
+  return wanted;
+}
+
+/// Rows that failed are not tried again.
+class Session {
+ public:
+  Session(Stage& stage, std::vector<Row> rows) : stage_(stage), rows_(std::move(rows)) {}
+
+  void prepare() {
+    for (auto& row : rows_)
+      attempt(row, "preparing", [&] { row.prepare(stage_); });
+  }
+
+  /// Begins nothing after `until`.
+  void run(int number, Clock::time_point until) {
+    for (auto& row : rows_) {
+      if (number > row.most_runs || Clock::now() > until) continue;
+      attempt(row, fmt::format("run {}", number), [&] { results_.add(row.name, row.measure(stage_)); });
+    }
+  }
+
+  const Results& results() const { return results_; }
+
+ private:
+  template <typename Body>
+  void attempt(Row& row, const std::string& what, const Body& body) {
+    if (row.most_runs == 0) return;
+    const auto start = Clock::now();
+    try {
+      body();
+    } catch (const std::exception& error) {
+      results_.fail(row.name, error.what());
+      row.most_runs = 0;
+    }
+    const std::chrono::duration<double> took = Clock::now() - start;
+    fmt::print(stderr, "{}: {} took {:.1f} s\n", what, row.name, took.count());
+  }
+
+  Stage& stage_;
+  std::vector<Row> rows_;
+  Results results_;
+};
+
+int run_bench(const BenchOptions& options) {
+  const auto rows = wanted_rows(options);
+  if (options.list) {
+    for (const auto& row : rows)
+      fmt::print("{:<34} {}\n", row.name, row.meaning);
+    return 0;
+  }
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double, std::ratio<60>>(options.minutes));
+  test::stop_clusters_on_signals();
+  Stage stage({.binary = options.binary, .scale = options.scale});
+  auto machine = look_at_machine(stage);
+  Session session(stage, rows);
+  session.prepare();
+  for (int number = 1; number <= options.runs; ++number)
+    session.run(number, until);
+  machine.load_after = load_averages();
+  fmt::print("{}", render_text(session.results(), machine));
+  if (!options.json.empty())
+    std::ofstream(options.json) << render_json(session.results(), machine, options.scale);
+  return session.results().failures().empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace mailroom::bench
+
+int main(int argc, char** argv) {
+  using namespace mailroom::bench;
+  BenchOptions options;
+  CLI::App app("Measures mailroom on a PostgreSQL server of its own.");
+  app.add_option("--binary", options.binary, "the mailroom to measure")->required();
+  app.add_option("--only", options.only, "rows, or the beginnings of their names: drain,latency/100")
+      ->delimiter(',');
+  app.add_option("--runs", options.runs, "how often each row is measured [5]")->check(CLI::Range(1, 100));
+  app.add_option("--scale", options.scale, "share of the usual amounts of data and time [1]")
+      ->check(CLI::Range(0.001, 10.0));
+  app.add_option("--minutes", options.minutes,
+                 "begin no measurement after so long; the table says how many runs there were [25]")
+      ->check(CLI::Range(0.1, 600.0));
+  app.add_option("--json", options.json, "write all figures into this file too");
+  app.add_option("--rivals", options.rivals,
+                 "the folder that npm installed the other systems in: measure them too");
+  app.add_flag("--list", options.list, "name the rows and say what each measures");
+  const bool is_consumer = argc == 2 && std::string(argv[1]) == "--pgq-consumer";
+  if (!is_consumer) CLI11_PARSE(app, argc, argv);
+  try {
+    return is_consumer ? run_pgq_consumer() : run_bench(options);
+  } catch (const std::exception& error) {
+    std::cerr << "bench: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,102 @@
+// What notifying costs those who insert.
+
+#include <csignal>
+#include <fmt/format.h>
+#include <fstream>
+#include <stdexcept>
+
+#include "bench/databases.hpp"
+#include "bench/row.hpp"
+#include "support/subprocess.hpp"
+
+namespace mailroom::bench {
+namespace {
+
+const std::string database = "producers";
+
+enum class Notifying { none, seeds, ours };
+
+/// The same inserts each time, into tables that are empty again.
+void arrange(Stage& stage, Notifying notifying) {
+  const auto connection = stage.connect(database);
+  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_holes RESTART IDENTITY");
+  connection->run("UPDATE jobs SET last_seq = 0");
+  connection->run(std::string("ALTER TABLE tokens ") + (notifying == Notifying::ours ? "ENABLE" : "DISABLE") +
+                  " TRIGGER after_token_inserted");
+  connection->run(std::string("ALTER TABLE tokens ") +
+                  (notifying == Notifying::seeds ? "ENABLE" : "DISABLE") +
+                  " TRIGGER after_token_inserted_always");
+}
+
+void make_database(Stage& stage) {
+  make_live_database(stage, database);
+  stage.once("the seeds' trigger", [&] {
+    const auto connection = stage.connect(database);
+    connection->run(
+        "CREATE FUNCTION notify_always() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN NOTIFY token_insert; RETURN NULL; END $$");
+    connection->run(
+        "CREATE TRIGGER after_token_inserted_always AFTER INSERT ON tokens "
+        "FOR EACH ROW EXECUTE FUNCTION notify_always()");
+    std::ofstream(stage.path("insert.sql"))
+        << "\\set account 3 * random(0, " << account_count(stage) / 3 - 1 << ") + 1\n"
+        << "INSERT INTO tokens (account, action) VALUES (:account, 'activation');\n";
+  });
+}
+
+/// The number in `tps = 5123.4 (without initial connection time)`.
+double read_rate(const std::string& report) {
+  const auto at = report.find("tps = ");
+  if (at == std::string::npos) throw std::runtime_error("pgbench gave no rate:\n" + report);
+  return std::stod(report.substr(at + 6));
+}
+
+Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool collecting) {
+  arrange(stage, notifying);
+  std::unique_ptr<Process> collector;
+  if (collecting) {
+    // Large batches and a short timeout: it hands on all that comes, at little cost, and has always work.
+    auto setup =
+        stage.mailroom(database, {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
+    setup.output = stage.path("collected0");
+    collector = std::make_unique<Process>(std::move(setup));
+  }
+  auto setup = stage.program(database, {test::server_binaries() + "/pgbench", "-n", "-M", "prepared", "-c",
+                                        std::to_string(clients), "-j", std::to_string(std::min(clients, 2)),
+                                        "-T", fmt::format("{:.0f}", std::max(1.0, stage.scaled_seconds(3))),
+                                        "-f", stage.path("insert.sql")});
+  setup.output = stage.path("pgbench");
+  Process(setup).wait();
+  if (collector) {
+    collector->signal(SIGTERM);
+    collector->wait();
+  }
+  return {{.value = read_rate(test::read_file(setup.output)), .unit = "commits/s"}};
+}
+
+Row producer_row(int clients, const std::string& name, const std::string& meaning, Notifying notifying,
+                 bool collecting) {
+  return {
+      .name = fmt::format("producers/{}/{}", clients, name),
+      .meaning = fmt::format("single inserts by {} client{}: {}", clients, clients == 1 ? "" : "s", meaning),
+      .prepare = make_database,
+      .measure = [=](Stage& stage) { return measure_producers(stage, clients, notifying, collecting); }};
+}
+
+}  // namespace
+
+std::vector<Row> producer_rows() {
+  std::vector<Row> rows;
+  for (const int clients : {1, 8, 32}) {
+    rows.push_back(
+        producer_row(clients, "alone", "no notifying trigger, no collector", Notifying::none, false));
+    rows.push_back(
+        producer_row(clients, "none", "no notifying trigger, a collector that polls", Notifying::none, true));
+    rows.push_back(
+        producer_row(clients, "seeds", "NOTIFY in every insert, a collector awake", Notifying::seeds, true));
+    rows.push_back(producer_row(clients, "ours", "our trigger, a collector awake", Notifying::ours, true));
+  }
+  return rows;
+}
+
+}  // namespace mailroom::bench

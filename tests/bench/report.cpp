@@ -1,0 +1,90 @@
+#include "bench/report.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "bench/targets.hpp"
+#include "cmd/text_table.hpp"
+
+namespace mailroom::bench {
+namespace {
+
+using Align = TextTable::Align;
+
+std::string range_text(const Spread& spread) {
+  return number_text(spread.least) + " - " + number_text(spread.most);
+}
+
+std::string figures_table(const Results& results) {
+  TextTable table(
+      {{"row"}, {"median", Align::right}, {"min - max", Align::right}, {"unit"}, {"runs", Align::right}});
+  for (const auto& series : results.all()) {
+    const auto spread = spread_of(series.values);
+    table.add({series.name, number_text(spread.median), range_text(spread), series.unit,
+               std::to_string(series.values.size())});
+  }
+  return table.render();
+}
+
+std::string targets_table(const std::vector<Verdict>& verdicts) {
+  TextTable table(
+      {{"asked"}, {"", Align::right}, {"measured", Align::right}, {"min - max", Align::right}, {""}});
+  for (const auto& verdict : verdicts) {
+    table.add({verdict.target->meaning,
+               (verdict.target->at_least ? ">= " : "<= ") + number_text(verdict.target->asked),
+               number_text(verdict.measured.median), range_text(verdict.measured),
+               verdict.reached ? "reached" : "not reached"});
+  }
+  return table.render();
+}
+
+nlohmann::ordered_json spread_json(const Spread& spread) {
+  return {{"median", spread.median}, {"min", spread.least}, {"max", spread.most}};
+}
+
+}  // namespace
+
+std::string number_text(double value) {
+  const double size = std::abs(value);
+  if (size >= 100) return with_thousands(std::llround(value));
+  if (value == std::floor(value)) return fmt::format("{:.0f}", value);
+  return size >= 10 ? fmt::format("{:.1f}", value) : fmt::format("{:.{}f}", value, size >= 0.1 ? 2 : 4);
+}
+
+std::string render_text(const Results& results, const Machine& machine) {
+  auto text = describe(machine) + '\n' + figures_table(results);
+  if (const auto verdicts = judge(results); !verdicts.empty()) text += '\n' + targets_table(verdicts);
+  for (const auto& failure : results.failures())
+    text += "\nfailed: " + failure;
+  return results.failures().empty() ? text : text + '\n';
+}
+
+std::string render_json(const Results& results, const Machine& machine, double scale) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& series : results.all()) {
+    auto row = spread_json(spread_of(series.values));
+    row["name"] = series.name;
+    row["unit"] = series.unit;
+    row["values"] = series.values;
+    rows.push_back(std::move(row));
+  }
+  nlohmann::ordered_json asked = nlohmann::ordered_json::array();
+  for (const auto& verdict : judge(results)) {
+    auto entry = spread_json(verdict.measured);
+    entry["meaning"] = verdict.target->meaning;
+    entry["asked"] = verdict.target->asked;
+    entry["at_least"] = verdict.target->at_least;
+    entry["reached"] = verdict.reached;
+    asked.push_back(std::move(entry));
+  }
+  const nlohmann::ordered_json all{{"machine", to_json(machine)},
+                                   {"scale", scale},
+                                   {"rows", rows},
+                                   {"asked", asked},
+                                   {"failures", results.failures()}};
+  return all.dump(2) + '\n';
+}
+
+}  // namespace mailroom::bench

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "bench/machine.hpp"
+#include "bench/results.hpp"
+
+namespace mailroom::bench {
+
+/// 1,234,567 or 123 or 1.23 or 0.0123.
+std::string number_text(double value);
+
+/// Tables for people: the figures, then what was asked and what was reached.
+std::string render_text(const Results& results, const Machine& machine);
+std::string render_json(const Results& results, const Machine& machine, double scale);
+
+}  // namespace mailroom::bench

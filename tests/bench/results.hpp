@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/row.hpp"
+
+namespace mailroom::bench {
+
+/// One figure over all runs; a run that it was left out of has no value.
+struct Series {
+  std::string name;  ///< the row's name, then the figure's: `latency/100 p99`
+  std::string unit;
+  std::vector<double> values{};
+};
+
+struct Spread {
+  double median = 0;
+  double least = 0;
+  double most = 0;
+};
+
+/// Of at least one value.
+Spread spread_of(std::vector<double> values);
+
+class Results {
+ public:
+  void add(const std::string& row, const Figures& figures);
+  void fail(const std::string& row, const std::string& reason) { failures_.push_back(row + ": " + reason); }
+
+  const std::vector<Series>& all() const { return series_; }
+  const std::vector<std::string>& failures() const { return failures_; }
+  /// Null where nothing was measured under this name.
+  const Series* find(const std::string& name) const;
+
+ private:
+  std::vector<Series> series_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace mailroom::bench

@@ -1,0 +1,69 @@
+#include "bench/stage.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace mailroom::bench {
+namespace {
+
+/// No checkpoint and no vacuum falls into a run by chance: all that is loaded is vacuumed at once.
+const std::vector<std::string> server_settings{
+    "synchronous_commit = on", "shared_buffers = 2GB", "maintenance_work_mem = 512MB", "max_wal_size = 16GB",
+    "checkpoint_timeout = 1h", "autovacuum = off",     "track_commit_timestamp = on"};
+
+}  // namespace
+
+const char* const bench_key = "cafebabecafebabecafebabecafebabecafebabecafebabecafebabecafebabe";
+
+Stage::Stage(Options options)
+    : options_(std::move(options)), cluster_({.tcp = false, .settings = server_settings}) {
+  // There, since the cluster takes its folder away however this ends.
+  std::filesystem::create_directory(cluster_.path("files"));
+}
+
+std::int64_t Stage::scaled(std::int64_t count, std::int64_t least) const {
+  return std::max(least,
+                  static_cast<std::int64_t>(std::llround(static_cast<double>(count) * options_.scale)));
+}
+
+double Stage::scaled_seconds(double seconds) const {
+  return seconds * std::clamp(options_.scale, 0.2, 10.0);
+}
+
+std::unique_ptr<Connection> Stage::connect(const std::string& database) const {
+  return std::make_unique<Connection>(conninfo(database), "bench");
+}
+
+void Stage::once(const std::string& what, const std::function<void()>& body) {
+  if (done_.count(what) > 0) return;
+  body();
+  done_.insert(what);
+}
+
+void Stage::create_database(const std::string& name, const std::string& template_name) const {
+  connect("postgres")->run("CREATE DATABASE " + name + " TEMPLATE " + template_name);
+}
+
+void Stage::drop_database(const std::string& name) const {
+  connect("postgres")->run("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
+}
+
+Process::Setup Stage::mailroom(const std::string& database, std::vector<std::string> words) const {
+  words.insert(words.begin(), options_.binary);
+  return program(database, std::move(words));
+}
+
+Process::Setup Stage::program(const std::string& database, std::vector<std::string> words) const {
+  return {.command = std::move(words),
+          .environment = {{"PGHOST", cluster_.host()},
+                          {"PGPORT", std::to_string(cluster_.port())},
+                          {"PGUSER", "postgres"},
+                          {"PGDATABASE", database},
+                          {"MAILROOM_DATABASE_URL", conninfo(database)},
+                          {"MAILROOM_SECRET_KEY", bench_key}},
+          .folder = cluster_.path("files"),
+          .errors = path("errors")};
+}
+
+}  // namespace mailroom::bench

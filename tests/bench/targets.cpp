@@ -1,0 +1,72 @@
+#include "bench/targets.hpp"
+
+#include <algorithm>
+
+namespace mailroom::bench {
+namespace {
+
+const std::vector<Target>& all_targets() {
+  static const std::vector<Target> targets{
+      {"drain at limit 10,000 / COPY", "drain/10000", "copy/plain", 0.40},
+      {"drain at limit 1,000 / COPY", "drain/1000", "copy/plain", 0.30},
+      {"two collectors at limit 10,000 / COPY", "drain/10000/two", "copy/plain", 0.65},
+      {"drain at limit 10, tokens/s", "drain/10", "", 12'000},
+      {"limit 10, ten million old tokens / none", "drain/10/old", "drain/10", 0.95},
+      {"limit 100, ten million old tokens / none", "drain/100/old", "drain/100", 0.95},
+      {"limit 1,000, ten million old tokens / none", "drain/1000/old", "drain/1000", 0.95},
+      {"limit 10,000, ten million old tokens / none", "drain/10000/old", "drain/10000", 0.95},
+      {"expired tokens skipped a second", "skip", "", 1'000'000},
+      {"100 inserts/s: p50, ms", "latency/100 p50", "", 1.5, false},
+      {"100 inserts/s: p99, ms", "latency/100 p99", "", 5, false},
+      {"1,000 inserts/s: p50, ms", "latency/1000 p50", "", 1.5, false},
+      {"1,000 inserts/s: p99, ms", "latency/1000 p99", "", 5, false},
+      {"1,000 inserts/s: commits/s reached", "latency/1000 rate", "", 990},
+      {"5,000 inserts/s: p50, ms", "latency/5000 p50", "", 1.5, false},
+      {"5,000 inserts/s: p99, ms", "latency/5000 p99", "", 5, false},
+      {"5,000 inserts/s: commits/s reached", "latency/5000 rate", "", 4'950},
+      {"1 producer: our trigger / none", "producers/1/ours", "producers/1/none", 0.85},
+      {"8 producers: our trigger / none", "producers/8/ours", "producers/8/none", 0.85},
+      {"32 producers: our trigger / none", "producers/32/ours", "producers/32/none", 0.85},
+      {"resident memory at limit 10, MiB", "memory/10", "", 16, false},
+      {"idle: share of a core, %", "idle core", "", 0.1, false},
+      {"idle: transaction ids an hour", "idle transaction ids", "", 0, false},
+      {"idle: WAL bytes an hour", "idle WAL", "", 0, false},
+      {"verify --offline, tokens/s", "verify/offline", "", 1'000'000},
+      {"drain at limit 10,000 / PgQ", "drain/10000", "rivals/pgq/drain", 3},
+      {"drain at limit 10,000 / graphile-worker", "drain/10000", "rivals/graphile-worker/drain", 15},
+      {"100 inserts/s: p50 / graphile-worker", "latency/100 p50", "rivals/graphile-worker/100 p50", 0.5,
+       false},
+      {"100 inserts/s: p99 / graphile-worker", "latency/100 p99", "rivals/graphile-worker/100 p99", 0.5,
+       false},
+  };
+  return targets;
+}
+
+/// Run by run, so that a machine whose speed drifts does not spoil it.
+std::vector<double> values_of(const Target& target, const Results& results) {
+  const auto* above = results.find(target.figure);
+  if (above == nullptr) return {};
+  if (target.over.empty()) return above->values;
+  const auto* below = results.find(target.over);
+  if (below == nullptr) return {};
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(above->values.size(), below->values.size()); ++i)
+    ratios.push_back(above->values[i] / below->values[i]);
+  return ratios;
+}
+
+}  // namespace
+
+std::vector<Verdict> judge(const Results& results) {
+  std::vector<Verdict> verdicts;
+  for (const auto& target : all_targets()) {
+    const auto values = values_of(target, results);
+    if (values.empty()) continue;
+    const auto measured = spread_of(values);
+    const bool reached = target.at_least ? measured.median >= target.asked : measured.median <= target.asked;
+    verdicts.push_back({&target, measured, reached});
+  }
+  return verdicts;
+}
+
+}  // namespace mailroom::bench

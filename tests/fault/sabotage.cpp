@@ -1,0 +1,63 @@
+#include "fault/sabotage.hpp"
+
+#include <stdexcept>
+
+namespace mailroom::test {
+
+const std::vector<Sabotage>& sabotages() {
+  static const std::string nothing_wrong = "no fault, eight collectors";
+  static const std::string another_order = "ids in another order than transactions";
+  static const std::vector<Sabotage> all{
+      {"a cursor alone, without holes",
+       {{"mailroom_append_batch", "IF NOT isempty(v_unseen) THEN", "IF false THEN"}},
+       nothing_wrong,
+       6},
+      {"a hole is forgotten at the first look",
+       {{"mailroom_look_at_hole", "WHERE x < h.horizon", "WHERE false AND x < h.horizon"}},
+       nothing_wrong,
+       20},
+      {"the horizon is the snapshot's xmax",
+       {{"mailroom_window", "WHILE due < p_limit",
+         "PERFORM set_config('broken.xmax', pg_snapshot_xmax(pg_current_snapshot())::text, true); "
+         "WHILE due < p_limit"},
+        {"mailroom_append_batch", "pg_current_xact_id()", "current_setting('broken.xmax')::xid8"}},
+       another_order,
+       4},
+      {"the transaction id before the lock",
+       {{"mailroom_claim", "PERFORM pg_advisory_xact_lock(1835100524",
+         "PERFORM pg_current_xact_id(); PERFORM pg_advisory_xact_lock(1835100524"}},
+       another_order,
+       4},
+      {"… under load, by chance",
+       {{"mailroom_claim", "PERFORM pg_advisory_xact_lock(1835100524",
+         "PERFORM pg_current_xact_id(); PERFORM pg_advisory_xact_lock(1835100524"}},
+       nothing_wrong,
+       120},
+      {"an id before the transaction id",
+       {{"trg_before_token_insert", "PERFORM pg_current_xact_id();", ""}},
+       another_order,
+       4},
+      {"batches of living collectors are taken over",
+       {{"mailroom_find_orphan", "p_take_over AND pg_try_advisory_xact_lock_shared(1835100525, r.collector)",
+         "p_take_over"}},
+       nothing_wrong,
+       6},
+      {"acknowledgements are not durable",
+       {{"mailroom_claim", "pending := 0;",
+         "pending := 0; PERFORM set_config('synchronous_commit', 'off', true);"}},
+       "stop -m immediate and start",
+       8}};
+  return all;
+}
+
+void break_protocol(Connection& connection, const Sabotage& sabotage) {
+  for (const auto& [function, from, to] : sabotage.breakages) {
+    std::string source =
+        connection.run("SELECT pg_get_functiondef($1::regproc)", function)[0][0].as<std::string>();
+    const auto at = source.find(from);
+    if (at == std::string::npos) throw std::runtime_error(function + " does not hold: " + from);
+    connection.run(source.replace(at, from.size(), to));
+  }
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,234 @@
+// What transactions of others do to a queue: late, long, foreign, in two phases.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <future>
+
+#include "fault/trial.hpp"
+
+namespace mailroom::test {
+namespace {
+
+using Microseconds = std::chrono::microseconds;
+
+/// Transactions that drew their ids long before they commit, one of them of many rows, in another order.
+Outcome late_commits(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 3, .limit = 25});
+  const auto connection = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    std::vector<std::unique_ptr<Connection>> late;
+    for (const int rows : {1, 3, 40, plan.shortened ? 400 : 3000, 1}) {
+      late.push_back(trial.connect());
+      late.back()->run("BEGIN");
+      insert_accounts(*late.back(), rows, fmt::format("late{}-{}-", round, late.size()));
+    }
+    trial.pause(1500, 2500);
+    trial.expect(value<int>(*connection, "SELECT count(*) FROM mailroom_holes") > 0,
+                 "the cursor has passed their ids");
+    std::shuffle(late.begin(), late.end(), trial.random());
+    for (auto& transaction : late) {
+      transaction->run("COMMIT");
+      trial.pause(0, 100);
+    }
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// The transaction that is older by its number draws the newer token id and commits first.
+void draw_in_another_order(Trial& trial, Connection& older, Connection& younger, int round) {
+  older.run("BEGIN");
+  older.run("SELECT pg_current_xact_id()");
+  younger.run("BEGIN");
+  insert_accounts(younger, 1, fmt::format("younger{}-", round));
+  insert_accounts(older, 1, fmt::format("older{}-", round));
+  older.run("COMMIT");
+  trial.pause(100, 300);
+  younger.run("COMMIT");
+}
+
+/// While a claim waits for the queue's lock, ids are drawn, and newer ones that fill its batch are committed.
+void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held, int round) {
+  locker.run("SELECT pg_advisory_lock(1835100524, hashtext('mailroom'))");
+  insert_accounts(locker, 1, fmt::format("wakes{}-", round));
+  const auto waits = [&] {
+    return !locker
+                .run(
+                    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100524 AND NOT "
+                    "granted")
+                .empty();
+  };
+  trial.expect(eventually(waits), "a claim waits for the queue's lock");
+  held.run("BEGIN");
+  insert_accounts(held, 1, fmt::format("held{}-", round));
+  insert_accounts(locker, trial.limit(), fmt::format("overtakes{}-", round));
+  locker.run("SELECT pg_advisory_unlock(1835100524, hashtext('mailroom'))");
+  trial.pause(100, 300);
+  held.run("COMMIT");
+}
+
+/// Between the drawing of an id, the first thing that a transaction does, and its row lies a pause.
+void pause_after_drawing(Connection& slow, Connection& other, int account, int round) {
+  slow.run("SET harness.pause = 'on'");
+  auto inserted = std::async(std::launch::async, [&] {
+    slow.run("INSERT INTO tokens (account, action) VALUES ($1, 'activation')", account);
+  });
+  std::this_thread::sleep_for(Milliseconds(100));
+  insert_accounts(other, 1, fmt::format("passes{}-", round));
+  inserted.get();
+  slow.run("RESET harness.pause");
+}
+
+constexpr auto pausing_trigger =
+    "CREATE FUNCTION pause_insert() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "IF current_setting('harness.pause', true) = 'on' THEN PERFORM pg_sleep(0.6); END IF; RETURN NEW; END "
+    "$$; "
+    "CREATE TRIGGER pause_insert BEFORE INSERT ON tokens FOR EACH ROW EXECUTE FUNCTION pause_insert()";
+
+/// Where a horizon that is too low passes a token by, without leaving it to chance.
+Outcome ids_in_another_order(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 1, .writers = 0, .slow_triggers = false});
+  const auto one = trial.connect();
+  const auto other = trial.connect();
+  one->run(pausing_trigger);
+  insert_accounts(*one, 1, "paused");
+  const auto account = value<int>(*one, "SELECT id FROM accounts WHERE login = 'paused1'");
+  for (int round = 0; round < plan.rounds; ++round) {
+    draw_in_another_order(trial, *one, *other, round);
+    draw_while_a_claim_waits(trial, *one, *other, round);
+    pause_after_drawing(*one, *other, account, round);
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// A write transaction in another database of the cluster: it delays the forgetting of holes alone.
+Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  foreign.run("BEGIN");
+  foreign.run("SELECT pg_current_xact_id()");
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(1000, 1000);
+  trial.stop_writers();
+  const auto connection = trial.connect();
+  const auto delivered = [&] {
+    return value<bool>(
+        *connection,
+        "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens) "
+        "AND NOT EXISTS (SELECT FROM mailroom_batches WHERE emitted_at IS NULL)");
+  };
+  trial.expect(eventually(delivered, std::chrono::seconds(5)),
+               "all is delivered before the transaction ends");
+  foreign.run("ROLLBACK");
+  auto outcome = trial.finish(plan.rounds);
+  if (outcome.longest_gap > Milliseconds(1000))
+    outcome.problems.emplace_back("not so: latency does not change");
+  return outcome;
+}
+
+/// From the commit of a token to its line: the median of many.
+Microseconds latency(Trial& trial, Connection& connection, const std::string& prefix) {
+  std::vector<Microseconds> all;
+  for (int i = 0; i < 60; ++i) {
+    const auto before = trial.crew().bytes();
+    insert_accounts(connection, 1, fmt::format("{}{}-", prefix, i));
+    const auto start = std::chrono::steady_clock::now();
+    while (trial.crew().bytes() == before &&
+           std::chrono::steady_clock::now() - start < std::chrono::seconds(5))
+      std::this_thread::sleep_for(Microseconds(100));
+    all.push_back(std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start));
+    trial.pause(5, 10);
+  }
+  std::nth_element(all.begin(), all.begin() + 30, all.end());
+  return all[30];
+}
+
+/// An hour of it: as many holes as an hour of rollbacks leaves, which cannot be forgotten before it ends.
+Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 1, .writers = 0, .limit = 1, .slow_triggers = false});
+  const auto connection = trial.connect();
+  const auto usual = latency(trial, *connection, "usual");
+  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  foreign.run("BEGIN");
+  foreign.run("SELECT pg_current_xact_id()");
+  const int rollbacks = plan.shortened ? 100 : 7200;
+  connection->run("SET synchronous_commit = off");
+  connection->run(fmt::format(
+      "DO $$ BEGIN FOR i IN 1..{} LOOP "
+      "INSERT INTO accounts (email, login) VALUES (i || '@gone.example', 'gone' || i); ROLLBACK; "
+      "INSERT INTO accounts (email, login) VALUES (i || '@stays.example', 'stays' || i); COMMIT; END LOOP; "
+      "END $$",
+      rollbacks));
+  const auto delivered = [&] {
+    return value<bool>(
+        *connection,
+        "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens)");
+  };
+  trial.expect(eventually(delivered, std::chrono::seconds(300)),
+               "all is delivered before the transaction ends");
+  const auto ids = value<std::int64_t>(
+      *connection, "SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM mailroom_holes h, unnest(h.ids) g");
+  trial.expect(ids >= rollbacks, "the rollbacks wait to be forgotten");
+  const auto then = latency(trial, *connection, "then");
+  trial.expect(then <= 2 * usual + Microseconds(5000), "latency does not change");
+  trial.note(fmt::format("median from commit to line: {} us before, {} us with {} ids in holes",
+                         usual.count(), then.count(), ids));
+  foreign.run("ROLLBACK");
+  return trial.finish(1);
+}
+
+/// Tokens of a prepared transaction that outlives the server come when it is committed.
+Outcome prepared_across_restart(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2, .silent = true});
+  for (int round = 0; round < plan.rounds; ++round) {
+    auto connection = trial.connect();
+    connection->run("BEGIN");
+    insert_accounts(*connection, 5, fmt::format("prepared{}-", round));
+    connection->run(fmt::format("PREPARE TRANSACTION 'across{}'", round));
+    connection.reset();
+    trial.pause(300, 600);
+    cluster.stop("immediate");
+    cluster.start();
+    trial.expect_delivery_again();
+    trial.pause(1000, 1500);
+    trial.connect()->run(fmt::format("COMMIT PREPARED 'across{}'", round));
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// PostgreSQL's own refusal, as docs/reliability.md quotes it; the transaction is rolled back by it.
+Outcome prepare_after_notify(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 2});
+  const auto connection = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    connection->run("BEGIN");
+    insert_accounts(*connection, 3, fmt::format("two-phase{}-", round));
+    std::string refusal = "nothing";
+    try {
+      connection->run(fmt::format("PREPARE TRANSACTION 'refused{}'", round));
+    } catch (const DatabaseError& error) {
+      refusal = error.sqlstate() + " " + error.what();
+    }
+    trial.expect(
+        refusal == "0A000 cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",
+        "PREPARE is refused (" + refusal + ")");
+    connection->run("ROLLBACK");
+    trial.expect(connection->run("SELECT FROM accounts WHERE login LIKE 'two-phase%'").empty(),
+                 "the transaction is rolled back");
+  }
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> transaction_faults() {
+  return {
+      {"late commits", "come when they commit, nothing repeated", 8, 1, late_commits},
+      {"ids in another order than transactions", "each comes when it commits", 12, 2, ids_in_another_order},
+      {"foreign write transaction under load", "delivery does not wait for it", 10, 2, foreign_transaction},
+      {"an hour of a foreign write transaction", "latency does not change", 1, 1, foreign_hour},
+      {"prepared insert across a restart", "comes once it is committed", 4, 1, prepared_across_restart},
+      {"PREPARE TRANSACTION after a NOTIFY", "PostgreSQL refuses it, nothing lost", 20, 3,
+       prepare_after_notify}};
+}
+
+}  // namespace mailroom::test

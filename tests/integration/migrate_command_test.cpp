@@ -1,0 +1,160 @@
+// mailroom migrate as a process: killed, and beside golang-migrate's bookkeeping.
+
+#include <csignal>
+#include <cstdlib>
+
+#include "schema/migration_lock.hpp"
+#include "support/catch.hpp"
+#include "support/finished_run.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const int newest = embedded_migrations().back().version;
+
+FinishedRun migrate(const TestDatabase& database, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {MAILROOM_BINARY, "migrate", "--yes"});
+  return run_to_end(arguments, {{"MAILROOM_DATABASE_URL", database.conninfo()}});
+}
+
+std::string dump(const TestDatabase& database) {
+  const auto run = run_to_end(
+      {std::string(std::getenv("MAILROOM_PG_BINDIR")) + "/pg_dump", "--schema-only", "--no-comments",
+       "--exclude-table=mailroom_schema_history", "--exclude-table=schema_migrations", database.name()},
+      {});
+  REQUIRE(run.status == 0);
+  // Random from run to run, in newer versions of pg_dump.
+  std::string text;
+  std::istringstream lines(run.output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("restrict ") == std::string::npos) text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("pg_dump shows the same of a version whether it is reached from below or from above") {
+  TestDatabase database(TestDatabase::Schema::none);
+  std::vector<std::string> from_below;
+  for (int version = 0; version <= newest; ++version) {
+    REQUIRE(migrate(database, {"goto", std::to_string(version)}).status == 0);
+    from_below.push_back(dump(database));
+  }
+  for (int version = newest; version >= 0; --version) {
+    CAPTURE(version);
+    REQUIRE(migrate(database, {"goto", std::to_string(version)}).status == 0);
+    CHECK(dump(database) == from_below[static_cast<std::size_t>(version)]);
+  }
+}
+
+TEST_CASE("killed in the middle of a migration, it leaves the version before it, no lock, and goes on") {
+  TestDatabase database(TestDatabase::Schema::none);
+  REQUIRE(migrate(database, {"goto", "0"}).status == 0);
+  const auto holder = database.connect();
+  holder->run("BEGIN");
+  holder->run("LOCK TABLE tokens IN ACCESS SHARE MODE");
+  const TemporaryFolder folder;
+  const auto connection = database.connect();
+  {
+    // Migration 3 waits for tokens.
+    Subprocess process({MAILROOM_BINARY, "migrate", "--lock-timeout", "1h"},
+                       {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out",
+                       folder.path() / "err");
+    REQUIRE(eventually([&] {
+      return value<int>(
+                 *connection,
+                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'tokens'::regclass") == 1;
+    }));
+    process.signal(SIGKILL);
+    process.wait();
+  }
+  // The server finds out within a second that its client is gone, although the lock is not to be had.
+  CHECK(eventually([&] {
+    return value<int>(*connection,
+                      "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = "
+                      "(SELECT oid FROM pg_database WHERE datname = current_database())") == 0;
+  }));
+  CHECK(value<std::string>(*connection, "SELECT m::text FROM schema_migrations m") == "(2,f)");
+  holder->run("ROLLBACK");
+  CHECK(migrate(database, {"up"}).status == 0);
+  CHECK(migrate(database, {"status"}).status == 0);
+}
+
+TEST_CASE("a database that golang-migrate has prepared goes on with ours, back, and on with golang-migrate") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  // What golang-migrate 4 does for `up 1`, statement by statement.
+  connection->run(
+      "CREATE TABLE IF NOT EXISTS \"public\".\"schema_migrations\" (version bigint not null primary key, "
+      "dirty boolean not null)");
+  connection->run("INSERT INTO \"public\".\"schema_migrations\" (version, dirty) VALUES (0, true)");
+  connection->run(embedded_migrations()[0].up);
+  connection->run("TRUNCATE \"public\".\"schema_migrations\"");
+  connection->run("INSERT INTO \"public\".\"schema_migrations\" (version, dirty) VALUES (0, false)");
+  const auto before = dump(database);
+  CHECK(migrate(database, {"status"}).status == 5);
+  REQUIRE(migrate(database, {"up"}).status == 0);
+  CHECK(migrate(database, {"status"}).status == 0);
+  REQUIRE(migrate(database, {"goto", "0"}).status == 0);
+  CHECK(dump(database) == before);
+  // What it reads, and how it goes on: each exported file as one simple query.
+  CHECK(value<std::string>(*connection,
+                           "SELECT version || ' ' || dirty FROM \"public\".\"schema_migrations\" LIMIT 1") ==
+        "0 false");
+  const TemporaryFolder folder;
+  REQUIRE(migrate(database, {"export", folder.path().string()}).status == 0);
+  for (int version = 1; version <= newest; ++version) {
+    const auto stem =
+        std::to_string(version) + "_" + embedded_migrations()[static_cast<std::size_t>(version)].name;
+    connection->run("TRUNCATE \"public\".\"schema_migrations\"");
+    connection->run("INSERT INTO \"public\".\"schema_migrations\" (version, dirty) VALUES ($1, true)",
+                    version);
+    connection->run(read_file(folder.path() / (stem + ".up.sql")));
+    connection->run("UPDATE \"public\".\"schema_migrations\" SET dirty = false");
+  }
+  CHECK(migrate(database, {"status"}).status == 0);
+  CHECK(migrate(database, {"down", "--all"}).status == 0);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM schema_migrations") == 0);
+}
+
+TEST_CASE("with --wait it tries until the database answers") {
+  TestDatabase database(TestDatabase::Schema::none);
+  Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
+  CHECK(migrate(database, {"status"}).status == 4);
+  const TemporaryFolder folder;
+  Subprocess process({MAILROOM_BINARY, "migrate", "--wait", "1m"},
+                     {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out",
+                     folder.path() / "err");
+  REQUIRE(eventually([&] {
+    return read_file(folder.path() / "err").find("waiting for the database") != std::string::npos;
+  }));
+  Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS true");
+  CHECK(process.wait() == 0);
+}
+
+TEST_CASE("a schema whose name needs quotes is migrated, verified and left again") {
+  TestDatabase database(TestDatabase::Schema::none);
+  database.connect()->run("CREATE SCHEMA \"Our \"\"Mail\"\" App\"");
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {MAILROOM_BINARY, "--yes"});
+    return run_to_end(arguments, {{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                  {"PGOPTIONS", "-csearch_path=\"Our\\ \"\"Mail\"\"\\ App\",public"},
+                                  {"MAILROOM_SECRET_KEY",
+                                   "0011223344556677889900aabbccddeeff0102030405060708090a0b0c0d0e0f"}});
+  };
+  for (const auto& command : std::vector<std::vector<std::string>>{{"migrate"},
+                                                                   {"migrate", "verify"},
+                                                                   {"simulate", "--accounts", "3"},
+                                                                   {"collect", "--once"},
+                                                                   {"status"},
+                                                                   {"doctor"},
+                                                                   {"migrate", "down", "--all"}}) {
+    const auto finished = run(command);
+    CAPTURE(command.back(), finished.output, finished.errors);
+    CHECK(finished.status == 0);
+  }
+}

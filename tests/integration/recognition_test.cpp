@@ -1,0 +1,221 @@
+// Tables and records that another hand has made: what they are taken for, and what is refused.
+
+#include <fmt/format.h>
+
+#include "schema/drift_verification.hpp"
+#include "schema/migrator.hpp"
+#include "schema/minimum_client.hpp"
+#include "support/catch.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+struct PsqlDatabase {
+  TestDatabase database{TestDatabase::Schema::none};
+  std::unique_ptr<Connection> connection = database.connect();
+
+  explicit PsqlDatabase(const std::string& more = "") {
+    connection->run(embedded_migrations()[0].up);
+    if (!more.empty()) connection->run(more);
+  }
+
+  /// What a migration says, message and hint; empty if it goes through.
+  std::string refusal() {
+    try {
+      migrate(*connection);
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::schema);
+      CHECK(value<bool>(*connection, "SELECT to_regclass('mailroom_schema_history') IS NULL"));
+      return fmt::format("{} | {}", error.what(), error.hint());
+    }
+    return {};
+  }
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string text_of_drift(Connection& connection) {
+  std::string text;
+  for (const auto& difference : verify_schema(connection).drift.differences)
+    text += (text.empty() ? "" : " ") + difference.name;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("tables that fit no version are refused with what differs and a baseline on offer") {
+  PsqlDatabase one("ALTER TABLE tokens ALTER expires_at SET DEFAULT 0");
+  CHECK(one.refusal() ==
+        "mailroom's tables have no record of their version, and fit none: one thing differs from version 0, "
+        "the "
+        "nearest (column tokens.expires_at) | mailroom migrate verify shows how; mend it, or record the "
+        "version as "
+        "it is: mailroom migrate baseline 0");
+  PsqlDatabase many(
+      "DROP TABLE jobs; ALTER TABLE accounts DROP login, DROP email, ALTER status DROP DEFAULT");
+  const auto refusal = many.refusal();
+  CHECK(contains(refusal, "6 things differ from version 0"));
+  CHECK(contains(refusal, "(table jobs, column accounts.email, column accounts.login and 3 more)"));
+}
+
+TEST_CASE("what an application has added keeps nobody from going on") {
+  PsqlDatabase added("ALTER TABLE accounts ADD phone text UNIQUE; CREATE INDEX mine ON tokens (account)");
+  CHECK(added.refusal() == "");
+  const auto verification = verify_schema(*added.connection);
+  CHECK(verification.is_sound());
+  CHECK(verification.drift.additions.size() == 3);
+}
+
+TEST_CASE("tables in between two versions are refused, not taken for the lower one") {
+  PsqlDatabase between;
+  for (const std::size_t version : {1U, 2U})
+    between.connection->run(embedded_migrations()[version].up);
+  between.connection->run("CREATE TABLE mailroom_holes (id int)");
+  CHECK(contains(between.refusal(), "one thing differs from version 2, the nearest (table mailroom_holes)"));
+}
+
+TEST_CASE("the earlier form is recognised, and its conversion leads to version 0") {
+  PsqlDatabase earlier(
+      "ALTER TABLE tokens ALTER secret DROP DEFAULT, ALTER secret TYPE varchar(64) USING encode(secret, "
+      "'hex'), "
+      "ALTER secret SET DEFAULT encode(gen_random_bytes(32), 'hex');"
+      "ALTER TYPE job_type RENAME VALUE 'mailroom' TO 'user_action_queue';"
+      "CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN NOTIFY token_inserted; RETURN NULL; END';"
+      "INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a')");
+  const auto secret = value<std::string>(*earlier.connection, "SELECT secret FROM tokens");
+  CHECK(contains(earlier.refusal(), "an earlier form of the schema: tokens.secret is hexadecimal text"));
+  CHECK(verify_schema(*earlier.connection).verdict == Recognition::Verdict::earlier_form);
+  CHECK_THROWS_AS(verify_before_claim(*earlier.connection, 0), Error);
+  earlier.connection->run(earlier_form_conversion());
+  CHECK(verify_schema(*earlier.connection).verdict == Recognition::Verdict::fits);
+  CHECK(earlier.refusal() == "");
+  CHECK(value<std::string>(*earlier.connection, "SELECT encode(secret, 'hex') FROM tokens") == secret);
+  CHECK(verify_schema(*earlier.connection).is_sound());
+}
+
+TEST_CASE("another tool's record beside our tables is recognised, and beside none of ours it matters not") {
+  for (const auto& [table, tool] :
+       std::vector<std::pair<std::string, std::string>>{{"goose_db_version", "goose"},
+                                                        {"flyway_schema_history", "Flyway"},
+                                                        {"databasechangelog", "Liquibase"}}) {
+    CAPTURE(table);
+    PsqlDatabase ours("CREATE TABLE " + table + " (id int)");
+    CHECK(ours.refusal() ==
+          fmt::format(
+              "mailroom's tables stand beside {}, the record of {}, which may have made them | they are as "
+              "version 0 has them: mailroom migrate baseline 0 records that, and from then on {} must leave "
+              "them alone",
+              table, tool, tool));
+    Migrator(*ours.connection, test_author()).claim(0);
+    migrate(*ours.connection);
+    CHECK(verify_schema(*ours.connection).is_sound());
+    TestDatabase none(TestDatabase::Schema::none);
+    const auto connection = none.connect();
+    connection->run("CREATE TABLE " + table + " (id int)");
+    migrate(*connection);
+    CHECK(verify_schema(*connection).is_sound());
+  }
+}
+
+TEST_CASE("a record of another shape is refused, and whose it probably is said") {
+  for (const auto& [columns, what] : std::vector<std::pair<std::string, std::string>>{
+           {"version varchar(128) PRIMARY KEY",
+            "(version character varying(128)) is another tool's, probably dbmate"},
+           {"version varchar NOT NULL", "(version character varying) is another tool's, probably Rails"},
+           {"version bigint, inserted_at timestamp(0)",
+            "(version bigint, inserted_at timestamp(0) without time zone) is another tool's, probably Ecto"},
+           {"version integer, dirty boolean", "(version integer, dirty boolean) is another tool's"}}) {
+    CAPTURE(columns);
+    TestDatabase database(TestDatabase::Schema::none);
+    const auto connection = database.connect();
+    connection->run("CREATE TABLE schema_migrations (" + columns + ")");
+    try {
+      migrate(*connection);
+      FAIL("it was taken for ours");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::schema);
+      CHECK(std::string(error.what()) == "the table schema_migrations " + what);
+      CHECK(contains(error.hint(), "CREATE SCHEMA mailroom"));
+    }
+  }
+}
+
+TEST_CASE("tables of our names, and a record, that are somebody else's are left alone") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  const auto refusal = [&] {
+    try {
+      migrate(*connection);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  connection->run("CREATE TABLE accounts (iban text)");
+  CHECK(refusal() == "the schema public holds tables of mailroom's names that it has not made");
+  connection->run(
+      "DROP TABLE accounts; CREATE TABLE schema_migrations (version bigint, dirty boolean); "
+      "INSERT INTO schema_migrations VALUES (20240101120000, false)");
+  CHECK(refusal() == "schema_migrations says version 20240101120000, and none of mailroom's tables is there");
+}
+
+TEST_CASE(
+    "a baseline is a row of history for each version up to it, and makes an edited text the accepted one") {
+  PsqlDatabase database("ALTER TABLE tokens ALTER expires_at SET DEFAULT 0");
+  CHECK(text_of_drift(*database.connection) == "tokens.expires_at");
+  Migrator(*database.connection, test_author()).claim(0);
+  CHECK(value<std::string>(*database.connection,
+                           "SELECT format('%s %s %s %s', version, name, direction, actor) FROM "
+                           "mailroom_schema_history") == "0 init baseline test@host");
+  CHECK_FALSE(read_schema_state(*database.connection).unrecorded);
+  migrate(*database.connection);
+  database.connection->run(
+      "UPDATE mailroom_schema_history SET checksum = 'of another text' WHERE version = 5");
+  CHECK(verify_schema(*database.connection).edited.size() == 1);
+  database.connection->run("SELECT pg_advisory_unlock_all()");
+  Migrator(*database.connection, test_author()).claim(embedded_migrations().back().version);
+  CHECK(verify_schema(*database.connection).edited.empty());
+}
+
+TEST_CASE("a schema that is newer is worked on as far as it says so") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto newest = embedded_migrations().back().version;
+  CHECK(read_minimum_client(*connection) <= newest);
+  const auto declare = [&](long minimum) {
+    connection->run(
+        fmt::format("CREATE OR REPLACE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql "
+                    "IMMUTABLE PARALLEL SAFE RETURN {}",
+                    minimum));
+  };
+  connection->run("UPDATE schema_migrations SET version = 9000");
+  CHECK_NOTHROW(require_current_schema(*connection));
+  declare(newest);
+  CHECK_NOTHROW(require_current_schema(*connection));
+  declare(newest + 1);
+  CHECK_THROWS_AS(require_current_schema(*connection), Error);
+  connection->run("DROP FUNCTION mailroom_minimum_client()");
+  CHECK_NOTHROW(require_current_schema(*connection));
+}
+
+TEST_CASE("no migration declares a minimum above itself, and each down takes back what its up declared") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  std::vector<long> declared;
+  for (const auto& migration : embedded_migrations()) {
+    declared.push_back(read_minimum_client(*connection));
+    connection->run(migration.up);
+    CHECK(read_minimum_client(*connection) <= migration.version);
+  }
+  CHECK(read_minimum_client(*connection) == 6);
+  for (auto version = embedded_migrations().size(); version-- > 0;) {
+    connection->run(embedded_migrations()[version].down);
+    CHECK(read_minimum_client(*connection) == declared[version]);
+  }
+}

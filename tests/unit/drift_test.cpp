@@ -1,0 +1,179 @@
+// What counts as drift, which migration made a thing, whose a record is, and who may work on a newer schema.
+
+#include "schema/drift.hpp"
+
+#include "base/line_diff.hpp"
+#include "base/text.hpp"
+#include "schema/minimum_client.hpp"
+#include "schema/recognition_records.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+const CatalogueKey tokens{ObjectKind::table, "tokens"};
+const CatalogueKey secret{ObjectKind::column, "tokens.secret"};
+const CatalogueKey notify{ObjectKind::function, "notify()"};
+
+CatalogueEntry function(const std::string& head, const std::string& body) {
+  return {.definition = head + "AS $function$" + body + "$function$\n", .body_digest = "digest of " + body};
+}
+
+/// Version 0 has a table with a column and a function, version 1 another type of the column, version 2
+/// another body of the function and a second table.
+std::vector<Catalogue> three_versions() {
+  const Catalogue first{{tokens, {.definition = "table"}},
+                        {secret, {.definition = "text", .table = "tokens"}},
+                        {notify, function("CREATE\n", "old")}};
+  auto second = first;
+  second[secret].definition = "bytea";
+  auto third = second;
+  third[notify] = function("CREATE\n", "new");
+  third[{ObjectKind::table, "holes"}] = {.definition = "table"};
+  third[{ObjectKind::column, "holes.id"}] = {.definition = "bigint", .table = "holes"};
+  return {first, second, third};
+}
+
+/// `column tokens.secret: bytea by 1, found text`
+std::string text_of(const std::vector<Difference>& differences) {
+  std::string text;
+  for (const auto& difference : differences) {
+    text += std::string(text.empty() ? "" : "; ") + object_kind_word(difference.kind) + " " + difference.name;
+    if (difference.expected.empty()) text += " unexpected";
+    if (difference.found.empty()) text += " missing";
+    if (difference.made) text += " by " + std::to_string(*difference.made);
+  }
+  return text;
+}
+
+std::string drift_of(std::size_t version, const Catalogue& found) {
+  return text_of(compare(three_versions(), version, found).differences);
+}
+
+std::string additions_of(const CatalogueKey& key, const CatalogueEntry& entry) {
+  auto found = three_versions()[2];
+  found[key] = entry;
+  const auto drift = compare(three_versions(), 2, found);
+  return "drift: " + text_of(drift.differences) + ", added: " + text_of(drift.additions);
+}
+
+std::string refusal(long version, long newest, long minimum) {
+  try {
+    require_fitting(version, newest, minimum);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::schema);
+    return error.hint();
+  }
+  return "fits";
+}
+
+}  // namespace
+
+TEST_CASE("a catalogue fits its own version and no other") {
+  const auto built = three_versions();
+  for (std::size_t version = 0; version < 3; ++version) {
+    for (std::size_t other = 0; other < 3; ++other) {
+      CAPTURE(version, other);
+      CHECK(drift_of(version, built[other]).empty() == (version == other));
+    }
+  }
+}
+
+TEST_CASE("a difference names the version that makes it so") {
+  const auto built = three_versions();
+  CHECK(drift_of(1, built[0]) == "column tokens.secret by 1");
+  CHECK(drift_of(2, built[1]) == "table holes missing by 2; function notify() by 2");
+  CHECK(drift_of(1, built[2]) == "table holes unexpected by 2; function notify() by 0");
+}
+
+TEST_CASE("of what belongs to a table that is missing nothing is said") {
+  auto found = three_versions()[2];
+  found.erase(tokens);
+  found.erase(secret);
+  CHECK(drift_of(2, found) == "table tokens missing by 0");
+}
+
+TEST_CASE("what an application adds is no drift, as far as it does not get in the way") {
+  CHECK(additions_of({ObjectKind::column, "tokens.phone"}, {.definition = "text", .table = "tokens"}) ==
+        "drift: , added: column tokens.phone unexpected");
+  CHECK(additions_of({ObjectKind::index, "mine"}, {.definition = "index", .table = "tokens"}) ==
+        "drift: , added: index mine unexpected");
+  // Nobody fills it: it is a trigger that inserts tokens.
+  CHECK(additions_of({ObjectKind::column, "tokens.phone"},
+                     {.definition = "text NOT NULL", .table = "tokens", .must_be_given = true}) ==
+        "drift: column tokens.phone unexpected, added: ");
+  CHECK(additions_of({ObjectKind::constraint, "tokens.mine"},
+                     {.definition = "CHECK", .table = "tokens", .columns = {"phone"}}) ==
+        "drift: , added: constraint tokens.mine unexpected");
+  CHECK(additions_of({ObjectKind::constraint, "tokens.mine"},
+                     {.definition = "CHECK", .table = "tokens", .columns = {"phone", "secret"}}) ==
+        "drift: constraint tokens.mine unexpected, added: ");
+  CHECK(additions_of({ObjectKind::constraint, "tokens.mine"},
+                     {.definition = "CHECK (false)", .table = "tokens"}) ==
+        "drift: constraint tokens.mine unexpected, added: ");
+  CHECK(additions_of({ObjectKind::trigger, "tokens.mine"}, {.definition = "TRIGGER", .table = "tokens"}) ==
+        "drift: trigger tokens.mine unexpected, added: ");
+  CHECK(additions_of({ObjectKind::function, "notify(text)"}, {.definition = "FUNCTION"}) ==
+        "drift: function notify(text) unexpected, added: ");
+}
+
+TEST_CASE("a known body stands for what version 0 makes, and for nothing that a later version makes") {
+  const KnownBodies known{{"notify()", {"digest of foreign"}}};
+  auto found = three_versions()[1];
+  found[notify] = function("CREATE\n", "foreign");
+  CHECK(compare(three_versions(), 1, found, known).differences.empty());
+  CHECK(text_of(compare(three_versions(), 1, found, {}).differences) == "function notify() by 0");
+  // Its properties count.
+  found[notify] = function("CREATE\n SECURITY DEFINER\n", "foreign");
+  CHECK(text_of(compare(three_versions(), 1, found, known).differences) == "function notify() by 0");
+  found = three_versions()[2];
+  found[notify] = function("CREATE\n", "foreign");
+  CHECK(text_of(compare(three_versions(), 2, found, known).differences) == "function notify() by 2");
+}
+
+TEST_CASE("the columns of a record say whose it probably is") {
+  CHECK(probable_keeper({"version character varying(128)"}, false) == "dbmate");
+  CHECK(probable_keeper({"version character varying"}, false) == "Rails");
+  CHECK(probable_keeper({"version character varying(255)"}, true) == "Rails");
+  CHECK(probable_keeper({"version bigint", "inserted_at timestamp(0) without time zone"}, false) == "Ecto");
+  CHECK(probable_keeper({"filename text"}, false) == "Sequel");
+  CHECK(probable_keeper({"version integer", "name text"}, false).empty());
+}
+
+TEST_CASE("a binary works on its own schema, and on a newer one as far as that says so") {
+  CHECK(refusal(8, 8, 6) == "fits");
+  CHECK(refusal(9, 8, 0) == "fits");
+  CHECK(refusal(9, 8, 8) == "fits");
+  CHECK(refusal(9, 8, 9).find("upgrade mailroom") == 0);
+  CHECK(refusal(7, 8, 6) == "run: mailroom migrate");
+}
+
+TEST_CASE("lines that differ stand between those that do not") {
+  using Side = DiffLine::Side;
+  const auto lines = diff_lines("a\nb\nc\nd\n", "a\nc\nx\nd");
+  CHECK(
+      lines ==
+      std::vector<DiffLine>{
+          {Side::both, "a"}, {Side::before, "b"}, {Side::both, "c"}, {Side::after, "x"}, {Side::both, "d"}});
+  CHECK(diff_lines("", "").empty());
+  CHECK(diff_lines("a", "") == std::vector<DiffLine>{{Side::before, "a"}});
+  CHECK(diff_lines("", "a") == std::vector<DiffLine>{{Side::after, "a"}});
+}
+
+TEST_CASE("far from a change lines are left out") {
+  using Side = DiffLine::Side;
+  const auto lines = only_changes(diff_lines("1\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\nx\n5\n6\n7\n"), 1);
+  CHECK(lines == std::vector<DiffLine>{{Side::both, "…"},
+                                       {Side::both, "3"},
+                                       {Side::before, "4"},
+                                       {Side::after, "x"},
+                                       {Side::both, "5"},
+                                       {Side::both, "…"}});
+  CHECK(only_changes({}, 1).empty());
+}
+
+TEST_CASE("words are broken into lines, and a long one has its own") {
+  CHECK(wrapped("aa bb cc", 5, 2) == "aa bb\n  cc");
+  CHECK(wrapped("a bbbbbbbb c", 4, 1) == "a\n bbbbbbbb\n c");
+}

@@ -1,0 +1,91 @@
+#include "schema/statements.hpp"
+
+#include "schema/migration.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts texts_of(std::string_view sql) {
+  Texts texts;
+  for (const auto& statement : split_statements(sql))
+    texts.push_back(std::to_string(statement.line) + ": " + statement.text);
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("statements end at semicolons, and know their lines") {
+  CHECK(texts_of("").empty());
+  CHECK(texts_of(" \n-- nothing; here\n/* nor; /* in; */ here; */ ;;\n").empty());
+  CHECK(texts_of("-- head\n\nSELECT 1;\nSELECT\n  2 ;SELECT 3") ==
+        Texts{"3: SELECT 1", "4: SELECT\n  2", "5: SELECT 3"});
+}
+
+TEST_CASE("a semicolon within something else ends no statement") {
+  for (const std::string one :
+       {"SELECT ';', 'it''s;'", "SELECT E'\\';', 1", "SELECT \"a;\"\"b;\"", "SELECT $$;$$, $a$;$$;$a$",
+        "SELECT 1 /* ; */ + 1", "SELECT 1 -- ;\n + 1",
+        "CREATE RULE r AS ON INSERT TO t DO ALSO (SELECT 1; SELECT 2)",
+        "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END",
+        "CREATE OR REPLACE PROCEDURE f() BEGIN ATOMIC SELECT 1; END", "SELECT $1, a$b$c", "SELECT 'ü;'"}) {
+    CAPTURE(one);
+    CHECK(texts_of(one + "; SELECT 9") ==
+          Texts{"1: " + one, std::to_string(1 + std::count(one.begin(), one.end(), '\n')) + ": SELECT 9"});
+  }
+}
+
+TEST_CASE("BEGIN and END have their meaning within a routine alone") {
+  CHECK(texts_of("BEGIN; SELECT 1; END; SELECT 2").size() == 4);
+  CHECK(texts_of("CREATE TABLE function_begin (begin int); SELECT 2").size() == 2);
+}
+
+TEST_CASE("what is not terminated goes up to the end") {
+  for (const std::string text : {"SELECT 'a; b", "SELECT $x$ a; b", "SELECT \"a; b", "SELECT 1 + (2; 3"})
+    CHECK(texts_of(text) == Texts{"1: " + text});
+  CHECK(texts_of("SELECT 1 /* a; b") == Texts{"1: SELECT 1"});
+}
+
+TEST_CASE("the words of a statement are in capitals unless they are quoted") {
+  CHECK(statement_words("Drop /* x */ table If exists a, \"B c\" -- end") ==
+        Texts{"DROP", "TABLE", "IF", "EXISTS", "A", ",", "B c"});
+}
+
+TEST_CASE("a statement is shortened to one line") {
+  CHECK(shortened_statement("CREATE TABLE t ( -- a table\n    id  bigint\n)", 60) ==
+        "CREATE TABLE t ( id bigint )");
+  CHECK(shortened_statement("SELECT 'much more than fits'", 12) == "SELECT 'muc…");
+}
+
+TEST_CASE("one statement with CONCURRENTLY is told from all others") {
+  const auto alone = [](std::string_view sql) { return is_concurrent(split_statements(sql)); };
+  CHECK(alone("-- why\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON t (a);\n"));
+  CHECK(alone("create unique index concurrently i on t (a)"));
+  CHECK(alone("DROP INDEX CONCURRENTLY IF EXISTS i"));
+  CHECK_FALSE(alone("CREATE INDEX i ON t (a)"));
+  CHECK_FALSE(alone("CREATE INDEX CONCURRENTLY i ON t (a); SELECT 1"));
+  CHECK_FALSE(alone("CREATE INDEX i ON t (a) WHERE b = 'CONCURRENTLY'"));
+  CHECK_FALSE(alone(""));
+  CHECK(without_concurrently("CREATE INDEX Concurrently i ON t (a)") == "CREATE INDEX  i ON t (a)");
+}
+
+TEST_CASE("every embedded migration splits into statements that begin with a command") {
+  for (const auto& migration : embedded_migrations()) {
+    for (const auto& text : {migration.up, migration.down}) {
+      const auto statements = split_statements(text);
+      CHECK_FALSE(statements.empty());
+      for (const auto& statement : statements) {
+        CAPTURE(migration.name, statement.line, statement.text);
+        const auto first = statement_words(statement.text).front();
+        CHECK_THAT((Texts{"CREATE", "ALTER", "DROP", "LOCK", "INSERT", "UPDATE", "COMMENT", "REVOKE", "GRANT",
+                          "DO"}),
+                   Catch::Matchers::VectorContains(first));
+        // A file that is one such statement can be run again only if it says so.
+        if (is_concurrent(statements)) CHECK(statement.text.find("EXISTS") != std::string::npos);
+      }
+    }
+  }
+}

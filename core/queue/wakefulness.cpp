@@ -25,8 +25,9 @@ Wakefulness::Advice Wakefulness::looked(std::int64_t last, TimePoint now) {
   } else if (busy) {
     return Advice::stay_awake;
   } else if (state_ == State::settling) {
-    next_look_ = now + settling_pause_;
-    settling_pause_ = std::min<std::chrono::nanoseconds>(settling_pause_ * 2, options_.poll_interval);
+    // As long again as they have been open already, however often a notification made it look meanwhile.
+    next_look_ = now + std::clamp<std::chrono::nanoseconds>(now - settling_from_, 1ms,
+                                                            std::max<Milliseconds>(options_.poll_interval, 1ms));
   }
   return Advice::none;
 }
@@ -39,7 +40,7 @@ void Wakefulness::stays_awake(TimePoint now) {
 void Wakefulness::settle(TimePoint now) {
   state_ = State::settling;
   next_look_ = now;
-  settling_pause_ = 1ms;
+  settling_from_ = now;
   busy_ = false;
 }
 

@@ -47,7 +47,7 @@ class Wakefulness {
   Options options_;
   State state_ = State::asleep;
   TimePoint next_look_{};
-  std::chrono::nanoseconds settling_pause_{};
+  TimePoint settling_from_{};
   TimePoint measured_from_{};
   std::int64_t last_at_measure_ = 0;
   bool busy_ = false;

@@ -155,7 +155,9 @@ class Oracle {
   std::chrono::nanoseconds unnoticed(const World::Token& token) const {
     const std::chrono::nanoseconds poll = world_.knobs.poll_interval;
     if (!world_.knobs.conditional) return poll;
-    return std::min(poll, 2 * (token.committed - token.drawn) + std::chrono::milliseconds(20));
+    // Each look after it asks first.
+    const auto asking = 8 * world_.knobs.latency;
+    return std::min(poll, 2 * (token.committed - token.drawn) + Milliseconds(20)) + asking;
   }
 
   void check_tokens() {

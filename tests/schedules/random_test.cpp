@@ -31,6 +31,8 @@ Knobs draw_knobs(std::uint64_t seed) {
               .latency = Milliseconds(between(0, 12)),
               .prompt = random() % 3 == 0};
   knobs.conditional = !knobs.prompt && random() % 2 == 0;
+  // A stream must not outrun them: late is who was not noticed.
+  if (knobs.conditional) knobs.limit *= 100;
   return knobs;
 }
 
@@ -161,6 +163,7 @@ namespace {
 /// A calm world where a wake-up that is lost stays lost for a minute.
 std::string play_waking(std::uint64_t seed) {
   auto knobs = draw_knobs(seed);
+  knobs.limit = 100 + knobs.limit;
   knobs.conditional = true;
   knobs.prompt = false;
   knobs.poll_interval = 60s;

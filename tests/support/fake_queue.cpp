@@ -10,7 +10,7 @@ namespace mailroom::test {
 namespace {
 
 constexpr int most_attempts = 20;
-constexpr int most_calls = 200'000;
+constexpr int most_calls = 1'000'000;
 
 }  // namespace
 

@@ -12,7 +12,9 @@ constexpr std::array<ExitStatus, 12> statuses{{
     {"3", "configuration: a value, a key, the file; an unknown queue", "mend what the message names"},
     {"4", "the database cannot be reached, or was lost for good",
      "check server and connection string; collect --wait keeps trying"},
-    {"5", "the schema is missing, too old or dirty, or a trigger or sequence is not as the queue needs it",
+    {"5",
+     "the schema is missing, too old, dirty, drifted or asks for a newer mailroom, or a trigger or sequence "
+     "is not as the queue needs it",
      "mailroom migrate, or the statement in the hint"},
     {"6", "another process holds the lock, or a table is locked",
      "wait, or find it with the statement in the hint"},

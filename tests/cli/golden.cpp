@@ -24,6 +24,7 @@
 //   `in 12 ms`, `in 1m30s` -> in <duration>, 86 characters of base64url -> <token>, 64 hex digits -> <key>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -146,13 +147,19 @@ void print_mismatch(const Options& options, const Step& step, const Lines& actua
   std::cout << '\n';
 }
 
+/// After the folder, whose name has a random part; one that SQL never quotes.
+std::string database_beside(const fs::path& folder) {
+  std::string name = "golden_" + folder.extension().string().substr(1);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
 /// Runs every step; with --update puts what came into the transcript. Returns how many steps differed.
 int play(const Options& options, Transcript& transcript) {
   const Folder folder;
   const fs::path work = folder.path() / "work";
   fs::create_directory(work);
-  const std::string database =
-      transcript.database ? "golden_" + folder.path().extension().string().substr(1) : "";
+  const std::string database = transcript.database ? database_beside(folder.path()) : "";
   Places places{{work.string(), "<dir>"}};
   if (variable("PGHOST").starts_with("/")) places.emplace_back(variable("PGHOST"), "<socket>");
   if (!database.empty()) places.emplace_back(database, "<database>");

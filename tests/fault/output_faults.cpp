@@ -3,7 +3,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -34,10 +34,15 @@ class NamedPipe {
     bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
     return bytes;
   }
-  /// True when nothing more goes into it: who writes waits.
+  /// True when nothing more goes into it: who writes waits. Bytes do not tell, since lines fill pages in
+  /// part.
   bool is_full() const {
-    int bytes = 0;
-    return ioctl(reader_, FIONREAD, &bytes) == 0 && bytes >= fcntl(reader_, F_GETPIPE_SZ) - 4096;
+    const int writer = open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (writer < 0) return false;
+    pollfd asked{writer, POLLOUT, 0};
+    const bool full = poll(&asked, 1, 0) == 0;
+    close(writer);
+    return full;
   }
   void leave() {
     if (reader_ >= 0) close(reader_);
@@ -67,12 +72,18 @@ Outcome slow_reader(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1});
   const auto connection = trial.connect();
   NamedPipe pipe;
-  TestCollector slow(trial.conninfo(), options(400), {}, pipe.path());
+  TestCollector slow(trial.conninfo(), options(50), {}, pipe.path());
   trial.expect(slow.connected(), "a collector connects");
   std::string text;
   int waits = 0;
   for (int round = 0; round < plan.rounds; ++round) {
-    insert_accounts(*connection, plan.shortened ? 2000 : 4000, fmt::format("slow{}-", round));
+    // The other collector has its share of them.
+    int times = 0;
+    const bool filled = eventually([&] {
+      insert_accounts(*connection, 2000, fmt::format("slow{}-{}-", round, times++));
+      return pipe.is_full();
+    });
+    trial.expect(filled, "the pipe gets full");
     for (int i = 0; i < 5; ++i) {
       trial.pause(100, 200);
       if (!pipe.is_full()) continue;

@@ -10,3 +10,9 @@ BEGIN
     RETURN NULL;
 END
 $$;
+
+DO $$
+BEGIN
+    EXECUTE format('ALTER FUNCTION trg_after_token_inserted() SET search_path = %I, pg_temp', current_schema());
+END
+$$;

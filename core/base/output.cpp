@@ -1,6 +1,7 @@
 #include "base/output.hpp"
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 
 namespace mailroom {
 namespace {
+
+constexpr int slow_after_ms = 5;
 
 [[noreturn]] void throw_closed(int error) {
   throw Error(ExitCode::output_closed, fmt::format("cannot write to the output: {}", std::strerror(error)),
@@ -48,6 +51,28 @@ void Output::write(std::string_view bytes) {
       throw_closed(errno);
     }
   }
+}
+
+void Output::write(std::string_view bytes, const std::function<void()>& when_slow) {
+  // poll(2) says that a pipe takes PIPE_BUF bytes, and no more.
+  while (when_slow && !bytes.empty() && waits_for_reader()) {
+    pollfd end{fd_, POLLOUT, 0};
+    const int ready = poll(&end, 1, slow_after_ms);
+    if (ready == 0) {
+      when_slow();
+      break;
+    }
+    if (ready < 0) continue;
+    const auto piece = bytes.substr(0, PIPE_BUF);
+    write(piece);
+    bytes.remove_prefix(piece.size());
+  }
+  write(bytes);
+}
+
+bool Output::waits_for_reader() const {
+  struct stat file {};
+  return fstat(fd_, &file) == 0 && !S_ISREG(file.st_mode);
 }
 
 bool Output::reader_is_gone() const {

@@ -40,6 +40,16 @@ Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload
       backoff_(surroundings.random_seed()) {}
 
 void Collector::run() {
+  try {
+    collect();
+  } catch (const Error&) {
+    hand_over_settling();
+    throw;
+  }
+  hand_over_settling();
+}
+
+void Collector::collect() {
   connect_first();
   if (session_ && output_.is_within_line()) output_.write("\n");
   while (!finished()) {
@@ -102,14 +112,17 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
   session_ = std::move(session);
   last_round_trip_ = surroundings_.now();
   batcher_.connected();
-  let_inserts_notify(Waking::fall_asleep);
+  // What inserts skipped for an earlier session, this one's or another's, is not known.
+  wakefulness_.settle(surroundings_.now());
   log_.info("connected");
 }
 
 void Collector::step() {
   const auto now = surroundings_.now();
   const bool look_now = now >= wakefulness_.next_look();
-  if (session_->take_notifications() || look_now) batcher_.notified();
+  const auto heard = session_->take_notifications();
+  if (heard == Notified::settle && !wakefulness_.is_awake()) fall_asleep();
+  if (heard != Notified::no || look_now) batcher_.notified();
   const auto decision = batcher_.decide(now);
   if (decision.look) {
     look(decision);
@@ -141,14 +154,32 @@ void Collector::look(const Batcher::Decision& decision) {
 }
 
 void Collector::heed(Wakefulness::Advice advice) {
-  if (advice == Wakefulness::Advice::stay_awake && session_->arrange(Waking::stay_awake))
-    wakefulness_.stays_awake(surroundings_.now());
-  if (advice == Wakefulness::Advice::fall_asleep) let_inserts_notify(Waking::fall_asleep);
+  // A reader that is behind would only send it to sleep again.
+  if (advice == Wakefulness::Advice::stay_awake && output_.takes_more()) stay_awake();
+  if (advice == Wakefulness::Advice::fall_asleep) fall_asleep();
 }
 
-void Collector::let_inserts_notify(Waking how) {
-  session_->arrange(how);
+void Collector::stay_awake() {
+  const auto before = wakefulness_;
+  // First: a statement that fails may have had its effect, and then it has to fall asleep.
+  wakefulness_.stays_awake(surroundings_.now());
+  if (!session_->arrange(Waking::stay_awake)) wakefulness_ = before;
+}
+
+void Collector::fall_asleep() {
+  session_->arrange(Waking::fall_asleep);
   wakefulness_.settle(surroundings_.now());
+}
+
+void Collector::hand_over_settling() {
+  if (!session_ || wakefulness_.is_asleep()) return;
+  try {
+    session_->arrange(Waking::make_way);
+    wakefulness_.settle(surroundings_.now());
+  } catch (const Error& error) {
+    // The next statement says it again, where it can be mended; others look after the poll interval.
+    log_.debug("others could not be told to look", {{"reason", error.what()}});
+  }
 }
 
 Wakefulness::Options Collector::wakefulness_options() const {
@@ -179,8 +210,7 @@ void Collector::report(const ClaimReply& reply) {
 
 void Collector::hand_on(const Lease& lease) {
   // While it waits for its reader, others have to hear of what comes.
-  if (wakefulness_.is_awake() && !output_.takes_more()) let_inserts_notify(Waking::make_way);
-  const auto counts = writer_.write(*session_, lease);
+  const auto counts = writer_.write(*session_, lease, [this] { hand_over_settling(); });
   receipt_ = Receipt{lease, counts};
   if (counts.emitted > 0) ++batches_written_;
   since_idle_.batches += counts.emitted > 0 ? 1 : 0;
@@ -250,6 +280,7 @@ void Collector::leave_session() {
     // Logged there. A receipt must not go along: elsewhere the same number is another batch.
     receipt_.reset();
   }
+  hand_over_settling();
   session_.reset();
 }
 

@@ -69,7 +69,11 @@ class Collector {
   void look(const Batcher::Decision& decision);
   void wait_until(TimePoint until);
   void heed(Wakefulness::Advice advice);
-  void let_inserts_notify(Waking how);
+  void collect();
+  void stay_awake();
+  void fall_asleep();
+  /// Lets inserts notify again, and the other collectors look after those that did not: this one cannot.
+  void hand_over_settling();
   Wakefulness::Options wakefulness_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);

@@ -11,6 +11,9 @@ constexpr const char* claim_sql =
 
 // The range of each gap-free run goes into the index of tokens as a condition, and the limit keeps the
 // planner from turning the whole into a join over all tokens, whatever the statistics say.
+/// Of a notification by which a collector tells the others to settle what it kept from notifying.
+constexpr const char* settle_payload = "settle";
+
 constexpr const char* fetch_sql =
     "SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login, "
     "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
@@ -102,12 +105,22 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
 
 bool PgQueueSession::arrange(Waking waking) {
   if (waking == Waking::stay_awake) return connection_.run("SELECT mailroom_stay_awake()")[0][0].as<bool>();
-  const bool asks = waking == Waking::ask;
-  const auto answer = asks ? connection_.run("SELECT mailroom_open_inserts($1::text[])", silent_)
-                           : connection_.run("SELECT mailroom_fall_asleep()");
-  silent_ = view(answer[0][0]);
-  if (waking == Waking::make_way) connection_.run("SELECT pg_notify($1, '')", channel_);
-  return silent_ != "{}";
+  if (waking == Waking::ask) {
+    const char* among = silent_ ? silent_->c_str() : nullptr;
+    silent_ = std::string(view(connection_.run("SELECT mailroom_open_inserts($1::text[])", among)[0][0]));
+    return silent_ != "{}";
+  }
+  // All that are open when it is asked next may not have notified, should the statement fail too.
+  silent_.reset();
+  connection_.run("SELECT mailroom_fall_asleep()");
+  if (waking == Waking::make_way) connection_.run("SELECT pg_notify($1, $2)", channel_, settle_payload);
+  return true;
+}
+
+Notified PgQueueSession::take_notifications() {
+  const auto payloads = connection_.take_payloads();
+  if (payloads.count(settle_payload) > 0) return Notified::settle;
+  return payloads.empty() ? Notified::no : Notified::look;
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {

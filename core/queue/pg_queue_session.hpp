@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "db/connection.hpp"
@@ -20,7 +21,7 @@ class PgQueueSession final : public QueueSession {
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
   bool arrange(Waking waking) override;
-  bool take_notifications() override { return connection_.take_notifications(); }
+  Notified take_notifications() override;
   void check_health() override { connection_.run("SELECT 1"); }
   int socket() const override { return connection_.socket(); }
 
@@ -30,7 +31,7 @@ class PgQueueSession final : public QueueSession {
   Connection connection_;
   std::string queue_;
   std::string channel_;
-  std::string silent_ = "{}";  ///< transactions that may not have notified, as an array
+  std::optional<std::string> silent_;  ///< transactions that may not have notified, an array; unless unknown
   int collector_ = 0;
 };
 

@@ -7,29 +7,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Below some hundred tokens a second a notification each costs producers nothing, and looking often would cost
-// more than it saves.
+// Below some hundred tokens a second a notification each costs producers nothing, and looking often would
+// cost more than it saves.
 constexpr std::int64_t fast_tokens = 500;  ///< a second, to stay awake
 constexpr std::int64_t slow_tokens = 250;  ///< a second, to fall asleep
 constexpr auto measure_time = 20ms;
+constexpr auto longest_measure = 1s;  ///< seconds of silence before a burst do not count
 constexpr auto shortest_pause = 500us;
 constexpr auto longest_pause = 5ms;
 
 }  // namespace
 
 Wakefulness::Advice Wakefulness::looked(std::int64_t last, TimePoint now) {
-  const bool busy = is_busy(last, now) && options_.allowed;
-  if (state_ == State::awake && !busy) return Advice::fall_asleep;
-  if (state_ == State::awake) {
-    next_look_ = now + pause();
-  } else if (busy) {
-    return Advice::stay_awake;
-  } else if (state_ == State::settling) {
+  const bool measured = measure(last, now);
+  const bool wanted = busy_ && options_.allowed;
+  if (state_ == State::awake && !wanted) return Advice::fall_asleep;
+  if (state_ == State::awake) next_look_ = now + pause();
+  if (state_ == State::settling) {
     // As long again as they have been open already, however often a notification made it look meanwhile.
-    next_look_ = now + std::clamp<std::chrono::nanoseconds>(now - settling_from_, 1ms,
-                                                            std::max<Milliseconds>(options_.poll_interval, 1ms));
+    next_look_ = now + std::clamp<std::chrono::nanoseconds>(
+                           now - settling_from_, 1ms, std::max<Milliseconds>(options_.poll_interval, 1ms));
   }
-  return Advice::none;
+  // Once a measurement: where another collector is awake already, each attempt is a round trip for nothing.
+  return state_ != State::awake && wanted && measured ? Advice::stay_awake : Advice::none;
 }
 
 void Wakefulness::stays_awake(TimePoint now) {
@@ -41,20 +41,17 @@ void Wakefulness::settle(TimePoint now) {
   state_ = State::settling;
   next_look_ = now;
   settling_from_ = now;
-  busy_ = false;
 }
 
-bool Wakefulness::is_busy(std::int64_t last, TimePoint now) {
+bool Wakefulness::measure(std::int64_t last, TimePoint now) {
   const auto passed = now - measured_from_;
-  if (passed < measure_time) return busy_;
-  const auto came = std::max<std::int64_t>(last - last_at_measure_, 0);
-  // A short while is measured, so that seconds of silence before a burst do not count.
-  const auto enough = (busy_ ? slow_tokens : fast_tokens) *
-                      std::chrono::duration_cast<Milliseconds>(passed).count() / 1000;
-  busy_ = passed < 50 * measure_time && came >= enough;
-  last_at_measure_ = std::max(last, last_at_measure_);
+  if (passed < measure_time || last == 0) return false;
+  const auto enough =
+      (busy_ ? slow_tokens : fast_tokens) * std::chrono::duration_cast<Milliseconds>(passed).count() / 1000;
+  busy_ = passed < longest_measure && last - last_at_measure_ >= enough;
+  last_at_measure_ = last;
   measured_from_ = now;
-  return busy_;
+  return true;
 }
 
 std::chrono::nanoseconds Wakefulness::pause() const {

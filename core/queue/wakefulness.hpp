@@ -24,24 +24,25 @@ class Wakefulness {
   explicit Wakefulness(const Options& options) : options_(options) {}
 
   void configure(const Options& options) { options_ = options; }
-  /// A new session: whom an earlier one kept from notifying is not known.
-  void connected(TimePoint now) { settle(now); }
-  /// A claim that began at `now` saw all due tokens up to the id `last`.
+  /// A claim that began at `now` saw all due tokens up to the id `last`, or none if that is 0.
   Advice looked(std::int64_t last, TimePoint now);
   void stays_awake(TimePoint now);
+  /// Inserts notify from now on, or did not before for all that is known.
   void settle(TimePoint now);
   /// Nobody is left who has not notified, and a look has followed.
   void settled() { state_ = State::asleep; }
 
+  bool is_asleep() const { return state_ == State::asleep; }
   bool is_awake() const { return state_ == State::awake; }
   bool is_settling() const { return state_ == State::settling; }
   /// When to look without a notification; never while asleep.
-  TimePoint next_look() const { return state_ == State::asleep ? TimePoint::max() : next_look_; }
+  TimePoint next_look() const { return is_asleep() ? TimePoint::max() : next_look_; }
 
  private:
   enum class State { asleep, awake, settling };
 
-  bool is_busy(std::int64_t last, TimePoint now);
+  /// True when the rate has been measured anew; busy_ tells of it.
+  bool measure(std::int64_t last, TimePoint now);
   std::chrono::nanoseconds pause() const;
 
   Options options_;

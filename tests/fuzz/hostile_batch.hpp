@@ -53,7 +53,7 @@ class HostileBatch final : public QueueSession {
       each(row);
   }
   bool arrange(Waking) override { return false; }
-  bool take_notifications() override { return false; }
+  Notified take_notifications() override { return Notified::no; }
   void check_health() override {}
   int socket() const override { return -1; }
 

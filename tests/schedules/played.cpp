@@ -56,7 +56,7 @@ bool PlayedSession::arrange(Waking waking) {
   return call(Step::waking, [&] { return session_->arrange(waking); });
 }
 
-bool PlayedSession::take_notifications() {
+Notified PlayedSession::take_notifications() {
   return call(Step::notifications, [&] { return session_->take_notifications(); });
 }
 

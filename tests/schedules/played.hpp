@@ -16,7 +16,7 @@ class PlayedSession final : public QueueSession {
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
   bool arrange(Waking waking) override;
-  bool take_notifications() override;
+  Notified take_notifications() override;
   void check_health() override;
   int socket() const override { return session_->socket(); }
 

@@ -41,12 +41,12 @@ class FakeSession final : public QueueSession {
     }
   }
 
-  bool take_notifications() override {
+  Notified take_notifications() override {
     const auto fault = server_.begin_call(Operation::take_notifications, number_);
-    const bool notified =
-        std::exchange(server_.sessions_[static_cast<std::size_t>(number_)].is_notified, false);
+    const auto heard =
+        std::exchange(server_.sessions_[static_cast<std::size_t>(number_)].heard, Notified::no);
     server_.end_call(fault, number_);
-    return notified;
+    return heard;
   }
 
   bool arrange(Waking waking) override {
@@ -88,9 +88,9 @@ void FakeServer::commit_token(std::int64_t id, TimePoint expires) {
   open_.erase(id);
 }
 
-void FakeServer::notify() {
+void FakeServer::notify(Notified of) {
   for (auto& session : sessions_) {
-    session.is_notified = true;
+    session.heard = std::max(session.heard, of);
   }
 }
 
@@ -156,7 +156,7 @@ bool FakeServer::holds(int session) const {
 
 bool FakeServer::readable(std::size_t session) const {
   const auto& asked = sessions_.at(session);
-  return asked.is_notified || !asked.is_connected;
+  return asked.heard != Notified::no || !asked.is_connected;
 }
 
 int FakeServer::open_batches() const {
@@ -196,13 +196,14 @@ bool FakeServer::arrange(int session, Waking waking) {
     return awake_ == session;
   }
   if (waking == Waking::ask) {
-    std::erase_if(unsettled, [this](std::int64_t id) { return !open_.contains(id); });
-  } else {
-    if (awake_ == session) awake_.reset();
-    unsettled = open_;
+    if (!unsettled) unsettled = open_;
+    std::erase_if(*unsettled, [this](std::int64_t id) { return !open_.contains(id); });
+    return !unsettled->empty();
   }
-  if (waking == Waking::make_way) notify();
-  return !unsettled.empty();
+  unsettled.reset();
+  if (awake_ == session) awake_.reset();
+  if (waking == Waking::make_way) notify(Notified::settle);
+  return true;
 }
 
 bool FakeServer::acknowledge(const Receipt& receipt) {

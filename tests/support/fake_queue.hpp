@@ -60,7 +60,7 @@ class FakeServer {
   void roll_back_token(std::int64_t id) { open_.erase(id); }
   /// True if a collector was awake when the token was inserted, so that nobody is notified of its commit.
   bool is_silent(std::int64_t id) const { return silent_.contains(id); }
-  void notify();
+  void notify(Notified of = Notified::look);
   /// A batch of new tokens whose collector is gone.
   void add_orphan(int tokens);
   std::unique_ptr<QueueSession> connect();
@@ -100,10 +100,11 @@ class FakeServer {
 
   struct Session {
     bool is_connected = true;  ///< as its client sees it
-    bool is_notified = false;
+    Notified heard = Notified::no;
     TimePoint begins{};
     std::optional<TimePoint> ends{};
-    std::set<std::int64_t> unsettled{};  ///< tokens that were not committed when it fell asleep
+    std::optional<std::set<std::int64_t>>
+        unsettled{};  ///< tokens that were not committed when it asked first
   };
 
   Fault begin_call(Operation operation, int session);

@@ -23,7 +23,7 @@ class RowsSession final : public QueueSession {
     std::for_each(rows_.begin(), rows_.end(), each);
   }
   bool arrange(Waking) override { return false; }
-  bool take_notifications() override { return false; }
+  Notified take_notifications() override { return Notified::no; }
   void check_health() override {}
   int socket() const override { return -1; }
 

@@ -24,8 +24,8 @@ struct HarnessOptions {
   std::optional<Notifying> notifying;  ///< otherwise both
 };
 
-const std::map<std::string, Notifying> notifying_names{{"when_asleep", Notifying::when_asleep},
-                                                       {"always", Notifying::always}};
+const std::vector<std::pair<std::string, Notifying>> notifying_names{{"when_asleep", Notifying::when_asleep},
+                                                                     {"always", Notifying::always}};
 
 /// Collectors take it from the environment.
 void notify(Notifying when) {

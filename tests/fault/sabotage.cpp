@@ -48,7 +48,7 @@ const std::vector<Sabotage>& sabotages() {
          "pending := 0; PERFORM set_config('synchronous_commit', 'off', true);"}},
        "stop -m immediate and start",
        8},
-      {"asleep, transactions that have not notified are forgotten",
+      {"asleep, who has not notified is forgotten",
        {{"mailroom_open_inserts", "l.granted", "l.granted AND false"}},
        bursts,
        4},

@@ -160,9 +160,12 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 /// Sessions that end, and processes that are asked to: what they kept from notifying, they settle themselves
 /// when they are back, or the others do.
 void leave_some(World& world) {
-  auto& process = world.process(static_cast<int>(world.below(world.processes().size())));
-  if (world.chance(0.4)) return process.break_connection();
+  const auto number = static_cast<int>(world.below(world.processes().size()));
+  auto& process = world.process(number);
+  if (world.chance(0.3)) return process.break_connection();
   process.stop();
+  // One stays.
+  if (number > 0 && world.chance(0.5)) return;
   world.time.at(world.time.now() + some(world, 2s), [&process] { process.start_when_gone(); });
 }
 
@@ -176,11 +179,13 @@ std::string play_waking(std::uint64_t seed) {
   knobs.batch_timeout = Milliseconds(seed % 3 == 0 ? seed % 10 : seed % 2000);
   World world(seed, knobs);
   for (auto left = 1 + world.below(12); left > 0; --left)
-    world.at(4s + some(world, chaos), [&world] { stream_some(world, true, false); });
+    world.at(4s + some(world, chaos), [&world] {
+      stream_some(world, true, false);
+      if (world.chance(0.2))
+        world.time.at(world.time.now() + some(world, 200ms), [&world] { leave_some(world); });
+    });
   for (const auto& process : world.processes())
     process->start();
-  for (auto left = world.below(4); left > 0; --left)
-    world.at(4s + some(world, chaos), [&world] { leave_some(world); });
   const auto end = 4s + chaos + 10s + knobs.batch_timeout;
   world.at(end, [&world] {
     world.closing = true;

@@ -79,7 +79,7 @@ void FakeServer::add_tokens(int count, bool notify) {
 
 std::int64_t FakeServer::draw_token() {
   open_.insert(++last_token_);
-  if (awake_ && holds(*awake_)) silent_.insert(last_token_);
+  if (is_somebody_awake()) silent_.insert(last_token_);
   return last_token_;
 }
 
@@ -138,6 +138,7 @@ Fault FakeServer::begin_call(Operation operation, int session) {
 }
 
 void FakeServer::end_call(Fault fault, int session) {
+  if (fault == Fault::canceled) throw DatabaseError(ExitCode::failed, "canceling statement", "", "57014");
   if (fault != Fault::lost_reply) return;
   disconnect(session, linger);
   throw ConnectionLost("the reply was lost");
@@ -192,7 +193,7 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
 bool FakeServer::arrange(int session, Waking waking) {
   auto& unsettled = sessions_[static_cast<std::size_t>(session)].unsettled;
   if (waking == Waking::stay_awake) {
-    if (!awake_ || !holds(*awake_)) awake_ = session;
+    if (!is_somebody_awake()) awake_ = session;
     return awake_ == session;
   }
   if (waking == Waking::ask) {

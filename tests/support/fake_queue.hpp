@@ -24,7 +24,12 @@ struct Call {
 };
 
 /// What befalls a call; a lost reply is one whose effect the server keeps.
-enum class Fault { none, lost_request, lost_reply };
+enum class Fault {
+  none,
+  lost_request,
+  lost_reply,
+  canceled
+};  ///< canceled: it fails after it had its effect
 
 /// A hand-out of a batch.
 struct FakeHold {
@@ -60,6 +65,7 @@ class FakeServer {
   void roll_back_token(std::int64_t id) { open_.erase(id); }
   /// True if a collector was awake when the token was inserted, so that nobody is notified of its commit.
   bool is_silent(std::int64_t id) const { return silent_.contains(id); }
+  bool is_somebody_awake() const { return awake_ && holds(*awake_); }
   void notify(Notified of = Notified::look);
   /// A batch of new tokens whose collector is gone.
   void add_orphan(int tokens);

@@ -144,7 +144,7 @@ void Collector::look(const Batcher::Decision& decision) {
   if (publish) last_published_ = started;
   batcher_.claimed(decision, reply, started, surroundings_.now());
   if (settled) wakefulness_.settled();
-  heed(wakefulness_.looked(reply.last, started));
+  heed(wakefulness_.looked({.last = reply.last, .waiting = reply.pending > 0}, started));
   report(reply);
   if (reply.lease) {
     hand_on(*reply.lease);

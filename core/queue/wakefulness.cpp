@@ -18,11 +18,11 @@ constexpr auto longest_pause = 5ms;
 
 }  // namespace
 
-Wakefulness::Advice Wakefulness::looked(std::int64_t last, TimePoint now) {
-  const bool measured = measure(last, now);
+Wakefulness::Advice Wakefulness::looked(const Sight& sight, TimePoint now) {
+  const bool measured = measure(sight.last, now);
   const bool wanted = busy_ && options_.allowed;
   if (state_ == State::awake && !wanted) return Advice::fall_asleep;
-  if (state_ == State::awake) next_look_ = now + pause();
+  if (state_ == State::awake) next_look_ = now + pause(sight.waiting);
   if (state_ == State::settling) {
     // As long again as they have been open already, however often a notification made it look meanwhile.
     next_look_ = now + std::clamp<std::chrono::nanoseconds>(
@@ -34,7 +34,7 @@ Wakefulness::Advice Wakefulness::looked(std::int64_t last, TimePoint now) {
 
 void Wakefulness::stays_awake(TimePoint now) {
   state_ = State::awake;
-  next_look_ = now + pause();
+  next_look_ = now + pause(false);
 }
 
 void Wakefulness::settle(TimePoint now) {
@@ -54,8 +54,10 @@ bool Wakefulness::measure(std::int64_t last, TimePoint now) {
   return true;
 }
 
-std::chrono::nanoseconds Wakefulness::pause() const {
-  return std::clamp<std::chrono::nanoseconds>(options_.batch_timeout / 2, shortest_pause, longest_pause);
+std::chrono::nanoseconds Wakefulness::pause(bool waiting) const {
+  // Until the timeout of those that wait a look is for nothing, unless enough come to fill their batch.
+  const std::chrono::nanoseconds timeout = options_.batch_timeout;
+  return std::clamp<std::chrono::nanoseconds>(waiting ? timeout : timeout / 2, shortest_pause, longest_pause);
 }
 
 }  // namespace mailroom

@@ -24,8 +24,12 @@ class Wakefulness {
   explicit Wakefulness(const Options& options) : options_(options) {}
 
   void configure(const Options& options) { options_ = options; }
-  /// A claim that began at `now` saw all due tokens up to the id `last`, or none if that is 0.
-  Advice looked(std::int64_t last, TimePoint now);
+  /// What a claim saw that began at `now`.
+  struct Sight {
+    std::int64_t last = 0;  ///< all due tokens up to this id; nothing if it is 0
+    bool waiting = false;   ///< tokens wait for their batch to fill
+  };
+  Advice looked(const Sight& sight, TimePoint now);
   void stays_awake(TimePoint now);
   /// Inserts notify from now on, or did not before for all that is known.
   void settle(TimePoint now);
@@ -43,7 +47,7 @@ class Wakefulness {
 
   /// True when the rate has been measured anew; busy_ tells of it.
   bool measure(std::int64_t last, TimePoint now);
-  std::chrono::nanoseconds pause() const;
+  std::chrono::nanoseconds pause(bool waiting) const;
 
   Options options_;
   State state_ = State::asleep;

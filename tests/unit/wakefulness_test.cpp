@@ -19,7 +19,7 @@ std::vector<Advice> look_on(Wakefulness& wakefulness, std::int64_t& last, std::i
   std::vector<Advice> heard;
   for (auto now = from; now < to; now += 10ms) {
     last += rate / 100;
-    const auto advice = wakefulness.looked(last, now);
+    const auto advice = wakefulness.looked({.last = last}, now);
     if (advice == Advice::none) continue;
     heard.push_back(advice);
     if (advice == Advice::stay_awake) wakefulness.stays_awake(now);
@@ -48,17 +48,17 @@ TEST_CASE("a collector that finds another awake asks again once a measurement") 
   auto wakefulness = with_timeout(5s);
   int attempts = 0;
   for (int ms = 0; ms < 1000; ++ms)
-    attempts += wakefulness.looked(1 + ms, start + Milliseconds(ms)) == Advice::stay_awake ? 1 : 0;
+    attempts += wakefulness.looked({.last = 1 + ms}, start + Milliseconds(ms)) == Advice::stay_awake ? 1 : 0;
   CHECK(attempts >= 40);
   CHECK(attempts <= 50);
 }
 
 TEST_CASE("a burst after silence is measured by itself") {
   auto wakefulness = with_timeout(5s);
-  CHECK(wakefulness.looked(1, start) == Advice::none);
-  CHECK(wakefulness.looked(1'000'000, start + 1h) == Advice::none);
-  CHECK(wakefulness.looked(1'000'009, start + 1h + 20ms) == Advice::none);
-  CHECK(wakefulness.looked(1'000'019, start + 1h + 40ms) == Advice::stay_awake);
+  CHECK(wakefulness.looked({.last = 1}, start) == Advice::none);
+  CHECK(wakefulness.looked({.last = 1'000'000}, start + 1h) == Advice::none);
+  CHECK(wakefulness.looked({.last = 1'000'009}, start + 1h + 20ms) == Advice::none);
+  CHECK(wakefulness.looked({.last = 1'000'019}, start + 1h + 40ms) == Advice::stay_awake);
 }
 
 TEST_CASE("a look that saw nothing of the queue measures nothing") {
@@ -66,7 +66,7 @@ TEST_CASE("a look that saw nothing of the queue measures nothing") {
   std::int64_t last = 1;
   look_on(wakefulness, last, 1000, start, start + 1s);
   REQUIRE(wakefulness.is_awake());
-  CHECK(wakefulness.looked(0, start + 1s + 30ms) == Advice::none);
+  CHECK(wakefulness.looked({.last = 0}, start + 1s + 30ms) == Advice::none);
   CHECK(wakefulness.is_awake());
 }
 
@@ -97,7 +97,7 @@ TEST_CASE(
   std::vector<Milliseconds> waits;
   auto now = start + 1ms;
   for (int looks = 0; looks < 12; ++looks) {
-    wakefulness.looked(1, now);
+    wakefulness.looked({.last = 1}, now);
     waits.push_back(std::chrono::duration_cast<Milliseconds>(wakefulness.next_look() - now));
     now = wakefulness.next_look();
   }

@@ -14,8 +14,7 @@ namespace {
 /// A token may begin with a hyphen, one that was cut short or mangled as well, and no option is as long. The
 /// mark keeps CLI11 from taking it for one; the commands remove it.
 bool is_token_with_hyphen(const std::string& argument) {
-  constexpr std::size_t secret_characters = 43;
-  if (argument.size() < secret_characters || argument.front() != '-') return false;
+  if (argument.size() < secret_text_size || argument.front() != '-') return false;
   // Shorter than a token, with a slash, it may be a path behind a short option.
   const std::string_view others = argument.size() == token_size ? "-_+/" : "-_";
   return std::all_of(argument.begin(), argument.end(), [&](unsigned char c) {

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cmd/audit_report.hpp"
 #include "cmd/commands.hpp"
+#include "crypto/token.hpp"
 
 namespace mailroom {
 namespace {
@@ -41,10 +42,9 @@ std::optional<std::int64_t> as_id(std::string_view text) {
   return id;
 }
 
-/// 32 bytes of a secret are 43 characters, and what holds one whole must not be repeated in a message.
+/// What holds a secret whole must not be repeated in a message.
 bool may_hold_secret(std::string_view text) {
-  constexpr std::size_t secret_characters = 43;
-  return text.size() >= secret_characters && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  return text.size() >= secret_text_size && std::all_of(text.begin(), text.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '+' || c == '/' || c == '=';
          });
 }

@@ -53,11 +53,8 @@ std::string maybe_text(const TokenFate& fate) {
 }
 
 std::string passed_over_text(const TokenFate& fate) {
-  const auto when = time_of(fate.passing->at);
-  if (fate.reason.empty()) return fmt::format("not handed on: passed over at {}, as it was not due", when);
-  return fmt::format("not handed on: passed over at {}, {}as {}", when,
-                     fate.reason_certain ? "" : "probably ",
-                     fate.reason == "wrong status" ? "its account had the wrong status" : fate.reason);
+  return fmt::format("not handed on: passed over at {}, {}", time_of(fate.passing->at),
+                     passing_reason_text(fate.reason, fate.reason_certain));
 }
 
 std::string passed_over_late_text(const BatchRecord& batch) {
@@ -133,6 +130,12 @@ std::string skipped_text(const BatchRecord& batch) {
   return text;
 }
 
+std::string passing_reason_text(const std::string& reason, bool certain) {
+  if (reason.empty()) return "as it was not due";
+  return fmt::format("{}as {}", certain ? "" : "probably ",
+                     reason == "wrong status" ? "its account had the wrong status" : reason);
+}
+
 std::string where_and_who(const BatchRecord& batch) {
   const auto again =
       batch.attempts > 1 ? fmt::format(" at attempt {}", with_thousands(batch.attempts)) : std::string();
@@ -147,6 +150,10 @@ std::string fate_text(const TokenStory& story, std::int64_t now) {
 }
 
 std::string batch_text(const BatchRecord& batch) {
+  if (batch.is_mere_state()) {
+    return fmt::format("batch {} of queue {}: no tokens, only where the queue stood {}, by {}", batch.id,
+                       batch.queue, time_of(batch.claimed_at), batch.claimed_by);
+  }
   auto text = fmt::format("batch {} of queue {}: {}, ", batch.id, batch.queue, tokens_text(batch.size));
   const auto skipped = skipped_text(batch);
   switch (judge_batch(batch, false)) {

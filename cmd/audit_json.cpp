@@ -58,6 +58,13 @@ struct EntryJson {
     object["tokens"] = {change.token};
     object["details"] = {{"action", change.action}, {"expires_at", moment_text(change.expires_at)}};
   }
+  void operator()(const TokenPassing& passing) {
+    object["account"] = passing.account;
+    object["tokens"] = {passing.token};
+    object["batch"] = passing.batch;
+    object["queue"] = passing.queue;
+    object["details"] = {{"reason", or_null(passing.reason)}, {"reason_certain", passing.reason_certain}};
+  }
   void operator()(const BatchRecord& batch) {
     object["tokens"] = ids_json(batch.tokens);
     object["batch"] = batch.id;

@@ -58,7 +58,7 @@ std::string value_text(const nlohmann::json& value) {
 /// What the details of an operation hold beyond what the line says of itself.
 std::string other_details(const nlohmann::json& details) {
   static const std::vector<std::string> told{"cursor_before", "cursor_after", "cursor", "ids",
-                                             "cut",           "before",       "after"};
+                                             "cut",           "before",       "after",  "accounts"};
   std::string text;
   for (const auto& [key, value] : details.items()) {
     if (std::find(told.begin(), told.end(), key) != told.end() || value.is_null()) continue;
@@ -67,6 +67,31 @@ std::string other_details(const nlohmann::json& details) {
     text += fmt::format(", {} {}", name, value_text(value));
   }
   return text;
+}
+
+/// Whose tokens a replay was narrowed to.
+std::string narrowed_text(const nlohmann::json& details) {
+  const auto accounts = details.find("accounts");
+  if (accounts == details.end() || !accounts->is_array() || accounts->empty()) return "";
+  std::vector<std::string> ids;
+  for (const auto& id : *accounts)
+    ids.push_back(id.dump());
+  return fmt::format(", account{} {}", ids.size() == 1 ? "" : "s", fmt::join(ids, " and "));
+}
+
+std::string pruned_text(const nlohmann::json& details) {
+  const auto count = [&](const char* key) {
+    const auto found = details.find(key);
+    return found != details.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+  };
+  auto text = fmt::format("{} and {} batch record{}", tokens_text(count("tokens")),
+                          with_thousands(count("batches")), count("batches") == 1 ? "" : "s");
+  if (const auto age = details.find("older_than"); age != details.end() && age->is_string())
+    text += " older than " + age->get<std::string>();
+  if (count("skipped") > 0)
+    text += fmt::format(", {} left for the next time", with_thousands(count("skipped")));
+  const auto stopped = details.find("stopped");
+  return stopped != details.end() && *stopped == true ? text + ", stopped before the end" : text;
 }
 
 std::string cut_text(const Operation& operation) {
@@ -105,6 +130,7 @@ std::string what_text(const Happening& happening) {
       static constexpr std::array words{"issued", "consumed", "expired"};
       return words.at(static_cast<std::size_t>(change.what));
     }
+    std::string operator()(const TokenPassing&) const { return "passed over"; }
     std::string operator()(const BatchRecord& batch) const {
       if (batch.is_open()) return "handed out";
       if (!batch.emitted_at) return "set aside";
@@ -124,6 +150,10 @@ std::string details_text(const Happening& happening) {
     std::string operator()(const TokenChange& change) const {
       return fmt::format("token {}, {}", change.token, change.action);
     }
+    std::string operator()(const TokenPassing& passing) const {
+      return fmt::format("token {} in queue {}, {}", passing.token, passing.queue,
+                         passing_reason_text(passing.reason, passing.reason_certain));
+    }
     std::string operator()(const BatchRecord& batch) const {
       const auto skipped = skipped_text(batch);
       if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
@@ -135,8 +165,11 @@ std::string details_text(const Happening& happening) {
     }
     std::string operator()(const Operation& operation) const {
       const auto details = nlohmann::json::parse(operation.details);
-      return subject_text(operation, details) + other_details(details) + cut_text(operation) + ", " +
-             by_text(operation.actor + " as " + operation.db_user, operation.reason);
+      const auto what = operation.kind == "prune"
+                            ? pruned_text(details)
+                            : subject_text(operation, details) + narrowed_text(details) +
+                                  other_details(details) + cut_text(operation);
+      return what + ", " + by_text(operation.actor + " as " + operation.db_user, operation.reason);
     }
     std::string operator()(const SchemaChange& change) const {
       return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, change.name,

@@ -21,6 +21,8 @@ std::string details_text(const Happening& happening);
 std::string tokens_text(std::int64_t count);
 /// `1 expired, 2 consumed`; empty when nothing was passed over.
 std::string skipped_text(const BatchRecord& batch);
+/// `probably as its account had the wrong status`: why a token was passed over.
+std::string passing_reason_text(const std::string& reason, bool certain);
 /// `in batch 12 by mailroom collect@host:123 at attempt 2`.
 std::string where_and_who(const BatchRecord& batch);
 

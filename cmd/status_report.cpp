@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "base/moment.hpp"
@@ -76,9 +77,15 @@ std::string cursor_text(const QueueStatus& queue) {
   return fmt::format("{}, the newest id is {}", with_thousands(queue.cursor), with_thousands(queue.newest));
 }
 
+/// With one decimal.
+std::string rate_text(double rate) {
+  const auto tenths = std::llround(rate * 10);
+  return fmt::format("{}.{}", with_thousands(tenths / 10), tenths % 10);
+}
+
 std::string emitted_text(const RecentEmissions& emissions) {
-  return fmt::format("{} in {}, {:.1f}/s", counted(emissions.total(), "token"), age_text(emissions.known),
-                     emissions.per_second());
+  return fmt::format("{} in {}, {}/s", counted(emissions.total(), "token"), age_text(emissions.known),
+                     rate_text(emissions.per_second()));
 }
 
 std::string holes_text(const QueueStatus& queue) {
@@ -209,7 +216,7 @@ std::string trend_row(const std::string& label, const std::vector<std::optional<
 
 std::string render_trend(const StatusTrend& trend) {
   const auto slowest = Milliseconds{static_cast<Milliseconds::rep>(largest(trend.lag) * 1000)};
-  return trend_row("5m of rate", trend.rate, fmt::format("{:.1f} tokens/s", largest(trend.rate))) +
+  return trend_row("5m of rate", trend.rate, rate_text(largest(trend.rate)) + " tokens/s") +
          trend_row("5m of lag", trend.lag, age_text(slowest));
 }
 

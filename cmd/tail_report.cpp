@@ -83,27 +83,20 @@ std::int64_t number_in(const nlohmann::json& details, const char* key) {
   return found != details.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
-/// What an operation counted; details that are lists are left to JSON.
-std::string counts_text(const nlohmann::json& details) {
-  std::string text;
-  for (const auto& [key, value] : details.items()) {
-    if (!value.is_number_integer()) continue;
-    auto name = key;
-    std::replace(name.begin(), name.end(), '_', ' ');
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", printable(name),
-                        with_thousands(value.get<std::int64_t>()));
-  }
-  return text;
-}
-
+/// What an operation did, in figures; details that are lists are left to JSON.
 std::string operation_text(const Event& event) {
   const auto details = nlohmann::json::parse(event.details);
   if (event.word == EventWord::rewound) {
-    return fmt::format("cursor {} to {}, {} due", number_in(details, "cursor_before"),
-                       number_in(details, "cursor_after"), with_thousands(number_in(details, "replayed")));
+    const auto number = [&](const char* key) { return with_thousands(number_in(details, key)); };
+    return fmt::format("cursor {} to {}, {} due", number("cursor_before"), number("cursor_after"),
+                       number("replayed"));
   }
   if (event.word == EventWord::replayed) return counted(number_in(details, "replayed"), "token");
-  return event.account ? "" : counts_text(details);
+  if (event.word == EventWord::pruned) {
+    return fmt::format("{} and {}", counted(number_in(details, "tokens"), "token"),
+                       counted(number_in(details, "batches"), "batch record"));
+  }
+  return "";
 }
 
 std::string operation_details(const Event& event, std::optional<std::size_t> room) {

@@ -30,6 +30,8 @@ struct BatchRecord {
 
   int skipped() const { return skipped_expired + skipped_consumed + skipped_status + skipped_invalid; }
   bool is_open() const { return !emitted_at && !set_aside_at; }
+  /// Nothing was handed on or passed over: the row only says where the queue stands since then.
+  bool is_mere_state() const { return emitted_at && size == 0 && emitted == 0 && skipped() == 0; }
 };
 
 /// When batches that hold a token were first handed out, in seconds since 1970.

@@ -113,6 +113,17 @@ std::int64_t earliest_creation(const std::vector<TokenFacts>& tokens) {
       ->created_at;
 }
 
+void add_passing(History& history, const TokenFacts& token, const TokenFate& fate) {
+  history.timeline.entries.push_back({.at = fate.passing->at,
+                                      .rank = fate.passing->at,
+                                      .what = TokenPassing{.token = token.id,
+                                                           .account = token.account,
+                                                           .batch = fate.passing->batch,
+                                                           .queue = fate.queue,
+                                                           .reason = fate.reason,
+                                                           .reason_certain = fate.reason_certain}});
+}
+
 void tell_fates(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                 std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
                 const std::vector<BatchRecord>& batches) {
@@ -126,6 +137,7 @@ void tell_fates(pqxx::transaction_base& transaction, const AuditRequest& request
   read_queue_stands(transaction, request.queue, read_schema_history(transaction), tokens);
   for (auto& token : tokens) {
     const auto fate = judge_fate(token);
+    if (fate.outcome == Outcome::passed_over) add_passing(history, token, fate);
     history.tokens.push_back({.token = std::move(token), .fate = fate});
   }
 }
@@ -167,6 +179,7 @@ void add_account_of_token(pqxx::transaction_base& transaction, History& history,
 
 /// The last time that it was handed out, and what came of it.
 void add_batch(History& history, const BatchRecord& batch) {
+  if (batch.is_mere_state()) return;
   history.timeline.entries.push_back(entry_of(batch));
   if (batch.is_open()) return;
   auto claim = batch;
@@ -184,6 +197,7 @@ void arrange(History& history, const AuditRequest& request) {
 
 History read_account_history(Connection& connection, std::int64_t account, const AuditRequest& request) {
   return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
+    require_queue(transaction, request.queue);
     History history{.now = now, .is_of_account = true, .account_id = account};
     const auto operations = operations_on_account(transaction, account);
     if (const auto life = read_account(transaction, account)) {
@@ -203,6 +217,7 @@ History read_account_history(Connection& connection, std::int64_t account, const
 
 History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request) {
   return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
+    require_queue(transaction, request.queue);
     History history{.now = now, .tokens_total = 1};
     const auto facts = read_token(transaction, token, now);
     add_account_of_token(transaction, history, facts);

@@ -37,7 +37,7 @@ struct History {
 };
 
 /// Each reads one snapshot, in a transaction of its own, and throws Error(usage) for a moment that does not
-/// parse, or an empty period.
+/// parse, or an empty period; those that tell a token's fate throw DatabaseError MR001 for an unknown queue.
 ///
 /// Of an account, or of one that was removed. Throws Error(unusable) when nothing is known of `account`.
 History read_account_history(Connection& connection, std::int64_t account, const AuditRequest& request);

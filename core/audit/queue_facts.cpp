@@ -85,6 +85,10 @@ QueueStand read_stand(pqxx::transaction_base& transaction, const std::string& qu
 
 }  // namespace
 
+void require_queue(pqxx::transaction_base& transaction, const std::string& queue) {
+  if (!queue.empty()) Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
+}
+
 void read_queue_stands(pqxx::transaction_base& transaction, const std::string& first_queue,
                        const std::vector<SchemaChange>& history, std::vector<TokenFacts>& tokens) {
   for (const auto& queue : queue_names(transaction, first_queue)) {

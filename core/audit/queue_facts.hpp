@@ -8,6 +8,9 @@
 
 namespace mailroom {
 
+/// Throws DatabaseError MR001 for a queue that is not there; an empty name stands for any.
+void require_queue(pqxx::transaction_base& transaction, const std::string& queue);
+
 /// Sets the queues of each of `tokens`, `first_queue` first. `history` tells since when batches have been
 /// recorded at all. Which claim passed a token is looked for only where no batch holds it.
 void read_queue_stands(pqxx::transaction_base& transaction, const std::string& first_queue,

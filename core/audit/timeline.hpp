@@ -28,7 +28,18 @@ struct TokenChange {
   std::int64_t expires_at = 0;  ///< seconds since 1970
 };
 
-using Happening = std::variant<AccountChange, TokenChange, BatchRecord, Operation, SchemaChange>;
+/// A claim came to a token that was not due, and left it.
+struct TokenPassing {
+  std::int64_t token = 0;
+  std::int64_t account = 0;
+  std::int64_t batch = 0;  ///< the record of the claim
+  std::string queue{};
+  std::string reason{};         ///< `expired`, `consumed` or `wrong status`; empty where it is not known
+  bool reason_certain = false;  ///< recorded, and not concluded from how things are now
+};
+
+using Happening =
+    std::variant<AccountChange, TokenChange, TokenPassing, BatchRecord, Operation, SchemaChange>;
 
 struct TimelineEntry {
   std::int64_t at = 0;    ///< microseconds since 1970

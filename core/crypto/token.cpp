@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t signed_size = secret_size + digest_size;
 static_assert(base64url_length(signed_size) == token_size);
+static_assert(base64url_length(secret_size) == secret_text_size);
 
 constexpr int code_count = 100'000;
 

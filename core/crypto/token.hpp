@@ -20,7 +20,8 @@ constexpr std::string_view action_name(Action action) {
 }
 
 constexpr std::size_t secret_size = 32;
-constexpr std::size_t token_size = 86;  ///< characters of a signed token
+constexpr std::size_t secret_text_size = 43;  ///< characters of a secret alone, as a token has it
+constexpr std::size_t token_size = 86;        ///< characters of a signed token
 constexpr std::size_t code_size = 5;
 
 using Secret = std::array<std::uint8_t, secret_size>;

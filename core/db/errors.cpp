@@ -1,5 +1,6 @@
 #include "db/errors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <pqxx/pqxx>
@@ -48,6 +49,14 @@ std::string one_line(std::string_view report) {
   return text;
 }
 
+/// What libpqxx says by itself of a session that the server has ended speaks of other things.
+std::string reason_of_loss(std::string_view report) {
+  constexpr std::array<std::string_view, 2> of_libpqxx{"Connection to database failed",
+                                                       "Could not obtain client encoding: not connected."};
+  const bool is_its_own = std::find(of_libpqxx.begin(), of_libpqxx.end(), report) != of_libpqxx.end();
+  return is_its_own ? "the session has ended" : one_line(report);
+}
+
 bool is_about_the_session(std::string_view sqlstate) {
   constexpr std::array<std::string_view, 4> ended{"57P01", "57P02", "57P03", "57P05"};
   for (const auto state : ended) {
@@ -85,6 +94,8 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR005") return "--max-replay raises the limit";
   if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";
   const auto hint = labelled(report, "HINT");
+  if (sqlstate == "42501" && hint.empty())
+    return "mailroom doctor says what collect needs; docs/security.md has roles for the other commands";
   return hint.empty() && !quotes_a_row(sqlstate) ? labelled(report, "DETAIL") : hint;
 }
 
@@ -106,7 +117,7 @@ void rethrow_database_error(bool session_is_open) {
   try {
     throw;
   } catch (const pqxx::broken_connection& error) {
-    throw ConnectionLost(one_line(error.what()));
+    throw ConnectionLost(reason_of_loss(error.what()));
   } catch (const pqxx::sql_error& error) {
     const std::string_view report = error.what();
     auto message = labelled(report, "ERROR");
@@ -120,7 +131,7 @@ void rethrow_database_error(bool session_is_open) {
     throw ConnectionLost(first_line(error.what()));
   } catch (const pqxx::failure& error) {
     if (session_is_open) throw;
-    throw ConnectionLost(first_line(error.what()));
+    throw ConnectionLost(reason_of_loss(error.what()));
   }
 }
 

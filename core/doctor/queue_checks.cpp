@@ -88,11 +88,11 @@ Findings check_collectors(Subject& subject) {
               "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")[0][0]
           .as<std::int64_t>();
   if (count == 0) {
-    return {warning("none is at work in this database: tokens wait",
+    return {warning("none is connected to this database: tokens wait",
                     {"mailroom collect --queue " + subject.settings->queue})};
   }
-  return {fine(count == 1 ? "1 is at work in this database"
-                          : fmt::format("{} are at work in this database", with_thousands(count)))};
+  return {fine(count == 1 ? "1 is connected to this database"
+                          : fmt::format("{} are connected to this database", with_thousands(count)))};
 }
 
 Findings check_batches(Subject& subject) {

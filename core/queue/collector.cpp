@@ -123,7 +123,7 @@ void Collector::step() {
   const auto heard = session_->take_notifications();
   if (heard == Notified::settle && !wakefulness_.is_awake()) fall_asleep();
   if (heard != Notified::no || look_now) batcher_.notified();
-  const auto decision = batcher_.decide(now);
+  const auto decision = batcher_.decide(now, wakefulness_.is_awake());
   if (decision.look) {
     look(decision);
   } else {

@@ -52,6 +52,30 @@ TEST_CASE("the check for notifications is the first to notice that its session w
   CHECK(noticed);
 }
 
+TEST_CASE("what is said of a session that was ended is about the session") {
+  TestDatabase database;
+  const auto connection = ended_session(database);
+  std::string reason;
+  const auto note_reason = [&](const auto& call) {
+    try {
+      call();
+    } catch (const ConnectionLost& error) {
+      reason = error.what();
+    }
+  };
+  SECTION("to the check for notifications") {
+    while (reason.empty())
+      note_reason([&] { connection->take_notifications(); });
+  }
+  SECTION("to a statement") {
+    note_reason([&] { connection->run("SELECT 1"); });
+  }
+  CAPTURE(reason);
+  CHECK_FALSE(reason.empty());
+  CHECK(reason.find("Connection to database failed") == std::string::npos);
+  CHECK(reason.find("encoding") == std::string::npos);
+}
+
 TEST_CASE("an error of a statement keeps PostgreSQL's message, hint and SQLSTATE, and the session goes on") {
   TestDatabase database;
   const auto connection = database.connect();

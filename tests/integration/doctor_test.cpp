@@ -192,7 +192,7 @@ TEST_CASE("a dead collector is no collector, and a batch that was set aside is n
   auto session = attach(database);
   const auto lease = session->claim({.limit = 2}).lease;
   REQUIRE(lease);
-  CHECK(summary(rig.examine("collectors")) == "ok: 1 is at work in this database");
+  CHECK(summary(rig.examine("collectors")) == "ok: 1 is connected to this database");
   session.reset();
   REQUIRE(eventually([&] { return !all_fine(rig.examine("collectors")); }));
   const auto none = rig.examine("collectors");

@@ -165,8 +165,8 @@ TEST_CASE("an operation's line says what was done, by whom and why") {
   event.word = EventWord::pruned;
   event.queue.clear();
   event.reason.clear();
-  event.details = R"({"tokens": 1200, "old_batches": 3, "until": "yesterday"})";
-  CHECK(line(event).find("database    pruned     old batches 3, tokens 1,200, by alice@host") !=
+  event.details = R"({"tokens": 1200, "batches": 3, "older_than": "30d", "skipped": 0})";
+  CHECK(line(event).find("database    pruned     1,200 tokens and 3 batch records, by alice@host") !=
         std::string::npos);
 }
 

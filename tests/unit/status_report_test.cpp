@@ -93,6 +93,7 @@ TEST_CASE("nothing but a command is wider than 80 columns, and no control charac
   const auto report = crowded();
   const StatusTrend trend{.rate = Values(30, 123456.7), .lag = Values(30, 10'000'000.0)};
   const auto text = render_text(report, {.trend = &trend});
+  CHECK(text.find("  max 123,456.7 tokens/s\n") != std::string::npos);
   for (const auto& line : lines_of(text)) {
     CAPTURE(line);
     CHECK((display_width(line) <= 80 || line.find("  mend: ") == 0));

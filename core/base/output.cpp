@@ -54,15 +54,14 @@ void Output::write(std::string_view bytes) {
 }
 
 void Output::write(std::string_view bytes, const std::function<void()>& when_slow) {
-  // poll(2) says that a pipe takes PIPE_BUF bytes, and no more.
-  while (when_slow && !bytes.empty() && waits_for_reader()) {
+  const bool watched = when_slow && waits_for_reader();
+  while (watched && !bytes.empty()) {
     pollfd end{fd_, POLLOUT, 0};
     const int ready = poll(&end, 1, slow_after_ms);
-    if (ready == 0) {
-      when_slow();
-      break;
-    }
-    if (ready < 0) continue;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) when_slow();
+    if (ready <= 0) break;
+    // poll(2) says that a pipe takes PIPE_BUF bytes, and no more.
     const auto piece = bytes.substr(0, PIPE_BUF);
     write(piece);
     bytes.remove_prefix(piece.size());

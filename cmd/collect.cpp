@@ -30,6 +30,7 @@ CollectorSetup make_setup(const Settings& settings, OutputFormat output) {
           [jsonl, queue = settings.queue] { return jsonl ? make_jsonl_encoder(queue) : make_csv_encoder(); },
       .batch_limit = settings.batch_limit,
       .batcher = {.batch_timeout = settings.batch_timeout, .poll_interval = settings.poll_interval},
+      .notify_always = settings.notify == NotifyWhen::always,
       .healthcheck_interval = settings.healthcheck_interval};
 }
 
@@ -92,6 +93,9 @@ Run add_collect(CLI::App& app, Overrides& overrides) {
   add_setting(app, overrides, "--poll-interval", "collect.poll_interval",
               "how often to look without a notification [1s]")
       ->option_text("DURATION");
+  add_setting(app, overrides, "--notify", "collect.notify",
+              "when inserts notify: when_asleep, always [when_asleep]")
+      ->option_text("WHEN");
   add_setting(app, overrides, "--healthcheck-interval", "collect.healthcheck_interval",
               "how long the connection may be silent [4m30s]")
       ->option_text("DURATION");

@@ -1,6 +1,7 @@
 #include "base/output.hpp"
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 
 namespace mailroom {
 namespace {
+
+constexpr int slow_after_ms = 5;
 
 [[noreturn]] void throw_closed(int error) {
   throw Error(ExitCode::output_closed, fmt::format("cannot write to the output: {}", std::strerror(error)),
@@ -50,9 +53,35 @@ void Output::write(std::string_view bytes) {
   }
 }
 
+void Output::write(std::string_view bytes, const std::function<void()>& when_slow) {
+  const bool watched = when_slow && waits_for_reader();
+  while (watched && !bytes.empty()) {
+    pollfd end{fd_, POLLOUT, 0};
+    const int ready = poll(&end, 1, slow_after_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) when_slow();
+    if (ready <= 0) break;
+    // poll(2) says that a pipe takes PIPE_BUF bytes, and no more.
+    const auto piece = bytes.substr(0, PIPE_BUF);
+    write(piece);
+    bytes.remove_prefix(piece.size());
+  }
+  write(bytes);
+}
+
+bool Output::waits_for_reader() const {
+  struct stat file {};
+  return fstat(fd_, &file) == 0 && !S_ISREG(file.st_mode);
+}
+
 bool Output::reader_is_gone() const {
   pollfd end{fd_, 0, 0};
   return poll(&end, 1, 0) == 1 && (end.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+bool Output::takes_more() const {
+  pollfd end{fd_, POLLOUT, 0};
+  return poll(&end, 1, 0) != 0;
 }
 
 bool Output::is_within_line() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 namespace mailroom {
@@ -16,15 +17,22 @@ class Output {
   /// Writes all of `bytes`, in one write(2) where the descriptor takes it so; waits for a slow reader.
   /// Throws Error with ExitCode::output_closed when it cannot.
   void write(std::string_view bytes);
+  /// The same in pieces that a pipe takes without waiting, where it is none but a file. `when_slow` is called
+  /// once, before it waits for longer than some milliseconds; it must not throw.
+  void write(std::string_view bytes, const std::function<void()>& when_slow);
 
   /// True when it is a pipe or a socket that nobody reads any more.
   bool reader_is_gone() const;
+  /// False while a write would have to wait for the reader.
+  bool takes_more() const;
 
   /// True when the descriptor is a regular file and the byte before the next write is no newline: an earlier
   /// writer was killed in mid-line.
   bool is_within_line() const;
 
  private:
+  bool waits_for_reader() const;
+
   int fd_;
 };
 

@@ -24,6 +24,9 @@ constexpr std::array<Choice<LogLevel>, 4> log_levels{{{"debug", LogLevel::debug}
 constexpr std::array<Choice<LogFormat>, 3> log_formats{
     {{"text", LogFormat::text}, {"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}}};
 
+constexpr std::array<Choice<NotifyWhen>, 2> notify_choices{
+    {{"when_asleep", NotifyWhen::when_asleep}, {"always", NotifyWhen::always}}};
+
 template <const auto& choices>
 constexpr auto choice_names = [] {
   std::array<std::string_view, choices.size()> names{};
@@ -32,7 +35,7 @@ constexpr auto choice_names = [] {
   return names;
 }();
 
-constexpr std::array<KeyEntry, 15> entries{{
+constexpr std::array<KeyEntry, 16> entries{{
     {"database.url", "MAILROOM_DATABASE_URL", "",
      "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables count", true,
      false, [](const RawValue& value, Settings& settings) { settings.database_url = value.text; }},
@@ -86,6 +89,12 @@ constexpr std::array<KeyEntry, 15> entries{{
      [](const RawValue& value, Settings& settings) {
        settings.poll_interval = parse_interval(value, 10ms, 1h);
      }},
+
+    {"collect.notify", "MAILROOM_NOTIFY", "when_asleep",
+     "when inserts notify: when_asleep (not while a collector is awake and looks by itself) or always", false,
+     false,
+     [](const RawValue& value, Settings& settings) { settings.notify = parse_choice(value, notify_choices); },
+     choice_names<notify_choices>},
 
     {"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
      "how long prune keeps what has expired, was consumed or was handed on, from 1h to 36500d", false, false,

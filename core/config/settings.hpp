@@ -12,6 +12,7 @@
 namespace mailroom {
 
 enum class CollectFormat { csv, jsonl };
+enum class NotifyWhen { when_asleep, always };
 
 /// Where a value comes from; a later kind wins over an earlier one.
 enum class OriginKind { default_value, file, environment, flag };
@@ -44,6 +45,7 @@ struct Settings {
   Milliseconds poll_interval{};
   Milliseconds healthcheck_interval{};
   CollectFormat format = CollectFormat::csv;
+  NotifyWhen notify = NotifyWhen::when_asleep;
   Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;

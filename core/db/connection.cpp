@@ -41,11 +41,11 @@ class Connection::Listener final : public pqxx::notification_receiver {
  public:
   Listener(pqxx::connection& session, const std::string& channel)
       : pqxx::notification_receiver(session, channel) {}
-  void operator()(const std::string& /*payload*/, int /*backend_pid*/) override { heard_ = true; }
-  bool take() { return std::exchange(heard_, false); }
+  void operator()(const std::string& payload, int /*backend_pid*/) override { payloads_.insert(payload); }
+  std::set<std::string> take() { return std::exchange(payloads_, {}); }
 
  private:
-  bool heard_ = false;
+  std::set<std::string> payloads_;
 };
 
 Connection::Connection(const std::string& conninfo, const std::string& purpose) {
@@ -69,11 +69,11 @@ void Connection::listen(const std::string& channel) {
   guarded([&] { listener_ = std::make_unique<Listener>(*session_, channel); });
 }
 
-bool Connection::take_notifications() {
+std::set<std::string> Connection::take_payloads() {
   // libpqxx finds nothing to read on a session that it has closed, and says no more.
   if (!session_->is_open()) throw ConnectionLost("the session has ended");
   guarded([&] { session_->get_notifs(); });
-  return listener_ && listener_->take();
+  return listener_ ? listener_->take() : std::set<std::string>();
 }
 
 std::int64_t Connection::server_time() {

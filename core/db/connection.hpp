@@ -4,6 +4,7 @@
 #include <memory>
 #include <pqxx/pqxx>
 #include <pqxx/stream_from>
+#include <set>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -121,9 +122,14 @@ class Connection {
   /// Subscribes to a channel; take_notifications() tells of what came.
   void listen(const std::string& channel);
 
-  /// True if a notification has come since the last call. Reads what the socket holds, waits for nothing.
-  /// Throws ConnectionLost when the server has closed the session.
-  bool take_notifications();
+  /// The different texts of the notifications that have come since the last call, most often an empty one.
+  /// Reads what the socket holds, waits for nothing. Throws ConnectionLost when the server has closed the
+  /// session.
+  std::set<std::string> take_payloads();
+  /// As take_payloads(): true if a notification has come.
+  bool take_notifications() {
+    return !take_payloads().empty();
+  }
 
   /// The server's clock, in seconds since 1970: what expiry is decided by.
   std::int64_t server_time();

@@ -48,8 +48,9 @@ Findings judge_name(const Settings& settings, const std::vector<std::string>& ch
   const auto polls =
       "a new token is only seen at the next poll, within " + format_duration(settings.poll_interval);
   if (channels.empty()) {
-    return {warning("the tokens' trigger notifies no channel that its source shows: " + polls, {},
-                    "run CREATE FUNCTION trg_after_token_inserted of migrations/0_init.up.sql")};
+    return {
+        warning("the tokens' trigger notifies no channel that its source shows: " + polls, {},
+                "run CREATE OR REPLACE FUNCTION trg_after_token_inserted of migrations/13_waking.up.sql")};
   }
   if (std::find(channels.begin(), channels.end(), settings.channel) != channels.end()) return {};
   return {mismatch(settings, channels.front(),

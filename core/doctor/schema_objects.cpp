@@ -53,7 +53,7 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 29> functions{
+constexpr std::array<std::string_view, 32> functions{
     "mailroom_acknowledge",
     "mailroom_append_batch",
     "mailroom_append_state",
@@ -61,12 +61,14 @@ constexpr std::array<std::string_view, 29> functions{
     "mailroom_claim",
     "mailroom_cut_open_batches",
     "mailroom_emitted_ids",
+    "mailroom_fall_asleep",
     "mailroom_find_orphan",
     "mailroom_lock_queue",
     "mailroom_look_at_hole",
     "mailroom_look_at_holes",
     "mailroom_merge_holes",
     "mailroom_minimum_client",
+    "mailroom_open_inserts",
     "mailroom_publish_cursor",
     "mailroom_queue_state",
     "mailroom_random_code",
@@ -74,6 +76,7 @@ constexpr std::array<std::string_view, 29> functions{
     "mailroom_replay",
     "mailroom_rewind",
     "mailroom_settle_holes",
+    "mailroom_stay_awake",
     "mailroom_token_state",
     "mailroom_window",
     "trg_after_account_insert",

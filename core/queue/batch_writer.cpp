@@ -26,11 +26,12 @@ void BatchWriter::configure(const Key& key, std::unique_ptr<Encoder> encoder) {
   encoder_ = std::move(encoder);
 }
 
-BatchCounts BatchWriter::write(QueueSession& session, const Lease& lease) {
+BatchCounts BatchWriter::write(QueueSession& session, const Lease& lease,
+                               const std::function<void()>& when_slow) {
   BatchCounts counts;
   encoder_->begin(lease);
   session.fetch(lease, [&](const TokenRow& row) { take(row, counts); });
-  if (counts.emitted > 0) output_.write(encoder_->finish());
+  if (counts.emitted > 0) output_.write(encoder_->finish(), when_slow);
   return counts;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/log.hpp"
@@ -21,8 +22,9 @@ class BatchWriter {
   void configure(const Key& key, std::unique_ptr<Encoder> encoder);
 
   /// Returns once the line is written; no line for a batch of which nothing is due. Throws ConnectionLost
-  /// from the fetch, Error(output_closed) from the write.
-  BatchCounts write(QueueSession& session, const Lease& lease);
+  /// from the fetch, Error(output_closed) from the write. Calls `when_slow` once if the write has to wait for
+  /// its reader for some time.
+  BatchCounts write(QueueSession& session, const Lease& lease, const std::function<void()>& when_slow = {});
 
  private:
   void take(const TokenRow& row, BatchCounts& counts);

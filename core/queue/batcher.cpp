@@ -20,11 +20,13 @@ void Batcher::connected() {
   waiting_to_ = 0;
 }
 
-Batcher::Decision Batcher::decide(TimePoint now) const {
+Batcher::Decision Batcher::decide(TimePoint now, bool awake) const {
+  const auto from = awake ? std::min(last_look_, now) : now;
   const bool due = deadline_ && now >= *deadline_;
-  const bool awake = look_ && now >= not_before_;
-  if (draining_ || due || awake || now >= next_poll_) {
-    return {.look = true, .partial = draining_ || due};
+  const bool wanted = look_ && now >= not_before_;
+  if (draining_ || due || wanted || now >= next_poll_) {
+    const bool overdue = awake && now >= from + options_.batch_timeout;
+    return {.look = true, .partial = draining_ || due || overdue, .from = from};
   }
   auto until = next_poll_;
   if (deadline_) until = std::min(until, *deadline_);
@@ -34,6 +36,7 @@ Batcher::Decision Batcher::decide(TimePoint now) const {
 
 void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoint started,
                       TimePoint finished) {
+  last_look_ = started;
   // A little early, so that the interval bounds the delay together with the look itself.
   next_poll_ = finished + options_.poll_interval - options_.poll_interval / 10;
   // The claim after a batch acknowledges it, so there is one even if nothing else waits.
@@ -41,7 +44,7 @@ void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoi
   not_before_ = look_ ? TimePoint{} : finished + (finished - started);
   if (reply.pending > 0) {
     // Only a claim that left tokens lying starts their clock, and only the first such.
-    if (!deadline_) deadline_ = started + options_.batch_timeout;
+    if (!deadline_) deadline_ = decision.from + options_.batch_timeout;
     waiting_to_ = std::max(waiting_to_, reply.last);
   } else if (!handed_out_again(reply) && reply.last >= waiting_to_) {
     // Whatever waited has gone, unless a token of a lower id that became visible later went in its place. The

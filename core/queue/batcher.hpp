@@ -26,13 +26,15 @@ class Batcher {
     bool look = false;     ///< claim now
     bool partial = false;  ///< … even a batch that is not full
     TimePoint until{};     ///< otherwise wait until then, or until a notification
+    TimePoint from{};      ///< what the look finds, and the one before did not, has come since then
   };
 
   void configure(const Options& options) { options_ = options; }
   /// A new session: whatever waits goes out at once.
   void connected();
   void notified() { look_ = true; }
-  Decision decide(TimePoint now) const;
+  /// `awake`: no notification tells when a token comes, so it may have been any time since the last look.
+  Decision decide(TimePoint now, bool awake = false) const;
   /// What the claim that `decision` asked for has answered, and how long it took.
   void claimed(const Decision& decision, const ClaimReply& reply, TimePoint started, TimePoint finished);
 
@@ -44,6 +46,7 @@ class Batcher {
   std::optional<TimePoint> deadline_;  ///< when the tokens that wait must go out
   std::int64_t waiting_to_ = 0;        ///< the id of the last of them, or a later one
   TimePoint next_poll_{};
+  TimePoint last_look_{};
 };
 
 }  // namespace mailroom

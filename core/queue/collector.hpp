@@ -13,6 +13,7 @@
 #include "queue/batcher.hpp"
 #include "queue/queue_session.hpp"
 #include "queue/surroundings.hpp"
+#include "queue/wakefulness.hpp"
 
 namespace mailroom {
 
@@ -24,6 +25,7 @@ struct CollectorSetup {
   std::function<std::unique_ptr<Encoder>()> make_encoder;
   int batch_limit = 0;
   Batcher::Options batcher;
+  bool notify_always = false;  ///< inserts notify, however fast they come
   Milliseconds healthcheck_interval{};
 };
 
@@ -66,6 +68,13 @@ class Collector {
   void step();
   void look(const Batcher::Decision& decision);
   void wait_until(TimePoint until);
+  void heed(Wakefulness::Advice advice);
+  void collect();
+  void stay_awake();
+  void fall_asleep();
+  /// Lets inserts notify again, and the other collectors look after those that did not: this one cannot.
+  void hand_over_settling();
+  Wakefulness::Options wakefulness_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);
   void hand_on(const Lease& lease);
@@ -84,6 +93,7 @@ class Collector {
   Log& log_;
 
   Batcher batcher_;
+  Wakefulness wakefulness_;
   BatchWriter writer_;
   Backoff backoff_;
   std::unique_ptr<QueueSession> session_;

@@ -14,6 +14,9 @@ namespace {
 /// ones, which costs a plan and saves a third of the time.
 constexpr int streamed_size = 1000;
 
+/// Of a notification by which a collector tells the others to settle what it kept from notifying.
+constexpr const char* settle_payload = "settle";
+
 constexpr const char* claim_sql =
     "SELECT batch, attempt, size, pending, last, more, acknowledged, set_aside "
     "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
@@ -86,7 +89,7 @@ Fields fields_of(const Row& row) {
 
 PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
                                const Check& check_schema)
-    : connection_(conninfo, "mailroom collect"), queue_(std::move(queue)) {
+    : connection_(conninfo, "mailroom collect"), queue_(std::move(queue)), channel_(channel) {
   check_schema(connection_);
   prepare_statements();
   check_queue_foundations(connection_);
@@ -125,6 +128,26 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   reply.receipt_void = !row[6].is_null() && !row[6].as<bool>();
   if (!row[7].is_null()) reply.set_aside = row[7].as<std::int64_t>();
   return reply;
+}
+
+bool PgQueueSession::arrange(Waking waking) {
+  if (waking == Waking::stay_awake) return connection_.run("SELECT mailroom_stay_awake()")[0][0].as<bool>();
+  if (waking == Waking::ask) {
+    const char* among = silent_ ? silent_->c_str() : nullptr;
+    silent_ = connection_.run("SELECT mailroom_open_inserts($1::text[])", among)[0][0].c_str();
+    return silent_ != "{}";
+  }
+  // All that are open when it is asked next may not have notified, should the statement fail too.
+  silent_.reset();
+  connection_.run("SELECT mailroom_fall_asleep()");
+  if (waking == Waking::make_way) connection_.run("SELECT pg_notify($1, $2)", channel_, settle_payload);
+  return true;
+}
+
+Notified PgQueueSession::take_notifications() {
+  const auto payloads = connection_.take_payloads();
+  if (payloads.count(settle_payload) > 0) return Notified::settle;
+  return payloads.empty() ? Notified::no : Notified::look;
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {

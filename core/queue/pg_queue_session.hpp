@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "db/connection.hpp"
@@ -7,7 +8,7 @@
 
 namespace mailroom {
 
-/// The queue in PostgreSQL, by the functions of migration 6_queue_claim.
+/// The queue in PostgreSQL, by the functions of the migrations 6_queue_claim and 13_waking.
 class PgQueueSession final : public QueueSession {
  public:
   using Check = std::function<void(Connection&)>;
@@ -19,7 +20,8 @@ class PgQueueSession final : public QueueSession {
 
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
-  bool take_notifications() override { return connection_.take_notifications(); }
+  bool arrange(Waking waking) override;
+  Notified take_notifications() override;
   void check_health() override { connection_.run("SELECT 1"); }
   int socket() const override { return connection_.socket(); }
 
@@ -29,6 +31,8 @@ class PgQueueSession final : public QueueSession {
 
   Connection connection_;
   std::string queue_;
+  std::string channel_;
+  std::optional<std::string> silent_;  ///< transactions that may not have notified, an array; unless unknown
   int collector_ = 0;
   bool is_streamed_ = false;  ///< how the batch of the last claim is fetched
 };

@@ -69,6 +69,21 @@ struct TokenRow {
   TokenState state = TokenState::due;
 };
 
+/// How inserts and collectors wake each other.
+enum class Waking {
+  stay_awake,   ///< inserts need not notify until this session falls asleep or ends; false if it is not to be
+  fall_asleep,  ///< inserts notify again
+  make_way,     ///< the same, and the other collectors are told to settle
+  ask,          ///< whether transactions are open that may have inserted before that without notifying
+};
+
+/// What has been heard.
+enum class Notified {
+  no,
+  look,    ///< tokens came
+  settle,  ///< … or another collector makes way: transactions may be open that have not notified
+};
+
 /// A collector's session with the queue. Its leases end with it. Every call throws ConnectionLost when the
 /// session is gone.
 class QueueSession {
@@ -80,8 +95,11 @@ class QueueSession {
   /// The rows of a leased batch, by id; none if it has been taken over. A transaction may be open while
   /// `each` works, which therefore waits for nothing.
   virtual void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) = 0;
-  /// True if a notification came since the last call.
-  virtual bool take_notifications() = 0;
+  /// What notifications came since the last call.
+  virtual Notified take_notifications() = 0;
+  /// What is said of `waking`. To ask is true while transactions are open that were so when it was asked
+  /// first after this session fell asleep, or began: of others a claim sees all, or they notify.
+  virtual bool arrange(Waking waking) = 0;
   /// A round trip, which alone shows that the peer is still there.
   virtual void check_health() = 0;
   /// For poll(2): readable when a notification, or the end of the session, has come.

@@ -11,11 +11,12 @@
 namespace mailroom {
 
 void SystemSurroundings::wait(int socket, TimePoint until) {
-  const auto left = std::chrono::ceil<Milliseconds>(until - now()).count();
-  const auto timeout = static_cast<int>(std::clamp<Milliseconds::rep>(left, 0, 3'600'000));
+  constexpr std::chrono::nanoseconds longest = std::chrono::hours(1);
+  const auto left = std::clamp<std::chrono::nanoseconds>(until - now(), {}, longest).count();
+  const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   // Of the output only its end is of interest, which poll(2) reports unasked.
   std::array<pollfd, 3> watched{{{socket, POLLIN, 0}, {signal_.fd(), POLLIN, 0}, {output_.fd(), 0, 0}}};
-  if (poll(watched.data(), watched.size(), timeout) < 0 && errno != EINTR) {
+  if (ppoll(watched.data(), watched.size(), &timeout, nullptr) < 0 && errno != EINTR) {
     throw Error(ExitCode::failed, std::string("cannot wait: ") + std::strerror(errno));
   }
   signal_.drain();

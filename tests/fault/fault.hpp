@@ -14,9 +14,13 @@
 
 namespace mailroom::test {
 
+/// When inserts notify: while collectors sleep, or always.
+enum class Notifying { when_asleep, always };
+
 /// How a fault is to be played.
 struct Plan {
   int rounds = 1;
+  Notifying notifying = Notifying::when_asleep;
   std::uint64_t seed = 1;
   bool shortened = false;
   const Sabotage* sabotage = nullptr;  ///< what breaks the protocol on purpose
@@ -43,6 +47,7 @@ struct Fault {
   int rounds = 1;           ///< in full
   int short_rounds = 1;     ///< 0: left out, since it takes long or another one plays as much
   std::function<Outcome(Cluster&, const Plan&)> run;
+  bool short_always = false;  ///< shortened, it is played where inserts always notify too
 };
 
 /// Each file's faults, in the order in which they are played.
@@ -55,6 +60,7 @@ std::vector<Fault> network_faults();
 std::vector<Fault> output_faults();
 std::vector<Fault> backlog_faults();
 std::vector<Fault> transaction_faults();
+std::vector<Fault> waking_faults();
 std::vector<Fault> data_faults();
 std::vector<Fault> clock_faults();
 

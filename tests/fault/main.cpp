@@ -1,6 +1,7 @@
 // fault_harness: plays faults against a PostgreSQL of its own, and prints what was lost or repeated.
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
@@ -20,13 +21,24 @@ struct HarnessOptions {
   std::vector<std::string> only;
   int rounds = 0;
   std::uint64_t seed = 1;
+  std::optional<Notifying> notifying;  ///< otherwise both
 };
+
+const std::vector<std::pair<std::string, Notifying>> notifying_names{{"when_asleep", Notifying::when_asleep},
+                                                                     {"always", Notifying::always}};
+
+/// Collectors take it from the environment.
+void notify(Notifying when) {
+  for (const auto& [name, notifying] : notifying_names) {
+    if (notifying == when) setenv("MAILROOM_NOTIFY", name.c_str(), 1);
+  }
+}
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
   for (const auto& group : {process_faults(), step_faults(), session_faults(), server_faults(),
                             replica_faults(), network_faults(), output_faults(), backlog_faults(),
-                            transaction_faults(), data_faults(), clock_faults()})
+                            transaction_faults(), waking_faults(), data_faults(), clock_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
@@ -54,9 +66,10 @@ void print_row(const std::string& name, const Outcome& outcome) {
   std::fflush(stdout);
 }
 
-Verdict play(const Fault& fault, Cluster& cluster, const HarnessOptions& options) {
+Verdict play(const Fault& fault, Notifying notifying, Cluster& cluster, const HarnessOptions& options) {
   const int usual = options.shortened ? fault.short_rounds : fault.rounds;
   const Plan plan{.rounds = options.rounds > 0 ? options.rounds : std::max(usual, 1),
+                  .notifying = notifying,
                   .seed = options.seed,
                   .shortened = options.shortened};
   Outcome outcome;
@@ -106,6 +119,7 @@ int run_self_check(const HarnessOptions& options) {
   Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
   fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", options.seed, "broken on purpose",
              "rounds", "committed", "emitted", "lost", "repeated", "verdict");
+  notify(Notifying::when_asleep);
   int caught = 0;
   int missed = 0;
   for (const auto& sabotage : sabotages()) {
@@ -113,6 +127,11 @@ int run_self_check(const HarnessOptions& options) {
   }
   fmt::print("{} passed, {} failed\n", caught, missed);
   return missed == 0 && caught > 0 ? 0 : 1;
+}
+
+bool is_left_out(const Fault& fault, Notifying notifying, const HarnessOptions& options) {
+  if (!options.shortened || !options.only.empty()) return false;
+  return fault.short_rounds == 0 || (notifying == Notifying::always && !fault.short_always);
 }
 
 int run_harness(const HarnessOptions& options) {
@@ -124,12 +143,16 @@ int run_harness(const HarnessOptions& options) {
   }
   stop_clusters_on_signals();
   Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
-  fmt::print("seed {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, "fault", "rounds",
-             "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
   std::map<Verdict, int> verdicts;
-  for (const auto& fault : faults) {
-    const bool is_left_out = options.shortened && fault.short_rounds == 0 && options.only.empty();
-    if (is_wanted(fault.name, options) && !is_left_out) ++verdicts[play(fault, cluster, options)];
+  for (const auto& [name, notifying] : notifying_names) {
+    if (options.notifying.value_or(notifying) != notifying) continue;
+    notify(notifying);
+    fmt::print("seed {}, notify: {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, name,
+               "fault", "rounds", "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
+    for (const auto& fault : faults) {
+      if (is_wanted(fault.name, options) && !is_left_out(fault, notifying, options))
+        ++verdicts[play(fault, notifying, cluster, options)];
+    }
   }
   if (verdicts[Verdict::not_run] > 0) fmt::print("{} not run\n", verdicts[Verdict::not_run]);
   fmt::print("{} passed, {} failed\n", verdicts[Verdict::passed], verdicts[Verdict::failed]);
@@ -154,6 +177,8 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--rounds", options.rounds, "instead of each fault's own number");
   app.add_option("--seed", options.seed, "what the choices are drawn from");
+  app.add_option("--notify", options.notifying, "only as collect.notify says: when_asleep or always")
+      ->transform(CLI::CheckedTransformer(notifying_names));
   CLI11_PARSE(app, argc, argv);
   try {
     return options.self_check ? run_self_check(options) : run_harness(options);

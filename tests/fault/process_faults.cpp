@@ -55,7 +55,7 @@ Outcome eight_collectors(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> process_faults() {
-  return {{"no fault, eight collectors", "nothing repeated", 20, 3, eight_collectors},
+  return {{"no fault, eight collectors", "nothing repeated", 20, 3, eight_collectors, true},
           {"kill -9 at random", "at most one batch a kill is repeated", 200, 12, kill_at_random},
           {"SIGTERM and SIGINT", "each ends with 0, nothing repeated", 60, 6, stop_under_load},
           {"SIGSTOP of one", "the others go on, nothing repeated", 20, 2, freeze_one}};

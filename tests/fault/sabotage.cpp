@@ -7,6 +7,7 @@ namespace mailroom::test {
 const std::vector<Sabotage>& sabotages() {
   static const std::string nothing_wrong = "no fault, eight collectors";
   static const std::string another_order = "ids in another order than transactions";
+  static const std::string bursts = "bursts, committed while falling asleep";
   static const std::vector<Sabotage> all{
       {"a cursor alone, without holes",
        {{"mailroom_append_batch", "IF NOT isempty(v_unseen) THEN", "IF false THEN"}},
@@ -46,7 +47,15 @@ const std::vector<Sabotage>& sabotages() {
        {{"mailroom_claim", "pending := 0;",
          "pending := 0; PERFORM set_config('synchronous_commit', 'off', true);"}},
        "stop -m immediate and start",
-       8}};
+       8},
+      {"asleep, who has not notified is forgotten",
+       {{"mailroom_open_inserts", "l.granted", "l.granted AND false"}},
+       bursts,
+       4},
+      {"asleep, inserts still do not notify",
+       {{"mailroom_fall_asleep", "pg_advisory_unlock(1835100526, l.objid::integer)", "false"}},
+       bursts,
+       4}};
   return all;
 }
 

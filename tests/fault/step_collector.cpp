@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/settings.hpp"
 #include "queue/collector.hpp"
 #include "queue/pg_queue_session.hpp"
 #include "schema/bookkeeping.hpp"
@@ -62,7 +63,8 @@ class DoomedSession final : public QueueSession {
     doom_.reach("after the fetch");
     doom_.reach("within a line");
   }
-  bool take_notifications() override { return session_->take_notifications(); }
+  bool arrange(Waking waking) override { return session_->arrange(waking); }
+  Notified take_notifications() override { return session_->take_notifications(); }
   void check_health() override { session_->check_health(); }
   int socket() const override { return session_->socket(); }
 
@@ -84,6 +86,7 @@ CollectorSetup doomed_setup(Doom& doom, int limit) {
           .make_encoder = [] { return make_jsonl_encoder("mailroom"); },
           .batch_limit = limit,
           .batcher = {.batch_timeout = Milliseconds(100), .poll_interval = Milliseconds(1000)},
+          .notify_always = process_environment().at("MAILROOM_NOTIFY") == "always",
           .healthcheck_interval = Milliseconds(60'000)};
 }
 

@@ -56,6 +56,8 @@ class Trial {
   void expect_delivery_again();
   void note(std::string figure) { outcome_.notes.push_back(std::move(figure)); }
 
+  /// What has not come by now does not come: finish() waits no longer for it.
+  void give_up() { patience_ = std::chrono::seconds(1); }
   /// Lets the writers end, the queue drain and the collectors stop, and judges all that was written.
   Outcome finish(int rounds);
 
@@ -71,6 +73,7 @@ class Trial {
   std::unique_ptr<WriteLoad> load_;
   std::size_t allowed_ = 0;
   bool strange_allowed_ = false;
+  std::chrono::seconds patience_{120};
   std::optional<Milliseconds> slowest_recovery_{};
   Outcome outcome_;
 };

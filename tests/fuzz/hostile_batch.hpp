@@ -52,7 +52,8 @@ class HostileBatch final : public QueueSession {
     for (const auto& row : rows_)
       each(row);
   }
-  bool take_notifications() override { return false; }
+  bool arrange(Waking) override { return false; }
+  Notified take_notifications() override { return Notified::no; }
   void check_health() override {}
   int socket() const override { return -1; }
 

@@ -52,7 +52,11 @@ void PlayedSession::fetch(const Lease& lease, const std::function<void(const Tok
   });
 }
 
-bool PlayedSession::take_notifications() {
+bool PlayedSession::arrange(Waking waking) {
+  return call(Step::waking, [&] { return session_->arrange(waking); });
+}
+
+Notified PlayedSession::take_notifications() {
   return call(Step::notifications, [&] { return session_->take_notifications(); });
 }
 

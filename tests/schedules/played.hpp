@@ -15,7 +15,8 @@ class PlayedSession final : public QueueSession {
 
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
-  bool take_notifications() override;
+  bool arrange(Waking waking) override;
+  Notified take_notifications() override;
   void check_health() override;
   int socket() const override { return session_->socket(); }
 

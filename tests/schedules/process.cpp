@@ -161,8 +161,9 @@ void Process::poke() {
 }
 
 Mishap Process::begin(Step step) {
-  static constexpr std::array names{"connects",      "claims",      "fetches", "asks for notifications",
-                                    "checks health", "writes line", "waits",   "sleeps"};
+  static constexpr std::array names{
+      "connects",    "claims", "fetches", "asks for notifications", "arranges waking", "checks health",
+      "writes line", "waits",  "sleeps"};
   world_.note(number_, names.at(static_cast<std::size_t>(step)));
   if (crash_) throw Crashed{};
   const auto mishap = world_.choose(step);

@@ -33,9 +33,16 @@ std::chrono::nanoseconds World::up_to(Milliseconds longest) {
   return std::chrono::nanoseconds(below(bound) + 1);
 }
 
+std::int64_t World::draw_token() {
+  const auto id = server.draw_token();
+  drawn_[id] = time.now();
+  return id;
+}
+
 void World::commit_token(std::int64_t id, TimePoint expires) {
-  tokens_[id] = {time.now(), expires};
+  tokens_[id] = {drawn_.at(id), time.now(), expires};
   server.commit_token(id, expires);
+  if (knobs.conditional && !server.is_silent(id)) server.notify();
   note(-1, "token committed", id);
 }
 
@@ -50,7 +57,7 @@ void World::add_orphan(int tokens) {
   const auto before = server.last_token();
   server.add_orphan(tokens);
   for (auto id = before + 1; id <= server.last_token(); ++id) {
-    tokens_[id] = {time.now(), TimePoint::max()};
+    tokens_[id] = {time.now(), time.now(), TimePoint::max()};
   }
 }
 
@@ -88,11 +95,11 @@ void World::watch() {
   if (time.now() > from + patience) fail("a full batch waits, and nobody takes it");
 }
 
-TimePoint World::bound_for(TimePoint from, TimePoint emitted) const {
+TimePoint World::bound_for(TimePoint from, TimePoint emitted, std::chrono::nanoseconds unnoticed) const {
   for (const auto disturbance : disturbances_) {
     if (disturbance <= emitted) from = std::max(from, disturbance + recovery);
   }
-  return from + knobs.batch_timeout + knobs.poll_interval + knobs.latency * 8 + Milliseconds(20);
+  return from + knobs.batch_timeout + unnoticed + knobs.latency * 8 + Milliseconds(20);
 }
 
 int World::life_of(int session) const {

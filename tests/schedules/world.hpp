@@ -15,7 +15,7 @@ namespace mailroom::test {
 class Process;
 
 /// Where a collector touches the world outside; a mishap befalls one of these.
-enum class Step { connect, claim, fetch, notifications, health, write, wait, sleep };
+enum class Step { connect, claim, fetch, notifications, waking, health, write, wait, sleep };
 
 enum class Mishap {
   none,
@@ -33,8 +33,9 @@ struct Knobs {
   int limit = 3;
   Milliseconds batch_timeout{2000};
   Milliseconds poll_interval{500};
-  Milliseconds latency{};  ///< of a request or a reply, at most
-  bool prompt = true;      ///< each commit of a token is notified of, at once
+  Milliseconds latency{};    ///< of a request or a reply, at most
+  bool prompt = true;        ///< each commit of a token is notified of, at once
+  bool conditional = false;  ///< … unless a collector was awake when it was inserted
 };
 
 /// A collector's process, from start to end.
@@ -64,7 +65,8 @@ class World {
   Process& process(int slot) { return *processes_[static_cast<std::size_t>(slot)]; }
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
 
-  std::int64_t draw_token() { return server.draw_token(); }
+  std::int64_t draw_token();
+  void roll_back_token(std::int64_t id) { server.roll_back_token(id); }
   void commit_token(std::int64_t id, TimePoint expires = TimePoint::max());
   void commit(int count, bool notify = true, TimePoint expires = TimePoint::max());
   void add_orphan(int tokens);
@@ -85,10 +87,11 @@ class World {
 
   /// The latest time by which a token has to go out that may go out from `from` on, unless a disturbance
   /// comes between that and `emitted`.
-  TimePoint bound_for(TimePoint from, TimePoint emitted) const;
+  TimePoint bound_for(TimePoint from, TimePoint emitted, std::chrono::nanoseconds unnoticed) const;
   std::string story(std::size_t steps) const;
 
   struct Token {
+    TimePoint drawn;
     TimePoint committed;
     TimePoint expires;
   };
@@ -114,6 +117,7 @@ class World {
 
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<Process>> processes_;
+  std::map<std::int64_t, TimePoint> drawn_;
   std::map<std::int64_t, Token> tokens_;
   std::map<int, int> life_of_session_;
   std::vector<TimePoint> disturbances_;

@@ -10,7 +10,7 @@ namespace mailroom::test {
 namespace {
 
 constexpr int most_attempts = 20;
-constexpr int most_calls = 200'000;
+constexpr int most_calls = 1'000'000;
 
 }  // namespace
 
@@ -41,12 +41,19 @@ class FakeSession final : public QueueSession {
     }
   }
 
-  bool take_notifications() override {
+  Notified take_notifications() override {
     const auto fault = server_.begin_call(Operation::take_notifications, number_);
-    const bool notified =
-        std::exchange(server_.sessions_[static_cast<std::size_t>(number_)].is_notified, false);
+    const auto heard =
+        std::exchange(server_.sessions_[static_cast<std::size_t>(number_)].heard, Notified::no);
     server_.end_call(fault, number_);
-    return notified;
+    return heard;
+  }
+
+  bool arrange(Waking waking) override {
+    const auto fault = server_.begin_call(Operation::arrange, number_);
+    const bool answer = server_.arrange(number_, waking);
+    server_.end_call(fault, number_);
+    return answer;
   }
 
   void check_health() override {
@@ -70,9 +77,20 @@ void FakeServer::add_tokens(int count, bool notify) {
   if (notify) this->notify();
 }
 
-void FakeServer::notify() {
+std::int64_t FakeServer::draw_token() {
+  open_.insert(++last_token_);
+  if (is_somebody_awake()) silent_.insert(last_token_);
+  return last_token_;
+}
+
+void FakeServer::commit_token(std::int64_t id, TimePoint expires) {
+  waiting_[id] = expires;
+  open_.erase(id);
+}
+
+void FakeServer::notify(Notified of) {
   for (auto& session : sessions_) {
-    session.is_notified = true;
+    session.heard = std::max(session.heard, of);
   }
 }
 
@@ -80,6 +98,7 @@ void FakeServer::add_orphan(int tokens) {
   FakeBatch batch;
   for (int i = 0; i < tokens; ++i) {
     batch.tokens.push_back(draw_token());
+    open_.erase(last_token_);
     taken_[last_token_] = TimePoint::max();
   }
   batch.holder = static_cast<int>(sessions_.size());
@@ -119,6 +138,7 @@ Fault FakeServer::begin_call(Operation operation, int session) {
 }
 
 void FakeServer::end_call(Fault fault, int session) {
+  if (fault == Fault::canceled) throw DatabaseError(ExitCode::failed, "canceling statement", "", "57014");
   if (fault != Fault::lost_reply) return;
   disconnect(session, linger);
   throw ConnectionLost("the reply was lost");
@@ -137,7 +157,7 @@ bool FakeServer::holds(int session) const {
 
 bool FakeServer::readable(std::size_t session) const {
   const auto& asked = sessions_.at(session);
-  return asked.is_notified || !asked.is_connected;
+  return asked.heard != Notified::no || !asked.is_connected;
 }
 
 int FakeServer::open_batches() const {
@@ -168,6 +188,23 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
     take(session, request, reply);
   }
   return reply;
+}
+
+bool FakeServer::arrange(int session, Waking waking) {
+  auto& unsettled = sessions_[static_cast<std::size_t>(session)].unsettled;
+  if (waking == Waking::stay_awake) {
+    if (!is_somebody_awake()) awake_ = session;
+    return awake_ == session;
+  }
+  if (waking == Waking::ask) {
+    if (!unsettled) unsettled = open_;
+    std::erase_if(*unsettled, [this](std::int64_t id) { return !open_.contains(id); });
+    return !unsettled->empty();
+  }
+  unsettled.reset();
+  if (awake_ == session) awake_.reset();
+  if (waking == Waking::make_way) notify(Notified::settle);
+  return true;
 }
 
 bool FakeServer::acknowledge(const Receipt& receipt) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@
 
 namespace mailroom::test {
 
-enum class Operation { connect, claim, fetch, take_notifications, check_health };
+enum class Operation { connect, claim, fetch, take_notifications, arrange, check_health };
 
 /// A call that is about to reach the server.
 struct Call {
@@ -23,7 +24,12 @@ struct Call {
 };
 
 /// What befalls a call; a lost reply is one whose effect the server keeps.
-enum class Fault { none, lost_request, lost_reply };
+enum class Fault {
+  none,
+  lost_request,
+  lost_reply,
+  canceled
+};  ///< canceled: it fails after it had its effect
 
 /// A hand-out of a batch.
 struct FakeHold {
@@ -53,10 +59,14 @@ class FakeServer {
   /// Commits tokens, each due and of an account of its own.
   void add_tokens(int count, bool notify = true);
   /// Draws an id of which nobody else knows before it is committed.
-  std::int64_t draw_token() { return ++last_token_; }
+  std::int64_t draw_token();
   /// Commits a token whose id was drawn, perhaps behind the cursor. It is due until `expires`.
-  void commit_token(std::int64_t id, TimePoint expires = TimePoint::max()) { waiting_[id] = expires; }
-  void notify();
+  void commit_token(std::int64_t id, TimePoint expires = TimePoint::max());
+  void roll_back_token(std::int64_t id) { open_.erase(id); }
+  /// True if a collector was awake when the token was inserted, so that nobody is notified of its commit.
+  bool is_silent(std::int64_t id) const { return silent_.contains(id); }
+  bool is_somebody_awake() const { return awake_ && holds(*awake_); }
+  void notify(Notified of = Notified::look);
   /// A batch of new tokens whose collector is gone.
   void add_orphan(int tokens);
   std::unique_ptr<QueueSession> connect();
@@ -96,9 +106,11 @@ class FakeServer {
 
   struct Session {
     bool is_connected = true;  ///< as its client sees it
-    bool is_notified = false;
+    Notified heard = Notified::no;
     TimePoint begins{};
     std::optional<TimePoint> ends{};
+    std::optional<std::set<std::int64_t>>
+        unsettled{};  ///< tokens that were not committed when it asked first
   };
 
   Fault begin_call(Operation operation, int session);
@@ -107,6 +119,7 @@ class FakeServer {
   bool holds(int session) const;
   bool readable(std::size_t session) const;
 
+  bool arrange(int session, Waking waking);
   ClaimReply claim(int session, const ClaimRequest& request);
   bool acknowledge(const Receipt& receipt);
   std::map<std::int64_t, FakeBatch>::iterator find_orphan(int session, const ClaimRequest& request,
@@ -133,6 +146,9 @@ class FakeServer {
   std::map<std::int64_t, TimePoint> taken_;
   std::int64_t cursor_ = 0;
   std::int64_t last_token_ = 0;
+  std::set<std::int64_t> open_;  ///< drawn, and neither committed nor rolled back
+  std::set<std::int64_t> silent_;
+  std::optional<int> awake_;  ///< the session that keeps inserts from notifying
   std::map<std::int64_t, FakeBatch> batches_;
 };
 

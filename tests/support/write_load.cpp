@@ -89,7 +89,7 @@ void WriteLoad::write(int writer, std::uint64_t seed) {
   Random random(seed);
   std::unique_ptr<Connection> connection;
   int next = 1;
-  const auto prefix = "w" + std::to_string(writer) + "-";
+  const auto prefix = options_.name + std::to_string(writer) + "-";
   while (!enough_) {
     try {
       if (!connection) connection = std::make_unique<Connection>(conninfo_, "writer");

@@ -16,9 +16,10 @@ namespace mailroom::test {
 class WriteLoad {
  public:
   struct Options {
-    bool prepares = false;  ///< two-phase commits too, which PostgreSQL refuses where inserts notify
-    bool tolerant = false;  ///< goes on after what the server refuses or a lost connection, in a new session
-    int pause_ms = 0;       ///< at most so long between two transactions
+    bool prepares = false;   ///< two-phase commits too, which PostgreSQL refuses where inserts notify
+    bool tolerant = false;   ///< goes on after what the server refuses or a lost connection, in a new session
+    int pause_ms = 0;        ///< at most so long between two transactions
+    std::string name = "w";  ///< of its accounts, where several loads share a database
   };
 
   WriteLoad(const TestDatabase& database, int writers, std::uint64_t seed)

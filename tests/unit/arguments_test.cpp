@@ -106,6 +106,7 @@ TEST_CASE("an override carries its key, its text as typed, and the flag's name")
       {"--queue", "collect.queue"},
       {"--channel", "collect.channel"},
       {"--poll-interval", "collect.poll_interval"},
+      {"--notify", "collect.notify"},
       {"--healthcheck-interval", "collect.healthcheck_interval"},
       {"--key-file", "signing.key_file"},
   };

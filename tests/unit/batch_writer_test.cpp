@@ -22,7 +22,8 @@ class RowsSession final : public QueueSession {
   void fetch(const Lease&, const std::function<void(const TokenRow&)>& each) override {
     std::for_each(rows_.begin(), rows_.end(), each);
   }
-  bool take_notifications() override { return false; }
+  bool arrange(Waking) override { return false; }
+  Notified take_notifications() override { return Notified::no; }
   void check_health() override {}
   int socket() const override { return -1; }
 

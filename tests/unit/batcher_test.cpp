@@ -112,14 +112,33 @@ TEST_CASE("without tokens it looks once each poll interval, and at most that oft
   CHECK(stormy.looks().size() >= 400);
 }
 
+TEST_CASE("without notifications the timeout of what a look finds new counts from the look before") {
+  Batcher batcher({Milliseconds(20), Milliseconds(1000)});
+  ClaimReply pending_reply;
+  pending_reply.pending = 1;
+  batcher.claimed({.look = true, .from = at(100)}, {}, at(100), at(100));
+  batcher.notified();
+  const auto look = batcher.decide(at(105), true);
+  CHECK_FALSE(look.partial);
+  batcher.claimed(look, pending_reply, at(105), at(105));
+  CHECK_FALSE(batcher.decide(at(119), true).look);
+  CHECK(batcher.decide(at(120), true).partial);
+  // A look that comes later than that takes at once what it finds.
+  batcher.claimed({.look = true, .partial = true, .from = at(120)}, {}, at(120), at(120));
+  batcher.notified();
+  CHECK_FALSE(batcher.decide(at(139), true).partial);
+  CHECK(batcher.decide(at(140), true).partial);
+  CHECK_FALSE(batcher.decide(at(140), false).partial);
+}
+
 TEST_CASE("a new configuration counts for the next remainder") {
   Batcher batcher({Milliseconds(timeout), Milliseconds(poll)});
   batcher.configure({Milliseconds(200), Milliseconds(50)});
   ClaimReply pending_reply;
   pending_reply.pending = 1;
-  batcher.claimed({.look = true}, pending_reply, at(0), at(0));
+  batcher.claimed({.look = true, .from = at(0)}, pending_reply, at(0), at(0));
   CHECK(since_start(batcher.decide(at(0)).until) == 45);
-  batcher.claimed({.look = true}, pending_reply, at(190), at(190));
+  batcher.claimed({.look = true, .from = at(190)}, pending_reply, at(190), at(190));
   CHECK(since_start(batcher.decide(at(190)).until) == 200);
   CHECK(batcher.decide(at(200)).partial);
 }

@@ -56,6 +56,8 @@ const std::vector<Row> rows{
     {"collect.format", "csv", "jsonl", "csv", "jsonl", [](const Settings& s) { return name_of(s.format); }},
     {"collect.poll_interval", "1s", "10ms", "1h", "3s",
      [](const Settings& s) { return format_duration(s.poll_interval); }},
+    {"collect.notify", "when_asleep", "always", "when_asleep", "always",
+     [](const Settings& s) { return s.notify == NotifyWhen::always ? "always" : "when_asleep"; }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
      [](const Settings& s) { return format_duration(s.audit_retention); }},
     {"log.level", "info", "debug", "warn", "error",

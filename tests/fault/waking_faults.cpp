@@ -1,0 +1,100 @@
+// Whether what nobody was notified of is found. Collectors that would look again only after an hour.
+
+#include <fmt/format.h>
+
+#include "fault/trial.hpp"
+#include "support/waking.hpp"
+
+namespace mailroom::test {
+namespace {
+
+/// Transactions that insert while a burst keeps a collector awake, some of them prepared.
+class Held {
+ public:
+  Held(Trial& trial, int round) : trial_(trial) {
+    for (int i = 0; i < 5; ++i) {
+      auto& connection = *connections_.emplace_back(trial.connect());
+      const auto name = fmt::format("held{}-{}-", round, i);
+      connection.run("BEGIN");
+      insert_accounts(connection, 1 + i, name);
+    }
+    // Refused, and rolled back by that, where it has notified.
+    is_prepared_ = prepare_insert(*connections_.emplace_back(trial.connect()), name_of(round));
+    prepared_ = name_of(round);
+  }
+
+  void commit() {
+    for (std::size_t i = 0; i + 1 < connections_.size(); ++i) {
+      // While it falls asleep, soon afterwards, and when it has long been asleep.
+      trial_.pause(0, i < 2 ? 20 : i < 4 ? 100 : 1000);
+      connections_[i]->run("COMMIT");
+    }
+    if (is_prepared_) connections_.back()->run(fmt::format("COMMIT PREPARED '{}'", prepared_));
+  }
+  bool is_prepared() const { return is_prepared_; }
+
+ private:
+  static std::string name_of(int round) { return fmt::format("prepared{}-", round); }
+
+  Trial& trial_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::string prepared_;
+  bool is_prepared_ = false;
+};
+
+/// Every token is out. Rolled back ones may still be in holes.
+bool is_delivered(Connection& connection) {
+  return value<bool>(connection,
+                     "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT "
+                     "coalesce(max(id), 0) FROM tokens) "
+                     "AND NOT EXISTS (SELECT FROM mailroom_batches WHERE emitted_at IS NULL) "
+                     "AND NOT EXISTS (SELECT FROM mailroom_holes h JOIN tokens t ON h.ids @> t.id)");
+}
+
+Outcome bursts(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan,
+              {.collectors = 3,
+               .writers = 0,
+               .limit = 100,
+               .slow_triggers = false,
+               .more = {"--poll-interval", "1h"}});
+  const auto connection = trial.connect();
+  const bool conditional = plan.notifying == Notifying::when_asleep;
+  int silent = 0;
+  bool delivered = true;
+  for (int round = 0; delivered && round < plan.rounds; ++round) {
+    auto burst = std::make_unique<WriteLoad>(trial.conninfo(), 4,
+                                             plan.seed * 1000 + static_cast<std::uint64_t>(round) * 10,
+                                             WriteLoad::Options{.prepares = conditional,
+                                                                .tolerant = true,
+                                                                .pause_ms = 0,
+                                                                .name = fmt::format("burst{}-", round)});
+    trial.pause(20, 100);
+    if (conditional)
+      trial.expect(eventually([&] { return somebody_is_awake(*connection); }), "a collector is awake");
+    Held held(trial, round);
+    silent += held.is_prepared() ? 1 : 0;
+    // Its last transactions end meanwhile.
+    std::thread end([&] { burst.reset(); });
+    held.commit();
+    end.join();
+    delivered = eventually([&] { return is_delivered(*connection); }, std::chrono::seconds(20));
+    trial.expect(delivered, "what was committed is noticed");
+  }
+  if (!delivered) trial.give_up();
+  // Of what was rolled back nobody hears; a look forgets it.
+  if (delivered) connection->run("NOTIFY token_insert");
+  trial.expect(conditional ? silent > 0 : silent == 0, "inserts notify when they should");
+  trial.note(fmt::format("in {} of {} bursts a transaction was prepared that had not notified", silent,
+                         plan.rounds));
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> waking_faults() {
+  return {{"bursts, committed while falling asleep", "all noticed, though nobody looks for an hour", 60, 4,
+           bursts, true}};
+}
+
+}  // namespace mailroom::test

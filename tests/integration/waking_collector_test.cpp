@@ -1,0 +1,133 @@
+// `mailroom collect` as a process, awake and asleep. With a poll interval of an hour, what nobody notices
+// waits for an hour.
+
+#include "support/catch.hpp"
+#include "support/named_pipe.hpp"
+#include "support/test_collector.hpp"
+#include "support/waking.hpp"
+#include "support/write_load.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+std::vector<std::string> options(std::vector<std::string> more = {}) {
+  std::vector<std::string> all{"--format",        "jsonl", "--batch-limit",   "1000",
+                               "--batch-timeout", "50ms",  "--poll-interval", "1h"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+WriteLoad::Options tolerant() {
+  return {.prepares = false, .tolerant = true, .pause_ms = 0};
+}
+
+/// An insert that has not notified, prepared as `name`: as soon as somebody is awake.
+bool prepare_silently(Connection& connection, const std::string& name) {
+  int attempts = 0;
+  return eventually([&] { return prepare_insert(connection, name + std::to_string(++attempts)); });
+}
+
+void commit_prepared(Connection& connection) {
+  for (const auto& row :
+       connection.run("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
+    connection.run("COMMIT PREPARED '" + std::string(row[0].c_str()) + "'");
+}
+
+bool each_once(Connection& connection, const std::string& output) {
+  std::map<std::int64_t, int> once;
+  for (const auto id : committed_tokens(connection))
+    once[id] = 1;
+  return emitted_ids(output) == once;
+}
+
+}  // namespace
+
+TEST_CASE("what was inserted while a collector was awake, and committed while it slept, goes out by itself") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto held = database.connect();
+  TestCollector collector(database, options());
+  REQUIRE(collector.connected());
+  {
+    WriteLoad load(database.conninfo(), 4, 1, tolerant());
+    REQUIRE(prepare_silently(*connection, "silent"));
+    REQUIRE(eventually([&] { return somebody_is_awake(*connection); }));
+    held->run("BEGIN");
+    insert_accounts(*held, 3, "held");
+  }
+  REQUIRE(eventually([&] { return !somebody_is_awake(*connection); }));
+  held->run("COMMIT");
+  REQUIRE(eventually([&] { return each_once(*connection, collector.output()); }));
+  commit_prepared(*connection);
+  CHECK(eventually([&] { return each_once(*connection, collector.output()); }));
+  CHECK(collector.stop() == 0);
+}
+
+TEST_CASE("with notify: always every insert notifies, however fast they come") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector collector(database, options(), {{"MAILROOM_NOTIFY", "always"}});
+  REQUIRE(collector.connected());
+  {
+    WriteLoad load(database.conninfo(), 4, 1, tolerant());
+    for (int i = 0; i < 100; ++i) {
+      CHECK_FALSE(prepare_insert(*connection, "loud" + std::to_string(i)));
+      CHECK_FALSE(somebody_is_awake(*connection));
+    }
+  }
+  CHECK(eventually([&] { return each_once(*connection, collector.output()); }));
+  CHECK(collector.stop() == 0);
+}
+
+TEST_CASE("a collector that waits for a slow reader has made way") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  NamedPipe pipe;
+  TestCollector collector(database.conninfo(), options(), {}, pipe.path());
+  REQUIRE(collector.connected());
+  std::string text;
+  {
+    WriteLoad load(database.conninfo(), 4, 1, tolerant());
+    REQUIRE(eventually([&] {
+      text += pipe.take(65536);
+      return somebody_is_awake(*connection);
+    }));
+    REQUIRE(eventually([&] { return pipe.is_full(); }));
+    REQUIRE(eventually([&] { return !somebody_is_awake(*connection); }));
+    CHECK_FALSE(prepare_insert(*connection, "loud"));
+  }
+  CHECK(eventually([&] {
+    text += pipe.take(65536);
+    return each_once(*connection, text);
+  }));
+  CHECK(collector.stop() == 0);
+}
+
+TEST_CASE("of two collectors one is awake, and when it is asked to stop the other one is told") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector first(database, options());
+  TestCollector second(database, options());
+  REQUIRE(first.connected());
+  REQUIRE(second.connected());
+  const auto awake_pid = [&] {
+    const auto rows = connection->run(
+        "SELECT substring(a.application_name FROM '[0-9]+$')::int FROM pg_locks l "
+        "JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.classid = 1835100526 "
+        "AND a.datname = current_database() AND l.mode = 'ExclusiveLock'");
+    return rows.empty() ? 0 : rows[0][0].as<int>();
+  };
+  WriteLoad load(database.conninfo(), 4, 1, tolerant());
+  REQUIRE(prepare_silently(*connection, "silent"));
+  int pid = 0;
+  REQUIRE(eventually([&] { return (pid = awake_pid()) != 0; }));
+  auto& leaving = pid == first.process().pid() ? first : second;
+  REQUIRE(pid == leaving.process().pid());
+  CHECK(leaving.stop() == 0);
+  load.stop();
+  commit_prepared(*connection);
+  CHECK(eventually([&] { return each_once(*connection, first.output() + second.output()); }));
+  CHECK((pid == first.process().pid() ? second : first).stop() == 0);
+}

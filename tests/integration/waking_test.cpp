@@ -1,0 +1,201 @@
+// When inserts notify, and whom a collector waits for that falls asleep.
+
+#include "support/waking.hpp"
+
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// Hears what is notified. A notification of its own comes after those of all that committed before.
+class Listener {
+ public:
+  explicit Listener(const TestDatabase& database)
+      : listening_(database.connect()), marking_(database.connect()) {
+    listening_->listen("token_insert");
+  }
+
+  /// What has been heard since the last time.
+  std::set<std::string> heard() {
+    const auto mark = "mark " + std::to_string(++marks_);
+    marking_->run("SELECT pg_notify('token_insert', $1)", mark);
+    std::set<std::string> all;
+    REQUIRE(eventually([&] {
+      all.merge(listening_->take_payloads());
+      return all.count(mark) > 0;
+    }));
+    all.erase(mark);
+    return all;
+  }
+
+ private:
+  std::unique_ptr<Connection> listening_;
+  std::unique_ptr<Connection> marking_;
+  int marks_ = 0;
+};
+
+const std::set<std::string> nothing;
+const std::set<std::string> a_token{""};
+
+/// The tokens that a claim of `session` takes now, all of them.
+Ids claim_ids(QueueSession& session) {
+  const auto reply = session.claim({.limit = 1000, .partial = true});
+  if (!reply.lease) return {};
+  auto ids = fetch_ids(session, *reply.lease);
+  session.claim({.receipt = Receipt{*reply.lease, {}}});
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("inserts notify unless a collector is awake, and again when it sleeps or is gone") {
+  TestDatabase database;
+  const auto writer = database.connect();
+  Listener listener(database);
+  auto collector = attach(database);
+  insert_accounts(*writer, 1, "asleep");
+  CHECK(listener.heard() == a_token);
+  REQUIRE(collector->arrange(Waking::stay_awake));
+  insert_accounts(*writer, 3, "awake");
+  writer->run("INSERT INTO tokens (account, action) SELECT id, 'activation' FROM accounts LIMIT 1");
+  CHECK(listener.heard() == nothing);
+  collector->arrange(Waking::fall_asleep);
+  insert_accounts(*writer, 1, "asleep again");
+  CHECK(listener.heard() == a_token);
+  REQUIRE(collector->arrange(Waking::stay_awake));
+  collector.reset();
+  REQUIRE(eventually([&] { return !somebody_is_awake(*writer); }));
+  insert_accounts(*writer, 1, "gone");
+  CHECK(listener.heard() == a_token);
+}
+
+TEST_CASE("one collector is awake for all, and an insert leaves no lock behind") {
+  TestDatabase database;
+  const auto writer = database.connect();
+  const auto first = attach(database);
+  const auto second = attach(database);
+  writer->run("BEGIN");
+  insert_accounts(*writer, 100);
+  // Its insert tried the lock, and does not keep it until its commit.
+  CHECK(first->arrange(Waking::stay_awake));
+  CHECK_FALSE(second->arrange(Waking::stay_awake));
+  second->arrange(Waking::fall_asleep);
+  CHECK(somebody_is_awake(*writer));
+  first->arrange(Waking::fall_asleep);
+  CHECK_FALSE(somebody_is_awake(*writer));
+  CHECK(second->arrange(Waking::stay_awake));
+  writer->run("COMMIT");
+}
+
+TEST_CASE("who falls asleep waits for the transactions that have not notified, and then sees their tokens") {
+  TestDatabase database;
+  const auto writer = database.connect();
+  const auto with_savepoints = database.connect();
+  const auto later = database.connect();
+  const auto collector = attach(database);
+  collector->arrange(Waking::ask);
+  REQUIRE(collector->arrange(Waking::stay_awake));
+  writer->run("BEGIN");
+  insert_accounts(*writer, 2, "silent");
+  with_savepoints->run("BEGIN; SAVEPOINT a");
+  insert_accounts(*with_savepoints, 1, "rolled back");
+  with_savepoints->run("ROLLBACK TO a; SAVEPOINT b");
+  insert_accounts(*with_savepoints, 1, "released");
+  with_savepoints->run("RELEASE b");
+  collector->arrange(Waking::fall_asleep);
+  CHECK(collector->arrange(Waking::ask));
+  // This one notifies, so that nobody has to wait for it.
+  later->run("BEGIN");
+  insert_accounts(*later, 1, "later");
+  CHECK(claim_ids(*collector).empty());
+  with_savepoints->run("COMMIT");
+  CHECK(collector->arrange(Waking::ask));
+  CHECK(claim_ids(*collector) == Ids{4});
+  writer->run("COMMIT");
+  CHECK_FALSE(collector->arrange(Waking::ask));
+  CHECK(claim_ids(*collector) == Ids{1, 2});
+  later->run("COMMIT");
+}
+
+TEST_CASE("a transaction that is prepared before it could notify is waited for until it is committed") {
+  TestDatabase database;
+  const auto writer = database.connect();
+  const auto collector = attach(database);
+  REQUIRE_FALSE(prepare_insert(*writer, "notifies"));
+  REQUIRE(collector->arrange(Waking::stay_awake));
+  REQUIRE(prepare_insert(*writer, "before"));
+  writer->run("BEGIN");
+  insert_accounts(*writer, 1, "while");
+  collector->arrange(Waking::fall_asleep);
+  CHECK(collector->arrange(Waking::ask));
+  writer->run("PREPARE TRANSACTION 'while'");
+  CHECK(collector->arrange(Waking::ask));
+  writer->run("COMMIT PREPARED 'before'");
+  CHECK(collector->arrange(Waking::ask));
+  writer->run("COMMIT PREPARED 'while'");
+  CHECK_FALSE(collector->arrange(Waking::ask));
+  CHECK(claim_ids(*collector).size() == 2);
+}
+
+TEST_CASE("a new session waits for whoever is open, since an earlier one may have been awake") {
+  TestDatabase database;
+  const auto writer = database.connect();
+  auto before = attach(database);
+  REQUIRE(before->arrange(Waking::stay_awake));
+  writer->run("BEGIN");
+  insert_accounts(*writer, 1);
+  before.reset();
+  const auto after = attach(database);
+  CHECK(after->arrange(Waking::ask));
+  writer->run("COMMIT");
+  CHECK_FALSE(after->arrange(Waking::ask));
+}
+
+TEST_CASE("a collector that makes way tells the others to settle what it kept from notifying") {
+  TestDatabase database;
+  const auto writer = database.connect();
+  Listener listener(database);
+  const auto first = attach(database);
+  const auto second = attach(database);
+  REQUIRE(first->arrange(Waking::stay_awake));
+  writer->run("BEGIN");
+  insert_accounts(*writer, 1, "silent");
+  CHECK(second->take_notifications() == Notified::no);
+  first->arrange(Waking::make_way);
+  CHECK_FALSE(somebody_is_awake(*writer));
+  REQUIRE(eventually([&] { return second->take_notifications() == Notified::settle; }));
+  second->arrange(Waking::fall_asleep);
+  CHECK(second->arrange(Waking::ask));
+  writer->run("COMMIT");
+  CHECK_FALSE(second->arrange(Waking::ask));
+  CHECK(claim_ids(*second) == Ids{1});
+  CHECK(listener.heard() == std::set<std::string>{"settle"});
+  insert_accounts(*writer, 1, "loud");
+  REQUIRE(eventually([&] { return second->take_notifications() == Notified::look; }));
+}
+
+TEST_CASE("who may insert accounts, and nothing else, notifies and keeps silent as anybody does") {
+  TestDatabase database;
+  const auto owner = database.connect();
+  const auto role = database.name() + "_inserter";
+  owner->run("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC");
+  owner->run("CREATE ROLE " + role);
+  owner->run("GRANT INSERT (email, login) ON accounts TO " + role);
+  owner->run("GRANT USAGE ON SEQUENCE accounts_id_seq TO " + role);
+  const auto collector = attach(database);
+  Listener listener(database);
+  const auto writer = database.connect();
+  writer->run("SET ROLE " + role);
+  insert_accounts(*writer, 1, "asleep");
+  CHECK(listener.heard() == a_token);
+  REQUIRE(collector->arrange(Waking::stay_awake));
+  insert_accounts(*writer, 1, "awake");
+  CHECK(listener.heard() == nothing);
+  writer->run("RESET ROLE");
+  owner->run("DROP OWNED BY " + role);
+  owner->run("DROP ROLE " + role);
+}

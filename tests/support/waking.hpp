@@ -1,0 +1,34 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <string>
+
+#include "support/test_database.hpp"
+
+namespace mailroom::test {
+
+/// True while a collector keeps inserts into `connection`'s database from notifying.
+inline bool somebody_is_awake(Connection& connection) {
+  return value<bool>(
+      connection,
+      "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100526 "
+      "AND mode = 'ExclusiveLock' AND granted "
+      "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))");
+}
+
+/// An insert in a transaction that is prepared as `name`, which PostgreSQL refuses if it has notified: false
+/// then, and it is rolled back.
+inline bool prepare_insert(Connection& connection, const std::string& name) {
+  connection.run("BEGIN");
+  insert_accounts(connection, 1, name);
+  try {
+    connection.run(fmt::format("PREPARE TRANSACTION '{}'", name));
+  } catch (const DatabaseError& error) {
+    connection.run("ROLLBACK");
+    if (error.sqlstate() != "0A000") throw;
+    return false;
+  }
+  return true;
+}
+
+}  // namespace mailroom::test

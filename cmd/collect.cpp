@@ -29,6 +29,7 @@ CollectorSetup make_setup(const Settings& settings, OutputFormat output) {
       .make_encoder =
           [jsonl, queue = settings.queue] { return jsonl ? make_jsonl_encoder(queue) : make_csv_encoder(); },
       .batch_limit = settings.batch_limit,
+      .lines_per_claim = settings.lines_per_claim,
       .batcher = {.batch_timeout = settings.batch_timeout, .poll_interval = settings.poll_interval},
       .notify_always = settings.notify == NotifyWhen::always,
       .healthcheck_interval = settings.healthcheck_interval};
@@ -82,6 +83,9 @@ Run add_collect(CLI::App& app, Overrides& overrides) {
       ->option_text("DURATION");
   add_setting(app, overrides, "--batch-limit", "collect.batch_limit", "tokens a batch at the most [10]")
       ->option_text("N");
+  add_setting(app, overrides, "--lines-per-claim", "collect.lines_per_claim",
+              "lines that are claimed at a time [1]")
+      ->option_text("N");
   add_setting(app, overrides, "--batch-timeout", "collect.batch_timeout",
               "how long a token waits for its batch to fill [5s]")
       ->option_text("DURATION");
@@ -119,7 +123,8 @@ const Command collect_command{
     "its oldest token has waited for the batch timeout, and at the start and after a reconnect at "
     "once. A batch is acknowledged only after its line is written: a crash repeats at most the batch "
     "in flight, and nothing that is committed is passed by. Any number of collectors may work on the "
-    "same queue, each batch going to one of them.\n\n"
+    "same queue, each batch going to one of them. With --lines-per-claim N one claim takes up to N full "
+    "lines, for short lines at a high rate; a crash then repeats up to N.\n\n"
     "A line of CSV holds action,email,login,token,code for each token, action 1 for activation and 2 "
     "for password recovery, quoted as RFC 4180 says. With --format jsonl it is one JSON object: the "
     "batch and its tokens. A reader ignores a last line without a newline. What is expired, consumed, "

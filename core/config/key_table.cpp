@@ -35,7 +35,7 @@ constexpr auto choice_names = [] {
   return names;
 }();
 
-constexpr std::array<KeyEntry, 16> entries{{
+constexpr std::array<KeyEntry, 17> entries{{
     {"database.url", "MAILROOM_DATABASE_URL", "",
      "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables count", true,
      false, [](const RawValue& value, Settings& settings) { settings.database_url = value.text; }},
@@ -64,6 +64,12 @@ constexpr std::array<KeyEntry, 16> entries{{
     {"collect.batch_limit", "MAILROOM_BATCH_LIMIT", "10", "most tokens in a batch, from 1 to 10000", false,
      false,
      [](const RawValue& value, Settings& settings) { settings.batch_limit = parse_count(value, 1, 10'000); }},
+
+    {"collect.lines_per_claim", "MAILROOM_LINES_PER_CLAIM", "1",
+     "lines that one claim may take, from 1 to 10000; a crash repeats so many at the most", false, false,
+     [](const RawValue& value, Settings& settings) {
+       settings.lines_per_claim = parse_count(value, 1, 10'000);
+     }},
 
     {"collect.batch_timeout", "MAILROOM_BATCH_TIMEOUT", "5s", "longest wait for a batch to fill, up to 1d",
      false, false,

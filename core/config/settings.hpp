@@ -41,6 +41,7 @@ struct Settings {
   std::string channel;
   std::string queue;
   int batch_limit = 0;
+  int lines_per_claim = 0;
   Milliseconds batch_timeout{};
   Milliseconds poll_interval{};
   Milliseconds healthcheck_interval{};

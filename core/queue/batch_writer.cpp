@@ -18,20 +18,27 @@ const char* defect_of(const TokenRow& row) {
 
 }  // namespace
 
-BatchWriter::BatchWriter(const Key& key, std::unique_ptr<Encoder> encoder, Output& output, Log& log)
-    : hmac_(key), encoder_(std::move(encoder)), output_(output), log_(log) {}
+BatchWriter::BatchWriter(const Key& key, std::unique_ptr<Encoder> encoder, int line_limit, Output& output,
+                         Log& log)
+    : hmac_(key), encoder_(std::move(encoder)), line_limit_(line_limit), output_(output), log_(log) {}
 
-void BatchWriter::configure(const Key& key, std::unique_ptr<Encoder> encoder) {
+void BatchWriter::configure(const Key& key, std::unique_ptr<Encoder> encoder, int line_limit) {
   hmac_ = Hmac(key);
   encoder_ = std::move(encoder);
+  line_limit_ = line_limit;
 }
 
 BatchCounts BatchWriter::write(QueueSession& session, const Lease& lease,
                                const std::function<void()>& when_slow) {
   BatchCounts counts;
+  lease_ = lease;
+  in_line_ = 0;
+  full_lines_.clear();
   encoder_->begin(lease);
   session.fetch(lease, [&](const TokenRow& row) { take(row, counts); });
-  if (counts.emitted > 0) output_.write(encoder_->finish(), when_slow);
+  for (const auto& line : full_lines_)
+    output_.write(line, when_slow);
+  if (in_line_ > 0) output_.write(encoder_->finish(), when_slow);
   return counts;
 }
 
@@ -41,8 +48,18 @@ void BatchWriter::take(const TokenRow& row, BatchCounts& counts) {
     counts.left_out.push_back(row.id);
     return;
   }
-  encoder_->add(row, sign_token(hmac_, row.action, *row.secret, row.code));
+  add_to_line(row);
   ++counts.emitted;
+}
+
+void BatchWriter::add_to_line(const TokenRow& row) {
+  if (in_line_ == line_limit_) {
+    full_lines_.emplace_back(encoder_->finish());
+    encoder_->begin(lease_);
+    in_line_ = 0;
+  }
+  encoder_->add(row, sign_token(hmac_, row.action, *row.secret, row.code));
+  ++in_line_;
 }
 
 int* BatchWriter::reason_to_skip(const TokenRow& row, BatchCounts& counts) {

@@ -5,9 +5,16 @@
 namespace mailroom {
 namespace {
 
+/// As many rows as a claim reads at the most.
+constexpr int most_tokens = 10'000;
+
 /// Such a claim took an orphan and nothing of what waits.
 bool handed_out_again(const ClaimReply& reply) {
   return reply.lease && reply.lease->attempt > 1;
+}
+
+int most_lines(const Batcher::Options& options) {
+  return std::clamp(most_tokens / std::max(options.line_limit, 1), 1, options.lines_per_claim);
 }
 
 }  // namespace
@@ -17,6 +24,7 @@ void Batcher::connected() {
   look_ = true;
   not_before_ = {};
   deadline_.reset();
+  full_lines_ = 0;
   waiting_to_ = 0;
 }
 
@@ -26,7 +34,7 @@ Batcher::Decision Batcher::decide(TimePoint now, bool awake) const {
   const bool wanted = look_ && now >= not_before_;
   if (draining_ || due || wanted || now >= next_poll_) {
     const bool overdue = awake && now >= from + options_.batch_timeout;
-    return {.look = true, .partial = draining_ || due || overdue, .from = from};
+    return {.look = true, .partial = draining_ || due || overdue, .limit = limit(), .from = from};
   }
   auto until = next_poll_;
   if (deadline_) until = std::min(until, *deadline_);
@@ -40,7 +48,8 @@ void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoi
   // A little early, so that the interval bounds the delay together with the look itself.
   next_poll_ = finished + options_.poll_interval - options_.poll_interval / 10;
   // The claim after a batch acknowledges it, so there is one even if nothing else waits.
-  look_ = reply.lease.has_value() || reply.more;
+  full_lines_ = reply.lease || options_.line_limit == 0 ? 0 : reply.pending / options_.line_limit;
+  look_ = reply.lease.has_value() || reply.more || full_lines_ > 0;
   not_before_ = look_ ? TimePoint{} : finished + (finished - started);
   if (reply.pending > 0) {
     // Only a claim that left tokens lying starts their clock, and only the first such.
@@ -53,6 +62,10 @@ void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoi
     waiting_to_ = 0;
   }
   if (decision.partial && !reply.more) draining_ = false;
+}
+
+int Batcher::limit() const {
+  return options_.line_limit * (full_lines_ > 0 ? full_lines_ : most_lines(options_));
 }
 
 }  // namespace mailroom

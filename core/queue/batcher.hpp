@@ -9,22 +9,25 @@ namespace mailroom {
 
 /// Decides when to look into the queue. Pure: time and events in, decisions out.
 ///
-/// A full batch goes out at once. A remainder goes out when the timeout since the first unseen token ends, or
-/// at once while draining (at start, after a reconnect, with --once). A notification means 'look', never 'one
-/// row'. Without any, the poll interval bounds what a lost notification, or a collector that has gone, costs:
-/// a look begins after nine tenths of it.
+/// A full line goes out at once, and as many as one claim may take with it. A remainder goes out when the
+/// timeout since the first unseen token ends, or at once while draining (at start, after a reconnect, with
+/// --once). A notification means 'look', never 'one row'. Without any, the poll interval bounds what a lost
+/// notification, or a collector that has gone, costs: a look begins after nine tenths of it.
 class Batcher {
  public:
   struct Options {
     Milliseconds batch_timeout{};
     Milliseconds poll_interval{};
+    int line_limit = 0;       ///< due tokens a line
+    int lines_per_claim = 1;  ///< full lines that one claim may take
   };
 
   explicit Batcher(const Options& options) : options_(options) {}
 
   struct Decision {
     bool look = false;     ///< claim now
-    bool partial = false;  ///< … even a batch that is not full
+    bool partial = false;  ///< … even what makes no full line
+    int limit = 0;         ///< … so many tokens
     TimePoint until{};     ///< otherwise wait until then, or until a notification
     TimePoint from{};      ///< what the look finds, and the one before did not, has come since then
   };
@@ -39,11 +42,14 @@ class Batcher {
   void claimed(const Decision& decision, const ClaimReply& reply, TimePoint started, TimePoint finished);
 
  private:
+  int limit() const;
+
   Options options_;
   bool draining_ = false;
   bool look_ = false;
   TimePoint not_before_{};             ///< a look that took nothing is followed by a pause as long as it took
   std::optional<TimePoint> deadline_;  ///< when the tokens that wait must go out
+  int full_lines_ = 0;                 ///< that the last claim saw and left, since it might have taken more
   std::int64_t waiting_to_ = 0;        ///< the id of the last of them, or a later one
   TimePoint next_poll_{};
   TimePoint last_look_{};

@@ -34,9 +34,9 @@ Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload
       surroundings_(surroundings),
       output_(output),
       log_(log),
-      batcher_(setup_.batcher),
+      batcher_(batcher_options()),
       wakefulness_(wakefulness_options()),
-      writer_(setup_.key, setup_.make_encoder(), output, log),
+      writer_(setup_.key, setup_.make_encoder(), setup_.batch_limit, output, log),
       backoff_(surroundings.random_seed()) {}
 
 void Collector::run() {
@@ -136,7 +136,7 @@ void Collector::look(const Batcher::Decision& decision) {
   // Asked before the look: who is over by now, the look sees.
   const bool settled = wakefulness_.is_settling() && !session_->arrange(Waking::ask);
   const bool publish = started - last_published_ >= publish_interval;
-  const auto reply = claim({.limit = setup_.batch_limit,
+  const auto reply = claim({.limit = decision.limit,
                             .partial = decision.partial,
                             .take_over = started >= take_over_from_,
                             .publish_cursor = publish,
@@ -180,6 +180,13 @@ void Collector::hand_over_settling() {
     // The next statement says it again, where it can be mended; others look after the poll interval.
     log_.debug("others could not be told to look", {{"reason", error.what()}});
   }
+}
+
+Batcher::Options Collector::batcher_options() const {
+  auto options = setup_.batcher;
+  options.line_limit = setup_.batch_limit;
+  options.lines_per_claim = setup_.lines_per_claim;
+  return options;
 }
 
 Wakefulness::Options Collector::wakefulness_options() const {
@@ -263,9 +270,9 @@ void Collector::reload() {
     auto setup = reload_();
     if (setup.session_identity != setup_.session_identity) leave_session();
     setup_ = std::move(setup);
-    batcher_.configure(setup_.batcher);
+    batcher_.configure(batcher_options());
     wakefulness_.configure(wakefulness_options());
-    writer_.configure(setup_.key, setup_.make_encoder());
+    writer_.configure(setup_.key, setup_.make_encoder(), setup_.batch_limit);
     log_.info("configuration read again");
   } catch (const Error& error) {
     log_.error("configuration not read again, going on as before", {{"reason", error.what()}});

@@ -23,7 +23,8 @@ struct CollectorSetup {
   std::string session_identity;  ///< changes when `connect` leads elsewhere; never shown
   Key key;
   std::function<std::unique_ptr<Encoder>()> make_encoder;
-  int batch_limit = 0;
+  int batch_limit = 0;  ///< tokens a line
+  int lines_per_claim = 1;
   Batcher::Options batcher;
   bool notify_always = false;  ///< inserts notify, however fast they come
   Milliseconds healthcheck_interval{};
@@ -36,11 +37,12 @@ struct CollectorLimits {
 };
 
 /// The loop: claim, fetch, sign, write, acknowledge with the next claim. A batch is acknowledged only after
-/// its line is written, so that a crash repeats at most the batch in flight. The receipt outlives the
-/// session: after a reconnect the batch is acknowledged all the same, and nothing is repeated, when no other
-/// collector was connected or the sessions of all ended (a restart of the server: they wait for each other).
-/// One that stayed connected takes over at once what a session that ended had not acknowledged, and repeats
-/// it if it was written: one batch for each session that ended.
+/// its line is written, so that a crash repeats at most the batch in flight (which has several lines where a
+/// claim may take them). The receipt outlives the session: after a reconnect the batch is acknowledged all
+/// the same, and nothing is repeated, when no other collector was connected or the sessions of all ended (a
+/// restart of the server: they wait for each other). One that stayed connected takes over at once what a
+/// session that ended had not acknowledged, and repeats it if it was written: one batch for each session that
+/// ended.
 class Collector {
  public:
   using Reload = std::function<CollectorSetup()>;
@@ -74,6 +76,7 @@ class Collector {
   void fall_asleep();
   /// Lets inserts notify again, and the other collectors look after those that did not: this one cannot.
   void hand_over_settling();
+  Batcher::Options batcher_options() const;
   Wakefulness::Options wakefulness_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);

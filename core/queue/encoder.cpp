@@ -54,11 +54,13 @@ class CsvEncoder final : public Encoder {
 
 class JsonlEncoder final : public Encoder {
  public:
-  explicit JsonlEncoder(std::string queue) : queue_(std::move(queue)) {}
+  explicit JsonlEncoder(const std::string& queue) : queue_(nlohmann::json(queue).dump()) {}
 
   void begin(const Lease& lease) override {
-    line_ = "{\"batch\":" + std::to_string(lease.batch) + ",\"queue\":" + nlohmann::json(queue_).dump() +
-            ",\"tokens\":[";
+    // Not assigned: it keeps its room from batch to batch.
+    line_.clear();
+    fmt::format_to(std::back_inserter(line_), "{{\"batch\":{},\"queue\":{},\"tokens\":[", lease.batch,
+                   queue_);
     first_ = true;
   }
 
@@ -85,7 +87,7 @@ class JsonlEncoder final : public Encoder {
     line_ += '"';
   }
 
-  std::string queue_;
+  std::string queue_;  ///< in quotes
   std::string line_;
   bool first_ = true;
 };
@@ -96,8 +98,8 @@ std::unique_ptr<Encoder> make_csv_encoder() {
   return std::make_unique<CsvEncoder>();
 }
 
-std::unique_ptr<Encoder> make_jsonl_encoder(std::string queue) {
-  return std::make_unique<JsonlEncoder>(std::move(queue));
+std::unique_ptr<Encoder> make_jsonl_encoder(const std::string& queue) {
+  return std::make_unique<JsonlEncoder>(queue);
 }
 
 void append_csv_value(std::string& line, std::string_view value) {

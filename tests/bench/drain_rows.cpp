@@ -18,6 +18,7 @@ struct Drain {
   int limit;
   std::int64_t tokens;  ///< how many of the backlog's last are drained, before scaling
   int collectors = 1;
+  int lines_per_claim = 1;
 };
 
 /// Fewer tokens where each batch is small, so that every run takes seconds.
@@ -34,7 +35,8 @@ Figures measure_drain(Stage& stage, const Backlog& backlog, const Drain& drain) 
   std::vector<Process> collectors;
   for (int i = 0; i < drain.collectors; ++i) {
     auto setup = stage.mailroom(backlog.database,
-                                {"collect", "--once", "-q", "--batch-limit", std::to_string(drain.limit)});
+                                {"collect", "--once", "-q", "--batch-limit", std::to_string(drain.limit),
+                                 "--lines-per-claim", std::to_string(drain.lines_per_claim)});
     setup.output = files.emplace_back(stage.path("collected" + std::to_string(i)));
     collectors.emplace_back(std::move(setup));
   }
@@ -93,6 +95,14 @@ std::vector<Row> drain_rows() {
   std::vector<Row> rows{copy_row("copy/plain", "the floor: psql COPY of the same join", plain_backlog)};
   for (const int limit : {1, 10, 100, 1'000, 10'000})
     rows.push_back(drain_row("", "one collector", plain_backlog, limit, 1));
+  rows.push_back({.name = "drain/10/lines",
+                  .meaning = "one collector at batch limit 10, 1,000 lines a claim",
+                  .prepare = [](Stage& stage) { plain_backlog(stage); },
+                  .measure =
+                      [](Stage& stage) {
+                        return measure_drain(stage, plain_backlog(stage),
+                                             {.limit = 10, .tokens = 500'000, .lines_per_claim = 1'000});
+                      }});
   for (const int limit : {1'000, 10'000}) {
     rows.push_back(drain_row("/two", "two collectors", plain_backlog, limit, 2));
     rows.push_back(drain_row("/four", "four collectors", plain_backlog, limit, 4));

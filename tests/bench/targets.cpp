@@ -13,6 +13,7 @@ const std::vector<Target>& all_targets() {
       {"limit 1,000 in scattered order", "drain/1000/scattered", "copy/scattered", 0.30},
       {"two collectors at limit 10,000 / COPY", "drain/10000/two", "copy/plain", 0.65},
       {"drain at limit 10, tokens/s", "drain/10", "", 12'000},
+      {"limit 10, 1,000 lines a claim, tokens/s", "drain/10/lines", "", 200'000},
       {"limit 10, ten million old tokens / none", "drain/10/old", "drain/10", 0.95},
       {"limit 100, ten million old tokens / none", "drain/100/old", "drain/100", 0.95},
       {"limit 1,000, ten million old tokens / none", "drain/1000/old", "drain/1000", 0.95},

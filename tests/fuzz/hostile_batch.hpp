@@ -80,7 +80,7 @@ class Writing {
   explicit Writing(std::unique_ptr<Encoder> encoder)
       : output_(file_.fd()),
         log_({.level = LogLevel::debug}, log_text_),
-        writer_(key(), std::move(encoder), output_, log_) {}
+        writer_(key(), std::move(encoder), 1000, output_, log_) {}
 
   static Key key() { return Key::from_hex(std::string(key_size * 2, 'a'), "the test"); }
 

@@ -80,7 +80,22 @@ class Oracle {
     check(words >> rest && rest == "end" && !(words >> rest), "a line holds more than a batch: {}", text);
     check(line.tokens.size() <= static_cast<std::size_t>(world_.knobs.limit), "a line exceeds the limit: {}",
           text);
-    lines_[line.batch].push_back(line);
+    add_to_batch(line);
+  }
+
+  /// A batch that was claimed with a larger limit than its writer's has several lines, with no token twice.
+  void add_to_batch(const Line& line) {
+    auto& lines = lines_[line.batch];
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& other) {
+      return other.attempt == line.attempt && other.life == line.life;
+    });
+    if (same == lines.end()) return lines.push_back(line);
+    for (const auto token : line.tokens) {
+      const bool again = std::find(same->tokens.begin(), same->tokens.end(), token) != same->tokens.end();
+      check(!again, "token {} is twice in an attempt of batch {}", token, line.batch);
+      same->tokens.push_back(token);
+    }
+    same->written = std::max(same->written, line.written);
   }
 
   void check_rest() {

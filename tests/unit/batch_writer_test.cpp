@@ -33,11 +33,12 @@ class RowsSession final : public QueueSession {
 
 /// Writes rows as a batch, in CSV.
 struct Writing {
-  explicit Writing(const std::vector<TokenRow>& rows) {
+  explicit Writing(const std::vector<TokenRow>& rows, int line_limit = 100) {
     RowsSession session(rows);
     Output output(file.fd());
     Log log({.level = LogLevel::debug}, log_text);
-    BatchWriter writer(Key::from_hex(std::string(64, 'a'), "the test"), make_csv_encoder(), output, log);
+    BatchWriter writer(Key::from_hex(std::string(64, 'a'), "the test"), make_csv_encoder(), line_limit,
+                       output, log);
     counts = writer.write(session, {1, 1});
   }
 
@@ -153,4 +154,24 @@ TEST_CASE("what an activation's code is like does not matter, as nothing is sign
   CHECK(Writing({row}).counts.emitted == 1);
   row.code = "";
   CHECK(Writing({row}).counts.emitted == 1);
+}
+
+TEST_CASE(
+    "a batch of more tokens than a line may have is written in lines, of which the last may be shorter") {
+  std::vector<TokenRow> rows;
+  for (int id = 1; id <= 8; ++id)
+    rows.push_back(in_state(due_row(id), id == 2 ? TokenState::expired : TokenState::due));
+  const auto lines = [&](int line_limit) {
+    const Writing writing(rows, line_limit);
+    CHECK(writing.counts.emitted == 7);
+    std::vector<std::size_t> tokens;
+    std::istringstream text(writing.file.text());
+    for (std::string line; std::getline(text, line);)
+      tokens.push_back(parse_record(line).value().size() / 5);
+    return tokens;
+  };
+  CHECK(lines(1) == std::vector<std::size_t>(7, 1));
+  CHECK(lines(3) == std::vector<std::size_t>{3, 3, 1});
+  CHECK(lines(7) == std::vector<std::size_t>{7});
+  CHECK(lines(8) == std::vector<std::size_t>{7});
 }

@@ -10,6 +10,7 @@
 
 using namespace mailroom;
 using namespace mailroom::test;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -230,4 +231,44 @@ TEST_CASE("whatever comes whenever, tokens leave in time, full batches at once, 
     const auto most = schedule.notifications + end / poll + 2 * (batches + schedule.extras) + 2;
     REQUIRE(static_cast<Time>(play.looks().size()) <= most);
   }
+}
+
+TEST_CASE("a claim may take several full lines, and takes those there are at once where they are fewer") {
+  Batcher batcher({.batch_timeout = 5s, .poll_interval = 1s, .line_limit = 10, .lines_per_claim = 4});
+  const TimePoint began(1h);
+  batcher.connected();
+  auto decision = batcher.decide(began);
+  CHECK(decision.limit == 40);
+  // Drained, all is taken.
+  batcher.claimed(decision, {.lease = Lease{1, 1}, .last = 35}, began, began);
+  decision = batcher.decide(began);
+  CHECK_FALSE(decision.partial);
+  CHECK(decision.limit == 40);
+
+  // 25 are seen and left: two lines go at once, the rest at its timeout, counted from the first look.
+  batcher.claimed(decision, {.lease = {}, .pending = 25, .last = 60}, began, began);
+  decision = batcher.decide(began);
+  REQUIRE(decision.look);
+  CHECK_FALSE(decision.partial);
+  CHECK(decision.limit == 20);
+  batcher.claimed(decision, {.lease = Lease{2, 1}, .last = 55, .more = true}, began + 1s, began + 1s);
+  decision = batcher.decide(began + 1s);
+  CHECK(decision.limit == 40);
+  batcher.claimed(decision, {.lease = {}, .pending = 5, .last = 60}, began + 1s, began + 1s);
+  CHECK_FALSE(batcher.decide(began + 1s + 1ms).partial);
+  CHECK(batcher.decide(began + 5s).partial);
+}
+
+TEST_CASE("a claim takes whole lines of the ten thousand tokens that it reads at the most") {
+  const auto limit = [](int line_limit, int lines) {
+    return Batcher(
+               {.batch_timeout = 5s, .poll_interval = 1s, .line_limit = line_limit, .lines_per_claim = lines})
+        .decide(TimePoint())
+        .limit;
+  };
+  CHECK(limit(10, 1) == 10);
+  CHECK(limit(10, 1'000) == 10'000);
+  CHECK(limit(10, 10'000) == 10'000);
+  CHECK(limit(3'000, 10) == 9'000);
+  CHECK(limit(10'000, 10) == 10'000);
 }

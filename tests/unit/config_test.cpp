@@ -49,6 +49,8 @@ const std::vector<Row> rows{
     {"collect.queue", "mailroom", "f", "e", "g", [](const Settings& s) { return s.queue; }},
     {"collect.batch_limit", "10", "1", "10000", "12",
      [](const Settings& s) { return std::to_string(s.batch_limit); }},
+    {"collect.lines_per_claim", "1", "1", "10000", "12",
+     [](const Settings& s) { return std::to_string(s.lines_per_claim); }},
     {"collect.batch_timeout", "5s", "0s", "1d", "3s",
      [](const Settings& s) { return format_duration(s.batch_timeout); }},
     {"collect.healthcheck_interval", "4m30s", "1s", "1d", "3s",

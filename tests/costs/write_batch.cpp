@@ -1,0 +1,21 @@
+// write_batch COUNT: signs so many tokens and writes them as a line to stdout, for its instructions to be
+// counted.
+
+#include <iostream>
+#include <string>
+#include <unistd.h>
+
+#include "costs/rows.hpp"
+
+using namespace mailroom;
+
+int main(int count, char** arguments) {
+  if (count != 2) return 2;
+  const int tokens = std::stoi(arguments[1]);
+  test::DueRows session(tokens);
+  Output output(STDOUT_FILENO);
+  Log log({}, std::cerr);
+  BatchWriter writer(Key::from_hex(std::string(64, 'a'), "the test"), make_csv_encoder(), tokens, output,
+                     log);
+  return writer.write(session, {1, 1}).emitted == tokens ? 0 : 1;
+}

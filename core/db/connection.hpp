@@ -98,7 +98,7 @@ class Connection {
       // libpqxx 6 has a name for a table only, and passes it on as it is.
       pqxx::stream_from stream(alone, "(" + query + ")");
       for (std::string line; stream.get_raw_line(line);)
-        each(std::span(line.data(), line.size()));
+        each(std::span(line.data(), line.size() - (line.ends_with('\n') ? 1 : 0)));
 #endif
       stream.complete();
     });

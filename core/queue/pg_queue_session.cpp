@@ -54,7 +54,8 @@ TokenState read_state(std::string_view text) {
   if (text == "due") return TokenState::due;
   if (text == "consumed") return TokenState::consumed;
   if (text == "expired") return TokenState::expired;
-  return TokenState::wrong_status;
+  if (text == "wrong status") return TokenState::wrong_status;
+  throw Error(ExitCode::failed, "a token is in a state that this mailroom does not know");
 }
 
 std::int64_t read_number(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/catch.hpp"
+#include "support/old_tokens.hpp"
 #include "support/server_log.hpp"
 #include "support/test_queue.hpp"
 
@@ -60,18 +61,6 @@ std::int64_t xid(Connection& connection) {
 std::int64_t wal_bytes(Connection& connection) {
   return value<std::int64_t>(connection,
                              "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint");
-}
-
-/// Old tokens behind the cursor, expired ones.
-void add_history(Connection& connection, int count) {
-  connection.transact([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
-    Connection::execute(transaction,
-                        "INSERT INTO tokens (id, action, account, expires_at, created_at) "
-                        "SELECT nextval('tokens_id_seq'), 'activation', 1, 1700000900, 1700000000 "
-                        "FROM generate_series(1, $1)",
-                        count);
-  });
 }
 
 /// Blocks that one claim of ten touches, its functions' included.
@@ -170,7 +159,7 @@ TEST_CASE("a claim touches as many blocks whatever lies behind the cursor and wh
   const auto connection = database.connect();
   insert_accounts(*connection, 1000, "first");
   const auto few = blocks_of_a_claim(database);
-  add_history(*connection, 100'000);
+  add_old_tokens(*connection, 100'000);
   connection->run(
       "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
       "SELECT 'mailroom', '{}', 0, now(), last_value, (SELECT max(id) FROM mailroom_batches), '{}' "

@@ -4,6 +4,7 @@
 
 #include "queue/queue_health.hpp"
 #include "support/catch.hpp"
+#include "support/old_tokens.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/test_collector.hpp"
@@ -16,14 +17,7 @@ namespace {
 
 /// Tokens that nobody has to hand on, behind the cursor.
 void add_history(Connection& connection, int count) {
-  connection.transact([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
-    Connection::execute(transaction,
-                        "INSERT INTO tokens (id, action, account, expires_at, created_at) "
-                        "SELECT nextval('tokens_id_seq'), 'activation', 1, 1700000900, 1700000000 "
-                        "FROM generate_series(1, $1)",
-                        count);
-  });
+  add_old_tokens(connection, count);
   connection.run(
       "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
       "SELECT 'mailroom', '{}', 0, now(), last_value, 1, '{}' FROM tokens_id_seq");

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "support/test_database.hpp"
+
+namespace mailroom::test {
+
+/// Tokens that expired long ago and belong to account 1, made without the triggers.
+inline void add_old_tokens(Connection& connection, int count) {
+  connection.transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
+    Connection::execute(transaction,
+                        "INSERT INTO tokens (id, action, account, expires_at, created_at) "
+                        "SELECT nextval('tokens_id_seq'), 'activation', 1, 1700000900, 1700000000 "
+                        "FROM generate_series(1, $1)",
+                        count);
+  });
+}
+
+}  // namespace mailroom::test

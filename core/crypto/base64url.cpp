@@ -19,6 +19,10 @@ constexpr auto make_values() {
 
 constexpr auto values = make_values();
 
+constexpr std::uint32_t bits_of(std::uint8_t first, std::uint8_t second, std::uint8_t third) {
+  return std::uint32_t{first} << 16U | std::uint32_t{second} << 8U | third;
+}
+
 /// The first `count` of the four characters of 24 bits.
 inline void put_characters(std::uint32_t bits, unsigned count, char* text) {
   for (unsigned i = 0; i < count; ++i)
@@ -30,9 +34,9 @@ inline void put_characters(std::uint32_t bits, unsigned count, char* text) {
 void encode_base64url(std::span<const std::uint8_t> bytes, std::span<char> text) {
   auto* at = text.data();
   for (; bytes.size() >= 3; bytes = bytes.subspan(3), at += 4)
-    put_characters((bytes[0] << 16U) | (bytes[1] << 8U) | bytes[2], 4, at);
-  if (bytes.size() == 2) put_characters((bytes[0] << 16U) | (bytes[1] << 8U), 3, at);
-  if (bytes.size() == 1) put_characters(bytes[0] << 16U, 2, at);
+    put_characters(bits_of(bytes[0], bytes[1], bytes[2]), 4, at);
+  if (bytes.size() == 2) put_characters(bits_of(bytes[0], bytes[1], 0), 3, at);
+  if (bytes.size() == 1) put_characters(bits_of(bytes[0], 0, 0), 2, at);
 }
 
 bool decode_base64url(std::string_view text, std::span<std::uint8_t> bytes) {

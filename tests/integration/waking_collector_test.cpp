@@ -123,11 +123,13 @@ TEST_CASE("of two collectors one is awake, and when it is asked to stop the othe
   REQUIRE(prepare_silently(*connection, "silent"));
   int pid = 0;
   REQUIRE(eventually([&] { return (pid = awake_pid()) != 0; }));
-  auto& leaving = pid == first.process().pid() ? first : second;
+  const bool is_first = pid == first.process().pid();
+  auto& leaving = is_first ? first : second;
+  auto& staying = is_first ? second : first;
   REQUIRE(pid == leaving.process().pid());
   CHECK(leaving.stop() == 0);
   load.stop();
   commit_prepared(*connection);
   CHECK(eventually([&] { return each_once(*connection, first.output() + second.output()); }));
-  CHECK((pid == first.process().pid() ? second : first).stop() == 0);
+  CHECK(staying.stop() == 0);
 }

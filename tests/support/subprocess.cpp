@@ -39,7 +39,7 @@ Subprocess::Subprocess(const std::vector<std::string>& command,
 }
 
 Subprocess::~Subprocess() {
-  if (pid_ < 0) return;
+  if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
@@ -49,6 +49,8 @@ void Subprocess::signal(int number) const {
 }
 
 int Subprocess::wait(std::chrono::seconds patience) {
+  // To kill(2) and waitpid(2) -1 means every process.
+  if (pid_ <= 0) throw std::logic_error("a program that has ended is waited for again");
   int status = 0;
   if (!eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, patience)) {
     kill(pid_, SIGKILL);

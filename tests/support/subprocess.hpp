@@ -20,7 +20,8 @@ class Subprocess {
   Subprocess& operator=(const Subprocess&) = delete;
 
   void signal(int number) const;
-  /// The exit status as a shell tells it (128 + signal). Waits, and kills after `patience`.
+  /// The exit status as a shell tells it (128 + signal). Waits, and kills after `patience`. Once only: throws
+  /// std::logic_error when it has told that already.
   int wait(std::chrono::seconds patience = std::chrono::seconds(60));
   pid_t pid() const { return pid_; }
 

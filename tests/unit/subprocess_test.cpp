@@ -1,10 +1,11 @@
 // The programs that tests start: they must never signal anything else.
 
+#include "support/subprocess.hpp"
+
 #include <csignal>
 #include <stdexcept>
 
 #include "support/catch.hpp"
-#include "support/subprocess.hpp"
 
 using namespace mailroom::test;
 

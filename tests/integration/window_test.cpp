@@ -1,0 +1,115 @@
+// What a claim reads, against a list in memory.
+
+#include <fmt/format.h>
+#include <map>
+#include <random>
+
+#include "base/id_range.hpp"
+#include "support/catch.hpp"
+#include "support/old_tokens.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+enum class Kind { due, expired, consumed };
+
+/// Tokens by id: stretches of one kind or of all, with gaps here and there.
+std::map<std::int64_t, Kind> make_tokens(std::mt19937& random) {
+  std::map<std::int64_t, Kind> tokens;
+  std::int64_t id = 1;
+  while (tokens.size() < 400) {
+    const auto length = 1 + random() % 60;
+    const auto kind = random() % 4;
+    for (std::size_t i = 0; i < length; ++i)
+      tokens[id++] = static_cast<Kind>(kind < 3 ? kind : random() % 3);
+    id += random() % 3 == 0 ? 1 + random() % 5 : 0;
+  }
+  return tokens;
+}
+
+std::vector<IdRange> ranges_of(const pqxx::field& multirange) {
+  return parse_id_ranges(multirange.c_str());
+}
+
+void put(Connection& connection, const std::map<std::int64_t, Kind>& tokens) {
+  connection.run("TRUNCATE tokens");
+  add_old_tokens(connection, static_cast<int>(tokens.size()));
+  std::string rows;
+  for (const auto& [id, kind] : tokens)
+    rows += fmt::format("{}({}, {})", rows.empty() ? "" : ", ", id, static_cast<int>(kind));
+  connection.run(
+      "UPDATE tokens t SET id = -w.id, expires_at = CASE WHEN w.kind = 1 THEN 1700000900 ELSE 4000000000 "
+      "END, "
+      "consumed_at = CASE WHEN w.kind = 2 THEN 1700000100 END "
+      "FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM tokens) o "
+      "JOIN (SELECT *, row_number() OVER (ORDER BY id) AS place FROM (VALUES " +
+      rows + ") v(id, kind)) w USING (place) WHERE t.id = o.id");
+  connection.run("UPDATE tokens SET id = -id");
+}
+
+}  // namespace
+
+TEST_CASE("a window holds all that lies up to where it ends, and ends with the limit or with the tokens") {
+  const auto seed = GENERATE(range(1U, 13U));
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  const auto tokens = make_tokens(random);
+  put(*connection, tokens);
+  const auto newest = tokens.rbegin()->first;
+
+  for (int i = 0; i < 40; ++i) {
+    const auto after = static_cast<std::int64_t>(random() % newest);
+    const auto top = after + static_cast<std::int64_t>(random() % (newest + 3 - after));
+    const int limit = i % 4 == 0 ? 1 : 1 + static_cast<int>(random() % 150);
+    const auto row = connection->run("SELECT * FROM mailroom_window($1, $2, $3)", after, top, limit)[0];
+    const auto last = row["last"].as<std::int64_t>();
+    CAPTURE(after, top, limit, last);
+
+    Ids seen;
+    Ids ids;
+    int expired = 0;
+    int consumed = 0;
+    bool is_end = true;
+    for (auto token = tokens.upper_bound(after); token != tokens.end() && token->first <= top; ++token) {
+      if (token->first > last) {
+        is_end = false;
+        break;
+      }
+      seen.push_back(token->first);
+      if (token->second == Kind::due) ids.push_back(token->first);
+      expired += token->second == Kind::expired ? 1 : 0;
+      consumed += token->second == Kind::consumed ? 1 : 0;
+    }
+    CHECK(ranges_of(row["seen"]) == to_id_ranges(seen));
+    CHECK(ranges_of(row["ids"]) == to_id_ranges(ids));
+    CHECK(row["due"].as<int>() == static_cast<int>(ids.size()));
+    CHECK(row["expired"].as<int>() == expired);
+    CHECK(row["consumed"].as<int>() == consumed);
+    CHECK(row["rows_read"].as<int>() == static_cast<int>(seen.size()));
+    CHECK(last == (seen.empty() ? after : seen.back()));
+    CHECK_FALSE(row["capped"].as<bool>());
+    CHECK(static_cast<int>(ids.size()) <= limit);
+    CHECK((is_end || static_cast<int>(ids.size()) == limit));
+  }
+}
+
+TEST_CASE("a window that finds little reads ten thousand tokens and no more") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  add_old_tokens(*connection, 12'000);
+  const auto limit = GENERATE(1, 10, 1000, 10'000);
+  CAPTURE(limit);
+  const auto row = connection->run("SELECT * FROM mailroom_window(1, 20000, $1)", limit)[0];
+  CHECK(row["rows_read"].as<int>() == 10'000);
+  CHECK(row["expired"].as<int>() == 10'000);
+  CHECK(row["seen"].as<std::string>() == "{[2,10002)}");
+  CHECK(row["ids"].as<std::string>() == "{}");
+  CHECK(row["capped"].as<bool>());
+}

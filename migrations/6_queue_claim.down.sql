@@ -1,6 +1,9 @@
 -- Removes the claim and what it is made of. Locks nothing; a collector that runs fails at its next claim.
 
 DROP FUNCTION mailroom_minimum_client();
+DROP FUNCTION mailroom_idle_cursor(text);
+DROP FUNCTION mailroom_fetch(bigint, integer);
+DROP FUNCTION mailroom_batch_tokens(bigint, integer);
 DROP FUNCTION mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint,
                                     integer, integer);
 DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, bigint, integer, integer, integer,

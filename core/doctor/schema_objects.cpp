@@ -53,40 +53,38 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 32> functions{
-    "mailroom_acknowledge",
-    "mailroom_append_batch",
-    "mailroom_append_state",
-    "mailroom_attach",
-    "mailroom_claim",
-    "mailroom_cut_open_batches",
-    "mailroom_emitted_ids",
-    "mailroom_fall_asleep",
-    "mailroom_find_orphan",
-    "mailroom_lock_queue",
-    "mailroom_look_at_hole",
-    "mailroom_look_at_holes",
-    "mailroom_merge_holes",
-    "mailroom_minimum_client",
-    "mailroom_open_inserts",
-    "mailroom_publish_cursor",
-    "mailroom_queue_state",
-    "mailroom_random_code",
-    "mailroom_record_operation",
-    "mailroom_replay",
-    "mailroom_rewind",
-    "mailroom_settle_holes",
-    "mailroom_stay_awake",
-    "mailroom_token_state",
-    "mailroom_window",
-    "trg_after_account_insert",
-    "trg_after_account_suspension",
-    "trg_after_token_consumed",
-    "trg_after_token_inserted",
-    "trg_before_account_insert",
-    "trg_before_account_status_change",
+constexpr std::array<std::string_view, 35> functions{
+    "mailroom_acknowledge",      "mailroom_append_batch",
+    "mailroom_append_state",     "mailroom_attach",
+    "mailroom_batch_tokens",     "mailroom_claim",
+    "mailroom_cut_open_batches", "mailroom_emitted_ids",
+    "mailroom_fall_asleep",      "mailroom_fetch",
+    "mailroom_find_orphan",      "mailroom_idle_cursor",
+    "mailroom_lock_queue",       "mailroom_look_at_hole",
+    "mailroom_look_at_holes",    "mailroom_merge_holes",
+    "mailroom_minimum_client",   "mailroom_open_inserts",
+    "mailroom_publish_cursor",   "mailroom_queue_state",
+    "mailroom_random_code",      "mailroom_record_operation",
+    "mailroom_replay",           "mailroom_rewind",
+    "mailroom_settle_holes",     "mailroom_stay_awake",
+    "mailroom_token_state",      "mailroom_window",
+    "trg_after_account_insert",  "trg_after_account_suspension",
+    "trg_after_token_consumed",  "trg_after_token_inserted",
+    "trg_before_account_insert", "trg_before_account_status_change",
     "trg_before_token_insert",
 };
+
+/// Each function, whether it means the same whatever the caller's search_path, and what makes it so. One that
+/// queries inline has to mean what they do.
+constexpr const char* functions_sql =
+    "SELECT p.proname, p.prosqlbody IS NOT NULL "
+    "OR format('search_path=%I, pg_temp', current_schema()) = ANY (p.proconfig) IS TRUE "
+    "OR (l.lanname = 'sql' AND p.proretset AND p.provolatile = 's' AND p.proconfig IS NULL), "
+    "format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', p.oid::regprocedure, current_schema()) "
+    "FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang "
+    "WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND NOT EXISTS ("
+    "SELECT FROM pg_depend d "
+    "WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')";
 
 }  // namespace
 
@@ -119,14 +117,7 @@ SchemaObjects read_schema_objects(Connection& connection) {
            "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace")) {
     objects.indexes[row[0].c_str()] = {.is_valid = row[1].as<bool>()};
   }
-  for (const auto& row :
-       connection.run("SELECT p.proname, p.prosqlbody IS NOT NULL OR format('search_path=%I, pg_temp', "
-                      "current_schema()) = "
-                      "ANY (p.proconfig) IS TRUE, format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', "
-                      "p.oid::regprocedure, current_schema()) FROM pg_proc p "
-                      "WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND NOT EXISTS "
-                      "(SELECT FROM pg_depend d "
-                      "WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')")) {
+  for (const auto& row : connection.run(functions_sql)) {
     objects.functions[row[0].c_str()] = {.is_pinned = row[1].as<bool>(), .pin = row[2].c_str()};
   }
   for (const auto& row : connection.run(

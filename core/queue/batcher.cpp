@@ -34,7 +34,11 @@ Batcher::Decision Batcher::decide(TimePoint now, bool awake) const {
   const bool wanted = look_ && now >= not_before_;
   if (draining_ || due || wanted || now >= next_poll_) {
     const bool overdue = awake && now >= from + options_.batch_timeout;
-    return {.look = true, .partial = draining_ || due || overdue, .limit = limit(), .from = from};
+    return {.look = true,
+            .partial = draining_ || due || overdue,
+            .routine = !draining_ && !look_ && !deadline_,
+            .limit = limit(),
+            .from = from};
   }
   auto until = next_poll_;
   if (deadline_) until = std::min(until, *deadline_);

@@ -27,6 +27,7 @@ class Batcher {
   struct Decision {
     bool look = false;     ///< claim now
     bool partial = false;  ///< … even what makes no full line
+    bool routine = false;  ///< … for the poll interval alone
     int limit = 0;         ///< … so many tokens
     TimePoint until{};     ///< otherwise wait until then, or until a notification
     TimePoint from{};      ///< what the look finds, and the one before did not, has come since then

@@ -140,6 +140,7 @@ void Collector::look(const Batcher::Decision& decision) {
                             .partial = decision.partial,
                             .take_over = started >= take_over_from_,
                             .publish_cursor = publish,
+                            .routine = decision.routine,
                             .receipt = receipt_});
   if (publish) last_published_ = started;
   batcher_.claimed(decision, reply, started, surroundings_.now());

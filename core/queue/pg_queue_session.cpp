@@ -2,6 +2,8 @@
 
 #include <array>
 #include <charconv>
+#include <fmt/format.h>
+#include <utility>
 
 #include "base/id_range.hpp"
 #include "db/copy_line.hpp"
@@ -21,18 +23,16 @@ constexpr const char* claim_sql =
     "SELECT batch, attempt, size, pending, last, more, acknowledged, set_aside "
     "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 
-/// The range of each gap-free run goes into the index of tokens as a condition, and the limit keeps the
-/// planner from turning the whole into a join over all tokens, whatever the statistics say.
-std::string fetch_sql(const std::string& batch, const std::string& attempt) {
-  return "SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login, "
-         "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
-         "(SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)) "
-         "FROM mailroom_batches b, unnest(b.ids) u(g), LATERAL ("
-         "SELECT * FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT 2000000000) t "
-         "JOIN accounts a ON a.id = t.account "
-         "WHERE b.id = " +
-         batch + " AND b.attempts = " + attempt;
+/// The claim and, beside it, the tokens of a batch that is not streamed, a row each.
+std::string claim_and_fetch_sql() {
+  return fmt::format(
+      "SELECT c.*, t.* FROM ({}) c "
+      "LEFT JOIN mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt) t ON true",
+      claim_sql, streamed_size);
 }
+
+/// Where the token begins in a row of that.
+constexpr int claim_columns = 8;
 
 using Fields = std::array<std::string_view, 8>;
 
@@ -64,7 +64,7 @@ std::int64_t read_number(std::string_view text) {
   return number;
 }
 
-TokenRow read_row(const Fields& fields) {
+TokenRow read_token(const Fields& fields) {
   return {
       .id = read_number(fields[0]),
       .action = fields[1] == action_name(Action::activation) ? Action::activation : Action::password_recovery,
@@ -77,13 +77,25 @@ TokenRow read_row(const Fields& fields) {
 }
 
 template <typename Row>
-Fields fields_of(const Row& row) {
+TokenRow token_of(const Row& row, int first_column) {
   Fields fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto field = row[static_cast<int>(i)];
+    const auto field = row[first_column + static_cast<int>(i)];
     fields[i] = {field.c_str(), field.size()};
   }
-  return fields;
+  return read_token(fields);
+}
+
+template <typename Row>
+ClaimReply read_reply(const Row& row) {
+  ClaimReply reply;
+  if (!row[0].is_null()) reply.lease = Lease{row[0].template as<std::int64_t>(), row[1].template as<int>()};
+  reply.pending = row[3].template as<int>();
+  if (!row[4].is_null()) reply.last = row[4].template as<std::int64_t>();
+  reply.more = row[5].template as<bool>();
+  reply.receipt_void = !row[6].is_null() && !row[6].template as<bool>();
+  if (!row[7].is_null()) reply.set_aside = row[7].template as<std::int64_t>();
+  return reply;
 }
 
 }  // namespace
@@ -108,27 +120,40 @@ void PgQueueSession::prepare_statements() {
       "SET enable_memoize = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan "
       "= off");
   connection_.prepare("claim", claim_sql);
-  connection_.prepare("fetch", fetch_sql("$1", "$2"));
+  connection_.prepare("claim and fetch", claim_and_fetch_sql());
+  connection_.prepare("fetch", "SELECT * FROM mailroom_batch_tokens($1, $2)");
+  connection_.prepare("idle cursor", "SELECT mailroom_idle_cursor FROM mailroom_idle_cursor($1)");
 }
 
 ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
+  claimed_.reset();
+  if (request.routine && !request.receipt) {
+    const auto cursor = connection_.run_prepared("idle cursor", queue_);
+    if (!cursor.empty()) return {.last = cursor[0][0].as<std::int64_t>()};
+  }
+  pqxx::result rows;
+  try {
+    rows = run_claim("claim and fetch", request);
+  } catch (const DatabaseError&) {
+    // What goes wrong while fetching must not undo the claim, or the attempts at that batch would not count.
+    rows = run_claim("claim", request);
+  }
+  const auto reply = read_reply(rows[0]);
+  is_streamed_ = reply.lease && rows[0][2].as<int>() >= streamed_size;
+  const bool with_tokens = rows.columns() > claim_columns && !is_streamed_;
+  if (reply.lease && with_tokens) claimed_ = Claimed{*reply.lease, rows};
+  return reply;
+}
+
+pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest& request) {
   const auto receipt = request.receipt.value_or(Receipt{});
   // Null pointers are bound as NULL.
   const auto* batch = request.receipt ? &receipt.lease.batch : nullptr;
   const auto& counts = receipt.counts;
-  const auto row = connection_.run_prepared(
-      "claim", collector_, queue_, request.limit, request.partial, request.take_over, request.publish_cursor,
-      batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed, counts.wrong_status,
-      counts.invalid, multirange_text(counts.left_out))[0];
-  ClaimReply reply;
-  if (!row[0].is_null()) reply.lease = Lease{row[0].as<std::int64_t>(), row[1].as<int>()};
-  is_streamed_ = reply.lease && row[2].as<int>() >= streamed_size;
-  reply.pending = row[3].as<int>();
-  if (!row[4].is_null()) reply.last = row[4].as<std::int64_t>();
-  reply.more = row[5].as<bool>();
-  reply.receipt_void = !row[6].is_null() && !row[6].as<bool>();
-  if (!row[7].is_null()) reply.set_aside = row[7].as<std::int64_t>();
-  return reply;
+  return connection_.run_prepared(statement, collector_, queue_, request.limit, request.partial,
+                                  request.take_over, request.publish_cursor, batch, receipt.lease.attempt,
+                                  counts.emitted, counts.expired, counts.consumed, counts.wrong_status,
+                                  counts.invalid, multirange_text(counts.left_out));
 }
 
 bool PgQueueSession::arrange(Waking waking) {
@@ -153,17 +178,23 @@ Notified PgQueueSession::take_notifications() {
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
   if (is_streamed_) return fetch_stream(lease, each);
+  if (const auto claimed = std::exchange(claimed_, {}); claimed && claimed->lease == lease) {
+    for (const auto& row : claimed->rows) {
+      if (!row[claim_columns].is_null()) each(token_of(row, claim_columns));
+    }
+    return;
+  }
   const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
   for (const auto& row : rows)
-    each(read_row(fields_of(row)));
+    each(token_of(row, 0));
 }
 
 void PgQueueSession::fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
   Fields fields;
-  connection_.copy_out(fetch_sql(std::to_string(lease.batch), std::to_string(lease.attempt)),
+  connection_.copy_out(fmt::format("SELECT * FROM mailroom_batch_tokens({}, {})", lease.batch, lease.attempt),
                        [&](std::span<char> line) {
                          split_copy_line(line, fields);
-                         each(read_row(fields));
+                         each(read_token(fields));
                        });
 }
 

@@ -26,7 +26,14 @@ class PgQueueSession final : public QueueSession {
   int socket() const override { return connection_.socket(); }
 
  private:
+  /// A batch whose tokens came with the claim, a row each.
+  struct Claimed {
+    Lease lease;
+    pqxx::result rows;
+  };
+
   void prepare_statements();
+  pqxx::result run_claim(const char* statement, const ClaimRequest& request);
   void fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each);
 
   Connection connection_;
@@ -34,7 +41,8 @@ class PgQueueSession final : public QueueSession {
   std::string channel_;
   std::optional<std::string> silent_;  ///< transactions that may not have notified, an array; unless unknown
   int collector_ = 0;
-  bool is_streamed_ = false;  ///< how the batch of the last claim is fetched
+  bool is_streamed_ = false;        ///< how the batch of the last claim is fetched
+  std::optional<Claimed> claimed_;  ///< unless it is streamed
 };
 
 }  // namespace mailroom

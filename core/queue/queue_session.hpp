@@ -42,22 +42,23 @@ struct ClaimRequest {
   bool partial = false;              ///< take a batch that is not full
   bool take_over = true;             ///< take batches whose collector is gone
   bool publish_cursor = false;       ///< let jobs.last_seq follow
+  bool routine = false;              ///< nothing has been heard of: most often there is nothing to claim
   std::optional<Receipt> receipt{};  ///< of the batch before
 };
 
 struct ClaimReply {
-  std::optional<Lease> lease;  ///< the batch taken, to be fetched
-  int pending = 0;             ///< due tokens that were seen and left
-  std::int64_t last = 0;       ///< the id up to which each due token was seen
-  bool more = false;           ///< another claim at once is worth while
-  bool receipt_void = false;   ///< the batch acknowledged had been taken over: it may go out twice
+  std::optional<Lease> lease{};  ///< the batch taken, to be fetched
+  int pending = 0;               ///< due tokens that were seen and left
+  std::int64_t last = 0;         ///< the id up to which each due token was seen
+  bool more = false;             ///< another claim at once is worth while
+  bool receipt_void = false;     ///< the batch acknowledged had been taken over: it may go out twice
   std::optional<std::int64_t> set_aside{};  ///< a batch that was given up after too many attempts
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };
 
-/// A token of a batch with its account, as of the fetch; the views live as long as the call that hands it
-/// out.
+/// A token of a batch with its account, as of the claim or later; the views live as long as the call that
+/// hands it out.
 struct TokenRow {
   std::int64_t id = 0;
   Action action = Action::activation;
@@ -92,8 +93,8 @@ class QueueSession {
 
   /// One transaction of its own: acknowledges, then takes the next batch.
   virtual ClaimReply claim(const ClaimRequest& request) = 0;
-  /// The rows of a leased batch, by id; none if it has been taken over. A transaction may be open while
-  /// `each` works, which therefore waits for nothing.
+  /// The rows of the batch that the last claim has taken, by id; none if it has been taken over. A
+  /// transaction may be open while `each` works, which therefore waits for nothing.
   virtual void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) = 0;
   /// What notifications came since the last call.
   virtual Notified take_notifications() = 0;

@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 // The claim, one decision at a time, on sessions that the test drives step by step.
 
 #include "support/catch.hpp"
@@ -148,51 +145,6 @@ TEST_CASE("what the account forbids is fetched with its reason, and the record s
   CHECK(row[0].c_str() == std::string("{[1,2),[3,4)}"));
   CHECK(row[1].c_str() == std::string("{[2,3)}"));
   CHECK(row[2].as<int>() == 1);
-}
-
-TEST_CASE("a large batch, which comes as a stream, holds the same as a small one") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  insert_accounts(*connection, 1200);
-  connection->run(
-      "UPDATE accounts SET email = 'back\\slash, \"ü\" ' || id, status = 'active' WHERE id % 3 = 0");
-  connection->run(
-      "INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts WHERE id % 3 = 0");
-  connection->run("UPDATE tokens SET expires_at = 1 WHERE id % 100 = 1");
-  const auto text_of = [](const TokenRow& row) {
-    return fmt::format("{} {} {:02x} {} {} {} {} {}", row.id, action_name(row.action),
-                       fmt::join(row.secret.value(), ""), row.code, row.expires_at, row.email, row.login,
-                       static_cast<int>(row.state));
-  };
-  const auto rows_at = [&](int limit) {
-    connection->run("TRUNCATE mailroom_batches, mailroom_holes");
-    connection->run("UPDATE jobs SET last_seq = 0");
-    const auto session = attach(database);
-    std::vector<std::string> rows;
-    ClaimRequest request{.limit = limit, .partial = true};
-    for (auto reply = session->claim(request); reply.lease; reply = session->claim(request)) {
-      const auto before = rows.size();
-      session->fetch(*reply.lease, [&](const TokenRow& row) { rows.push_back(text_of(row)); });
-      request.receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(rows.size() - before)}};
-    }
-    return rows;
-  };
-  const auto small = rows_at(300);
-  CHECK(small.size() >= 1500);
-  CHECK(rows_at(10'000) == small);
-}
-
-TEST_CASE("a token that stops being due after the claim is fetched with its reason") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  insert_accounts(*connection, 2);
-  const auto session = attach(database);
-  const auto reply = session->claim({.limit = 2});
-  REQUIRE(reply.lease);
-  connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 1");
-  std::vector<TokenState> states;
-  session->fetch(*reply.lease, [&](const TokenRow& row) { states.push_back(row.state); });
-  CHECK(states == std::vector<TokenState>{TokenState::consumed, TokenState::due});
 }
 
 TEST_CASE(

@@ -165,3 +165,26 @@ TEST_CASE("a hole that came from another cluster holds nothing back") {
   CHECK(queue.drain() >= 1);
   CHECK(queue.forgets_all_holes());
 }
+
+TEST_CASE("a queue is not idle while a transaction may still show a token below its cursor") {
+  Queue queue;
+  const auto is_idle = [&] {
+    return !queue.connection->run("SELECT FROM mailroom_idle_cursor('mailroom')").empty();
+  };
+  const ClaimRequest routine{.limit = 10, .partial = true, .publish_cursor = true, .routine = true};
+  const auto late = begin_insert(queue.database, 1, "late");
+  // When it commits, it notifies.
+  CHECK(is_idle());
+  insert_accounts(*queue.connection, 1, "early");
+  CHECK(queue.drain() == 1);
+  queue.session.claim(routine);
+  CHECK(queue.holes() == 1);
+  CHECK_FALSE(is_idle());
+  late->run("COMMIT");
+  CHECK_FALSE(is_idle());
+  const auto lease = queue.session.claim(routine).lease;
+  REQUIRE(lease);
+  queue.session.claim({.publish_cursor = true, .receipt = Receipt{*lease, {.emitted = 1}}});
+  queue.session.claim(routine);
+  CHECK(is_idle());
+}

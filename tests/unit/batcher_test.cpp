@@ -113,6 +113,27 @@ TEST_CASE("without tokens it looks once each poll interval, and at most that oft
   CHECK(stormy.looks().size() >= 400);
 }
 
+TEST_CASE("a look is routine where nothing was heard of and nothing waits") {
+  Batcher batcher({Milliseconds(50), Milliseconds(1000), limit});
+  batcher.connected();
+  auto look = batcher.decide(at(0));
+  CHECK_FALSE(look.routine);
+  batcher.claimed(look, {}, at(0), at(0));
+  look = batcher.decide(at(950));
+  CHECK(look.look);
+  CHECK(look.routine);
+  batcher.claimed(look, {}, at(950), at(950));
+  batcher.notified();
+  look = batcher.decide(at(960));
+  CHECK_FALSE(look.routine);
+  ClaimReply waiting;
+  waiting.pending = 1;
+  batcher.claimed(look, waiting, at(960), at(960));
+  look = batcher.decide(at(1010));
+  CHECK(look.look);
+  CHECK_FALSE(look.routine);
+}
+
 TEST_CASE("without notifications the timeout of what a look finds new counts from the look before") {
   Batcher batcher({Milliseconds(20), Milliseconds(1000)});
   ClaimReply pending_reply;

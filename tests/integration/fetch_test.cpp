@@ -1,0 +1,98 @@
+// The tokens of a batch: they come with the claim, or by a stream where they are many.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <future>
+
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+TEST_CASE("a large batch, which comes as a stream, holds the same as a small one") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1200);
+  connection->run(
+      "UPDATE accounts SET email = 'back\\slash, \"ü\" ' || id, status = 'active' WHERE id % 3 = 0");
+  connection->run(
+      "INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts WHERE id % 3 = 0");
+  connection->run("UPDATE tokens SET expires_at = 1 WHERE id % 100 = 1");
+  const auto text_of = [](const TokenRow& row) {
+    return fmt::format("{} {} {:02x} {} {} {} {} {}", row.id, action_name(row.action),
+                       fmt::join(row.secret.value(), ""), row.code, row.expires_at, row.email, row.login,
+                       static_cast<int>(row.state));
+  };
+  const auto rows_at = [&](int limit) {
+    connection->run("TRUNCATE mailroom_batches, mailroom_holes");
+    connection->run("UPDATE jobs SET last_seq = 0");
+    const auto session = attach(database);
+    std::vector<std::string> rows;
+    ClaimRequest request{.limit = limit, .partial = true};
+    for (auto reply = session->claim(request); reply.lease; reply = session->claim(request)) {
+      const auto before = rows.size();
+      session->fetch(*reply.lease, [&](const TokenRow& row) { rows.push_back(text_of(row)); });
+      request.receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(rows.size() - before)}};
+    }
+    return rows;
+  };
+  const auto small = rows_at(300);
+  CHECK(small.size() >= 1500);
+  CHECK(rows_at(10'000) == small);
+}
+
+TEST_CASE("a claim that waited for its turn brings what was committed meanwhile") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto other = database.connect();
+  insert_accounts(*connection, 1, "early");
+  const auto session = attach(database);
+  other->run("SELECT pg_advisory_lock(1835100524, hashtext('mailroom'))");
+  auto claiming = std::async(std::launch::async, [&] { return session->claim({.limit = 3}); });
+  REQUIRE(eventually([&] {
+    return value<int>(*connection, "SELECT count(*) FROM pg_locks WHERE NOT granted AND classid = 1835100524") == 1;
+  }));
+  insert_accounts(*connection, 2, "late");
+  other->run("SELECT pg_advisory_unlock(1835100524, hashtext('mailroom'))");
+  const auto reply = claiming.get();
+  REQUIRE(reply.lease);
+  CHECK(fetch_ids(*session, *reply.lease) == Ids{1, 2, 3});
+}
+
+TEST_CASE("a token that stops being due before its batch is handed out again comes with its reason") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 2);
+  const auto session = attach(database);
+  REQUIRE(session->claim({.limit = 2}).lease);
+  connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 1");
+  const auto again = session->claim({.limit = 2});
+  REQUIRE(again.lease);
+  std::vector<TokenState> states;
+  session->fetch(*again.lease, [&](const TokenRow& row) { states.push_back(row.state); });
+  CHECK(states == std::vector<TokenState>{TokenState::consumed, TokenState::due});
+}
+
+TEST_CASE("what goes wrong while fetching is an attempt at the batch, and does not undo its claim") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 4);
+  const auto session = attach(database);
+  const auto first = session->claim({.limit = 2});
+  REQUIRE(first.lease);
+  const auto counts = fetch_due(*session, *first.lease).counts;
+  connection->run(
+      "CREATE OR REPLACE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at "
+      "bigint, p_status account_status, p_now bigint) RETURNS text LANGUAGE plpgsql IMMUTABLE AS "
+      "$$ BEGIN RAISE EXCEPTION 'broken'; END $$");
+  auto reply = session->claim({.limit = 2, .receipt = Receipt{*first.lease, counts}});
+  REQUIRE(reply.lease);
+  CHECK_FALSE(reply.receipt_void);
+  CHECK_THROWS_AS(fetch_ids(*session, *reply.lease), DatabaseError);
+  reply = session->claim({.limit = 2});
+  REQUIRE(reply.lease);
+  CHECK(reply.lease->attempt == 2);
+  CHECK_THROWS_AS(fetch_ids(*session, *reply.lease), DatabaseError);
+}

@@ -109,9 +109,6 @@ DECLARE
     v_found integer;
 BEGIN
     looks := '{}'; found_total := 0; out_of_budget := false;
-    IF p_holes = '{}' THEN
-        RETURN;
-    END IF;
     FOR v_hole IN
         SELECT h.id FROM mailroom_holes h
         WHERE h.id = ANY (p_holes) AND (h.pending IS NULL OR EXISTS (

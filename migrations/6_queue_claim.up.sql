@@ -120,13 +120,10 @@ $$;
 -- only O(log n) times. Returns the holes that are left of p_holes.
 CREATE FUNCTION mailroom_merge_holes(p_holes bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-    v_holes bigint[] := p_holes;
+    v_holes bigint[] := ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (p_holes) ORDER BY h.id);
     v_merged bigint;
     r record;
 BEGIN
-    IF p_holes <> '{}' THEN
-        v_holes := ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (p_holes) ORDER BY h.id);
-    END IF;
     IF cardinality(v_holes) <= 40 THEN
         RETURN v_holes;
     END IF;
@@ -174,7 +171,9 @@ DECLARE
     v_top bigint;
     v_lease record;
     v_window record;
-    v_holes record;
+    v_looks mailroom_hole_look[] := '{}';
+    v_late integer := 0;
+    v_late_left boolean := false;
     v_batch record;
     v_found int8multirange := '{}';
     v_seen integer;
@@ -204,17 +203,20 @@ BEGIN
 
     v_lease := mailroom_find_orphan(p_queue, v_state.open_from, p_take_over, p_ack, p_ack_attempt);
     v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.orphan IS NULL THEN p_limit ELSE 0 END);
-    v_holes := mailroom_look_at_holes(v_state.hole_ids, CASE WHEN v_lease.orphan IS NULL
-        THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END);
-    v_seen := v_window.due + v_holes.found_total;
+    IF v_state.hole_ids <> '{}' THEN
+        SELECT h.looks, h.found_total, h.out_of_budget INTO v_looks, v_late, v_late_left
+        FROM mailroom_look_at_holes(v_state.hole_ids, CASE WHEN v_lease.orphan IS NULL
+            THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END) h;
+    END IF;
+    v_seen := v_window.due + v_late;
     IF v_seen > p_limit THEN
-        v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_holes.found_total);
+        v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_late);
     END IF;
 
-    IF v_holes.found_total > 0 THEN
-        v_found := (SELECT range_agg(g) FROM unnest(v_holes.looks) l, unnest(l.found) g);
+    IF v_late > 0 THEN
+        v_found := (SELECT range_agg(g) FROM unnest(v_looks) l, unnest(l.found) g);
     END IF;
-    last := CASE WHEN v_holes.out_of_budget THEN upper(v_found) - 1 ELSE v_window.last END;
+    last := CASE WHEN v_late_left THEN upper(v_found) - 1 ELSE v_window.last END;
     acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed,
                                          p_wrong_status, p_invalid, p_left_out);
     IF v_lease.exhausted IS NOT NULL THEN
@@ -232,14 +234,16 @@ BEGIN
         RETURN;
     END IF;
 
-    more := v_seen >= p_limit OR v_window.capped OR v_holes.out_of_budget;
+    more := v_seen >= p_limit OR v_window.capped OR v_late_left;
     v_take := more OR p_partial OR v_seen = 0;
-    pending := v_seen - CASE WHEN v_take THEN v_window.due + v_holes.found_total ELSE 0 END;
-    PERFORM mailroom_settle_holes(v_holes.looks, v_take);
+    pending := v_seen - CASE WHEN v_take THEN v_window.due + v_late ELSE 0 END;
+    IF v_looks <> '{}' THEN
+        PERFORM mailroom_settle_holes(v_looks, v_take);
+    END IF;
     IF v_take THEN
         v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.hole_ids, v_lease.oldest_open, v_window.ids + v_found,
             v_window.seen, v_window.last, v_window.expired, v_window.consumed);
-        batch := v_batch.batch; attempt := v_batch.attempt; size := v_window.due + v_holes.found_total;
+        batch := v_batch.batch; attempt := v_batch.attempt; size := v_window.due + v_late;
         v_state.cursor := v_batch.cursor;
     END IF;
     IF p_publish THEN
@@ -257,6 +261,7 @@ CREATE FUNCTION mailroom_append_batch(p_queue text, p_cursor bigint, p_hole_ids 
 LANGUAGE plpgsql AS $$
 DECLARE
     v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen;
+    v_holes bigint[] := p_hole_ids;
     v_hole bigint;
     v_id bigint;
 BEGIN
@@ -266,13 +271,17 @@ BEGIN
     END IF;
     IF NOT isempty(v_unseen) THEN
         INSERT INTO mailroom_holes (ids, horizon) VALUES (v_unseen, pg_current_xact_id()) RETURNING id INTO v_hole;
+        v_holes := v_holes || v_hole;
+    END IF;
+    IF v_holes <> '{}' THEN
+        v_holes := mailroom_merge_holes(v_holes);
     END IF;
     v_id := nextval('mailroom_batches_id_seq');
     INSERT INTO mailroom_batches (id, job_type, ids, collector, emitted_at, skipped_expired, skipped_consumed,
                                   cursor, open_from, hole_ids)
     OVERRIDING SYSTEM VALUE
     VALUES (v_id, p_queue, p_ids, pg_backend_pid(), CASE WHEN isempty(p_ids) THEN clock_timestamp() END,
-            p_expired, p_consumed, p_last, least(p_oldest_open, v_id), mailroom_merge_holes(CASE WHEN v_hole IS NULL THEN p_hole_ids ELSE p_hole_ids || v_hole END));
+            p_expired, p_consumed, p_last, least(p_oldest_open, v_id), v_holes);
     IF NOT isempty(p_ids) THEN
         batch := v_id;
         attempt := 1;

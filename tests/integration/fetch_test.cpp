@@ -52,7 +52,8 @@ TEST_CASE("a claim that waited for its turn brings what was committed meanwhile"
   other->run("SELECT pg_advisory_lock(1835100524, hashtext('mailroom'))");
   auto claiming = std::async(std::launch::async, [&] { return session->claim({.limit = 3}); });
   REQUIRE(eventually([&] {
-    return value<int>(*connection, "SELECT count(*) FROM pg_locks WHERE NOT granted AND classid = 1835100524") == 1;
+    return value<int>(*connection,
+                      "SELECT count(*) FROM pg_locks WHERE NOT granted AND classid = 1835100524") == 1;
   }));
   insert_accounts(*connection, 2, "late");
   other->run("SELECT pg_advisory_unlock(1835100524, hashtext('mailroom'))");
@@ -84,7 +85,8 @@ TEST_CASE("what goes wrong while fetching is an attempt at the batch, and does n
   REQUIRE(first.lease);
   const auto counts = fetch_due(*session, *first.lease).counts;
   connection->run(
-      "CREATE OR REPLACE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at "
+      "CREATE OR REPLACE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, "
+      "p_expires_at "
       "bigint, p_status account_status, p_now bigint) RETURNS text LANGUAGE plpgsql IMMUTABLE AS "
       "$$ BEGIN RAISE EXCEPTION 'broken'; END $$");
   auto reply = session->claim({.limit = 2, .receipt = Receipt{*first.lease, counts}});

@@ -75,10 +75,7 @@ void find_reason(const TokenFacts& facts, const ReasonCounts& counts, TokenFate&
 void explain_passing(const TokenFacts& facts, const Passing& passing, TokenFate& fate) {
   fate.outcome = Outcome::passed_over;
   fate.passing = passing;
-  find_reason(
-      facts,
-      {{"expired", passing.expired}, {"consumed", passing.consumed}, {"wrong status", passing.wrong_status}},
-      fate);
+  find_reason(facts, {{"expired", passing.expired}, {"consumed", passing.consumed}}, fate);
 }
 
 void explain_leaving_out(const TokenFacts& facts, TokenFate& fate) {
@@ -102,8 +99,7 @@ void explain_absence(const TokenFacts& facts, const QueueStand& stand, TokenFate
     fate.outcome = Outcome::not_recorded;
     return;
   }
-  if (!stand.passing || stand.passing->expired + stand.passing->consumed + stand.passing->wrong_status == 0)
-    return;
+  if (!stand.passing || stand.passing->expired + stand.passing->consumed == 0) return;
   explain_passing(facts, *stand.passing, fate);
 }
 

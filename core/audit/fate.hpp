@@ -14,9 +14,8 @@ namespace mailroom {
 struct Passing {
   std::int64_t batch = 0;
   std::int64_t at = 0;  ///< microseconds since 1970
-  int expired = 0;      ///< how many tokens it passed over for which reason
+  int expired = 0;  ///< how many tokens it passed over for which reason; of accounts a claim knows nothing
   int consumed = 0;
-  int wrong_status = 0;
 };
 
 /// Where a token stands in a queue.

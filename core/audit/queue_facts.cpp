@@ -53,8 +53,7 @@ std::optional<Passing> find_passing(pqxx::transaction_base& transaction, const s
   const auto rows = Connection::execute(
       transaction,
       "SELECT id, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, skipped_expired, "
-      "skipped_consumed, "
-      "skipped_status FROM mailroom_batches WHERE job_type = $1 AND id >= $2 AND cursor >= $3 "
+      "skipped_consumed FROM mailroom_batches WHERE job_type = $1 AND id >= $2 AND cursor >= $3 "
       "ORDER BY id LIMIT 1",
       queue, first_batch_since(transaction, token_span(token.id, token.created_at, token.expires_at).since),
       token.id);
@@ -63,8 +62,7 @@ std::optional<Passing> find_passing(pqxx::transaction_base& transaction, const s
   return Passing{.batch = row[0].as<std::int64_t>(),
                  .at = row[1].as<std::int64_t>(),
                  .expired = row[2].as<int>(),
-                 .consumed = row[3].as<int>(),
-                 .wrong_status = row[4].as<int>()};
+                 .consumed = row[3].as<int>()};
 }
 
 QueueStand read_stand(pqxx::transaction_base& transaction, const std::string& queue, const TokenFacts& token,

@@ -35,7 +35,7 @@ Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload
       output_(output),
       log_(log),
       batcher_(batcher_options()),
-      wakefulness_(wakefulness_options()),
+      waker_(wakefulness_options(), surroundings, output, log),
       writer_(setup_.key, setup_.make_encoder(), setup_.batch_limit, output, log),
       backoff_(surroundings.random_seed()) {}
 
@@ -43,10 +43,10 @@ void Collector::run() {
   try {
     collect();
   } catch (const Error&) {
-    hand_over_settling();
+    waker_.hand_over(session_.get());
     throw;
   }
-  hand_over_settling();
+  waker_.hand_over(session_.get());
 }
 
 void Collector::collect() {
@@ -112,29 +112,28 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
   session_ = std::move(session);
   last_round_trip_ = surroundings_.now();
   batcher_.connected();
-  // What inserts skipped for an earlier session, this one's or another's, is not known.
-  wakefulness_.settle(surroundings_.now());
+  waker_.session_began();
   log_.info("connected");
 }
 
 void Collector::step() {
   const auto now = surroundings_.now();
-  const bool look_now = now >= wakefulness_.next_look();
+  const bool look_now = now >= waker_.next_look();
   const auto heard = session_->take_notifications();
-  if (heard == Notified::settle && !wakefulness_.is_awake()) fall_asleep();
+  if (heard == Notified::settle) waker_.settle(*session_);
   if (heard != Notified::no || look_now) batcher_.notified();
-  const auto decision = batcher_.decide(now, wakefulness_.is_awake());
+  const auto decision = batcher_.decide(now, waker_.is_awake());
   if (decision.look) {
     look(decision);
   } else {
-    wait_until(look_now ? decision.until : std::min(decision.until, wakefulness_.next_look()));
+    wait_until(look_now ? decision.until : std::min(decision.until, waker_.next_look()));
   }
 }
 
 void Collector::look(const Batcher::Decision& decision) {
   const auto started = surroundings_.now();
   // Asked before the look: who is over by now, the look sees.
-  const bool settled = wakefulness_.is_settling() && !session_->arrange(Waking::ask);
+  const bool settled = waker_.is_last_look(*session_);
   const bool publish = started - last_published_ >= publish_interval;
   const auto reply = claim({.limit = decision.limit,
                             .partial = decision.partial,
@@ -144,42 +143,13 @@ void Collector::look(const Batcher::Decision& decision) {
                             .receipt = receipt_});
   if (publish) last_published_ = started;
   batcher_.claimed(decision, reply, started, surroundings_.now());
-  if (settled) wakefulness_.settled();
-  heed(wakefulness_.looked({.last = reply.last, .waiting = reply.pending > 0}, started));
+  if (settled) waker_.settled();
+  waker_.looked(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started);
   report(reply);
   if (reply.lease) {
     hand_on(*reply.lease);
   } else {
     drained_ = limits_.once && !reply.more && started >= take_over_from_;
-  }
-}
-
-void Collector::heed(Wakefulness::Advice advice) {
-  // A reader that is behind would only send it to sleep again.
-  if (advice == Wakefulness::Advice::stay_awake && output_.takes_more()) stay_awake();
-  if (advice == Wakefulness::Advice::fall_asleep) fall_asleep();
-}
-
-void Collector::stay_awake() {
-  const auto before = wakefulness_;
-  // First: a statement that fails may have had its effect, and then it has to fall asleep.
-  wakefulness_.stays_awake(surroundings_.now());
-  if (!session_->arrange(Waking::stay_awake)) wakefulness_ = before;
-}
-
-void Collector::fall_asleep() {
-  session_->arrange(Waking::fall_asleep);
-  wakefulness_.settle(surroundings_.now());
-}
-
-void Collector::hand_over_settling() {
-  if (!session_ || wakefulness_.is_asleep()) return;
-  try {
-    session_->arrange(Waking::make_way);
-    wakefulness_.settle(surroundings_.now());
-  } catch (const Error& error) {
-    // The next statement says it again, where it can be mended; others look after the poll interval.
-    log_.debug("others could not be told to look", {{"reason", error.what()}});
   }
 }
 
@@ -218,7 +188,7 @@ void Collector::report(const ClaimReply& reply) {
 
 void Collector::hand_on(const Lease& lease) {
   // While it waits for its reader, others have to hear of what comes.
-  const auto counts = writer_.write(*session_, lease, [this] { hand_over_settling(); });
+  const auto counts = writer_.write(*session_, lease, [this] { waker_.hand_over(session_.get()); });
   receipt_ = Receipt{lease, counts};
   if (counts.emitted > 0) ++batches_written_;
   since_idle_.batches += counts.emitted > 0 ? 1 : 0;
@@ -272,7 +242,7 @@ void Collector::reload() {
     if (setup.session_identity != setup_.session_identity) leave_session();
     setup_ = std::move(setup);
     batcher_.configure(batcher_options());
-    wakefulness_.configure(wakefulness_options());
+    waker_.configure(wakefulness_options());
     writer_.configure(setup_.key, setup_.make_encoder(), setup_.batch_limit);
     log_.info("configuration read again");
   } catch (const Error& error) {
@@ -288,7 +258,7 @@ void Collector::leave_session() {
     // Logged there. A receipt must not go along: elsewhere the same number is another batch.
     receipt_.reset();
   }
-  hand_over_settling();
+  waker_.hand_over(session_.get());
   session_.reset();
 }
 

@@ -13,7 +13,7 @@
 #include "queue/batcher.hpp"
 #include "queue/queue_session.hpp"
 #include "queue/surroundings.hpp"
-#include "queue/wakefulness.hpp"
+#include "queue/waker.hpp"
 
 namespace mailroom {
 
@@ -70,12 +70,7 @@ class Collector {
   void step();
   void look(const Batcher::Decision& decision);
   void wait_until(TimePoint until);
-  void heed(Wakefulness::Advice advice);
   void collect();
-  void stay_awake();
-  void fall_asleep();
-  /// Lets inserts notify again, and the other collectors look after those that did not: this one cannot.
-  void hand_over_settling();
   Batcher::Options batcher_options() const;
   Wakefulness::Options wakefulness_options() const;
   ClaimReply claim(const ClaimRequest& request);
@@ -96,7 +91,7 @@ class Collector {
   Log& log_;
 
   Batcher batcher_;
-  Wakefulness wakefulness_;
+  Waker waker_;
   BatchWriter writer_;
   Backoff backoff_;
   std::unique_ptr<QueueSession> session_;

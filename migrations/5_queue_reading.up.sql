@@ -1,4 +1,5 @@
--- What a claim looks at before it writes: which tokens are due, which holes have changed.
+-- What a claim looks at before it writes: where the queue stands, which tokens are due, which holes have changed; and the
+-- tokens of its batch afterwards. Whether there is anything to claim.
 --
 -- New functions and a type; locks nothing.
 
@@ -14,6 +15,21 @@ RETURN CASE
     WHEN p_action = 'password_recovery'::token_action AND p_status = 'active'::account_status THEN 'due'
     ELSE 'wrong status'
 END;
+
+-- The newest row of a queue, or where jobs says to begin.
+CREATE FUNCTION mailroom_queue_state(p_queue text, OUT cursor bigint, OUT open_from bigint, OUT hole_ids bigint[])
+LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT b.cursor, b.open_from, b.hole_ids INTO cursor, open_from, hole_ids
+    FROM mailroom_batches b WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1;
+    IF NOT FOUND THEN
+        SELECT coalesce(j.last_seq, 0), 1, '{}' INTO cursor, open_from, hole_ids FROM jobs j WHERE j.job_type = p_queue;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
+        END IF;
+    END IF;
+END
+$$;
 
 -- Reads on from p_after, at most to p_top, until p_limit tokens that are neither consumed nor expired are found, the end is
 -- reached or 10,000 are read; ids = those found, seen = all. Of the accounts it reads nothing: the fetch has to read them
@@ -127,13 +143,59 @@ BEGIN
 END
 $$;
 
+-- The tokens of a batch with their accounts, by id, and whether they may still be handed on; nothing if the batch has been
+-- handed out anew since. Without a SET clause, so that queries inline it, and without a body that is parsed here, which would
+-- keep the types of its columns from changing. The range of each gap-free run goes into the index of tokens as a condition,
+-- and the limit keeps the planner from turning the whole into a join over all tokens, whatever the statistics say.
+CREATE FUNCTION mailroom_batch_tokens(p_batch bigint, p_attempt integer)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text)
+LANGUAGE sql STABLE AS $$
+    SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login,
+           mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
+                                (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))
+    FROM mailroom_batches b, unnest(b.ids) u(g), LATERAL (
+        SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
+        ORDER BY tokens.id LIMIT 2000000000) t
+    JOIN accounts a ON a.id = t.account
+    WHERE b.id = p_batch AND b.attempts = p_attempt
+$$;
+
+-- The same in the very statement that claims the batch, whose snapshot is older than the claim's reads and writes: a volatile
+-- function takes its own. Nothing for no batch.
+CREATE FUNCTION mailroom_fetch(p_batch bigint, p_attempt integer)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text)
+LANGUAGE plpgsql STRICT AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM mailroom_batch_tokens(p_batch, p_attempt);
+END
+$$;
+
+-- The cursor of a queue in which a claim would find nothing to do: no token above it, no hole, no batch in flight, last_seq
+-- has followed, and the sequence is not behind. No row when there may be something, which a claim finds out.
+CREATE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
+    SELECT s.cursor
+    FROM (SELECT coalesce(n.cursor, j.last_seq, 0) AS cursor, coalesce(j.last_seq, 0) AS published,
+                 coalesce(n.open_from, 1) AS open_from, coalesce(n.hole_ids, '{}') AS hole_ids
+          FROM jobs j LEFT JOIN LATERAL (
+              SELECT b.cursor, b.open_from, b.hole_ids FROM mailroom_batches b
+              WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1) n ON true
+          WHERE j.job_type = p_queue) s
+    JOIN tokens_id_seq q ON s.cursor <= CASE WHEN q.is_called THEN q.last_value ELSE q.last_value - 1 END
+    WHERE s.published = s.cursor AND s.hole_ids = '{}'
+      AND NOT EXISTS (SELECT FROM tokens t WHERE t.id > s.cursor)
+      AND NOT EXISTS (SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.id >= s.open_from
+                      AND b.emitted_at IS NULL AND b.set_aside_at IS NULL)
+$$;
+
 DO $$
 DECLARE
     v_function regprocedure;
 BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname IN ('mailroom_window', 'mailroom_look_at_hole', 'mailroom_look_at_holes')
+        WHERE pronamespace = quote_ident(current_schema())::regnamespace
+          AND proname IN ('mailroom_queue_state', 'mailroom_window', 'mailroom_look_at_hole', 'mailroom_look_at_holes',
+                          'mailroom_fetch')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

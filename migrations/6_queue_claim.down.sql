@@ -1,9 +1,6 @@
 -- Removes the claim and what it is made of. Locks nothing; a collector that runs fails at its next claim.
 
 DROP FUNCTION mailroom_minimum_client();
-DROP FUNCTION mailroom_idle_cursor(text);
-DROP FUNCTION mailroom_fetch(bigint, integer);
-DROP FUNCTION mailroom_batch_tokens(bigint, integer);
 DROP FUNCTION mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint,
                                     integer, integer);
 DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, bigint, integer, integer, integer,
@@ -13,5 +10,4 @@ DROP FUNCTION mailroom_settle_holes(mailroom_hole_look[], boolean);
 DROP FUNCTION mailroom_publish_cursor(text, bigint);
 DROP FUNCTION mailroom_acknowledge(bigint, integer, integer, integer, integer, integer, integer, int8multirange);
 DROP FUNCTION mailroom_find_orphan(text, bigint, boolean, bigint, integer);
-DROP FUNCTION mailroom_queue_state(text);
 DROP FUNCTION mailroom_attach(text);

@@ -1,73 +1,15 @@
-// Replays: the cursor moved under the queue's lock, and single tokens handed on again.
-
-#include "queue/rewind.hpp"
+// Replays: the cursor moved under the queue's lock.
 
 #include <nlohmann/json.hpp>
 
 #include "support/catch.hpp"
-#include "support/test_queue.hpp"
+#include "support/rewind_rig.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
 
-namespace {
-
-const OperationAuthor author{.actor = "tester@host", .reason = "test"};
-
-struct Queue {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-  std::unique_ptr<PgQueueSession> session = attach(database);
-
-  /// Claims and acknowledges until nothing is left; the ids in the order in which they came.
-  Ids drain(int limit = 10) {
-    Ids all;
-    std::optional<Receipt> receipt;
-    for (;;) {
-      const auto reply = session->claim({.limit = limit, .partial = true, .receipt = receipt});
-      receipt.reset();
-      if (!reply.lease && !reply.more) return all;
-      if (!reply.lease) continue;
-      const auto [ids, counts] = fetch_due(*session, *reply.lease);
-      all.insert(all.end(), ids.begin(), ids.end());
-      receipt = Receipt{*reply.lease, counts};
-    }
-  }
-
-  RewindPlan plan(const RewindRequest& request) { return plan_rewind(*connection, request); }
-
-  std::int64_t carry_out(const RewindRequest& request) {
-    return carry_out_rewind(*connection, request, plan(request), author, "token_insert");
-  }
-};
-
-RewindRequest to(std::int64_t id) {
-  return {.queue = "mailroom",
-          .target = {RewindTarget::Kind::id, id},
-          .filter = {},
-          .extend_seconds = 0,
-          .max_replay = 1000};
-}
-
-RewindRequest to(RewindTarget::Kind kind, std::int64_t value = 0) {
-  auto request = to(0);
-  request.target = {kind, value};
-  return request;
-}
-
-ExitCode refusal(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return ExitCode::done;
-}
-
-}  // namespace
-
 TEST_CASE("a cursor moved back hands on exactly the ids above it, once more") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 8);
   CHECK(queue.drain() == Ids{1, 2, 3, 4, 5, 6, 7, 8});
   const auto plan = queue.plan(to(5));
@@ -84,7 +26,7 @@ TEST_CASE("a cursor moved back hands on exactly the ids above it, once more") {
 }
 
 TEST_CASE("the plan tells tokens apart by what would happen to them") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 6);
   queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id IN (2, 3)");
   CHECK(queue.drain() == Ids{1, 4, 5, 6});
@@ -112,7 +54,7 @@ TEST_CASE("the plan tells tokens apart by what would happen to them") {
 }
 
 TEST_CASE("what a batch in flight holds above the target goes out again, and its acknowledgement is good") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 6);
   const auto reply = queue.session->claim({.limit = 4, .partial = true});
   REQUIRE(reply.lease);
@@ -130,7 +72,7 @@ TEST_CASE("what a batch in flight holds above the target goes out again, and its
 }
 
 TEST_CASE("a batch in flight that is cut to nothing is still acknowledged") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 3);
   const auto reply = queue.session->claim({.limit = 3, .partial = true});
   REQUIRE(reply.lease);
@@ -147,7 +89,7 @@ TEST_CASE("a batch in flight that is cut to nothing is still acknowledged") {
 }
 
 TEST_CASE("a late commit below the target still comes out, and one above it only once") {
-  Queue queue;
+  RewindRig queue;
   const auto low = queue.database.connect();
   low->run("BEGIN");
   insert_accounts(*low, 2, "low");
@@ -167,7 +109,7 @@ TEST_CASE("a late commit below the target still comes out, and one above it only
 }
 
 TEST_CASE("a cursor moved forward passes by what lies between, and says so in the record") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 5);
   const auto plan = queue.plan(to(RewindTarget::Kind::end));
   CHECK(plan.is_forward());
@@ -181,7 +123,7 @@ TEST_CASE("a cursor moved forward passes by what lies between, and says so in th
 }
 
 TEST_CASE("a time is where the tokens created since begin, and never a leap over what waits") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 6);
   queue.connection->run("UPDATE tokens SET created_at = 1000 + id");
   CHECK(queue.drain().size() == 6);
@@ -196,7 +138,7 @@ TEST_CASE("a time is where the tokens created since begin, and never a leap over
 }
 
 TEST_CASE("more tokens than allowed are refused, also when they have become so since the plan") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 5);
   CHECK(queue.drain().size() == 5);
   auto request = to(0);
@@ -204,7 +146,7 @@ TEST_CASE("more tokens than allowed are refused, also when they have become so s
   const auto plan = queue.plan(request);
   insert_accounts(*queue.connection, 1, "meanwhile");
   CHECK(queue.drain().size() == 1);
-  CHECK(refusal([&] { carry_out_rewind(*queue.connection, request, plan, author, "token_insert"); }) ==
+  CHECK(refusal([&] { carry_out_rewind(*queue.connection, request, plan, rewind_author, "token_insert"); }) ==
         ExitCode::declined);
   CHECK(queue.drain().empty());
   CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_operations") == 0);
@@ -213,7 +155,7 @@ TEST_CASE("more tokens than allowed are refused, also when they have become so s
 }
 
 TEST_CASE("a target beyond the newest token is refused") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 2);
   CHECK(refusal([&] { queue.plan(to(3)); }) == ExitCode::usage);
   CHECK(refusal([&] { queue.connection->run("SELECT mailroom_rewind('mailroom', 3, 10, '{}')"); }) ==
@@ -223,7 +165,7 @@ TEST_CASE("a target beyond the newest token is refused") {
 }
 
 TEST_CASE("a sequence that was set back is mended by a rewind") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 5);
   CHECK(queue.drain().size() == 5);
   queue.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
@@ -234,76 +176,8 @@ TEST_CASE("a sequence that was set back is mended by a rewind") {
   CHECK(queue.drain() == Ids{1, 2});
 }
 
-TEST_CASE("a narrowed replay hands on the matching tokens alone, and the cursor stays") {
-  Queue queue;
-  insert_accounts(*queue.connection, 4);
-  queue.connection->run("UPDATE accounts SET status = 'active'");
-  queue.connection->run("INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts");
-  insert_accounts(*queue.connection, 2, "new");
-  CHECK(queue.drain() == Ids{5, 6, 7, 8, 9, 10});
-  auto request = to(0);
-  request.filter.action = "password_recovery";
-  request.filter.accounts = {2, 4, 5};
-  const auto plan = queue.plan(request);
-  CHECK(plan.narrowed);
-  CHECK(plan.cursor_after == plan.cursor_before);
-  CHECK(plan.replayed() == 2);
-  CHECK(queue.carry_out(request) == 2);
-  CHECK(queue.drain() == Ids{6, 8});
-  CHECK(queue.drain().empty());
-  CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 10);
-  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
-}
-
-TEST_CASE("a narrowed replay keeps to the batch limit, and asked twice at once it comes once") {
-  Queue queue;
-  insert_accounts(*queue.connection, 1200);
-  CHECK(queue.drain(500).size() == 1200);
-  auto request = to(0);
-  request.filter.action = "activation";
-  request.max_replay = 2000;
-  CHECK(queue.carry_out(request) == 1200);
-  CHECK(queue.carry_out(request) == 0);
-  const auto largest =
-      "SELECT max(n) FROM (SELECT sum(upper(g) - lower(g)) AS n FROM mailroom_batches b, "
-      "unnest(b.ids) g WHERE b.id > 5 GROUP BY b.id) s";
-  auto ids = queue.drain(100);
-  CHECK(value<int>(*queue.connection, largest) <= 100);
-  std::sort(ids.begin(), ids.end());
-  CHECK(ids.size() == 1200);
-  CHECK(std::unique(ids.begin(), ids.end()) == ids.end());
-  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
-}
-
-TEST_CASE("a narrowed replay of what is in flight cuts it from there, and revives what has expired") {
-  Queue queue;
-  insert_accounts(*queue.connection, 4);
-  queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
-  const auto reply = queue.session->claim({.limit = 3, .partial = true});
-  REQUIRE(reply.lease);
-  auto request = to(0);
-  request.filter.accounts = {1, 3};
-  request.extend_seconds = 60;
-  CHECK(queue.carry_out(request) == 2);
-  const auto again = queue.session->claim({.limit = 3, .partial = true});
-  REQUIRE(again.lease);
-  CHECK(fetch_ids(*queue.session, *again.lease) == Ids{2, 4});
-  const auto next =
-      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*again.lease, {.emitted = 2}}});
-  REQUIRE(next.lease);
-  CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 3});
-}
-
-TEST_CASE("a narrowed replay ahead of the cursor is refused") {
-  Queue queue;
-  insert_accounts(*queue.connection, 2);
-  auto request = to(RewindTarget::Kind::end);
-  request.filter.action = "activation";
-  CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
-}
-
 TEST_CASE("a rewind is on record with who, why and what, and wakes those who listen") {
-  Queue queue;
+  RewindRig queue;
   insert_accounts(*queue.connection, 3);
   CHECK(queue.drain().size() == 3);
   const auto listener = queue.database.connect();

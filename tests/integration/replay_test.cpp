@@ -1,0 +1,75 @@
+// Replays that are narrowed to an action or an account: single tokens handed on again.
+
+#include "support/catch.hpp"
+#include "support/rewind_rig.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+TEST_CASE("a narrowed replay hands on the matching tokens alone, and the cursor stays") {
+  RewindRig queue;
+  insert_accounts(*queue.connection, 4);
+  queue.connection->run("UPDATE accounts SET status = 'active'");
+  queue.connection->run("INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts");
+  insert_accounts(*queue.connection, 2, "new");
+  CHECK(queue.drain() == Ids{5, 6, 7, 8, 9, 10});
+  auto request = to(0);
+  request.filter.action = "password_recovery";
+  request.filter.accounts = {2, 4, 5};
+  const auto plan = queue.plan(request);
+  CHECK(plan.narrowed);
+  CHECK(plan.cursor_after == plan.cursor_before);
+  CHECK(plan.replayed() == 2);
+  CHECK(queue.carry_out(request) == 2);
+  CHECK(queue.drain() == Ids{6, 8});
+  CHECK(queue.drain().empty());
+  CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 10);
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
+}
+
+TEST_CASE("a narrowed replay keeps to the batch limit, and asked twice at once it comes once") {
+  RewindRig queue;
+  insert_accounts(*queue.connection, 1200);
+  CHECK(queue.drain(500).size() == 1200);
+  auto request = to(0);
+  request.filter.action = "activation";
+  request.max_replay = 2000;
+  CHECK(queue.carry_out(request) == 1200);
+  CHECK(queue.carry_out(request) == 0);
+  const auto largest =
+      "SELECT max(n) FROM (SELECT sum(upper(g) - lower(g)) AS n FROM mailroom_batches b, "
+      "unnest(b.ids) g WHERE b.id > 5 GROUP BY b.id) s";
+  auto ids = queue.drain(100);
+  CHECK(value<int>(*queue.connection, largest) <= 100);
+  std::sort(ids.begin(), ids.end());
+  CHECK(ids.size() == 1200);
+  CHECK(std::unique(ids.begin(), ids.end()) == ids.end());
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
+}
+
+TEST_CASE("a narrowed replay of what is in flight cuts it from there, and revives what has expired") {
+  RewindRig queue;
+  insert_accounts(*queue.connection, 4);
+  queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
+  const auto reply = queue.session->claim({.limit = 3, .partial = true});
+  REQUIRE(reply.lease);
+  auto request = to(0);
+  request.filter.accounts = {1, 3};
+  request.extend_seconds = 60;
+  CHECK(queue.carry_out(request) == 2);
+  const auto again = queue.session->claim({.limit = 3, .partial = true});
+  REQUIRE(again.lease);
+  CHECK(fetch_ids(*queue.session, *again.lease) == Ids{2, 4});
+  const auto next =
+      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*again.lease, {.emitted = 2}}});
+  REQUIRE(next.lease);
+  CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 3});
+}
+
+TEST_CASE("a narrowed replay ahead of the cursor is refused") {
+  RewindRig queue;
+  insert_accounts(*queue.connection, 2);
+  auto request = to(RewindTarget::Kind::end);
+  request.filter.action = "activation";
+  CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
+}

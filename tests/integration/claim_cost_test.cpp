@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/old_tokens.hpp"
 #include "support/server_log.hpp"
+#include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 
 using namespace mailroom;
@@ -125,6 +126,28 @@ TEST_CASE(
   CHECK(with(of_tokens, "on accounts a  (cost").size() == 3);
   for (const auto& plan : with(of_tokens, " on accounts a"))
     CHECK_THAT(plan, Catch::Matchers::Contains(fmt::format("rows=1 loops={})", limit)));
+}
+
+TEST_CASE("a collector without work asks one statement a look, and claims nothing") {
+  TestDatabase database;
+  log_everything(database);
+  ServerLog log;
+  TestCollector collector(database, {"--poll-interval", "100ms"});
+  REQUIRE(collector.connected());
+  const auto connection = database.connect();
+  const auto pid =
+      value<int>(*connection,
+                 "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'mailroom collect%' "
+                 "AND datname = current_database()");
+  const auto looks = [&] { return with(log.entries_of(pid), "LOG:  execute idle cursor:").size(); };
+  REQUIRE(eventually([&] { return looks() >= 5; }));
+  const auto entries = log.entries_of(pid);
+  const auto first =
+      std::find(entries.begin(), entries.end(), with(entries, "LOG:  execute idle cursor:").front());
+  const std::vector<std::string> idle(first, entries.end());
+  CHECK(with(idle, "LOG:  execute ").size() == with(idle, "LOG:  execute idle cursor:").size());
+  CHECK(with(idle, "LOG:  statement: ").empty());
+  CHECK(collector.stop() == 0);
 }
 
 TEST_CASE("a batch is one transaction, and its WAL does not grow with its tokens") {

@@ -35,7 +35,7 @@ $$;
 -- reached or 10,000 are read; ids = those found, seen = all. Of the accounts it reads nothing: the fetch has to read them
 -- anyway, and leaves out what they forbid. Several statements: each takes its snapshot before the caller has a transaction id,
 -- which is all that the proof asks. What is counted first is most often one gap-free stretch of one kind, and known by its
--- ends; only otherwise is each id looked at, which takes three times as long. A step that holds more than are wanted is taken
+-- ends; only otherwise is each id looked at, which takes several times as long. A step that holds more than are wanted is taken
 -- back and made so short that it cannot.
 CREATE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer,
     OUT ids int8multirange, OUT due integer, OUT seen int8multirange, OUT rows_read integer, OUT last bigint,

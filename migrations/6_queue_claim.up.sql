@@ -131,7 +131,7 @@ $$;
 -- Acknowledges p_ack (if not null), then takes the next batch: an orphan, or up to p_limit due tokens. With
 -- p_partial false a batch that would not be full is not taken. With p_limit 0 it acknowledges p_ack, lets
 -- last_seq follow, and takes nothing. p_collector is what mailroom_attach returned to this session. The rows
--- themselves are fetched afterwards, by batch and attempt.
+-- themselves come by mailroom_fetch() in the same statement, or by mailroom_batch_tokens() in one of its own.
 --   size         how many tokens the batch holds
 --   pending      due tokens that were seen and left: a batch that is not full, or what late ones have displaced
 --   last         the id up to which each due token was seen; null with p_limit 0

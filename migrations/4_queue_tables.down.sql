@@ -13,6 +13,7 @@ SET last_seq = least(state.cursor, (
 FROM (SELECT DISTINCT ON (job_type) job_type, cursor FROM mailroom_batches ORDER BY job_type, id DESC) state
 WHERE state.job_type = j.job_type;
 
+DROP FUNCTION mailroom_merge_holes(bigint[]);
 DROP TABLE mailroom_holes;
 DROP TABLE mailroom_batches;
 

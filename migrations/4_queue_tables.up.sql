@@ -1,4 +1,4 @@
--- A queue is a row of jobs; its cursor, leases and holes are rows of tables of our own.
+-- A queue is a row of jobs; its cursor, leases and holes are rows of tables of our own. What keeps holes few.
 --
 -- Rewrites jobs (one small row) under ACCESS EXCLUSIVE; touches nothing else that exists.
 
@@ -55,3 +55,36 @@ CREATE TABLE mailroom_holes (
 
 COMMENT ON COLUMN mailroom_holes.horizon IS 'a transaction that may still show one of these ids is older than this';
 COMMENT ON COLUMN mailroom_holes.pending IS 'which of them still ran at the last look; null before the first';
+
+-- Of many holes that wait for the same transactions makes one, by size class, so that each range is rewritten
+-- only O(log n) times. Returns the holes that are left of p_holes.
+CREATE FUNCTION mailroom_merge_holes(p_holes bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    v_holes bigint[] := ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (p_holes) ORDER BY h.id);
+    v_merged bigint;
+    r record;
+BEGIN
+    IF cardinality(v_holes) <= 40 THEN
+        RETURN v_holes;
+    END IF;
+    FOR r IN
+        SELECT array_agg(h.id) AS members, h.pending,
+               (array_agg(h.horizon ORDER BY h.horizon DESC))[1] AS horizon
+        FROM mailroom_holes h WHERE h.id = ANY (v_holes) AND h.pending IS NOT NULL
+        GROUP BY h.pending, length(pg_column_size(h.ids)::text) HAVING count(*) >= 10
+    LOOP
+        INSERT INTO mailroom_holes (ids, horizon, pending)
+        SELECT range_agg(g), r.horizon, r.pending FROM mailroom_holes h, unnest(h.ids) g WHERE h.id = ANY (r.members)
+        RETURNING id INTO v_merged;
+        DELETE FROM mailroom_holes WHERE id = ANY (r.members);
+        v_holes := ARRAY(SELECT x FROM unnest(v_holes || v_merged) x WHERE x <> ALL (r.members));
+    END LOOP;
+    RETURN v_holes;
+END
+$$;
+
+DO $$
+BEGIN
+    EXECUTE format('ALTER FUNCTION mailroom_merge_holes SET search_path = %I, pg_temp', current_schema());
+END
+$$;

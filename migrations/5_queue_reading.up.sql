@@ -1,5 +1,6 @@
--- What a claim looks at before it writes: where the queue stands, which tokens are due, which holes have changed; and the
--- tokens of its batch afterwards. Whether there is anything to claim.
+-- What makes a session a collector, and what its claims look at before they write: where the queue stands, which leases have
+-- ended, which tokens are due, which holes have changed; and the tokens of its batch afterwards. Whether there is anything to
+-- claim.
 --
 -- New functions and a type; locks nothing.
 
@@ -28,6 +29,44 @@ BEGIN
             RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
         END IF;
     END IF;
+END
+$$;
+
+-- Declares this session a collector: its leases last as long as the session. Returns the backend's pid.
+CREATE FUNCTION mailroom_attach(p_queue text) RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM jobs WHERE job_type = p_queue) THEN
+        RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
+    END IF;
+    PERFORM pg_advisory_lock(1835100525, pg_backend_pid());
+    RETURN pg_backend_pid();
+END
+$$;
+
+-- A lease to hand out again: of this very session, which then never heard of it, or of one that is gone. The
+-- batch that is being acknowledged does not count. exhausted = one that was tried too often.
+CREATE FUNCTION mailroom_find_orphan(p_queue text, p_open_from bigint, p_take_over boolean,
+    p_ack bigint, p_ack_attempt integer, OUT orphan bigint, OUT exhausted bigint, OUT oldest_open bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN
+        SELECT b.id, b.collector, b.attempts FROM mailroom_batches b
+        WHERE b.job_type = p_queue AND b.id >= p_open_from AND b.emitted_at IS NULL AND b.set_aside_at IS NULL
+          AND (b.id, b.attempts) IS DISTINCT FROM (p_ack, p_ack_attempt)
+        ORDER BY b.attempts, b.id
+    LOOP
+        oldest_open := least(oldest_open, r.id);
+        IF r.collector = pg_backend_pid()
+           OR (p_take_over AND pg_try_advisory_xact_lock_shared(1835100525, r.collector)) THEN
+            IF r.attempts < 20 THEN
+                orphan := r.id;
+                EXIT;
+            END IF;
+            exhausted := r.id;
+        END IF;
+    END LOOP;
 END
 $$;
 
@@ -194,8 +233,8 @@ BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_queue_state', 'mailroom_window', 'mailroom_look_at_hole', 'mailroom_look_at_holes',
-                          'mailroom_fetch')
+          AND proname IN ('mailroom_queue_state', 'mailroom_attach', 'mailroom_find_orphan', 'mailroom_window', 'mailroom_look_at_hole',
+                          'mailroom_look_at_holes', 'mailroom_fetch')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

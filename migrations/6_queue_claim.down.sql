@@ -3,11 +3,10 @@
 DROP FUNCTION mailroom_minimum_client();
 DROP FUNCTION mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint,
                                     integer, integer);
+DROP FUNCTION mailroom_claim_any(text, integer, boolean, boolean, boolean, bigint, integer, integer, integer, integer,
+                                 integer, integer, int8multirange);
 DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, bigint, integer, integer, integer,
                              integer, integer, integer, int8multirange);
-DROP FUNCTION mailroom_merge_holes(bigint[]);
 DROP FUNCTION mailroom_settle_holes(mailroom_hole_look[], boolean);
 DROP FUNCTION mailroom_publish_cursor(text, bigint);
 DROP FUNCTION mailroom_acknowledge(bigint, integer, integer, integer, integer, integer, integer, int8multirange);
-DROP FUNCTION mailroom_find_orphan(text, bigint, boolean, bigint, integer);
-DROP FUNCTION mailroom_attach(text);

@@ -1,0 +1,170 @@
+// The usual claim, which takes fewer statements, against the one that knows all cases.
+
+#include <fmt/format.h>
+#include <random>
+
+#include "support/catch.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// Draws where a queue may stand, and what a collector may ask of it.
+class Situation {
+ public:
+  explicit Situation(std::mt19937& random, int own_pid, int living_pid)
+      : random_(random), own_pid_(own_pid), living_pid_(living_pid) {}
+
+  /// Tokens up to 60, most of them due and without a gap, the cursor somewhere among them.
+  void put(Connection& connection) {
+    connection.transact([&](pqxx::work& transaction) {
+      const auto run = [&](const std::string& sql) { Connection::execute(transaction, sql); };
+      run("SET LOCAL session_replication_role = replica");
+      run("TRUNCATE tokens, mailroom_batches, mailroom_holes RESTART IDENTITY");
+      run("INSERT INTO tokens (id, action, account, expires_at, consumed_at) VALUES " + tokens());
+      run(fmt::format("SELECT setval('tokens_id_seq', {})", one_in(6) ? 1 + below(60) : 60));
+      run(fmt::format("UPDATE jobs SET last_seq = {}", below(20)));
+      put_batches(run);
+    });
+  }
+
+  /// The arguments of mailroom_claim from p_queue on.
+  std::string request() {
+    static const int limits[] = {1, 1, 3, 20, 150, 999, 1000};
+    std::string ack = "NULL, NULL, 0, 0, 0, 0, 0, '{}'";
+    if (is_open_ && !one_in(8))
+      ack = fmt::format("{}, {}, 1, 1, 0, 0, 0, '{}'", newest_, attempts_ + (one_in(8) ? 1 : 0),
+                        one_in(3) ? "{[30,31)}" : "{}");
+    else if (newest_ > 0 && one_in(4))
+      ack = fmt::format("{}, 1, 2, 0, 0, 0, 0, '{{}}'", 1 + below(newest_));
+    return fmt::format("'mailroom', {}, {}, {}, {}, {}", limits[below(7)], !one_in(3), !one_in(3), one_in(3),
+                       ack);
+  }
+
+ private:
+  int below(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
+  bool one_in(int n) { return below(n) == 0; }
+
+  std::string tokens() {
+    const bool mixed = one_in(3);
+    std::string rows = "(1, 'activation', 1, 4000000000, NULL)";
+    for (int id = 2; id <= 60; ++id) {
+      if (one_in(mixed ? 10 : 200)) continue;
+      rows += fmt::format(", ({}, 'activation', 1, {}, {})", id, mixed && one_in(8) ? 1700000000 : 4000000000,
+                          mixed && one_in(8) ? "1700000000" : "NULL");
+    }
+    return rows;
+  }
+
+  template <typename Run>
+  void put_batches(const Run& run) {
+    newest_ = below(4);
+    is_open_ = false;
+    if (newest_ == 0) return;
+    const int cursor = one_in(5) ? 60 : below(60);
+    const bool has_hole = one_in(4);
+    if (has_hole)
+      run(fmt::format("INSERT INTO mailroom_holes (ids, horizon) VALUES ('{{[{},{})}}', '3')", cursor / 2,
+                      cursor + 1));
+    int open_from = newest_;
+    for (int id = newest_; id >= 1; --id) {
+      const bool is_open = id == newest_ ? (is_open_ = !one_in(3)) : one_in(6);
+      if (is_open) open_from = id;
+      const int attempts = 1 + below(2);
+      if (id == newest_) attempts_ = attempts;
+      const int collectors[] = {own_pid_, living_pid_, 1};
+      run(fmt::format("INSERT INTO mailroom_batches (id, job_type, ids, collector, attempts, emitted_at, "
+                      "cursor, open_from, hole_ids) OVERRIDING SYSTEM VALUE "
+                      "VALUES ({}, 'mailroom', '{{[30,35)}}', {}, {}, {}, {}, {}, '{}')",
+                      id, collectors[id == newest_ ? 0 : below(3)], attempts, is_open ? "NULL" : "now()",
+                      cursor, one_in(6) ? 1 : open_from, has_hole ? "{1}" : "{}"));
+    }
+    run(fmt::format("UPDATE mailroom_batches SET open_from = least(open_from, {}) WHERE id = {}", open_from,
+                    newest_));
+    run(fmt::format("SELECT setval('mailroom_batches_id_seq', {})", newest_));
+  }
+
+  std::mt19937& random_;
+  int own_pid_;
+  int living_pid_;
+  int newest_ = 0;
+  int attempts_ = 1;
+  bool is_open_ = false;
+};
+
+/// What is the same whatever the sequences and the clock say: batches by their place.
+constexpr const char* outcome_sql = R"(
+WITH r AS (SELECT *, row_number() OVER (ORDER BY id) AS place FROM mailroom_batches)
+SELECT concat_ws(E'\n',
+  (SELECT place FROM r WHERE r.id = $1),
+  (SELECT string_agg(((to_jsonb(r) - '{id,claimed_at,emitted_at,set_aside_at,open_from,hole_ids}'::text[])
+     || jsonb_build_object('emitted_at', emitted_at IS NOT NULL, 'set_aside', set_aside_at IS NOT NULL,
+                           'open_from', (SELECT o.place FROM r o WHERE o.id = r.open_from),
+                           'holes', cardinality(hole_ids)))::text, E'\n' ORDER BY id) FROM r),
+  (SELECT string_agg(concat_ws(' ', ids, pending), E'\n' ORDER BY id) FROM mailroom_holes),
+  (SELECT last_seq FROM jobs)))";
+
+struct Played {
+  std::string outcome;
+  bool by_the_long_way = false;
+};
+
+Played play(Connection& connection, const std::string& call) {
+  Played played;
+  try {
+    connection.rehearse([&](pqxx::work& transaction) {
+      const auto run = [&](const auto&... sql) { return Connection::execute(transaction, sql...); };
+      // Of this session so far, whatever was rolled back.
+      const auto long_ways = [&] {
+        return run("SELECT coalesce(sum(calls), 0) FROM pg_stat_xact_user_functions "
+                   "WHERE funcname = 'mailroom_claim_any'")[0][0]
+            .template as<std::int64_t>();
+      };
+      const auto before = long_ways();
+      const auto row = run("SELECT batch, to_jsonb(c) - '{batch,size}'::text[], "
+                           "CASE WHEN batch IS NOT NULL THEN size END FROM " +
+                           call + " c")[0];
+      const auto state = run(outcome_sql, row[0].is_null() ? nullptr : row[0].c_str())[0];
+      played.outcome = fmt::format("{} size {}\n{}", row[1].c_str(), row[2].c_str(), state[0].c_str());
+      played.by_the_long_way = long_ways() > before;
+    });
+  } catch (const DatabaseError& error) {
+    played.outcome = error.sqlstate();
+    played.by_the_long_way = true;
+  }
+  return played;
+}
+
+}  // namespace
+
+TEST_CASE("the usual claim does what the one for all cases does, and is made where it can be") {
+  const auto seed = GENERATE(range(1U, 9U));
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  connection->run("SET track_functions = 'all'");
+  const auto other = database.connect();
+  const auto attach_to = [](Connection& session) {
+    return value<int>(session, "SELECT mailroom_attach('mailroom')");
+  };
+  const auto own_pid = attach_to(*connection);
+  Situation situation(random, own_pid, attach_to(*other));
+
+  int short_ways = 0;
+  int long_ways = 0;
+  for (int i = 0; i < 60; ++i) {
+    situation.put(*connection);
+    const auto request = situation.request();
+    CAPTURE(i, request);
+    const auto usual = play(*connection, fmt::format("mailroom_claim({}, {})", own_pid, request));
+    const auto any = play(*connection, fmt::format("mailroom_claim_any({})", request));
+    CHECK(usual.outcome == any.outcome);
+    ++(usual.by_the_long_way ? long_ways : short_ways);
+  }
+  CHECK(short_ways >= 6);
+  CHECK(long_ways >= 20);
+}

@@ -134,15 +134,18 @@ CREATE TYPE mailroom_hole_look AS (
 
 -- The visible ids of one hole, p_budget at most, and the transactions that still ran: in one statement, so
 -- that both belong to one snapshot. A horizon that this cluster has not reached came from another one, by
--- dump and restore: nothing of it runs here.
-CREATE FUNCTION mailroom_look_at_hole(p_hole bigint, p_budget integer)
-RETURNS mailroom_hole_look LANGUAGE sql VOLATILE AS $$
+-- dump and restore: nothing of it runs here. In PL/pgSQL, which keeps the plan.
+CREATE FUNCTION mailroom_look_at_hole(p_hole bigint, p_budget integer) RETURNS mailroom_hole_look LANGUAGE plpgsql AS $$
+DECLARE
+    v_look mailroom_hole_look;
+BEGIN
     SELECT h.id,
            coalesce(range_agg(int8range(v.id, v.id, '[]')) FILTER (WHERE v.id IS NOT NULL), '{}'),
            ARRAY(SELECT x FROM pg_snapshot_xip(pg_current_snapshot()) x
                  WHERE x < h.horizon AND h.horizon < pg_snapshot_xmax(pg_current_snapshot())
                    AND (h.pending IS NULL OR x = ANY (h.pending))),
            count(v.id) >= p_budget
+    INTO v_look
     FROM mailroom_holes h
     LEFT JOIN LATERAL (
         SELECT t.id FROM unnest(h.ids) u(g), LATERAL (
@@ -150,7 +153,9 @@ RETURNS mailroom_hole_look LANGUAGE sql VOLATILE AS $$
             ORDER BY t.id LIMIT p_budget) t
         LIMIT p_budget) v ON true
     WHERE h.id = p_hole
-    GROUP BY h.id
+    GROUP BY h.id;
+    RETURN v_look;
+END
 $$;
 
 -- Looks at those of p_holes that can have changed: never looked at, or one of their transactions has ended.

@@ -7,14 +7,32 @@
 namespace mailroom::test {
 namespace {
 
-Outcome kill_at_random(Cluster& cluster, const Plan& plan) {
-  Trial trial(cluster, plan, {.collectors = 4});
-  for (int round = 0; round < plan.rounds; ++round) {
+Outcome kill_some(Trial& trial, int collectors, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
     trial.pause(10, 120);
-    trial.crew().replace(trial.draw(0, 3), SIGKILL);
+    trial.crew().replace(trial.draw(0, collectors - 1), SIGKILL);
     trial.allow_repeats(trial.limit());
   }
-  return trial.finish(plan.rounds);
+  // One that is still starting has no handler yet for the signal to stop.
+  for (int i = 0; i < collectors; ++i)
+    trial.expect(trial.crew().member(i).connected(), "a collector connects");
+  return trial.finish(rounds);
+}
+
+Outcome kill_at_random(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan, {.collectors = 4});
+  return kill_some(trial, 4, plan.rounds);
+}
+
+/// Few gaps and one batch in flight at most times: here most claims are the usual ones.
+Outcome kill_in_a_calm_queue(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan,
+              {.collectors = 2,
+               .writers = 3,
+               .limit = 3,
+               .load = {.plain = true, .tolerant = true, .pause_ms = 10},
+               .slow_triggers = false});
+  return kill_some(trial, 2, plan.rounds);
 }
 
 /// Both signals in turn, sometimes again at once, which means "stop hard": what is in flight may come again.
@@ -57,6 +75,7 @@ Outcome eight_collectors(Cluster& cluster, const Plan& plan) {
 std::vector<Fault> process_faults() {
   return {{"no fault, eight collectors", "nothing repeated", 20, 3, eight_collectors, true},
           {"kill -9 at random", "at most one batch a kill is repeated", 200, 12, kill_at_random},
+          {"kill -9 in a calm queue", "at most one batch a kill is repeated", 200, 12, kill_in_a_calm_queue},
           {"SIGTERM and SIGINT", "each ends with 0, nothing repeated", 60, 6, stop_under_load},
           {"SIGSTOP of one", "the others go on, nothing repeated", 20, 2, freeze_one}};
 }

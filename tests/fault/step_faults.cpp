@@ -91,17 +91,54 @@ Outcome session_ends_after_write(Cluster& cluster, const Plan& plan, bool alone)
   return outcome;
 }
 
+std::unique_ptr<PgQueueSession> attach(const Trial& trial) {
+  return std::make_unique<PgQueueSession>(trial.conninfo(), "mailroom", "token_insert", [](Connection&) {});
+}
+
+/// Takes a batch of a few new tokens; its number.
+std::int64_t claim_something(Trial& trial, PgQueueSession& session, Connection& connection, int round) {
+  for (int i = 0; i < 10; ++i) {
+    insert_accounts(connection, 3, fmt::format("idle{}-{}-", round, i));
+    const auto lease = session.claim({.limit = trial.limit(), .partial = true}).lease;
+    if (lease) return lease->batch;
+  }
+  throw std::runtime_error("the others always come first");
+}
+
 /// Takes the batch of a few new tokens and leaves it; the process id of the session that did.
 int claim_and_leave(Trial& trial, Connection& connection, int round) {
-  PgQueueSession session(trial.conninfo(), "mailroom", "token_insert", [](Connection&) {});
-  std::optional<Lease> lease;
-  for (int i = 0; !lease && i < 10; ++i) {
-    insert_accounts(connection, 3, fmt::format("idle{}-{}-", round, i));
-    lease = session.claim({.limit = trial.limit(), .partial = true}).lease;
+  const auto session = attach(trial);
+  const auto batch = claim_something(trial, *session, connection, round);
+  return connection.run("SELECT collector FROM mailroom_batches WHERE id = $1", batch)[0][0].as<int>();
+}
+
+/// A session that ends when others have claimed after it, as calmly as can be: nothing but its age tells them
+/// of its batch.
+Outcome ends_behind_others(Cluster& cluster, const Plan& plan) {
+  Trial trial(cluster, plan,
+              {.writers = 3,
+               .limit = 3,
+               .load = {.plain = true, .tolerant = true, .pause_ms = 10},
+               .slow_triggers = false});
+  const auto connection = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    auto session = attach(trial);
+    const auto batch = claim_something(trial, *session, *connection, round);
+    const auto is_behind = [&] {
+      return connection->run("SELECT FROM mailroom_batches WHERE id > $1 AND emitted_at IS NOT NULL", batch)
+                 .size() >= 5;
+    };
+    trial.expect(eventually(is_behind), "the others go on");
+    session.reset();
+    const auto taken = [&] {
+      return !connection->run("SELECT FROM mailroom_batches WHERE id = $1 AND emitted_at IS NOT NULL", batch)
+                  .empty();
+    };
+    const bool is_taken = eventually(taken);
+    trial.expect(is_taken, "another collector takes the batch over");
+    if (!is_taken) trial.give_up();
   }
-  if (!lease) throw std::runtime_error("the others always come first");
-  const auto holder = connection.run("SELECT collector FROM mailroom_batches WHERE id = $1", lease->batch);
-  return holder[0][0].as<int>();
+  return trial.finish(plan.rounds);
 }
 
 /// From the end of a collector's session until another has its batch, in a queue where nothing else happens
@@ -141,6 +178,8 @@ std::vector<Fault> step_faults() {
         {"killed " + step.name, step.may_repeat ? "at most one batch a kill is repeated" : "nothing repeated",
          20, 1, [step](Cluster& cluster, const Plan& plan) { return kill_at_step(cluster, plan, step); }});
   }
+  faults.push_back({"session ended behind others", "its batch is taken over, nothing repeated", 40, 4,
+                    ends_behind_others});
   faults.push_back(
       {"session ended after the write, beside one", "one batch a session is repeated", 20, 2,
        [](auto& cluster, const auto& plan) { return session_ends_after_write(cluster, plan, false); }});

@@ -75,7 +75,8 @@ class Situation {
       const int attempts = 1 + below(2);
       if (id == newest_) attempts_ = attempts;
       const int collectors[] = {own_pid_, living_pid_, 1};
-      run(fmt::format("INSERT INTO mailroom_batches (id, job_type, ids, collector, attempts, emitted_at, "
+      run(
+          fmt::format("INSERT INTO mailroom_batches (id, job_type, ids, collector, attempts, emitted_at, "
                       "cursor, open_from, hole_ids) OVERRIDING SYSTEM VALUE "
                       "VALUES ({}, 'mailroom', '{{[30,35)}}', {}, {}, {}, {}, {}, '{}')",
                       id, collectors[id == newest_ ? 0 : below(3)], attempts, is_open ? "NULL" : "now()",
@@ -123,9 +124,10 @@ Played play(Connection& connection, const std::string& call) {
             .template as<std::int64_t>();
       };
       const auto before = long_ways();
-      const auto row = run("SELECT batch, to_jsonb(c) - '{batch,size}'::text[], "
-                           "CASE WHEN batch IS NOT NULL THEN size END FROM " +
-                           call + " c")[0];
+      const auto row =
+          run("SELECT batch, to_jsonb(c) - '{batch,size}'::text[], "
+              "CASE WHEN batch IS NOT NULL THEN size END FROM " +
+              call + " c")[0];
       const auto state = run(outcome_sql, row[0].is_null() ? nullptr : row[0].c_str())[0];
       played.outcome = fmt::format("{} size {}\n{}", row[1].c_str(), row[2].c_str(), state[0].c_str());
       played.by_the_long_way = long_ways() > before;

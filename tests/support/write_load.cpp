@@ -95,6 +95,8 @@ void WriteLoad::write(int writer, std::uint64_t seed) {
       if (!connection) connection = std::make_unique<Connection>(conninfo_, "writer");
       if (options_.prepares && draw(random, 10) == 0)
         write_in_two_phases(*connection, random, prefix, next);
+      else if (options_.plain)
+        connection->transact([&](pqxx::work& transaction) { insert(transaction, prefix, next, 1); });
       else
         write_once(*connection, random, prefix, next);
       if (options_.pause_ms > 0)

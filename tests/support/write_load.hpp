@@ -16,6 +16,7 @@ namespace mailroom::test {
 class WriteLoad {
  public:
   struct Options {
+    bool plain = false;      ///< single rows that are committed at once, so that there are few gaps
     bool prepares = false;   ///< two-phase commits too, which PostgreSQL refuses where inserts notify
     bool tolerant = false;   ///< goes on after what the server refuses or a lost connection, in a new session
     int pause_ms = 0;        ///< at most so long between two transactions

@@ -8,6 +8,9 @@ namespace {
 /// As many rows as a claim reads at the most.
 constexpr int most_tokens = 10'000;
 
+/// How long an awake collector keeps the receipt of a batch for the next claim.
+constexpr Milliseconds longest_receipt{5};
+
 /// Such a claim took an orphan and nothing of what waits.
 bool handed_out_again(const ClaimReply& reply) {
   return reply.lease && reply.lease->attempt > 1;
@@ -23,6 +26,7 @@ void Batcher::connected() {
   draining_ = true;
   look_ = true;
   not_before_ = {};
+  next_batch_ = {};
   deadline_.reset();
   full_lines_ = 0;
   waiting_to_ = 0;
@@ -31,7 +35,8 @@ void Batcher::connected() {
 Batcher::Decision Batcher::decide(TimePoint now, bool awake) const {
   const auto from = awake ? std::min(last_look_, now) : now;
   const bool due = deadline_ && now >= *deadline_;
-  const bool wanted = look_ && now >= not_before_;
+  const auto not_before = awake ? std::max(not_before_, next_batch_) : not_before_;
+  const bool wanted = look_ && now >= not_before;
   if (draining_ || due || wanted || now >= next_poll_) {
     const bool overdue = awake && now >= from + options_.batch_timeout;
     return {.look = true,
@@ -42,7 +47,7 @@ Batcher::Decision Batcher::decide(TimePoint now, bool awake) const {
   }
   auto until = next_poll_;
   if (deadline_) until = std::min(until, *deadline_);
-  if (look_) until = std::min(until, not_before_);
+  if (look_) until = std::min(until, not_before);
   return {.until = until};
 }
 
@@ -55,6 +60,9 @@ void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoi
   full_lines_ = reply.lease || options_.line_limit == 0 ? 0 : reply.pending / options_.line_limit;
   look_ = reply.lease.has_value() || reply.more || full_lines_ > 0;
   not_before_ = look_ ? TimePoint{} : finished + (finished - started);
+  // What comes meanwhile waits for its batch anyway, and the claim that takes it acknowledges this one.
+  next_batch_ =
+      reply.lease && !reply.more ? started + std::min(options_.batch_timeout, longest_receipt) : TimePoint{};
   if (reply.pending > 0) {
     // Only a claim that left tokens lying starts their clock, and only the first such.
     if (!deadline_) deadline_ = decision.from + options_.batch_timeout;

@@ -48,7 +48,8 @@ class Batcher {
   Options options_;
   bool draining_ = false;
   bool look_ = false;
-  TimePoint not_before_{};             ///< a look that took nothing is followed by a pause as long as it took
+  TimePoint not_before_{};  ///< a look that took nothing is followed by a pause as long as it took
+  TimePoint next_batch_{};  ///< awake, a batch that was not full is acknowledged by a look from then on
   std::optional<TimePoint> deadline_;  ///< when the tokens that wait must go out
   int full_lines_ = 0;                 ///< that the last claim saw and left, since it might have taken more
   std::int64_t waiting_to_ = 0;        ///< the id of the last of them, or a later one

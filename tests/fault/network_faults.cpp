@@ -15,8 +15,7 @@ std::string through(const TcpProxy& proxy) {
 /// A lone collector, so that nobody takes over: what it wrote it acknowledges in the next session.
 Outcome cut_in_mid_reply(Cluster& cluster, const Plan& plan) {
   TcpProxy proxy(cluster.port());
-  Trial trial(cluster, plan,
-              {.collectors = 1, .writers = 3, .limit = 50, .collectors_reach = through(proxy)});
+  Trial trial(cluster, plan, {.collectors = 1, .writers = 3, .collectors_reach = through(proxy)});
   for (int round = 0; round < plan.rounds; ++round) {
     const int before = proxy.cuts();
     // Evenly over what the making of a session and the first batches take, and close together at the start.

@@ -24,14 +24,8 @@ Outcome kill_at_random(Cluster& cluster, const Plan& plan) {
   return kill_some(trial, 4, plan.rounds);
 }
 
-/// Few gaps and one batch in flight at most times: here most claims are the usual ones.
 Outcome kill_in_a_calm_queue(Cluster& cluster, const Plan& plan) {
-  Trial trial(cluster, plan,
-              {.collectors = 2,
-               .writers = 3,
-               .limit = 3,
-               .load = {.plain = true, .tolerant = true, .pause_ms = 10},
-               .slow_triggers = false});
+  Trial trial(cluster, plan, calm_queue(2));
   return kill_some(trial, 2, plan.rounds);
 }
 

@@ -115,11 +115,7 @@ int claim_and_leave(Trial& trial, Connection& connection, int round) {
 /// A session that ends when others have claimed after it, as calmly as can be: nothing but its age tells them
 /// of its batch.
 Outcome ends_behind_others(Cluster& cluster, const Plan& plan) {
-  Trial trial(cluster, plan,
-              {.writers = 3,
-               .limit = 3,
-               .load = {.plain = true, .tolerant = true, .pause_ms = 10},
-               .slow_triggers = false});
+  Trial trial(cluster, plan, calm_queue(3));
   const auto connection = trial.connect();
   for (int round = 0; round < plan.rounds; ++round) {
     auto session = attach(trial);

@@ -27,6 +27,14 @@ std::string tail_of(const std::string& text) {
 
 }  // namespace
 
+Trial::Options calm_queue(int collectors) {
+  return {.collectors = collectors,
+          .writers = 3,
+          .limit = 3,
+          .load = {.plain = true, .tolerant = true, .pause_ms = 10},
+          .slow_triggers = false};
+}
+
 std::string make_database(const Cluster& cluster) {
   static int count = 0;
   const auto name = "fault_" + std::to_string(++count);

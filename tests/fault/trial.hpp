@@ -78,6 +78,9 @@ class Trial {
   Outcome outcome_;
 };
 
+/// Few gaps, and seldom more than one batch in flight: most claims are the usual ones.
+Trial::Options calm_queue(int collectors);
+
 /// A database with the schema, named anew; its name.
 std::string make_database(const Cluster& cluster);
 

@@ -8,7 +8,7 @@
 
 namespace mailroom {
 
-/// The queue in PostgreSQL, by the functions of the migrations 6_queue_claim and 13_waking.
+/// The queue in PostgreSQL, by the functions of the migrations 5_queue_reading, 6_queue_claim and 13_waking.
 class PgQueueSession final : public QueueSession {
  public:
   using Check = std::function<void(Connection&)>;

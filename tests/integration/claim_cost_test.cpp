@@ -143,7 +143,7 @@ TEST_CASE("the usual claim takes seven statements of the server, with that of th
   const auto is_claim = [](const auto& entry) {
     return entry.find("LOG:  execute claim and fetch:") != std::string::npos;
   };
-  // The first of a session finds no row of the queue, and is not a usual one.
+  // The first of a queue finds no row of it, and is not a usual one.
   const auto first = std::find_if(entries.begin(), entries.end(), is_claim);
   const auto second = std::find_if(first + 1, entries.end(), is_claim);
   const auto third = std::find_if(second + 1, entries.end(), is_claim);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fault/trial.hpp"
+#include "support/build_paths.hpp"
 #include "support/named_pipe.hpp"
 
 namespace mailroom::test {
@@ -108,7 +109,7 @@ Outcome closed_output(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2});
   TemporaryFolder folder;
   for (int round = 0; round < plan.rounds; ++round) {
-    std::vector<std::string> command{"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", MAILROOM_BINARY, "collect"};
+    std::vector<std::string> command{"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", mailroom_binary, "collect"};
     const auto words = options(10);
     command.insert(command.end(), words.begin(), words.end());
     Subprocess closed(command,

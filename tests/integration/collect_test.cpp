@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 
@@ -137,7 +138,7 @@ TEST_CASE("a closed or full output ends with code 10 and leaves the batch for th
   TemporaryFolder folder;
   const std::string log = folder.path() / "log";
   const auto run = [&](const std::string& redirection) {
-    Subprocess process({"/bin/sh", "-c", std::string("exec ") + MAILROOM_BINARY + " collect " + redirection},
+    Subprocess process({"/bin/sh", "-c", std::string("exec ") + mailroom_binary + " collect " + redirection},
                        environment, folder.path() / "out", log);
     return process.wait();
   };
@@ -156,7 +157,7 @@ TEST_CASE("a reader that goes away while nothing happens is noticed at once") {
   TemporaryFolder folder;
   // The pipe's status is the collector's; its reader ends without reading.
   Subprocess shell(
-      {"/bin/bash", "-c", std::string("set -o pipefail; ") + MAILROOM_BINARY + " collect | sleep 0.2"},
+      {"/bin/bash", "-c", std::string("set -o pipefail; ") + mailroom_binary + " collect | sleep 0.2"},
       environment, folder.path() / "out", folder.path() / "log");
   CHECK(shell.wait() == 10);
 }
@@ -166,7 +167,7 @@ TEST_CASE("a line that an earlier collector left unfinished is ended before the 
   insert_accounts(*database.connect(), 1);
   TemporaryFolder folder;
   const auto out = folder.write("out", "1,cut@off");
-  Subprocess process({MAILROOM_BINARY, "collect", "--once"},
+  Subprocess process({mailroom_binary, "collect", "--once"},
                      {{"MAILROOM_DATABASE_URL", database.conninfo()}, {"MAILROOM_SECRET_KEY", test_key}}, out,
                      folder.path() / "log");
   CHECK(process.wait() == 0);

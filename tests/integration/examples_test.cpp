@@ -9,6 +9,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/example.hpp"
 #include "crypto/token.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 
@@ -54,7 +55,7 @@ class World {
   int run(const std::string& example) {
     const auto command = with_values(example);
     const bool endless = runs_on(command);
-    const auto program = std::filesystem::path(MAILROOM_BINARY).parent_path().string();
+    const auto program = std::filesystem::path(mailroom_binary).parent_path().string();
     const auto name = std::to_string(++runs_);
     errors_ = (folder_.path() / (name + ".stderr")).string();
     // Nobody is there to ask. With exec it is mailroom itself that is told to stop.
@@ -108,7 +109,7 @@ class World {
   static bool catches_sigterm(pid_t pid) {
     const auto process = std::filesystem::path("/proc") / std::to_string(pid);
     std::error_code gone;
-    if (!std::filesystem::equivalent(process / "exe", MAILROOM_BINARY, gone)) return false;
+    if (!std::filesystem::equivalent(process / "exe", mailroom_binary, gone)) return false;
     const auto status = read_file(process / "status");
     const auto at = status.find("SigCgt:");
     if (at == std::string::npos) return false;

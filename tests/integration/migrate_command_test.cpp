@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "schema/migration_lock.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_database.hpp"
@@ -16,7 +17,7 @@ namespace {
 const int newest = embedded_migrations().back().version;
 
 FinishedRun migrate(const TestDatabase& database, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {MAILROOM_BINARY, "migrate", "--yes"});
+  arguments.insert(arguments.begin(), {mailroom_binary, "migrate", "--yes"});
   return run_to_end(arguments, {{"MAILROOM_DATABASE_URL", database.conninfo()}});
 }
 
@@ -61,7 +62,7 @@ TEST_CASE("killed in the middle of a migration, it leaves the version before it,
   const auto connection = database.connect();
   {
     // Migration 3 waits for tokens.
-    Subprocess process({MAILROOM_BINARY, "migrate", "--lock-timeout", "1h"},
+    Subprocess process({mailroom_binary, "migrate", "--lock-timeout", "1h"},
                        {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out",
                        folder.path() / "err");
     REQUIRE(eventually([&] {
@@ -126,7 +127,7 @@ TEST_CASE("with --wait it tries until the database answers") {
   Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
   CHECK(migrate(database, {"status"}).status == 4);
   const TemporaryFolder folder;
-  Subprocess process({MAILROOM_BINARY, "migrate", "--wait", "1m"},
+  Subprocess process({mailroom_binary, "migrate", "--wait", "1m"},
                      {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out",
                      folder.path() / "err");
   REQUIRE(eventually([&] {
@@ -140,7 +141,7 @@ TEST_CASE("a schema whose name needs quotes is migrated, verified and left again
   TestDatabase database(TestDatabase::Schema::none);
   database.connect()->run("CREATE SCHEMA \"Our \"\"Mail\"\" App\"");
   const auto run = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {MAILROOM_BINARY, "--yes"});
+    arguments.insert(arguments.begin(), {mailroom_binary, "--yes"});
     return run_to_end(arguments, {{"MAILROOM_DATABASE_URL", database.conninfo()},
                                   {"PGOPTIONS", "-csearch_path=\"Our\\ \"\"Mail\"\"\\ App\",public"},
                                   {"MAILROOM_SECRET_KEY",

@@ -4,6 +4,7 @@
 #include <regex>
 #include <set>
 
+#include "support/build_paths.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
@@ -44,13 +45,13 @@ class DocumentedRoles {
   Connection& owner() const { return *owner_; }
 
   FinishedRun mailroom(const std::string& role, std::vector<std::string> words) const {
-    words.insert(words.begin(), MAILROOM_BINARY);
+    words.insert(words.begin(), mailroom_binary);
     return run_to_end(words, {{"MAILROOM_DATABASE_URL", conninfo(role)}, {"MAILROOM_SECRET_KEY", test_key}});
   }
 
  private:
   std::vector<std::string> sql_blocks() const {
-    const auto text = read_file(std::string(MAILROOM_SOURCE_DIR) + "/docs/security.md");
+    const auto text = read_file(source_directory + "/docs/security.md");
     std::vector<std::string> blocks;
     const std::string begin = "```sql\n";
     for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {

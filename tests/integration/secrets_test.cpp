@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
@@ -50,7 +51,7 @@ class SecretWorld {
 
   /// With `more` on top of the database and the log level.
   FinishedRun mailroom(Words words, const Variables& more) const {
-    words.insert(words.begin(), MAILROOM_BINARY);
+    words.insert(words.begin(), mailroom_binary);
     auto all = variables;
     for (const auto& [name, text] : more)
       all[name] = text;
@@ -229,7 +230,7 @@ TEST_CASE("the key is not in the list of processes, and another process of the u
   const TemporaryFolder folder;
   // Of root's processes everything belongs to root: as somebody else, who must reach the program.
   const std::string program = folder.path() / "mailroom";
-  std::filesystem::copy_file(MAILROOM_BINARY, program);
+  std::filesystem::copy_file(mailroom_binary, program);
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(program, std::filesystem::perms(0755));
   Words words{program, "collect", "--wait", "60s"};

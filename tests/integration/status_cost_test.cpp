@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "queue/queue_health.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/old_tokens.hpp"
 #include "support/subprocess.hpp"
@@ -171,7 +172,7 @@ TEST_CASE("a watch goes on over a lost session, and ends quietly") {
   const TemporaryFolder folder;
   const auto out = (folder.path() / "out").string();
   const auto err = (folder.path() / "err").string();
-  Subprocess watch({MAILROOM_BINARY, "status", "--watch", "100ms"},
+  Subprocess watch({mailroom_binary, "status", "--watch", "100ms"},
                    {{"MAILROOM_DATABASE_URL", database.conninfo()}}, out, err);
   const auto looks = [&] { return count(read_file(out), "\n"); };
   REQUIRE(eventually([&] { return looks() >= 2; }));

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/build_paths.hpp"
 #include "support/busy_writers.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
@@ -45,7 +46,7 @@ class TestTail {
 
  private:
   static std::vector<std::string> command(const std::vector<std::string>& options) {
-    std::vector<std::string> words{MAILROOM_BINARY, "tail"};
+    std::vector<std::string> words{mailroom_binary, "tail"};
     words.insert(words.end(), options.begin(), options.end());
     return words;
   }
@@ -189,7 +190,7 @@ TEST_CASE("a tail ends quietly when its reader or its terminal is gone, or when 
   }
   TemporaryFolder folder;
   Subprocess process(
-      {"/bin/sh", "-c", std::string("{ ") + MAILROOM_BINARY + " tail -f; echo $? >&2; } | head -n 2"},
+      {"/bin/sh", "-c", std::string("{ ") + mailroom_binary + " tail -f; echo $? >&2; } | head -n 2"},
       {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "stdout", folder.path() / "stderr");
   CHECK(process.wait() == 0);
   CHECK(read_file(folder.path() / "stderr") == "0\n");

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
@@ -16,7 +17,7 @@ struct OriginalDatabase {
   std::unique_ptr<Connection> connection = database.connect();
 
   OriginalDatabase() {
-    connection->run(read_file(std::string(MAILROOM_SOURCE_DIR) + "/migrations/0_init.up.sql"));
+    connection->run(read_file(source_directory + "/migrations/0_init.up.sql"));
     // The third account's login could not be inserted today.
     connection->run(
         "INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a'), ('b@x.example', 'b'), "

@@ -8,6 +8,7 @@
 
 #include "cmd/reference/reference.hpp"
 #include "shell_output.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -139,8 +140,8 @@ void check_completions(const std::string& shell, const std::string& driver, cons
   for (const auto& [line, words] : expected)
     text += line + "\n";
   const auto input = lines.write("lines", text);
-  const auto answer = run_shell(shell + " '" MAILROOM_SOURCE_DIR "/tests/reference/" + driver +
-                                    "' '" MAILROOM_SHARE "/" + script + "' < " + input,
+  const auto answer = run_shell(shell + " '" + source_directory + "/tests/reference/" + driver + "' '" +
+                                    share_directory + "/" + script + "' < " + input,
                                 folder);
   INFO(answer.err);
   INFO("a status of 127 means that the shell is missing: scripts/install-packages --tests");

@@ -4,6 +4,7 @@
 #include "cmd/reference/man_pages.hpp"
 #include "config/settings.hpp"
 #include "shell_output.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -11,10 +12,12 @@ using namespace mailroom::test;
 
 namespace {
 
-const std::string pages = std::string(MAILROOM_SHARE) + "/man/";
+std::string pages() {
+  return share_directory + "/man/";
+}
 
 std::string page_path(const CommandReference& command) {
-  return pages + "man1/" + std::regex_replace(command.path, std::regex(" "), "-") + ".1";
+  return pages() + "man1/" + std::regex_replace(command.path, std::regex(" "), "-") + ".1";
 }
 
 /// All commands that have a page: the program and those right below it.
@@ -70,14 +73,14 @@ void check_arguments_shown(const std::string& page, const CommandReference& comm
 
 TEST_CASE("there is a page for every command, and no other") {
   std::size_t expected = 1;
-  CHECK(std::filesystem::exists(pages + "man5/mailroom.yaml.5"));
+  CHECK(std::filesystem::exists(pages() + "man5/mailroom.yaml.5"));
   for (const auto& command : commands_with_pages()) {
     INFO(page_path(command));
     CHECK(std::filesystem::exists(page_path(command)));
     ++expected;
   }
   std::size_t found = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(pages)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(pages())) {
     if (entry.is_regular_file()) ++found;
   }
   CHECK(found == expected);
@@ -85,7 +88,7 @@ TEST_CASE("there is a page for every command, and no other") {
 
 TEST_CASE("mandoc has nothing to say of the pages, but that they have no date") {
   const TemporaryFolder folder;
-  const auto answer = run_shell("mandoc -T lint -W warning " + pages + "man?/*", folder);
+  const auto answer = run_shell("mandoc -T lint -W warning " + pages() + "man?/*", folder);
   std::istringstream lines(answer.out + answer.err);
   std::size_t dates = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -134,7 +137,7 @@ TEST_CASE("the main page names every command, key, variable and exit status") {
 }
 
 TEST_CASE("the page of the configuration describes every key, and its example is one") {
-  const auto page = shown(pages + "man5/mailroom.yaml.5");
+  const auto page = shown(pages() + "man5/mailroom.yaml.5");
   for (const auto& key : key_table()) {
     const std::string name(key.key.substr(key.key.find('.') + 1));
     check_shown(page, name + " " + std::string(key.meaning));

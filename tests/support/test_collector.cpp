@@ -6,12 +6,13 @@
 #include <stdexcept>
 
 #include "crypto/key_ring.hpp"
+#include "support/build_paths.hpp"
 
 namespace mailroom::test {
 namespace {
 
 std::vector<std::string> command(std::vector<std::string> options) {
-  std::vector<std::string> words{MAILROOM_BINARY, "collect"};
+  std::vector<std::string> words{mailroom_binary, "collect"};
   words.insert(words.end(), options.begin(), options.end());
   return words;
 }

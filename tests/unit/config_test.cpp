@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "config/key_table.hpp"
 #include "config/settings.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -260,7 +261,7 @@ TEST_CASE("the signing key may stand in a file that its owner alone can read") {
 TEST_CASE("the example file is accepted as it stands and says what the defaults are") {
   const test::WorkingFolder folder;
   const auto plain = load_settings({}, {});
-  const auto example = load_settings({MAILROOM_SOURCE_DIR "/mailroom.yaml.example", {}}, {});
+  const auto example = load_settings({test::source_directory + "/mailroom.yaml.example", {}}, {});
   for (const auto& row : rows) {
     INFO(row.key);
     CHECK(row.effective(example) == row.effective(plain));
@@ -270,7 +271,7 @@ TEST_CASE("the example file is accepted as it stands and says what the defaults 
 }
 
 TEST_CASE("the example file names every key, its meaning and its variable, in the order of the table") {
-  std::ifstream file(MAILROOM_SOURCE_DIR "/mailroom.yaml.example");
+  std::ifstream file(test::source_directory + "/mailroom.yaml.example");
   std::stringstream buffer;
   buffer << file.rdbuf();
   const auto text = buffer.str();

@@ -11,6 +11,7 @@
 #include "crypto/key.hpp"
 #include "crypto/key_ring.hpp"
 #include "crypto/token.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -45,7 +46,7 @@ struct Vector {
 };
 
 std::vector<Vector> read_vectors() {
-  std::ifstream file(MAILROOM_SOURCE_DIR "/tests/vectors/tokens.json");
+  std::ifstream file(test::source_directory + "/tests/vectors/tokens.json");
   const auto text = [](const nlohmann::json& object, const char* key) {
     const auto found = object.find(key);
     return found == object.end() || found->is_null() ? std::string{} : found->get<std::string>();

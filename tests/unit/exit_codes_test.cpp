@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 /// The rows below the heading of the table in docs/exit-codes.md, without the signs of Markdown.
 std::vector<std::vector<std::string>> documented() {
-  std::istringstream text(test::read_file(MAILROOM_SOURCE_DIR "/docs/exit-codes.md"));
+  std::istringstream text(test::read_file(test::source_directory + "/docs/exit-codes.md"));
   std::vector<std::vector<std::string>> rows;
   for (std::string line; std::getline(text, line);) {
     if (line.rfind("| ", 0) != 0 || line.rfind("| code", 0) == 0) continue;

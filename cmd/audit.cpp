@@ -172,21 +172,17 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-Run add_audit(CLI::App& app, Overrides& overrides) {
+Run add_audit(CommandSyntax& syntax) {
   auto options = std::make_shared<AuditOptions>();
-  app.add_option("NAME", options->name, "an account (id, email or login), token:N or batch:N");
-  app.add_option("--account", options->account, "an account: id:7, email:… and login:… say which")
-      ->option_text("NAME");
-  app.add_option("--token", options->token, "a token, by id or as it was mailed")->option_text("TOKEN");
-  app.add_option("--batch", options->batch, "a batch")->option_text("N");
-  app.add_option("--since", options->since, "from then on: 2h, 2026-11-21T09:30 [no NAME: 24h]")
-      ->option_text("TIME");
-  app.add_option("--until", options->until, "until then")->option_text("TIME");
-  app.add_option("--limit", options->limit, "the newest N entries [1000]")
-      ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000}))
-      ->option_text("N");
-  app.add_flag("--batches", options->batches, "of everything: an entry for each batch as well");
-  add_setting(app, overrides, "--queue", "collect.queue", "judge a token's fate by this queue [mailroom]");
+  syntax.text("NAME", options->name, "an account (id, email or login), token:N or batch:N");
+  syntax.text("--account NAME", options->account, "an account: id:7, email:… and login:… say which");
+  syntax.text("--token TOKEN", options->token, "a token, by id or as it was mailed");
+  syntax.text("--batch N", options->batch, "a batch");
+  syntax.text("--since TIME", options->since, "from then on: 2h, 2026-11-21T09:30 [no NAME: 24h]");
+  syntax.text("--until TIME", options->until, "until then");
+  syntax.number<std::int64_t>("--limit N", options->limit, {1, 1'000'000}, "the newest N entries [1000]");
+  syntax.flag("--batches", options->batches, "of everything: an entry for each batch as well");
+  syntax.setting("--queue NAME", "collect.queue", "judge a token's fate by this queue [mailroom]");
   return [options](Context& context) { return run_audit(*options, context); };
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 struct CollectOptions {
   bool once = false;
-  std::int64_t max_batches = 0;
-  std::string wait;
+  std::optional<std::int64_t> max_batches;
+  std::optional<Milliseconds> wait;
 };
 
 SessionFactory session_factory(const Settings& settings) {
@@ -36,17 +36,9 @@ CollectorSetup make_setup(const Settings& settings, OutputFormat output) {
 }
 
 CollectorLimits make_limits(const CollectOptions& options) {
-  CollectorLimits limits{.once = options.once};
-  if (options.max_batches > 0) limits.max_batches = options.max_batches;
-  if (!options.wait.empty()) {
-    const auto wait = parse_duration(options.wait);
-    if (!wait) {
-      throw Error(ExitCode::usage, "--wait is '" + options.wait + "', and must be a duration",
-                  "for example 30s, 4m30s or 250ms");
-    }
-    limits.wait_for_database = *wait;
-  }
-  return limits;
+  return {.once = options.once,
+          .max_batches = options.max_batches,
+          .wait_for_database = options.wait.value_or(Milliseconds{0})};
 }
 
 void log_configuration(Log& log, const Settings& settings) {
@@ -73,39 +65,26 @@ ExitCode run_collect(const CollectOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-Run add_collect(CLI::App& app, Overrides& overrides) {
+Run add_collect(CommandSyntax& syntax) {
   auto options = std::make_shared<CollectOptions>();
-  app.add_flag("--once", options->once, "hand on all that is due, then stop");
-  app.add_option("--max-batches", options->max_batches, "stop after so many batches")
-      ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000'000}))
-      ->option_text("N");
-  app.add_option("--wait", options->wait, "keep trying so long to reach the database at the start")
-      ->option_text("DURATION");
-  add_setting(app, overrides, "--batch-limit", "collect.batch_limit", "tokens a batch at the most [10]")
-      ->option_text("N");
-  add_setting(app, overrides, "--lines-per-claim", "collect.lines_per_claim",
-              "lines that are claimed at a time [1]")
-      ->option_text("N");
-  add_setting(app, overrides, "--batch-timeout", "collect.batch_timeout",
-              "how long a token waits for its batch to fill [5s]")
-      ->option_text("DURATION");
-  add_setting(app, overrides, "--format", "collect.format", "csv or jsonl [csv]")->option_text("FORMAT");
-  add_setting(app, overrides, "--queue", "collect.queue", "the queue, a row of jobs [mailroom]")
-      ->option_text("NAME");
-  add_setting(app, overrides, "--channel", "collect.channel", "where notifications come [token_insert]")
-      ->option_text("NAME");
-  add_setting(app, overrides, "--poll-interval", "collect.poll_interval",
-              "how often to look without a notification [1s]")
-      ->option_text("DURATION");
-  add_setting(app, overrides, "--notify", "collect.notify",
-              "when inserts notify: when_asleep, always [when_asleep]")
-      ->option_text("WHEN");
-  add_setting(app, overrides, "--healthcheck-interval", "collect.healthcheck_interval",
-              "how long the connection may be silent [4m30s]")
-      ->option_text("DURATION");
-  add_setting(app, overrides, "--key-file", "signing.key_file",
-              "file with the signing key, 64 hexadecimal digits")
-      ->option_text("FILE");
+  syntax.flag("--once", options->once, "hand on all that is due, then stop");
+  syntax.number<std::int64_t>("--max-batches N", options->max_batches, {1, 1'000'000'000},
+                              "stop after so many batches");
+  syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
+                  "keep trying so long to reach the database at the start");
+  syntax.setting("--batch-limit N", "collect.batch_limit", "tokens a batch at the most [10]");
+  syntax.setting("--lines-per-claim N", "collect.lines_per_claim", "lines that are claimed at a time [1]");
+  syntax.setting("--batch-timeout DURATION", "collect.batch_timeout",
+                 "how long a token waits for its batch to fill [5s]");
+  syntax.setting("--format FORMAT", "collect.format", "csv or jsonl [csv]");
+  syntax.setting("--queue NAME", "collect.queue", "the queue, a row of jobs [mailroom]");
+  syntax.setting("--channel NAME", "collect.channel", "where notifications come [token_insert]");
+  syntax.setting("--poll-interval DURATION", "collect.poll_interval",
+                 "how often to look without a notification [1s]");
+  syntax.setting("--notify WHEN", "collect.notify", "when inserts notify: when_asleep, always [when_asleep]");
+  syntax.setting("--healthcheck-interval DURATION", "collect.healthcheck_interval",
+                 "how long the connection may be silent [4m30s]");
+  syntax.setting("--key-file FILE", "signing.key_file", "file with the signing key, 64 hexadecimal digits");
   return [options](Context& context) { return run_collect(*options, context); };
 }
 

@@ -7,35 +7,27 @@ namespace mailroom {
 namespace {
 
 void add_global_options(CommandLine& line) {
-  auto& app = line.app;
   const auto group = "Global options";
-  app.add_option_function<std::string>(
-         "-c,--config", [&line](const std::string& file) { line.overrides.file = file; },
-         "configuration file (else MAILROOM_CONFIG, ./mailroom.yaml, /etc/mailroom/mailroom.yaml)")
-      ->option_text("FILE")
-      ->group(group);
-  add_setting(app, line.overrides, "--database-url", "database.url", "libpq URI or keyword=value list")
-      ->option_text("URL")
-      ->group(group);
-  add_choice(app, "-o,--output", line.global.output,
-             {{"text", OutputFormat::text}, {"json", OutputFormat::json}}, "text or json")
-      ->option_text("FORMAT")
-      ->group(group);
-  add_setting(app, line.overrides, "--log-level", "log.level", "debug, info, warn or error")
-      ->option_text("LEVEL")
-      ->group(group);
-  add_setting(app, line.overrides, "--log-format", "log.format", "text, logfmt or json")
-      ->option_text("FORMAT")
-      ->group(group);
-  add_choice(app, "--color", line.global.colour,
-             {{"auto", ColourMode::automatic}, {"always", ColourMode::always}, {"never", ColourMode::never}},
-             "auto, always or never")
-      ->option_text("WHEN")
-      ->group(group);
-  app.add_flag("-q,--quiet", line.global.quiet, "log errors alone")->group(group);
-  app.add_flag("-v,--verbose", line.global.verbose, "log everything")->group(group);
-  app.add_flag("-y,--yes", line.global.yes, "answer every question with yes")->group(group);
-  app.set_help_flag("-h,--help", "show this help")->group(group);
+  CommandSyntax syntax(line.app, line.overrides);
+  const auto file =
+      syntax.value("-c,--config FILE",
+                   "configuration file (else MAILROOM_CONFIG, ./mailroom.yaml, /etc/mailroom/mailroom.yaml)",
+                   [&line](const std::string& path) { line.overrides.file = path; });
+  const Choices<OutputFormat> formats{{"text", OutputFormat::text}, {"json", OutputFormat::json}};
+  const Choices<ColourMode> colours{
+      {"auto", ColourMode::automatic}, {"always", ColourMode::always}, {"never", ColourMode::never}};
+  for (auto option :
+       {file, syntax.setting("--database-url URL", "database.url", "libpq URI or keyword=value list"),
+        syntax.choice("-o,--output FORMAT", line.global.output, formats, "text or json"),
+        syntax.setting("--log-level LEVEL", "log.level", "debug, info, warn or error"),
+        syntax.setting("--log-format FORMAT", "log.format", "text, logfmt or json"),
+        syntax.choice("--color WHEN", line.global.colour, colours, "auto, always or never"),
+        syntax.flag("-q,--quiet", line.global.quiet, "log errors alone"),
+        syntax.flag("-v,--verbose", line.global.verbose, "log everything"),
+        syntax.flag("-y,--yes", line.global.yes, "answer every question with yes")}) {
+    option.in_group(group);
+  }
+  line.app.set_help_flag("-h,--help", "show this help")->group(group);
 }
 
 constexpr const char* examples =
@@ -76,7 +68,8 @@ CommandLine::CommandLine() {
     sub->formatter(std::make_shared<ExamplesFirst>());
     sub->allow_extras(false);
     sub->set_help_flag("-h,--help", "show this help; global options: mailroom --help");
-    runs.emplace_back(sub, command.add(*sub, overrides));
+    CommandSyntax syntax(*sub, overrides);
+    runs.emplace_back(sub, command.add(syntax));
   }
 }
 

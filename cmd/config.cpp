@@ -63,15 +63,13 @@ ExitCode run_check(Context& context) {
   return ExitCode::done;
 }
 
-Run add_config(CLI::App& app, Overrides& /*overrides*/) {
+Run add_config(CommandSyntax& syntax) {
   auto action = std::make_shared<ConfigAction>(ConfigAction::show);
-  app.require_subcommand(1);
-  const auto add_action = [&](ConfigAction which, const char* name, const char* help) {
-    app.add_subcommand(name, help)->fallthrough()->callback([action, which] { *action = which; });
-  };
-  add_action(ConfigAction::show, "show", "every key, its effective value, and where that comes from");
-  add_action(ConfigAction::check, "check",
-             "read configuration and keys as a collector would; exit code 3 if it could not");
+  syntax.needs_command();
+  syntax.command("show", "every key, its effective value, and where that comes from",
+                 [action] { *action = ConfigAction::show; });
+  syntax.command("check", "read configuration and keys as a collector would; exit code 3 if it could not",
+                 [action] { *action = ConfigAction::check; });
   return [action](Context& context) {
     return *action == ConfigAction::show ? run_show(context) : run_check(context);
   };

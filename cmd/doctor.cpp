@@ -14,11 +14,10 @@ ExitCode run_doctor(Context& context) {
   return judge(findings);
 }
 
-Run add_doctor(CLI::App& app, Overrides& overrides) {
-  add_setting(app, overrides, "--queue", "collect.queue", "the queue that has to be there [mailroom]");
-  add_setting(app, overrides, "--channel", "collect.channel", "where notifications come [token_insert]");
-  add_setting(app, overrides, "--key-file", "signing.key_file",
-              "file with the signing key, 64 hexadecimal digits");
+Run add_doctor(CommandSyntax& syntax) {
+  syntax.setting("--queue NAME", "collect.queue", "the queue that has to be there [mailroom]");
+  syntax.setting("--channel NAME", "collect.channel", "where notifications come [token_insert]");
+  syntax.setting("--key-file FILE", "signing.key_file", "file with the signing key, 64 hexadecimal digits");
   return run_doctor;
 }
 

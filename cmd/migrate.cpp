@@ -19,45 +19,43 @@ const std::vector<MigrateAction>& actions() {
 }
 
 /// Refuses an option of migrate itself that says nothing to `action`.
-void refuse_foreign_options(const CLI::App& app, const MigrateAction& action) {
+void refuse_foreign_options(const CommandSyntax& syntax, const MigrateAction& action) {
   std::istringstream words(action.takes);
   const std::set<std::string> taken{std::istream_iterator<std::string>(words), {}};
-  for (const auto* option : app.get_options()) {
-    const auto name = option->get_name();
-    if (option->count() == 0 || name.find("--help") != std::string::npos || taken.count(name) > 0) continue;
-    throw CLI::ValidationError(fmt::format("mailroom migrate {} takes no option '{}'", action.name, name));
+  for (const auto& name : syntax.given()) {
+    if (taken.count(name) > 0) continue;
+    throw Error(ExitCode::usage, fmt::format("mailroom migrate {} takes no option '{}'", action.name, name),
+                fmt::format("mailroom migrate {} --help shows the options", action.name));
   }
 }
 
-void add_options(CLI::App& app, MigrateOptions& options) {
-  app.add_option("--to", options.to, "up: stop at version V")->option_text("V");
-  app.add_flag("--dry-run", options.dry_run, "run it all in one transaction, and roll that back");
-  app.add_flag("--show-sql", options.show_sql, "show the text of each migration");
-  app.add_option(
-         "--lock-timeout", options.lock_timeout,
-         "how long a statement waits for a lock, and writers behind it; then it lets them through and "
-         "tries again, for about a minute [500ms]")
-      ->option_text("DURATION");
-  app.add_option("--wait", options.wait,
-                 "keep trying so long to reach the database, and for another migration to end [0s]")
-      ->option_text("DURATION");
-  app.add_option("--reason", options.reason, "why, for the record")->option_text("TEXT");
+void add_options(CommandSyntax& syntax, MigrateOptions& options) {
+  constexpr Milliseconds longest = std::chrono::hours(1);
+  syntax.text("--to V", options.to, "up: stop at version V");
+  syntax.flag("--dry-run", options.dry_run, "run it all in one transaction, and roll that back");
+  syntax.flag("--show-sql", options.show_sql, "show the text of each migration");
+  syntax.duration(
+      "--lock-timeout DURATION", options.lock_timeout, {Milliseconds{1}, longest},
+      "how long a statement waits for a lock, and writers behind it; then it lets them through and "
+      "tries again, for about a minute [500ms]");
+  syntax.duration("--wait DURATION", options.wait, {Milliseconds{0}, longest},
+                  "keep trying so long to reach the database, and for another migration to end [0s]");
+  syntax.text("--reason TEXT", options.reason, "why, for the record");
 }
 
-Run add_migrate(CLI::App& app, Overrides& /*overrides*/) {
+Run add_migrate(CommandSyntax& syntax) {
   auto options = std::make_shared<MigrateOptions>();
   auto chosen = std::make_shared<MigrateRun>();
-  app.require_subcommand(0, 1);
   for (const auto& action : actions()) {
-    auto* sub = app.add_subcommand(action.name, action.summary)->fallthrough();
-    auto run = action.add(*sub);
-    if (!*chosen) *chosen = run;
-    sub->callback([&app, &action, chosen, run] {
-      refuse_foreign_options(app, action);
-      *chosen = run;
+    auto run = std::make_shared<MigrateRun>();
+    auto command = syntax.command(action.name, action.summary, [syntax, &action, chosen, run] {
+      refuse_foreign_options(syntax, action);
+      *chosen = *run;
     });
+    *run = action.add(command);
+    if (!*chosen) *chosen = *run;
   }
-  add_options(app, *options);
+  add_options(syntax, *options);
   return [options, chosen](Context& context) { return (*chosen)(*options, context); };
 }
 

@@ -8,8 +8,8 @@ namespace mailroom {
 /// The options of migrate itself, which its commands take before and after their names.
 struct MigrateOptions {
   std::string to;
-  std::string lock_timeout;
-  std::string wait;
+  std::optional<Milliseconds> lock_timeout;
+  std::optional<Milliseconds> wait;
   std::string reason;
   bool dry_run = false;
   bool show_sql = false;
@@ -23,7 +23,7 @@ struct MigrateAction {
   const char* summary;
   const char*
       takes;  ///< which options of migrate it takes: `--reason --wait`; one that it does not is refused
-  MigrateRun (*add)(CLI::App& app);
+  MigrateRun (*add)(CommandSyntax& syntax);
 };
 
 // cmd/migrate.cpp lists them, in the order of the help.
@@ -43,11 +43,8 @@ std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Co
 /// Who changes the schema, for the record.
 SchemaAuthor schema_author(const MigrateOptions& options);
 
-/// How long --wait says; nothing at all without it. Throws Error(usage).
+/// How long --wait says; nothing at all without it.
 Milliseconds wait_of(const MigrateOptions& options);
-
-/// A duration given as `flag`, from `least` to an hour. Throws Error(usage).
-Milliseconds read_duration(const std::string& flag, const std::string& text, Milliseconds least);
 
 /// Reads the number of a version. Throws Error(usage).
 long read_version(const std::string& text);

@@ -52,11 +52,11 @@ ExitCode run_baseline(const MigrateOptions& options, long version, Context& cont
   return ExitCode::done;
 }
 
-MigrateRun add_baseline(CLI::App& app) {
+MigrateRun add_baseline(CommandSyntax& syntax) {
   auto version = std::make_shared<long>(0);
-  app.add_option("V", *version, "which version the tables are")
-      ->required()
-      ->check(whole_number(0L, static_cast<long>(embedded_migrations().back().version)));
+  syntax
+      .number<long>("V", *version, {0, embedded_migrations().back().version}, "which version the tables are")
+      .required();
   return [version](const MigrateOptions& options, Context& context) {
     return run_baseline(options, *version, context);
   };

@@ -21,18 +21,18 @@ ExitCode run_export(const std::string& folder, Context& context) {
   return ExitCode::done;
 }
 
-MigrateRun add_export(CLI::App& app) {
+MigrateRun add_export(CommandSyntax& syntax) {
   auto folder = std::make_shared<std::string>();
-  app.add_option("DIR", *folder, "where to; made if it is not there")->required();
+  syntax.text("DIR", *folder, "where to; made if it is not there").required();
   return
       [folder](const MigrateOptions& /*options*/, Context& context) { return run_export(*folder, context); };
 }
 
-MigrateRun add_new(CLI::App& app) {
+MigrateRun add_new(CommandSyntax& syntax) {
   auto name = std::make_shared<std::string>();
   auto folder = std::make_shared<std::string>("migrations");
-  app.add_option("NAME", *name, "what it is called: add_locale")->required();
-  app.add_option("--dir", *folder, "where the migrations are [migrations]")->option_text("DIR");
+  syntax.text("NAME", *name, "what it is called: add_locale").required();
+  syntax.text("--dir DIR", *folder, "where the migrations are [migrations]");
   return [name, folder](const MigrateOptions& /*options*/, Context& context) {
     for (const auto& path : new_migration(*folder, *name)) {
       const bool json = context.global().output == OutputFormat::json;

@@ -27,9 +27,9 @@ ExitCode run_force(const MigrateOptions& options, const std::string& text, Conte
   return ExitCode::done;
 }
 
-MigrateRun add_force(CLI::App& app) {
+MigrateRun add_force(CommandSyntax& syntax) {
   auto version = std::make_shared<std::string>();
-  app.add_option("V", *version, "the version that the tables really have, or none")->required();
+  syntax.text("V", *version, "the version that the tables really have, or none").required();
   return [version](const MigrateOptions& options, Context& context) {
     return run_force(options, *version, context);
   };

@@ -88,7 +88,7 @@ ExitCode run_status(const MigrateOptions& options, Context& context) {
   return std::string(status.verdict()) == "current" ? ExitCode::done : ExitCode::schema;
 }
 
-MigrateRun add_status(CLI::App& /*app*/) {
+MigrateRun add_status(CommandSyntax& /*syntax*/) {
   return run_status;
 }
 

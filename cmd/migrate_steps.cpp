@@ -14,9 +14,7 @@ using Planner = std::function<MigrationSteps(const SchemaState&)>;
 
 MigratorOptions migrator_options(const MigrateOptions& options) {
   MigratorOptions result{.dry_run = options.dry_run, .wait = wait_of(options)};
-  if (!options.lock_timeout.empty()) {
-    result.lock_timeout = read_duration("--lock-timeout", options.lock_timeout, Milliseconds{1});
-  }
+  if (options.lock_timeout) result.lock_timeout = *options.lock_timeout;
   return result;
 }
 
@@ -66,16 +64,16 @@ ExitCode run_up(const MigrateOptions& options, Context& context) {
                    [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
 }
 
-MigrateRun add_up(CLI::App& /*app*/) {
+MigrateRun add_up(CommandSyntax& /*syntax*/) {
   return run_up;
 }
 
-MigrateRun add_down(CLI::App& app) {
+MigrateRun add_down(CommandSyntax& syntax) {
   auto count = std::make_shared<int>(1);
   auto all = std::make_shared<bool>(false);
-  auto* number = app.add_option("N", *count, "how many [1]")->check(whole_number(1, 1000));
-  app.add_flag("--all", *all, "undo every migration: the tables go, with all that is in them")
-      ->excludes(number);
+  const auto number = syntax.number<int>("N", *count, {1, 1000}, "how many [1]");
+  syntax.flag("--all", *all, "undo every migration: the tables go, with all that is in them")
+      .excludes(number);
   return [count, all](const MigrateOptions& options, Context& context) {
     return carry_out(options, context, [&](const SchemaState& state) {
       return plan_down(embedded_migrations(), state, *all ? std::nullopt : std::optional(*count));
@@ -83,9 +81,9 @@ MigrateRun add_down(CLI::App& app) {
   };
 }
 
-MigrateRun add_goto(CLI::App& app) {
+MigrateRun add_goto(CommandSyntax& syntax) {
   auto version = std::make_shared<std::string>();
-  app.add_option("V", *version, "the version to arrive at")->required();
+  syntax.text("V", *version, "the version to arrive at").required();
   return [version](const MigrateOptions& options, Context& context) {
     const auto to = read_version(*version);
     require_known_version(embedded_migrations(), to);

@@ -18,7 +18,7 @@ ExitCode run_migrate_verify(const MigrateOptions& options, Context& context) {
   return verification.is_sound() ? ExitCode::done : ExitCode::schema;
 }
 
-MigrateRun add_migrate_verify(CLI::App& /*app*/) {
+MigrateRun add_migrate_verify(CommandSyntax& /*syntax*/) {
   return run_migrate_verify;
 }
 

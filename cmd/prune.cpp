@@ -14,19 +14,9 @@ namespace {
 struct PruneOptions {
   bool dry_run = false;
   int step = 1000;
-  std::string pause;
+  std::optional<Milliseconds> pause;
   std::string reason;
 };
-
-Milliseconds read_pause(const std::string& text) {
-  if (text.empty()) return {};
-  const auto pause = parse_duration(text);
-  if (!pause || *pause > std::chrono::hours(1)) {
-    throw Error(ExitCode::usage, fmt::format("--pause is '{}', and must be a duration up to 1h", text),
-                "for example 50ms or 2s");
-  }
-  return *pause;
-}
 
 using Work = std::function<PruneSummary(const PruneObserver&)>;
 
@@ -62,7 +52,7 @@ PruneReport prune(const PruneOptions& options, Milliseconds pause, Context& cont
 }
 
 ExitCode run_prune(const PruneOptions& options, Context& context) {
-  const auto pause = read_pause(options.pause);
+  const auto pause = options.pause.value_or(Milliseconds{0});
   const auto connection = context.connect_to_schema("prune");
   const auto report = prune(options, pause, context, *connection);
   const bool json = context.global().output == OutputFormat::json;
@@ -70,18 +60,16 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-Run add_prune(CLI::App& app, Overrides& overrides) {
+Run add_prune(CommandSyntax& syntax) {
   auto options = std::make_shared<PruneOptions>();
-  add_setting(app, overrides, "--older-than", "audit.retention",
-              "remove what ended so long ago (else audit.retention) [30d]")
-      ->option_text("DURATION");
-  app.add_flag("--dry-run", options->dry_run, "count what would go, and change nothing");
-  app.add_option("--step", options->step, "rows that one transaction removes at the most [1000]")
-      ->check(whole_number(1, 100'000))
-      ->option_text("N");
-  app.add_option("--pause", options->pause, "rest so long between two transactions [0s]")
-      ->option_text("DURATION");
-  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
+  syntax.setting("--older-than DURATION", "audit.retention",
+                 "remove what ended so long ago (else audit.retention) [30d]");
+  syntax.flag("--dry-run", options->dry_run, "count what would go, and change nothing");
+  syntax.number<int>("--step N", options->step, {1, 100'000},
+                     "rows that one transaction removes at the most [1000]");
+  syntax.duration("--pause DURATION", options->pause, {Milliseconds{0}, std::chrono::hours(1)},
+                  "rest so long between two transactions [0s]");
+  syntax.text("--reason TEXT", options->reason, "why, for the record");
   return [options](Context& context) { return run_prune(*options, context); };
 }
 

@@ -12,28 +12,25 @@
 namespace mailroom {
 namespace {
 
+/// Tokens are created and expire at whole seconds.
+constexpr Range<Milliseconds> duration_range{std::chrono::seconds(1), std::chrono::hours(24 * 365 * 100)};
+
 struct RewindOptions {
   std::optional<std::int64_t> to_id;
   std::string to_time;
-  std::string by;
+  std::optional<Milliseconds> by;
   bool to_start = false;
   bool to_end = false;
   std::string action;
   std::vector<std::string> accounts;
-  std::string extend;
+  std::optional<Milliseconds> extend;
   std::int64_t max_replay = 1000;
   std::string reason;
   bool dry_run = false;
 };
 
-std::int64_t seconds_of(const std::string& flag, const std::string& text) {
-  const auto duration = parse_duration(text);
-  if (duration && *duration >= std::chrono::seconds(1)) {
-    return std::chrono::floor<std::chrono::seconds>(*duration).count();
-  }
-  throw Error(ExitCode::usage,
-              fmt::format("{} is '{}', and must be a duration of a second or more", flag, text),
-              "for example 10m, 1h30m or 2d");
+std::int64_t seconds_of(Milliseconds duration) {
+  return std::chrono::floor<std::chrono::seconds>(duration).count();
 }
 
 std::int64_t moment_of(const std::string& text, std::int64_t now) {
@@ -44,8 +41,8 @@ std::int64_t moment_of(const std::string& text, std::int64_t now) {
 }
 
 RewindTarget target_of(const RewindOptions& options, std::int64_t now) {
-  const int given = (options.to_id ? 1 : 0) + (options.to_time.empty() ? 0 : 1) +
-                    (options.by.empty() ? 0 : 1) + (options.to_start ? 1 : 0) + (options.to_end ? 1 : 0);
+  const int given = (options.to_id ? 1 : 0) + (options.to_time.empty() ? 0 : 1) + (options.by ? 1 : 0) +
+                    (options.to_start ? 1 : 0) + (options.to_end ? 1 : 0);
   if (given != 1) {
     throw Error(ExitCode::usage,
                 given == 0 ? "where to is not said"
@@ -55,7 +52,7 @@ RewindTarget target_of(const RewindOptions& options, std::int64_t now) {
   }
   if (options.to_id) return {RewindTarget::Kind::id, *options.to_id};
   if (!options.to_time.empty()) return {RewindTarget::Kind::time, moment_of(options.to_time, now)};
-  if (!options.by.empty()) return {RewindTarget::Kind::time, now - seconds_of("--by", options.by)};
+  if (options.by) return {RewindTarget::Kind::time, now - seconds_of(*options.by)};
   return {options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end, 0};
 }
 
@@ -64,7 +61,7 @@ RewindRequest request_of(const RewindOptions& options, const std::string& queue,
   return {.queue = queue,
           .target = target_of(options, now),
           .filter = {.action = options.action, .accounts = {}},
-          .extend_seconds = options.extend.empty() ? 0 : seconds_of("--extend", options.extend),
+          .extend_seconds = options.extend ? seconds_of(*options.extend) : 0,
           .max_replay = options.max_replay};
 }
 
@@ -101,38 +98,30 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-void add_targets(CLI::App& app, const std::shared_ptr<RewindOptions>& options) {
-  app.add_option_function<std::int64_t>(
-         "--to-id", [options](const std::int64_t& id) { options->to_id = id; },
-         "set the cursor to N: tokens with larger ids are handed on")
-      ->check(whole_number(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
-      ->option_text("N");
-  app.add_option("--to-time", options->to_time, "hand on what was created since: a UTC time, or how long ago")
-      ->option_text("TIME");
-  app.add_option("--by", options->by, "hand on what was created in the last DURATION")
-      ->option_text("DURATION");
-  app.add_flag("--to-start", options->to_start, "hand on everything that is due");
-  app.add_flag("--to-end", options->to_end, "pass by all that waits");
+void add_targets(CommandSyntax& syntax, RewindOptions& options) {
+  syntax.number<std::int64_t>("--to-id N", options.to_id, {0},
+                              "set the cursor to N: tokens with larger ids are handed on");
+  syntax.text("--to-time TIME", options.to_time,
+              "hand on what was created since: a UTC time, or how long ago");
+  syntax.duration("--by DURATION", options.by, duration_range,
+                  "hand on what was created in the last DURATION");
+  syntax.flag("--to-start", options.to_start, "hand on everything that is due");
+  syntax.flag("--to-end", options.to_end, "pass by all that waits");
 }
 
-Run add_rewind(CLI::App& app, Overrides& overrides) {
+Run add_rewind(CommandSyntax& syntax) {
   auto options = std::make_shared<RewindOptions>();
-  add_targets(app, options);
-  add_action(app, options->action)
-      ->description("only tokens of this action, activation or recovery; the cursor stays");
-  app.add_option("--account", options->accounts,
-                 "only tokens of this account, by id, email or login; may be repeated; the cursor stays")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1)
-      ->option_text("ACCOUNT");
-  app.add_option("--extend", options->extend, "give expired tokens so long from now, and hand them on")
-      ->option_text("DURATION");
-  app.add_option("--max-replay", options->max_replay, "refuse to hand on more tokens than this [1000]")
-      ->check(whole_number(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
-      ->option_text("N");
-  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
-  app.add_flag("--dry-run", options->dry_run, "show the plan and stop");
-  add_setting(app, overrides, "--queue", "collect.queue", "the queue, a row of jobs [mailroom]");
+  add_targets(syntax, *options);
+  syntax.action(options->action, "only tokens of this action, activation or recovery; the cursor stays");
+  syntax.texts("--account ACCOUNT", options->accounts,
+               "only tokens of this account, by id, email or login; may be repeated; the cursor stays");
+  syntax.duration("--extend DURATION", options->extend, duration_range,
+                  "give expired tokens so long from now, and hand them on");
+  syntax.number<std::int64_t>("--max-replay N", options->max_replay, {0},
+                              "refuse to hand on more tokens than this [1000]");
+  syntax.text("--reason TEXT", options->reason, "why, for the record");
+  syntax.flag("--dry-run", options->dry_run, "show the plan and stop");
+  syntax.setting("--queue NAME", "collect.queue", "the queue, a row of jobs [mailroom]");
   return [options](Context& context) { return run_rewind(*options, context); };
 }
 

@@ -19,21 +19,11 @@ struct SimulateOptions {
   std::optional<double> rate;
   int connections = 1;
   Shares shares;
-  std::string delay;
-  std::string timeout;
+  std::optional<Milliseconds> delay;
+  std::optional<Milliseconds> timeout;
   std::optional<std::uint64_t> seed;
   bool clean_up = false;
 };
-
-std::optional<Milliseconds> read_duration(const std::string& flag, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const auto duration = parse_duration(text);
-  if (!duration) {
-    throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a duration", flag, text),
-                "for example 30s, 4m30s or 250ms");
-  }
-  return duration;
-}
 
 SimulationRequest make_request(const SimulateOptions& options) {
   if (options.shares.recover > 0 && options.shares.activate <= 0) {
@@ -44,8 +34,8 @@ SimulationRequest make_request(const SimulateOptions& options) {
                             .seed = options.seed ? *options.seed : std::random_device()(),
                             .rate = options.rate,
                             .shares = options.shares,
-                            .delay = read_duration("--delay", options.delay)};
-  if (const auto timeout = read_duration("--timeout", options.timeout)) request.timeout = *timeout;
+                            .delay = options.delay};
+  if (options.timeout) request.timeout = *options.timeout;
   return request;
 }
 
@@ -111,61 +101,40 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-/// All of `text` as a number; nothing if it is not one.
-template <typename Number>
-std::optional<Number> read_number(const std::string& text) {
-  Number number{};
-  const auto* end = text.data() + text.size();
-  const auto [rest, failure] = std::from_chars(text.data(), end, number);
-  if (failure != std::errc() || rest != end) return std::nullopt;
-  return number;
-}
-
-/// CLI::Range lets NaN pass.
-CLI::Validator number_between(double low, double high) {
-  const auto check = [low, high](const std::string& text) -> std::string {
-    const auto number = read_number<double>(text);
-    if (number && *number >= low && *number <= high) return {};
-    return fmt::format("{} is not a number from {} to {}", text, low, high);
-  };
-  return {check, "", ""};
-}
-
-Run add_simulate(CLI::App& app, Overrides& /*overrides*/) {
+Run add_simulate(CommandSyntax& syntax) {
   auto options = std::make_shared<SimulateOptions>();
-  auto* accounts = app.add_option("--accounts", options->accounts, "how many accounts to make")
-                       ->check(whole_number(std::int64_t{1}, std::int64_t{100'000'000}))
-                       ->option_text("N");
-  const auto add_percent = [&](const std::string& flag, double& value, const std::string& help) {
-    app.add_option(flag, value, help)->check(number_between(0, 100))->option_text("PCT")->needs(accounts);
+  constexpr Milliseconds longest = std::chrono::hours(24);
+  const auto accounts = syntax.number<std::int64_t>("--accounts N", options->accounts, {1, 100'000'000},
+                                                    "how many accounts to make");
+  const auto add_percent = [&](const std::string& spec, double& value, const std::string& help) {
+    syntax.number<double>(spec, value, {0, 100}, help).needs(accounts);
   };
-  app.add_option("--rate", options->rate,
-                 "accounts a second, one a transaction [all at once, 1,000 a transaction]")
-      ->check(number_between(0.001, 1'000'000))
-      ->option_text("R")
-      ->needs(accounts);
-  app.add_option("--connections", options->connections,
-                 "connections that play, 1 to 64; one more looks on [1]")
-      ->check(whole_number(1, 64))
-      ->option_text("C")
-      ->needs(accounts);
-  add_percent("--activate", options->shares.activate,
+  syntax
+      .number<double>("--rate R", options->rate, {0.001, 1'000'000},
+                      "accounts a second, one a transaction [all at once, 1,000 a transaction]")
+      .needs(accounts);
+  syntax
+      .number<int>("--connections C", options->connections, {1, 64},
+                   "connections that play, 1 to 64; one more looks on [1]")
+      .needs(accounts);
+  add_percent("--activate PCT", options->shares.activate,
               "percent of accounts that activate once their token is emitted");
-  add_percent("--recover", options->shares.recover,
+  add_percent("--recover PCT", options->shares.recover,
               "percent of the activated that recover their password thereafter");
-  add_percent("--suspend", options->shares.suspend, "percent of the accounts that are suspended in the end");
-  app.add_option("--delay", options->delay, "consume tokens so long after they were made, emitted or not")
-      ->option_text("DURATION")
-      ->needs(accounts);
-  app.add_option("--timeout", options->timeout,
-                 "fail when nothing is emitted for so long while tokens wait [1m]")
-      ->option_text("DURATION")
-      ->needs(accounts);
-  app.add_option("--seed", options->seed, "play the same again [random; the summary says which]")
-      ->check(whole_number(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
-      ->option_text("S");
-  app.add_flag("--clean-up", options->clean_up,
-               "remove simulated accounts: of this run or --seed; alone, all");
+  add_percent("--suspend PCT", options->shares.suspend,
+              "percent of the accounts that are suspended in the end");
+  syntax
+      .duration("--delay DURATION", options->delay, {Milliseconds{0}, longest},
+                "consume tokens so long after they were made, emitted or not")
+      .needs(accounts);
+  syntax
+      .duration("--timeout DURATION", options->timeout, {Milliseconds{1}, longest},
+                "fail when nothing is emitted for so long while tokens wait [1m]")
+      .needs(accounts);
+  syntax.number<std::uint64_t>("--seed S", options->seed, {0},
+                               "play the same again [random; the summary says which]");
+  syntax.flag("--clean-up", options->clean_up,
+              "remove simulated accounts: of this run or --seed; alone, all");
   return [options](Context& context) { return run_simulate(*options, context); };
 }
 

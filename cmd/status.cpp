@@ -8,46 +8,29 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds shortest_interval{100};
-constexpr Milliseconds longest_interval{3'600'000};
+constexpr Milliseconds longest_interval = std::chrono::hours(1);
+constexpr Milliseconds longest_lag = std::chrono::hours(24 * 365);
 
 struct StatusOptions {
-  std::optional<std::string> watch;
-  std::string max_lag;
+  std::optional<Milliseconds> watch;
+  std::optional<Milliseconds> max_lag;
   std::optional<std::int64_t> max_pending;
 };
 
-Milliseconds duration_of(const std::string& flag, const std::string& text) {
-  const auto duration = parse_duration(text);
-  if (duration) return *duration;
-  throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a duration", flag, text),
-              "for example 30s, 4m30s or 250ms");
-}
-
-Milliseconds interval_of(const std::string& text) {
-  const auto interval = duration_of("--watch", text);
-  if (interval >= shortest_interval && interval <= longest_interval) return interval;
-  throw Error(ExitCode::usage,
-              fmt::format("--watch is '{}', and must be from {} to {}", text,
-                          format_duration(shortest_interval), format_duration(longest_interval)),
-              "for example 2s or 500ms; a bare number is milliseconds");
-}
-
 HealthLimits limits_of(const StatusOptions& options) {
   HealthLimits limits;
-  if (!options.max_lag.empty()) limits.max_lag = duration_of("--max-lag", options.max_lag);
+  limits.max_lag = options.max_lag;
   limits.max_pending = options.max_pending;
   return limits;
 }
 
 ExitCode run_status(const StatusOptions& options, Context& context) {
   StatusRequest request{.queue = "", .limits = limits_of(options)};
-  std::optional<Milliseconds> interval;
-  if (options.watch) interval = interval_of(*options.watch);
   const auto& settings = context.settings();
   request.queue = settings.queue;
   // A collector looks for work once a poll interval, wanted or not.
   request.limits.collector_silence = std::chrono::seconds(30) + settings.poll_interval;
-  if (interval) return watch_status(request, *interval, context);
+  if (options.watch) return watch_status(request, *options.watch, context);
 
   const auto connection = context.connect_to_schema("status");
   const auto report = look_at_queue(*connection, request);
@@ -57,22 +40,17 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
   return judge(report);
 }
 
-Run add_status(CLI::App& app, Overrides& overrides) {
+Run add_status(CommandSyntax& syntax) {
   auto options = std::make_shared<StatusOptions>();
-  app.add_option_function<std::string>(
-         "--watch", [options](const std::string& text) { options->watch = text; },
-         "look again and again, every INTERVAL, until stopped [2s]")
-      ->expected(0, 1)
-      ->default_str("2s")
-      ->option_text("[INTERVAL]");
-  app.add_option("--max-lag", options->max_lag, "a failure when the oldest token has waited longer")
-      ->option_text("DURATION");
-  app.add_option_function<std::int64_t>(
-         "--max-pending", [options](const std::int64_t& count) { options->max_pending = count; },
-         "a failure when more tokens wait")
-      ->check(whole_number(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
-      ->option_text("N");
-  add_setting(app, overrides, "--queue", "collect.queue", "the queue, a row of jobs [mailroom]");
+  syntax
+      .duration("--watch [INTERVAL]", options->watch, {shortest_interval, longest_interval},
+                "look again and again, every INTERVAL, until stopped [2s]")
+      .value_optional("2s");
+  syntax.duration("--max-lag DURATION", options->max_lag, {Milliseconds{0}, longest_lag},
+                  "a failure when the oldest token has waited longer");
+  syntax.number<std::int64_t>("--max-pending N", options->max_pending, {0},
+                              "a failure when more tokens wait");
+  syntax.setting("--queue NAME", "collect.queue", "the queue, a row of jobs [mailroom]");
   return [options](Context& context) { return run_status(*options, context); };
 }
 

@@ -136,15 +136,16 @@ ExitCode run_suspend(const SuspendOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-Run add_suspend(CLI::App& app, Overrides& overrides) {
+Run add_suspend(CommandSyntax& syntax) {
   auto options = std::make_shared<SuspendOptions>();
-  app.add_option("ACCOUNT", options->accounts,
-                 "id, email or login (id:7, email:…, login:… say which); - reads them from stdin")
-      ->required();
-  app.add_flag("--undo", options->undo, "lift the suspension");
-  app.add_flag("--replay", options->replay, "with --undo: hand on what was passed over and is still due");
-  app.add_option("--reason", options->reason, "why, for the record")->option_text("TEXT");
-  add_setting(app, overrides, "--queue", "collect.queue", "the queue, a row of jobs [mailroom]");
+  syntax
+      .texts("ACCOUNT", options->accounts,
+             "id, email or login (id:7, email:…, login:… say which); - reads them from stdin")
+      .required();
+  syntax.flag("--undo", options->undo, "lift the suspension");
+  syntax.flag("--replay", options->replay, "with --undo: hand on what was passed over and is still due");
+  syntax.text("--reason TEXT", options->reason, "why, for the record");
+  syntax.setting("--queue NAME", "collect.queue", "the queue, a row of jobs [mailroom]");
   return [options](Context& context) { return run_suspend(*options, context); };
 }
 

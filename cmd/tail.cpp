@@ -156,35 +156,21 @@ ExitCode run_tail(const TailOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-Run add_tail(CLI::App& app, Overrides& /*overrides*/) {
+Run add_tail(CommandSyntax& syntax) {
   auto options = std::make_shared<TailOptions>();
-  const auto whole = whole_number(std::int64_t{0}, std::int64_t{1'000'000'000});
-  app.add_option("-n,--lines", options->lines, "the last N events [10; from a start on, all]")
-      ->check(whole)
-      ->option_text("N");
-  app.add_flag("-f,--follow", options->follow, "go on with what happens, until stopped");
-  app.add_flag("-e,--end", options->end, "stop at the end, as without -f");
-  app.add_option("--since", options->since, "begin so long ago, or at a date and time in UTC")
-      ->option_text("MOMENT");
-  app.add_option("--from-id", options->from_id, "begin with this token, and what came after it")
-      ->check(whole_number(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()))
-      ->option_text("ID");
-  app.add_option("--count", options->count, "stop after N events")
-      ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000'000}))
-      ->option_text("N");
-  add_action(app, options->action)->description("activation or recovery tokens alone");
-  app.add_option("--account", options->accounts, "of this id, email or login alone; repeatable")
-      ->option_text("ACCOUNT")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  app.add_option("--state", options->states, "these states alone")
-      ->option_text("WORD,...")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
-      ->delimiter(',');
-  app.add_option("--template", options->line_template, "a line of your own for each event")
-      ->option_text("TEXT");
-  app.add_flag("--mask", options->mask, "show addresses as u***@mail.example");
+  syntax.number<std::int64_t>("-n,--lines N", options->lines, {0, 1'000'000'000},
+                              "the last N events [10; from a start on, all]");
+  syntax.flag("-f,--follow", options->follow, "go on with what happens, until stopped");
+  syntax.flag("-e,--end", options->end, "stop at the end, as without -f");
+  syntax.text("--since MOMENT", options->since, "begin so long ago, or at a date and time in UTC");
+  syntax.number<std::int64_t>("--from-id ID", options->from_id, {1},
+                              "begin with this token, and what came after it");
+  syntax.number<std::int64_t>("--count N", options->count, {1, 1'000'000'000}, "stop after N events");
+  syntax.action(options->action, "activation or recovery tokens alone");
+  syntax.texts("--account ACCOUNT", options->accounts, "of this id, email or login alone; repeatable");
+  syntax.texts("--state WORD,...", options->states, "these states alone", ',').offers(state_words());
+  syntax.text("--template TEXT", options->line_template, "a line of your own for each event");
+  syntax.flag("--mask", options->mask, "show addresses as u***@mail.example");
   return [options](Context& context) { return run_tail(*options, context); };
 }
 

@@ -14,12 +14,6 @@ bool is_option(const std::string& word) {
   return word.size() > 1 && word.front() == '-';
 }
 
-/// `mailroom migrate`, as a reader would type it.
-std::string path_of(const CLI::App& app) {
-  const auto* parent = app.get_parent();
-  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
-}
-
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const auto* app = &command; app != nullptr; app = app->get_parent()) {
@@ -72,6 +66,11 @@ const CLI::App& command_of(const CLI::App& app) {
 }
 
 }  // namespace
+
+std::string path_of(const CLI::App& app) {
+  const auto* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
+}
 
 void refuse_leftovers(const CLI::App& app) {
   const auto rest = app.remaining();

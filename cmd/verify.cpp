@@ -137,17 +137,14 @@ ExitCode run_verify(const VerifyOptions& options, Context& context) {
   return judge(finding);
 }
 
-Run add_verify(CLI::App& app, Overrides& overrides) {
+Run add_verify(CommandSyntax& syntax) {
   auto options = std::make_shared<VerifyOptions>();
-  app.add_option("TOKEN", options->token, "the token, or - for lines of TOKEN or TOKEN,CODE from stdin")
-      ->required();
-  app.add_flag("--offline", options->offline, "judge by the key alone, without the database");
-  app.add_option("--code", options->code, "the code that came with a recovery token (else all are tried)")
-      ->option_text("CODE");
-  app.add_flag("--show-code", options->show_code, "show the code of a recovery token");
-  add_setting(app, overrides, "--key-file", "signing.key_file",
-              "file with the signing key, 64 hexadecimal digits")
-      ->option_text("FILE");
+  syntax.text("TOKEN", options->token, "the token, or - for lines of TOKEN or TOKEN,CODE from stdin")
+      .required();
+  syntax.flag("--offline", options->offline, "judge by the key alone, without the database");
+  syntax.text("--code CODE", options->code, "the code that came with a recovery token (else all are tried)");
+  syntax.flag("--show-code", options->show_code, "show the code of a recovery token");
+  syntax.setting("--key-file FILE", "signing.key_file", "file with the signing key, 64 hexadecimal digits");
   return [options](Context& context) { return run_verify(*options, context); };
 }
 

@@ -45,11 +45,19 @@ std::string describe(const Origin& origin) {
 }
 
 void refuse(const RawValue& value, const std::string& requirement, const std::string& hint) {
+  const auto shown = value.text.empty() ? "empty" : value.text;
+  // Who typed an option knows it by its name, and that he typed it.
+  if (value.origin.kind == OriginKind::flag) {
+    throw Error(ExitCode::usage,
+                may_be_shown(value)
+                    ? fmt::format("{} is '{}', and must be {}", value.origin.where, shown, requirement)
+                    : fmt::format("{} must be {}", value.origin.where, requirement),
+                hint);
+  }
   const auto origin = describe(value.origin);
   throw Error(ExitCode::configuration,
               may_be_shown(value)
-                  ? fmt::format("{} is {} ({}), and must be {}", value.key,
-                                value.text.empty() ? "empty" : value.text, origin, requirement)
+                  ? fmt::format("{} is {} ({}), and must be {}", value.key, shown, origin, requirement)
                   : fmt::format("{} ({}) must be {}", value.key, origin, requirement),
               hint);
 }

@@ -25,8 +25,9 @@ struct RawValue {
 /// `from mailroom.yaml:12:3`, or `the default`.
 std::string describe(const Origin& origin);
 
-/// Throws Error with ExitCode::configuration: `KEY is TEXT (from ORIGIN), and must be REQUIREMENT`, without
-/// the text when it is secret, unprintable or long, or may hold a key.
+/// Throws Error: of an option `--FLAG is 'TEXT', and must be REQUIREMENT` with ExitCode::usage, of a key in
+/// the file or the environment `KEY is TEXT (from ORIGIN), and must be REQUIREMENT` with
+/// ExitCode::configuration. Without the text when it is secret, unprintable or long, or may hold a key.
 [[noreturn]] void refuse(const RawValue& value, const std::string& requirement, const std::string& hint = {});
 
 // Each of these reads the whole text or refuses it.

@@ -118,7 +118,7 @@ void apply_flags(RawValues& values, const std::vector<Overrides::Flag>& flags) {
   for (const auto& flag : flags) {
     const auto* entry = find_key(flag.key);
     if (entry == nullptr) {
-      throw Error(ExitCode::configuration,
+      throw Error(ExitCode::usage,
                   fmt::format("{} sets {}, which is no key of the configuration", flag.name, flag.key),
                   hint_for_unknown(flag.key));
     }

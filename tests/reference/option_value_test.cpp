@@ -1,0 +1,70 @@
+#include "cmd/arguments.hpp"
+#include "cmd/reference/reference.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+/// What is said of `words`, which must be a mistake in their use.
+std::string refusal(std::vector<std::string> words) {
+  words.erase(words.begin());  // the program's own name
+  try {
+    parse_arguments(words);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::usage);
+    CHECK_FALSE(error.hint().empty());
+    return error.what();
+  }
+  return "taken";
+}
+
+std::vector<std::string> words_of(const std::string& path) {
+  std::vector<std::string> words;
+  std::size_t start = 0;
+  for (auto end = path.find(' '); end != std::string::npos; end = path.find(' ', start)) {
+    words.push_back(path.substr(start, end - start));
+    start = end + 1;
+  }
+  words.push_back(path.substr(start));
+  return words;
+}
+
+using Value = ValueReference::Kind;
+
+}  // namespace
+
+TEST_CASE("no option of any command takes an empty value: a variable that is not set must not mean nothing") {
+  const auto program = read_reference();
+  std::size_t seen = 0;
+  for (const auto& place : places_of(program)) {
+    auto options = place.options;
+    for (const auto& global : program.options)
+      options.push_back(&global);
+    for (const auto* option : options) {
+      if (option->value.kind == Value::none) continue;
+      auto words = words_of(place.command->path);
+      words.push_back(option->names.back());
+      words.emplace_back();
+      INFO(place.command->path << " " << option->names.back() << " ''");
+      CHECK(refusal(words) == option->names.back() + " is empty");
+      ++seen;
+    }
+  }
+  CHECK(seen > 100);
+}
+
+TEST_CASE("no command takes an empty operand") {
+  const auto program = read_reference();
+  std::size_t seen = 0;
+  for (const auto* command : flatten(program)) {
+    for (const auto& operand : command->operands) {
+      auto words = words_of(command->path);
+      words.emplace_back();
+      INFO(command->path << " ''");
+      CHECK(refusal(words) == operand.value.name + " is empty");
+      ++seen;
+    }
+  }
+  CHECK(seen >= 8);
+}

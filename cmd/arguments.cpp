@@ -4,7 +4,9 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "cmd/command_line.hpp"
+#include "cmd/commands.hpp"
 #include "cmd/usage_error.hpp"
 #include "crypto/token.hpp"
 
@@ -29,6 +31,26 @@ std::vector<std::string> with_marked_tokens(std::vector<std::string> arguments) 
   return arguments;
 }
 
+/// What other programs have as commands is an option here.
+void refuse_option_as_command(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || (arguments[0] != "help" && arguments[0] != "version")) return;
+  const bool is_about_command =
+      arguments.size() > 1 &&
+      std::ranges::any_of(commands(), [&](const auto& command) { return command.name == arguments[1]; });
+  const auto meant = is_about_command ? "mailroom " + arguments[1] + " --help" : "mailroom --" + arguments[0];
+  throw Error(ExitCode::usage, fmt::format("there is no command '{}'", arguments[0]),
+              "did you mean: " + meant);
+}
+
+/// Whatever is printed of it later must be text.
+void refuse_invalid_text(const std::vector<std::string>& arguments) {
+  for (const auto& argument : arguments) {
+    if (is_utf8(argument)) continue;
+    throw Error(ExitCode::usage, fmt::format("the argument '{}' is not valid UTF-8", printable(argument)),
+                "type it in a terminal whose character set is UTF-8");
+  }
+}
+
 Run print(std::string text) {
   return [text = std::move(text)](Context& context) {
     context.out().write(text);
@@ -41,6 +63,8 @@ Run print(std::string text) {
 Invocation parse_arguments(const std::vector<std::string>& arguments) {
   CommandLine line;
   auto& app = line.app;
+  refuse_invalid_text(arguments);
+  refuse_option_as_command(arguments);
   auto reversed = with_marked_tokens(arguments);
   std::reverse(reversed.begin(), reversed.end());
   try {

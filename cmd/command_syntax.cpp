@@ -88,7 +88,8 @@ Option CommandSyntax::value(const std::string& spec, const std::string& help,
                             const std::function<void(const std::string&)>& store) {
   const Spec parts(spec);
   const std::string hint = parts.is_operand() ? "" : "leave it out, or give it a value";
-  const auto checked = [app = app_, name = parts.longest(), hint, store](const std::vector<std::string>& texts) {
+  const auto checked = [app = app_, name = parts.longest(), hint,
+                        store](const std::vector<std::string>& texts) {
     for (const auto& text : texts) {
       try {
         if (text.empty()) throw Error(ExitCode::usage, name + " is empty", hint);
@@ -110,12 +111,13 @@ Option CommandSyntax::text(const std::string& spec, std::string& value, const st
   return this->value(spec, help, [&value](const std::string& text) { value = text; });
 }
 
-Option CommandSyntax::text(const std::string& spec, std::optional<std::string>& value, const std::string& help) {
+Option CommandSyntax::text(const std::string& spec, std::optional<std::string>& value,
+                           const std::string& help) {
   return this->value(spec, help, [&value](const std::string& text) { value = text; });
 }
 
-Option CommandSyntax::texts(const std::string& spec, std::vector<std::string>& values, const std::string& help,
-                            std::optional<char> separator) {
+Option CommandSyntax::texts(const std::string& spec, std::vector<std::string>& values,
+                            const std::string& help, std::optional<char> separator) {
   const auto store = [&values, separator](const std::string& text) {
     std::size_t start = 0;
     for (auto end = separator ? text.find(*separator) : std::string::npos; end != std::string::npos;

@@ -90,13 +90,13 @@ class CommandSyntax {
       const auto [rest, failure] = std::from_chars(text.data(), end, number);
       // A NaN fits no range.
       const bool fits = number >= range.min && number <= range.max;
-      if (failure != std::errc() || rest != end || !fits)
-        refuse(name, text, requirement(range));
+      if (failure != std::errc() || rest != end || !fits) refuse(name, text, requirement(range));
       target = number;
     });
   }
 
-  /// A duration within `range`, with its unit: who types a bare number means seconds as often as milliseconds.
+  /// A duration within `range`, with its unit: who types a bare number means seconds as often as
+  /// milliseconds.
   Option duration(const std::string& spec, std::optional<Milliseconds>& value, Range<Milliseconds> range,
                   const std::string& help);
 
@@ -118,7 +118,8 @@ class CommandSyntax {
     return value(spec, listed, store).offers(names);
   }
 
-  /// --action, by which a command takes tokens of one action alone; `action` becomes the database's name of it.
+  /// --action, by which a command takes tokens of one action alone; `action` becomes the database's name of
+  /// it.
   Option action(std::string& action, const std::string& help);
 
   /// Overrides the configuration key `key`.
@@ -128,7 +129,8 @@ class CommandSyntax {
   Option value(const std::string& spec, const std::string& help,
                const std::function<void(const std::string&)>& store);
 
-  /// A command of this command, which takes the options of this one as well; `on_use` is called when it is given.
+  /// A command of this command, which takes the options of this one as well; `on_use` is called when it is
+  /// given.
   CommandSyntax command(const std::string& name, const std::string& summary,
                         const std::function<void()>& on_use);
   /// Nothing can be done without one of its commands.

@@ -80,7 +80,7 @@ std::string render_json(const SchemaStatus& status) {
   return object.dump() + "\n";
 }
 
-ExitCode run_status(const MigrateOptions& options, Context& context) {
+ExitCode run_migrate_status(const MigrateOptions& options, Context& context) {
   const auto connection = connect_to_migrate(options, context);
   const auto status = read_status(*connection);
   const bool json = context.global().output == OutputFormat::json;
@@ -88,13 +88,13 @@ ExitCode run_status(const MigrateOptions& options, Context& context) {
   return std::string(status.verdict()) == "current" ? ExitCode::done : ExitCode::schema;
 }
 
-MigrateRun add_status(CommandSyntax& /*syntax*/) {
-  return run_status;
+MigrateRun add_migrate_status(CommandSyntax& /*syntax*/) {
+  return run_migrate_status;
 }
 
 }  // namespace
 
 const MigrateAction migrate_status_action{
-    "status", "say which are applied, and when; exit code 5 unless all are", "--wait", add_status};
+    "status", "say which are applied, and when; exit code 5 unless all are", "--wait", add_migrate_status};
 
 }  // namespace mailroom

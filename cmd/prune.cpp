@@ -2,6 +2,7 @@
 
 #include "base/duration.hpp"
 #include "base/stop_signal.hpp"
+#include "base/text.hpp"
 #include "base/who.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/confirm.hpp"

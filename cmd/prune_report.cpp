@@ -28,10 +28,6 @@ std::string render_counts(const PruneReport& report) {
 
 }  // namespace
 
-std::string counted(std::int64_t number, const std::string& noun) {
-  return with_thousands(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 std::string render_text(const PruneReport& report) {
   const auto& summary = report.summary;
   auto text = render_counts(report);

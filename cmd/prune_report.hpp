@@ -15,9 +15,6 @@ struct PruneReport {
   Milliseconds older_than{};
 };
 
-/// `1 token`, `2,345 tokens`.
-std::string counted(std::int64_t number, const std::string& noun);
-
 std::string render_text(const PruneReport& report);
 
 /// One object.

@@ -9,10 +9,6 @@
 namespace mailroom {
 namespace {
 
-std::string tokens_text(std::int64_t count) {
-  return with_thousands(count) + (count == 1 ? " token" : " tokens");
-}
-
 std::string cursor_text(const RewindPlan& plan) {
   if (plan.narrowed) {
     return fmt::format("stays at {}; ids above {} are looked at", with_thousands(plan.cursor_before),
@@ -44,13 +40,13 @@ std::string forward_note(const RewindPlan& plan) {
   return plan.deliverable.count == 0
              ? std::string("No deliverable token is passed by.\n")
              : fmt::format("{} that could be handed on would be passed by, for good.\n",
-                           tokens_text(plan.deliverable.count));
+                           counted(plan.deliverable.count, "token"));
 }
 
 std::string replay_note(const RewindPlan& plan) {
   if (plan.replayed() == 0) return "No token would be handed on.\n";
   const auto again = plan.deliverable.emitted_before + plan.revived.emitted_before;
-  auto text = tokens_text(plan.replayed()) + " would be handed on";
+  auto text = counted(plan.replayed(), "token") + " would be handed on";
   if (plan.newest < plan.cursor_before) return text + ".\n";
   if (again == plan.replayed()) {
     text += ", as before: whoever they belong to is mailed again";
@@ -65,7 +61,7 @@ std::string expired_note(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.is_forward() || plan.expired.count == 0 || request.extend_seconds > 0) return "";
   const bool one = plan.expired.count == 1;
   return fmt::format("{} {} expired and {} behind; --extend 15m gives {} 15 minutes more.\n",
-                     tokens_text(plan.expired.count), one ? "has" : "have", one ? "stays" : "stay",
+                     counted(plan.expired.count, "token"), one ? "has" : "have", one ? "stays" : "stay",
                      one ? "it" : "them");
 }
 
@@ -98,19 +94,19 @@ std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& p
 std::string rewind_question(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.is_forward()) {
     return fmt::format("move the cursor of queue {} forward to {}, and pass by {}?", request.queue,
-                       plan.cursor_after, tokens_text(plan.deliverable.count));
+                       plan.cursor_after, counted(plan.deliverable.count, "token"));
   }
   if (plan.narrowed)
-    return fmt::format("hand on {} of queue {} again?", tokens_text(plan.replayed()), request.queue);
+    return fmt::format("hand on {} of queue {} again?", counted(plan.replayed(), "token"), request.queue);
   return fmt::format("move the cursor of queue {} back to {}, and hand on {}?", request.queue,
-                     plan.cursor_after, tokens_text(plan.replayed()));
+                     plan.cursor_after, counted(plan.replayed(), "token"));
 }
 
 std::string render_rewind_result(const RewindPlan& plan, std::int64_t replayed) {
   const auto cursor =
       plan.narrowed ? std::string() : fmt::format("the cursor is at {}; ", with_thousands(plan.cursor_after));
   return plan.is_forward() ? fmt::format("done: {}nothing is handed on again\n", cursor)
-                           : fmt::format("done: {}{} to be handed on\n", cursor, tokens_text(replayed));
+                           : fmt::format("done: {}{} to be handed on\n", cursor, counted(replayed, "token"));
 }
 
 std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,

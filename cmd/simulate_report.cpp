@@ -17,29 +17,29 @@ double rounded(double number) {
   return std::round(number * 1000) / 1000;
 }
 
-std::string row(const std::string& label, const std::string& value) {
+std::string summary_row(const std::string& label, const std::string& value) {
   return fmt::format("{:<13} {:>12}\n", label + ":", value);
 }
 
-std::string row(const std::string& label, std::int64_t number) {
-  return row(label, with_thousands(number));
+std::string summary_row(const std::string& label, std::int64_t number) {
+  return summary_row(label, with_thousands(number));
 }
 
 std::string latency_row(const std::string& label, std::chrono::microseconds latency) {
-  return row("latency " + label, fmt::format("{:.3f}", milliseconds(latency))).insert(26, " ms");
+  return summary_row("latency " + label, fmt::format("{:.3f}", milliseconds(latency))).insert(26, " ms");
 }
 
 std::string render_play(const SimulationSummary& summary) {
   const auto& total = summary.total;
-  auto text = row("accounts", total.accounts);
-  text += row("tokens", total.tokens);
-  text += row("activated", total.activated);
-  text += row("recovered", total.recovered);
-  text += row("suspended", total.suspended);
-  if (total.expired > 0) text += row("expired", total.expired);
-  text += row("seconds", fmt::format("{:.2f}", summary.seconds));
-  text += row("accounts/s", std::llround(summary.accounts_per_second));
-  text += row("transactions", total.latency.count());
+  auto text = summary_row("accounts", total.accounts);
+  text += summary_row("tokens", total.tokens);
+  text += summary_row("activated", total.activated);
+  text += summary_row("recovered", total.recovered);
+  text += summary_row("suspended", total.suspended);
+  if (total.expired > 0) text += summary_row("expired", total.expired);
+  text += summary_row("seconds", fmt::format("{:.2f}", summary.seconds));
+  text += summary_row("accounts/s", std::llround(summary.accounts_per_second));
+  text += summary_row("transactions", total.latency.count());
   text += latency_row("p50", total.latency.percentile(50));
   text += latency_row("p95", total.latency.percentile(95));
   text += latency_row("p99", total.latency.percentile(99));
@@ -68,9 +68,9 @@ void add_play(nlohmann::ordered_json& object, const SimulationSummary& summary) 
 
 std::string render_text(const SimulateReport& report) {
   std::string text;
-  if (report.seed) text += row("seed", std::to_string(*report.seed));
+  if (report.seed) text += summary_row("seed", std::to_string(*report.seed));
   if (report.played) text += render_play(*report.played);
-  if (report.removed) text += row("removed", *report.removed);
+  if (report.removed) text += summary_row("removed", *report.removed);
   if (report.stopped) text += "stopped by a signal before the end\n";
   return text;
 }

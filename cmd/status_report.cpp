@@ -21,10 +21,6 @@ std::string row(const std::string& label, const std::string& value) {
   return wrap(fmt::format("{:<12} {}", label + ":", value), columns, 13) + "\n";
 }
 
-std::string counted(std::int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", with_thousands(count), noun, count == 1 ? "" : "s");
-}
-
 /// What came from the server, without what a terminal would take for a command.
 std::string visible(std::string text) {
   for (auto& c : text) {

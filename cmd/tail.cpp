@@ -92,16 +92,16 @@ std::optional<std::size_t> columns_of(const Output& output) {
 }
 
 /// Turns an event into its line.
-using Render = std::function<std::string(const Event&)>;
+using EventRenderer = std::function<std::string(const Event&)>;
 
-Render make_render(const TailOptions& options, Context& context) {
-  Render render;
+EventRenderer make_render(const TailOptions& options, Context& context) {
+  EventRenderer render;
   if (options.line_template) {
     render = [line = EventTemplate(*options.line_template)](const Event& event) {
       return line.render(event);
     };
   } else if (context.global().output == OutputFormat::json) {
-    render = render_json;
+    render = [](const Event& event) { return render_json(event); };
   } else {
     const EventLines::Layout layout{.queue = context.settings().queue,
                                     .columns = columns_of(context.out()),
@@ -118,7 +118,8 @@ std::unique_ptr<FeedSession> connect(const Settings& settings, bool follow) {
   return session;
 }
 
-void tell_events(const TailOptions& options, Context& context, const Render& render, EventFilter filter) {
+void tell_events(const TailOptions& options, Context& context, const EventRenderer& render,
+                 EventFilter filter) {
   StopSignal signal;
   SystemSurroundings surroundings(signal, context.out());
   const auto& settings = context.settings();
@@ -185,6 +186,7 @@ const Command tail_command{
     "\n"
     "Events come in the order in which they became visible, each of them once; what\n"
     "is committed late comes late. Their states:\n"
+    "  created                                a token, whatever its state\n"
     "  due, expired, consumed, wrong-status   a token, when it was first seen\n"
     "  consumed                               a token, when it is consumed\n"
     "  emitted, passed-over                   a batch: handed on; none of it was due\n"

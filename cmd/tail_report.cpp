@@ -14,16 +14,12 @@ namespace {
 constexpr std::size_t time_width = 20;
 constexpr std::size_t word_width = 9;
 constexpr std::size_t shortest_address = 6;
-constexpr std::int64_t microseconds = 1'000'000;
+constexpr std::int64_t us_per_second = 1'000'000;
 
 const char* colour_of(const std::string& state) {
   if (state == "due" || state == "emitted" || state == "consumed") return "\x1b[32m";
   if (state == "set-aside" || state == "suspended") return "\x1b[31m";
   return "\x1b[33m";
-}
-
-std::string counted(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
 }
 
 std::string token_details(const Event& event, std::optional<std::size_t> room) {
@@ -123,7 +119,7 @@ std::string EventLines::render(const Event& event) {
     const auto taken = time_width + 2 + subject_width + 2 + width + 2;
     room = *layout_.columns > taken ? *layout_.columns - taken : 1;
   }
-  return moment_text(event.time_us / microseconds) + "  " + subject +
+  return moment_text(event.time_us / us_per_second) + "  " + subject +
          std::string(subject_width - display_width(subject), ' ') + "  " + word_in_colour(event, width) +
          "  " + details(event, room) + "\n";
 }

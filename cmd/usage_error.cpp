@@ -1,5 +1,6 @@
 #include "cmd/usage_error.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
 #include <string>
@@ -35,8 +36,15 @@ std::vector<std::string> subcommand_names(const CLI::App& command) {
 /// What `word` was probably meant as, in full; empty when nothing is near.
 std::string suggestion(const CLI::App& command, const std::string& word) {
   if (is_option(word)) return nearest_word(word.substr(0, word.find('=')), option_names(command));
-  const auto nearest = nearest_word(word, subcommand_names(command));
-  return nearest.empty() ? "" : path_of(command) + " " + nearest;
+  const auto names = subcommand_names(command);
+  auto meant = nearest_word(word, names);
+  // The beginning of a longer name: rewind.
+  if (meant.empty()) {
+    const auto longer = std::find_if(names.begin(), names.end(),
+                                     [&](const auto& name) { return name.starts_with(word + "-"); });
+    if (longer != names.end()) meant = *longer;
+  }
+  return meant.empty() ? "" : path_of(command) + " " + meant;
 }
 
 Error unknown_word(const CLI::App& command, const std::string& word) {

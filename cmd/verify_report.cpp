@@ -9,7 +9,7 @@
 namespace mailroom {
 namespace {
 
-std::string row(std::string_view label, const std::string& value) {
+std::string fact(std::string_view label, const std::string& value) {
   return fmt::format("{:<10} {}\n", fmt::format("{}:", label), value);
 }
 
@@ -37,14 +37,14 @@ std::string emission_text(const TokenEmission& emission) {
 }
 
 std::string render_record(const TokenRecord& record) {
-  std::string text = row("token", std::to_string(record.id));
-  text += row("account", fmt::format("{} ({}), {}", record.account, printable(record.login), record.status));
-  text += row("created", moment_text(record.created_at));
-  text += row("expires", moment_from(record.expires_at, record.now));
-  text += row("consumed", record.consumed_at ? moment_from(*record.consumed_at, record.now) : "no");
-  if (record.emissions.empty()) text += row("emitted", "no");
+  std::string text = fact("token", std::to_string(record.id));
+  text += fact("account", fmt::format("{} ({}), {}", record.account, printable(record.login), record.status));
+  text += fact("created", moment_text(record.created_at));
+  text += fact("expires", moment_from(record.expires_at, record.now));
+  text += fact("consumed", record.consumed_at ? moment_from(*record.consumed_at, record.now) : "no");
+  if (record.emissions.empty()) text += fact("emitted", "no");
   for (const auto& emission : record.emissions)
-    text += row("emitted", emission_text(emission));
+    text += fact("emitted", emission_text(emission));
   return text;
 }
 
@@ -86,13 +86,13 @@ ExitCode judge(const VerifyFinding& finding) {
 }
 
 std::string render_text(const VerifyFinding& finding, bool show_code) {
-  std::string text = row("verdict", sentence(finding));
+  std::string text = fact("verdict", sentence(finding));
   if (!finding.verdict) return text;
   const auto& verdict = *finding.verdict;
-  text += row("action", std::string(action_name(verdict.action)));
-  if (show_code && verdict.action == Action::password_recovery) text += row("code", verdict.code);
-  text += row("key", fmt::format("{} ({})", verdict.key_fingerprint,
-                                 verdict.is_current_key ? "current" : "previous"));
+  text += fact("action", std::string(action_name(verdict.action)));
+  if (show_code && verdict.action == Action::password_recovery) text += fact("code", verdict.code);
+  text += fact("key", fmt::format("{} ({})", verdict.key_fingerprint,
+                                  verdict.is_current_key ? "current" : "previous"));
   if (finding.record) text += render_record(*finding.record);
   return text;
 }

@@ -6,7 +6,7 @@
 namespace mailroom {
 namespace {
 
-constexpr const char* head = R"(# bash completion of mailroom, made from the definitions of the program
+constexpr const char* bash_head = R"(# bash completion of mailroom, made from the definitions of the program
 
 )";
 
@@ -86,7 +86,7 @@ std::string kind_of(const ValueReference& value) {
   }
 }
 
-std::string render_place(const Place& place) {
+std::string bash_place(const Place& place) {
   const auto& command = *place.command;
   std::string text = fmt::format("    '{}')\n", command.path);
   if (!command.commands.empty())
@@ -106,13 +106,13 @@ std::string render_places(const CommandReference& program, const std::vector<Pla
       "  commands='' options='' operand=''\n"
       "  case $1 in\n";
   for (const auto& place : places)
-    text += render_place(place);
+    text += bash_place(place);
   return text +
          fmt::format("  esac\n  options+=' {}'\n}}\n\n", joined(names_of(pointers_to(program.options))));
 }
 
 /// A case of _mailroom_values: `option` at the place `path`, or anywhere.
-std::string render_option(const OptionReference& option, const std::string& path = "") {
+std::string bash_option(const OptionReference& option, const std::string& path = "") {
   if (!takes_next_word(option)) return {};
   std::vector<std::string> patterns;
   for (const auto& name : option.names)
@@ -129,10 +129,10 @@ std::string render_values(const CommandReference& program, const std::vector<Pla
       "  case \"$1 $2\" in\n";
   for (const auto& place : places) {
     for (const auto* option : place.options)
-      text += render_option(*option, place.command->path);
+      text += bash_option(*option, place.command->path);
   }
   for (const auto& option : program.options)
-    text += render_option(option);
+    text += bash_option(option);
   return text + "    *) return 1 ;;\n  esac\n}\n";
 }
 
@@ -140,7 +140,7 @@ std::string render_values(const CommandReference& program, const std::vector<Pla
 
 std::string render_bash_completion(const CommandReference& program) {
   const auto places = places_of(program);
-  return head + render_places(program, places) + render_values(program, places) + tail;
+  return bash_head + render_places(program, places) + render_values(program, places) + tail;
 }
 
 }  // namespace mailroom

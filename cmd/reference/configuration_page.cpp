@@ -23,7 +23,7 @@ std::string_view section_of(std::string_view key) {
   return key.substr(0, key.find('.'));
 }
 
-std::string joined(std::span<const std::string_view> names) {
+std::string listed(std::span<const std::string_view> names) {
   std::string text;
   for (const auto name : names)
     text += (text.empty() ? "" : ", ") + std::string(name);
@@ -36,7 +36,7 @@ void add_key(ManPage& page, const KeyEntry& key) {
   const auto add_fact = [&facts](const std::string& label, const std::string& fact) {
     facts += fmt::format("{}{}: {}", facts.empty() ? "" : "; ", label, fact);
   };
-  if (!key.choices.empty()) add_fact("one of", roff_escaped(joined(key.choices)));
+  if (!key.choices.empty()) add_fact("one of", roff_escaped(listed(key.choices)));
   if (key.is_list) add_fact("a list", "in the variable separated by commas");
   if (!key.default_text.empty()) add_fact("default", roff_escaped(key.default_text));
   if (!key.environment.empty()) add_fact("variable", roff_bold(key.environment));

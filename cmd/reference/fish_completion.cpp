@@ -6,7 +6,7 @@
 namespace mailroom {
 namespace {
 
-constexpr const char* head = R"(# fish completion of mailroom, made from the definitions of the program
+constexpr const char* fish_head = R"(# fish completion of mailroom, made from the definitions of the program
 
 # Prints the command that the words before the cursor lead to, behind those above it: mailroom migrate down
 function __mailroom_place
@@ -88,7 +88,7 @@ std::string values_of(const ValueReference& value) {
   }
 }
 
-std::string render_option(const OptionReference& option, const std::string& condition) {
+std::string fish_option(const OptionReference& option, const std::string& condition) {
   std::string text = "complete -c mailroom" + condition;
   for (const auto& name : option.names) {
     const bool is_long = name.starts_with("--");
@@ -100,7 +100,7 @@ std::string render_option(const OptionReference& option, const std::string& cond
   return text + " -d " + in_quotes(option.help) + "\n";
 }
 
-std::string render_place(const Place& place) {
+std::string fish_place(const Place& place) {
   const auto& command = *place.command;
   const auto condition = fmt::format(" -n '__mailroom_at \"{}\"'", command.path);
   std::string text;
@@ -108,7 +108,7 @@ std::string render_place(const Place& place) {
     text += fmt::format("complete -c mailroom{} -a {} -d {}\n", condition, sub.name, in_quotes(sub.summary));
   }
   for (const auto* option : place.options)
-    text += render_option(*option, condition);
+    text += fish_option(*option, condition);
   if (!command.operands.empty()) {
     const auto values = values_of(command.operands.front().value);
     if (!values.empty()) text += "complete -c mailroom" + condition + values + "\n";
@@ -120,11 +120,11 @@ std::string render_place(const Place& place) {
 
 std::string render_fish_completion(const CommandReference& program) {
   const auto places = places_of(program);
-  auto text = head + render_predicates(program, places) + "complete -c mailroom -f\n";
+  auto text = fish_head + render_predicates(program, places) + "complete -c mailroom -f\n";
   for (const auto& option : program.options)
-    text += render_option(option, "");
+    text += fish_option(option, "");
   for (const auto& place : places)
-    text += render_place(place);
+    text += fish_place(place);
   return text;
 }
 

@@ -33,7 +33,7 @@ std::string expectation(const ValueReference& value) {
 }
 
 /// A specification for _arguments. Of several names each excludes the others.
-std::string render_option(const OptionReference& option) {
+std::string zsh_option(const OptionReference& option) {
   const bool has_value = option.value.kind != ValueReference::Kind::none;
   std::vector<std::string> names;
   for (const auto& name : option.names) {
@@ -87,12 +87,12 @@ std::string render_function(const Place& place, const CommandReference& program)
   if (&command == &program) {
     text += "  local -a mailroom_global=(\n";
     for (const auto& option : program.options)
-      text += "    " + render_option(option) + "\n";
+      text += "    " + zsh_option(option) + "\n";
     text += "  )\n";
   }
   text += "  _arguments -C -s -S \"${mailroom_global[@]}\"";
   for (const auto* option : place.options)
-    text += " \\\n    " + render_option(*option);
+    text += " \\\n    " + zsh_option(*option);
   std::size_t position = 0;
   for (const auto& operand : command.operands)
     text += " \\\n    " + render_operand(operand, ++position);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "db/array_text.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -48,10 +50,6 @@ std::vector<BatchRecord> read(const pqxx::result& rows) {
                        .left_out = parse_id_ranges(row[15].c_str())});
   }
   return batches;
-}
-
-std::string array_text(const std::vector<std::int64_t>& ids) {
-  return fmt::format("{{{}}}", fmt::join(ids, ","));
 }
 
 /// Ids of tokens that are looked for in the same batches.
@@ -108,7 +106,8 @@ std::vector<std::int64_t> batches_of_time(pqxx::transaction_base& transaction, c
           "AND id < coalesce((SELECT id FROM mailroom_batches WHERE attempts = 1 "
           "AND id >= (SELECT max(position) FROM positions) ORDER BY id LIMIT 1), 9223372036854775807) "
           "AND (ids + left_out) && $2::int8multirange",
-      array_text({as_time(search.since), as_time(search.until + 1)}), multirange_text(search.tokens)));
+      array_text(std::vector{as_time(search.since), as_time(search.until + 1)}),
+      multirange_text(search.tokens)));
 }
 
 /// Of each queue the batch whose cursor reached a token, if it holds it: found by ids alone, so that no clock
@@ -178,8 +177,9 @@ std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::
 }
 
 std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time) {
-  const auto rows = Connection::execute(
-      transaction, std::string(positions) + "SELECT position FROM positions", array_text({as_time(time)}));
+  const auto rows =
+      Connection::execute(transaction, std::string(positions) + "SELECT position FROM positions",
+                          array_text(std::vector{as_time(time)}));
   return rows.empty() ? 1 : rows[0][0].as<std::int64_t>();
 }
 

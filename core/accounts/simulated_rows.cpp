@@ -5,15 +5,12 @@
 
 #include "accounts/account_dealer.hpp"
 #include "accounts/simulated_account.hpp"
+#include "db/array_text.hpp"
 
 namespace mailroom {
 namespace {
 
 /// An array as PostgreSQL reads it, bound as text: libpqxx 6 binds no vectors.
-std::string array_text(const std::vector<std::int64_t>& ids) {
-  return fmt::format("{{{}}}", fmt::join(ids, ","));
-}
-
 std::vector<IssuedToken> issued_tokens(const pqxx::result& rows) {
   std::vector<IssuedToken> tokens;
   for (const auto& row : rows) {

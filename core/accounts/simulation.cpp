@@ -19,10 +19,6 @@ constexpr Milliseconds shortest_pause{20};
 constexpr Milliseconds longest_pause{200};
 constexpr std::size_t most_waiting = 1'000'000;
 
-TimePoint now_of_play() {
-  return std::chrono::steady_clock::now();
-}
-
 /// The threads of one play. They have ended when it is destroyed.
 class Play {
  public:

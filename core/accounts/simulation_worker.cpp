@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::size_t most_to_suspend = 100'000;
 
-TimePoint now_of_play() {
-  return std::chrono::steady_clock::now();
-}
-
 template <typename Work>
 auto timed(LatencyHistogram& latency, Work&& work) {
   const auto start = now_of_play();
@@ -21,6 +17,10 @@ auto timed(LatencyHistogram& latency, Work&& work) {
 }
 
 }  // namespace
+
+TimePoint now_of_play() {
+  return std::chrono::steady_clock::now();
+}
 
 SimulationWorker::SimulationWorker(Connection& connection, const SimulationRequest& request,
                                    AccountDealer& dealer, PlayState& state, std::size_t most_waiting)

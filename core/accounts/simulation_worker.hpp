@@ -22,6 +22,9 @@ struct PlayState {
   std::atomic<std::int64_t> released{0};  ///< tokens that waited and do so no more
 };
 
+/// The clock that a play keeps its schedule by.
+TimePoint now_of_play();
+
 /// Plays its part of the accounts over one connection, in one thread.
 class SimulationWorker {
  public:

@@ -8,8 +8,10 @@ namespace {
 constexpr std::array<ExitStatus, 12> statuses{{
     {"0", "done", ""},
     {"1", "failed: the server refused a statement, or something unexpected", "read the message"},
-    {"2", "the command line is wrong", "the hint names the option that was probably meant"},
-    {"3", "configuration: a value, a key, the file; an unknown queue", "mend what the message names"},
+    {"2", "the command line is wrong: a command, an option or its value",
+     "the hint names the option that was probably meant"},
+    {"3", "configuration: a value in the file or the environment, a key, the file; an unknown queue",
+     "mend what the message names"},
     {"4", "the database cannot be reached, or was lost for good",
      "check server and connection string; collect --wait keeps trying"},
     {"5",

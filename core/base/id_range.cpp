@@ -12,7 +12,7 @@ namespace {
   throw std::invalid_argument("not a multirange of ids");
 }
 
-std::int64_t take_number(std::string_view& text) {
+std::int64_t take_id(std::string_view& text) {
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure != std::errc()) refuse();
@@ -34,9 +34,9 @@ std::vector<IdRange> parse_id_ranges(std::string_view multirange) {
   while (!multirange.starts_with('}')) {
     const bool is_next = ranges.empty() || take(multirange, ',');
     if (!is_next || !take(multirange, '[')) refuse();
-    const auto first = take_number(multirange);
+    const auto first = take_id(multirange);
     if (!take(multirange, ',')) refuse();
-    const auto end = take_number(multirange);
+    const auto end = take_id(multirange);
     if (!take(multirange, ')') || first >= end) refuse();
     ranges.push_back({.first = first, .end = end});
   }

@@ -15,7 +15,7 @@ constexpr std::int64_t year_0 = -62'167'219'200;
 constexpr std::int64_t year_10000 = 253'402'300'800;
 
 /// Takes exactly `digits` digits from the front of `text`.
-std::optional<int> take_number(std::string_view& text, std::size_t digits) {
+std::optional<int> take_digits(std::string_view& text, std::size_t digits) {
   if (text.size() < digits) return std::nullopt;
   int number = 0;
   const auto* end = text.data() + digits;
@@ -31,11 +31,11 @@ bool take(std::string_view& text, std::string_view any_of) {
 }
 
 std::optional<std::int64_t> take_date(std::string_view& text) {
-  const auto year = take_number(text, 4);
+  const auto year = take_digits(text, 4);
   if (!year || !take(text, "-")) return std::nullopt;
-  const auto month = take_number(text, 2);
+  const auto month = take_digits(text, 2);
   if (!month || !take(text, "-")) return std::nullopt;
-  const auto day = take_number(text, 2);
+  const auto day = take_digits(text, 2);
   if (!day) return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(*year),
                                          std::chrono::month(static_cast<unsigned>(*month)),
@@ -46,12 +46,12 @@ std::optional<std::int64_t> take_date(std::string_view& text) {
 
 /// `09:30` or `09:30:15`, in seconds.
 std::optional<std::int64_t> take_time(std::string_view& text) {
-  const auto hour = take_number(text, 2);
+  const auto hour = take_digits(text, 2);
   if (!hour || *hour > 23 || !take(text, ":")) return std::nullopt;
-  const auto minute = take_number(text, 2);
+  const auto minute = take_digits(text, 2);
   if (!minute || *minute > 59) return std::nullopt;
   std::optional<int> second = 0;
-  if (take(text, ":")) second = take_number(text, 2);
+  if (take(text, ":")) second = take_digits(text, 2);
   if (!second || *second > 60) return std::nullopt;
   return *hour * 3600 + *minute * 60 + *second;
 }
@@ -61,10 +61,10 @@ std::optional<std::int64_t> take_offset(std::string_view& text) {
   if (text.empty() || take(text, "Zz")) return 0;
   const int sign = text.front() == '-' ? -1 : 1;
   if (!take(text, "+-")) return std::nullopt;
-  const auto hours = take_number(text, 2);
+  const auto hours = take_digits(text, 2);
   if (!hours || *hours > 14) return std::nullopt;
   take(text, ":");
-  const auto minutes = take_number(text, 2);
+  const auto minutes = take_digits(text, 2);
   if (!minutes || *minutes > 59) return std::nullopt;
   return sign * (*hours * 3600 + *minutes * 60);
 }

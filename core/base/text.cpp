@@ -114,6 +114,15 @@ bool may_be_secret(std::string_view word) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 bool is_printable(std::string_view text) {
   while (!text.empty()) {
     const auto length = sequence_length(text);
@@ -221,6 +230,11 @@ std::string without_secrets(std::string_view text) {
     text.remove_prefix(1);
   }
   return shown;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  auto text = with_thousands(count).append(" ").append(noun);
+  return count == 1 ? text : text + "s";
 }
 
 }  // namespace mailroom

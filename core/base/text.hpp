@@ -7,6 +7,9 @@
 
 namespace mailroom {
 
+/// True for well-formed UTF-8, control characters included.
+bool is_utf8(std::string_view text);
+
 /// True for well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates) without ASCII control characters
 /// (U+0000 to U+001F, U+007F): what may stand in a line of output.
 bool is_printable(std::string_view text);
@@ -40,5 +43,8 @@ std::string without_secrets(std::string_view text);
 
 /// 1234567 as `1,234,567`.
 std::string with_thousands(std::int64_t number);
+
+/// `1 token`, `1,234 tokens`
+std::string counted(std::int64_t count, std::string_view noun);
 
 }  // namespace mailroom

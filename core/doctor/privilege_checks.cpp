@@ -24,7 +24,7 @@ constexpr const char* missing_sql =
     "ELSE has_table_privilege(c.oid, p.privilege) END GROUP BY n.object, n.kind ORDER BY n.kind DESC, "
     "n.object";
 
-constexpr const char* functions_sql =
+constexpr const char* executable_functions_sql =
     "SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user) "
     "FROM pg_proc p WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname LIKE "
     "'mailroom\\_%' "
@@ -48,7 +48,7 @@ Findings judge_grants(Connection& connection, const std::string& role) {
     lacks = joined(lacks, row[0].c_str());
     mend.emplace_back(row[1].c_str());
   }
-  for (const auto& row : connection.run(functions_sql)) {
+  for (const auto& row : connection.run(executable_functions_sql)) {
     lacks = joined(lacks, row[0].c_str());
     mend.emplace_back(row[1].c_str());
   }

@@ -54,8 +54,8 @@ EventSource source_of(EventWord word) {
 
 const std::vector<std::string>& state_words() {
   static const std::vector<std::string> words{
-      "due",         "expired",   "consumed", "wrong-status", "emitted",  "taken-over", "set-aside",
-      "passed-over", "suspended", "restored", "rewound",      "replayed", "pruned"};
+      "created",   "due",         "expired",   "consumed", "wrong-status", "emitted",  "taken-over",
+      "set-aside", "passed-over", "suspended", "restored", "rewound",      "replayed", "pruned"};
   return words;
 }
 

@@ -12,8 +12,8 @@ bool EventFilter::may_want(EventWord word) const {
   switch (source_of(word)) {
     case EventSource::tokens:
       // Any of the states of a token, which is not known yet.
-      return states.empty() || wants_state("due") || wants_state("expired") || wants_state("consumed") ||
-             wants_state("wrong-status");
+      return states.empty() || wants_state("created") || wants_state("due") || wants_state("expired") ||
+             wants_state("consumed") || wants_state("wrong-status");
     case EventSource::consumption:
       return wants_state("consumed");
     case EventSource::batches:
@@ -27,7 +27,9 @@ bool EventFilter::may_want(EventWord word) const {
 }
 
 bool EventFilter::wants(const Event& event) const {
-  if (!may_want(event.word) || !wants_state(event.state)) return false;
+  const bool is_wanted =
+      wants_state(event.state) || (event.word == EventWord::created && wants_state("created"));
+  if (!may_want(event.word) || !is_wanted) return false;
   if (event.token && *event.token < from_token) return false;
   if (source_of(event.word) == EventSource::batches) {
     return !asks_for_tokens() || (event.matches && !event.matches->empty());

@@ -8,13 +8,13 @@
 namespace mailroom {
 namespace {
 
-constexpr const char* tokens_sql =
+constexpr const char* token_events_sql =
     "SELECT t.id, t.action, t.expires_at, t.account, a.email, a.login, "
     "replace(mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
     "floor(extract(epoch FROM clock_timestamp()))::bigint), ' ', '-') "
     "FROM tokens t JOIN accounts a ON a.id = t.account WHERE t.id = ANY ($1::bigint[])";
 
-constexpr const char* batches_sql =
+constexpr const char* batch_events_sql =
     "SELECT id, job_type, ids::text, claimed_by, attempts, emitted, skipped_expired, skipped_consumed, "
     "skipped_status, skipped_invalid FROM mailroom_batches WHERE id = ANY ($1::bigint[])";
 
@@ -26,7 +26,7 @@ constexpr const char* matches_sql =
     "WHERE b.id = ANY ($1::bigint[]) AND ($2::token_action IS NULL OR t.action = $2) "
     "AND ($3::bigint[] IS NULL OR t.account = ANY ($3)) ORDER BY b.id, t.id";
 
-constexpr const char* operations_sql =
+constexpr const char* operation_events_sql =
     "SELECT o.id, o.actor, o.reason, o.queue, o.account, o.details::text, a.email, a.login "
     "FROM mailroom_operations o LEFT JOIN accounts a ON a.id = o.account WHERE o.id = ANY ($1::bigint[])";
 
@@ -50,7 +50,7 @@ std::vector<std::int64_t> ids_of(const std::vector<EventKey>& keys, bool (*belon
 
 void find_tokens(Connection& connection, const std::vector<std::int64_t>& ids, EventsById& found) {
   if (ids.empty()) return;
-  for (const auto& row : connection.run(tokens_sql, array_text(ids))) {
+  for (const auto& row : connection.run(token_events_sql, array_text(ids))) {
     Event event;
     event.token = row[0].as<std::int64_t>();
     event.action = row[1].c_str();
@@ -66,7 +66,7 @@ void find_tokens(Connection& connection, const std::vector<std::int64_t>& ids, E
 
 void find_batches(Connection& connection, const std::vector<std::int64_t>& ids, EventsById& found) {
   if (ids.empty()) return;
-  for (const auto& row : connection.run(batches_sql, array_text(ids))) {
+  for (const auto& row : connection.run(batch_events_sql, array_text(ids))) {
     Event event;
     event.batch = row[0].as<std::int64_t>();
     event.queue = row[1].c_str();
@@ -100,7 +100,7 @@ void find_matches(Connection& connection, const std::vector<std::int64_t>& ids, 
 
 void find_operations(Connection& connection, const std::vector<std::int64_t>& ids, EventsById& found) {
   if (ids.empty()) return;
-  for (const auto& row : connection.run(operations_sql, array_text(ids))) {
+  for (const auto& row : connection.run(operation_events_sql, array_text(ids))) {
     Event event;
     event.by = row[1].c_str();
     event.reason = text_of(row[2]);

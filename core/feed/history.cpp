@@ -20,7 +20,8 @@ const std::string& tokens_sql() {
   static const auto sql =
       std::string("SELECT t.id, t.created_at FROM tokens t WHERE t.created_at >= $1::bigint AND ") +
       token_conditions +
-      "AND ($6::text[] IS NULL OR EXISTS (SELECT FROM accounts a WHERE a.id = t.account "
+      "AND ($6::text[] IS NULL OR 'created' = ANY ($6) OR EXISTS (SELECT FROM accounts a WHERE a.id = "
+      "t.account "
       "AND replace(mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
       "floor(extract(epoch FROM clock_timestamp()))::bigint), ' ', '-') = ANY ($6))) ";
   return sql;

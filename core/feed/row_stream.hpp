@@ -1,10 +1,10 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <string>
 #include <vector>
 
+#include "db/array_text.hpp"
 #include "db/connection.hpp"
 #include "feed/event.hpp"
 #include "feed/id_run.hpp"
@@ -13,12 +13,6 @@ namespace mailroom {
 
 /// Rows that are held at a time.
 constexpr int page_size = 20'000;
-
-/// PostgreSQL's text of an array.
-template <typename T>
-std::string array_text(const std::vector<T>& values) {
-  return fmt::format("{{{}}}", fmt::join(values, ","));
-}
 
 /// Calls `each` with every row of `query`, any number of them in little memory: through a cursor, within the
 /// caller's transaction.

@@ -34,7 +34,7 @@ std::string claim_and_fetch_sql() {
 /// Where the token begins in a row of that.
 constexpr int claim_columns = 8;
 
-using Fields = std::array<std::string_view, 8>;
+using TokenFields = std::array<std::string_view, 8>;
 
 int hex_digit(char c) {
   return c <= '9' ? c - '0' : c - 'a' + 10;
@@ -64,7 +64,7 @@ std::int64_t read_number(std::string_view text) {
   return number;
 }
 
-TokenRow read_token(const Fields& fields) {
+TokenRow read_token(const TokenFields& fields) {
   return {
       .id = read_number(fields[0]),
       .action = fields[1] == action_name(Action::activation) ? Action::activation : Action::password_recovery,
@@ -78,7 +78,7 @@ TokenRow read_token(const Fields& fields) {
 
 template <typename Row>
 TokenRow token_of(const Row& row, int first_column) {
-  Fields fields;
+  TokenFields fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const auto field = row[first_column + static_cast<int>(i)];
     fields[i] = {field.c_str(), field.size()};
@@ -190,7 +190,7 @@ void PgQueueSession::fetch(const Lease& lease, const std::function<void(const To
 }
 
 void PgQueueSession::fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
-  Fields fields;
+  TokenFields fields;
   connection_.copy_out(fmt::format("SELECT * FROM mailroom_batch_tokens({}, {})", lease.batch, lease.attempt),
                        [&](std::span<char> line) {
                          split_copy_line(line, fields);

@@ -9,10 +9,6 @@
 namespace mailroom {
 namespace {
 
-std::string counted(std::int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", with_thousands(count), noun, count == 1 ? "" : "s");
-}
-
 /// As a word of the shell.
 std::string shell_word(const std::string& text) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "db/array_text.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -66,19 +68,19 @@ void note_oldest(WaitingTokenCount& count, const Field& field) {
 }
 
 template <typename Member>
-std::string array_text(const std::vector<IdSample>& samples, Member member) {
+std::string array_of(const std::vector<IdSample>& samples, Member member) {
   std::vector<std::int64_t> numbers;
   numbers.reserve(samples.size());
   for (const auto& sample : samples)
     numbers.push_back(sample.*member);
-  return fmt::format("{{{}}}", fmt::join(numbers, ","));
+  return array_text(numbers);
 }
 
 void add_samples(pqxx::transaction_base& transaction, const QueuePosition& position, std::int64_t read_to,
                  WaitingTokenCount& count) {
   const auto samples = plan_samples(read_to + 1, position.newest);
-  const auto rows = Connection::execute(transaction, samples_sql, array_text(samples, &IdSample::first),
-                                        array_text(samples, &IdSample::end), position.now);
+  const auto rows = Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
+                                        array_of(samples, &IdSample::end), position.now);
   double estimate = 0;
   for (const auto& row : rows) {
     const auto n = row[0].as<std::size_t>() - 1;

@@ -5,13 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "db/array_text.hpp"
 
 namespace mailroom {
 namespace {
-
-std::string array_text(const std::vector<std::int64_t>& ids) {
-  return fmt::format("{{{}}}", fmt::join(ids, ","));
-}
 
 /// The tokens of a range that a filter lets through, each with its state and whether it would be due but for
 /// its expiry. $1 and $2 bound the range, $3 is the action, $4 the accounts.

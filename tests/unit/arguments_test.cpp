@@ -133,6 +133,22 @@ TEST_CASE("an unknown command is a usage error that names the nearest") {
   CHECK(refusal({"-q"}) == "no command is given | mailroom --help lists the commands");
 }
 
+TEST_CASE("what other programs have as a command is pointed to") {
+  CHECK(refusal({"help"}) == "there is no command 'help' | did you mean: mailroom --help");
+  CHECK(refusal({"help", "status"}) == "there is no command 'help' | did you mean: mailroom status --help");
+  CHECK(refusal({"help", "me"}) == "there is no command 'help' | did you mean: mailroom --help");
+  CHECK(refusal({"version"}) == "there is no command 'version' | did you mean: mailroom --version");
+  CHECK(refusal({"rewind"}) == "there is no command 'rewind' | did you mean: mailroom rewind-cursor");
+  CHECK(refusal({"rewind", "--by", "5m"}) ==
+        "there is no command 'rewind' | did you mean: mailroom rewind-cursor");
+}
+
+TEST_CASE("an argument that is no text is a usage error") {
+  CHECK(contains(refusal({"audit", "\xff"}), "the argument '?' is not valid UTF-8"));
+  CHECK(contains(refusal({"suspend", "ada", "--reason", "a\xc3"}), "is not valid UTF-8"));
+  CHECK(refusal({"suspend", "ädä", "--reason", "größer"}) == "taken");
+}
+
 TEST_CASE("an unknown option is a usage error that names the nearest") {
   CHECK(refusal({"collect", "--batch-limt", "5"}) ==
         "mailroom collect takes no option '--batch-limt' | did you mean: --batch-limit");

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string>
+#include <vector>
+
+namespace mailroom {
+
+/// PostgreSQL's text of an array, for a bound value. Of texts, only such as need no quotes: words of our own.
+template <typename T>
+std::string array_text(const std::vector<T>& values) {
+  return fmt::format("{{{}}}", fmt::join(values, ","));
+}
+
+}  // namespace mailroom

@@ -1,9 +1,19 @@
 #include "cmd/confirm.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <iostream>
 #include <unistd.h>
 
 namespace mailroom {
+
+bool is_yes(std::string_view answer) {
+  constexpr auto blanks = " \t\r";
+  answer.remove_prefix(std::min(answer.find_first_not_of(blanks), answer.size()));
+  std::string word(answer.substr(0, answer.find_last_not_of(blanks) + 1));
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  return word == "y" || word == "yes";
+}
 
 void confirm(Context& context, const std::string& question) {
   if (context.global().yes) return;
@@ -13,7 +23,7 @@ void confirm(Context& context, const std::string& question) {
   context.err().write(question + " [y/N] ");
   std::string answer;
   if (!std::getline(std::cin, answer)) context.err().write("\n");
-  if (answer != "y" && answer != "yes") throw Error(ExitCode::declined, "declined: nothing has been done");
+  if (!is_yes(answer)) throw Error(ExitCode::declined, "declined: nothing has been done");
 }
 
 }  // namespace mailroom

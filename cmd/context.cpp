@@ -28,10 +28,10 @@ Log& Context::log() {
 }
 
 bool Context::colour_on(const Output& output) const {
+  if (global_.colour != ColourMode::automatic) return global_.colour == ColourMode::always;
   const auto no_colour = environment_.find("NO_COLOR");
-  if (no_colour != environment_.end() && !no_colour->second.empty()) return false;
-  return global_.colour == ColourMode::always ||
-         (global_.colour == ColourMode::automatic && output.is_terminal());
+  const bool is_unwanted = no_colour != environment_.end() && !no_colour->second.empty();
+  return !is_unwanted && output.is_terminal();
 }
 
 void Context::warn_of_visible_password() {

@@ -69,7 +69,8 @@ void add_environment(ManPage& page) {
       roff_escaped("Besides the variables in CONFIGURATION, of which an empty one counts as unset:"));
   page.item(roff_bold("MAILROOM_CONFIG"),
             "the configuration file, unless " + roff_bold("--config") + " names one");
-  page.item(roff_bold("NO_COLOR"), "when it is not empty, nothing is coloured");
+  page.item(roff_bold("NO_COLOR"),
+            "when it is not empty, nothing is coloured unless " + roff_bold("--color always") + " is given");
   page.item(roff_bold("PGHOST") + ", " + roff_bold("PGDATABASE") + ", " + roff_bold("PGUSER") + ", ...",
             roff_escaped("libpq's own variables, for what the connection string leaves open"));
 }

@@ -1,0 +1,19 @@
+#include "cmd/confirm.hpp"
+
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+TEST_CASE("yes is said in capitals or not, with blanks around it or not") {
+  for (const auto* answer : {"y", "Y", "yes", "YES", "Yes", "y ", " y", "\tyes \t", "YES\r"}) {
+    INFO(answer);
+    CHECK(is_yes(answer));
+  }
+}
+
+TEST_CASE("whatever else is typed is no") {
+  for (const auto* answer : {"", " ", "n", "no", "ye", "yess", "y es", "y n", "yes please", "j", "1", "\ny"}) {
+    INFO(answer);
+    CHECK_FALSE(is_yes(answer));
+  }
+}

@@ -76,7 +76,8 @@ Milliseconds parse_interval(const RawValue& value, Milliseconds least, Milliseco
   const auto duration = parse_duration(value.text);
   if (!duration || *duration < least || *duration > most) {
     refuse(value, fmt::format("a duration from {} to {}", format_duration(least), format_duration(most)),
-           "write 250ms, 5s or 4m30s; a bare number is milliseconds");
+           fmt::format("write {}; a bare number is milliseconds",
+                       least < std::chrono::hours(1) ? "250ms, 5s or 4m30s" : "12h, 7d or 1d12h"));
   }
   return *duration;
 }

@@ -34,8 +34,10 @@ struct KeyText {
 class File {
  public:
   /// Without waiting: the opening of a FIFO that nobody writes to would never return.
-  explicit File(const std::string& path)
-      : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+  File(const std::string& path, const std::string& named_by)
+      : path_(path),
+        named_by_(named_by),
+        fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
     if (fd_ < 0) throw_unreadable();
   }
   ~File() { close(fd_); }
@@ -71,9 +73,9 @@ class File {
 
  private:
   [[noreturn]] void throw_unreadable() const {
-    throw Error(
-        ExitCode::configuration, fmt::format("cannot read the key file {}: {}", path_, std::strerror(errno)),
-        "signing.key_file or MAILROOM_SECRET_KEY_FILE names it, and this user must be able to read it");
+    throw Error(ExitCode::configuration,
+                fmt::format("cannot read the key file {}: {}", path_, std::strerror(errno)),
+                named_by_ + " names it, and this user must be able to read it");
   }
 
   /// A pipe whose writer is slow, as in --key-file <(command).
@@ -86,6 +88,7 @@ class File {
 
   static constexpr int patience_ms = 10'000;
   const std::string& path_;
+  const std::string& named_by_;
   int fd_;
 };
 
@@ -126,8 +129,8 @@ Key Key::from_hex(std::string_view hex, std::string_view source) {
   return key;
 }
 
-Key Key::from_file(const std::string& path, bool allow_readable) {
-  const File file(path);
+Key Key::from_file(const std::string& path, bool allow_readable, const std::string& named_by) {
+  const File file(path, named_by);
   const unsigned mode = file.mode();
   if ((mode & S_IROTH) != 0 && !allow_readable) {
     throw Error(ExitCode::configuration,

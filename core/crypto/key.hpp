@@ -19,8 +19,9 @@ class Key {
   /// Reads a file of 64 hexadecimal digits and at most one line end. Throws Error with
   /// ExitCode::configuration when it is missing, unreadable or malformed, or when everyone may read it and
   /// `allow_readable` is false. A link is judged by the file it leads to. Of a pipe the text is awaited for
-  /// 10 s at the most.
-  static Key from_file(const std::string& path, bool allow_readable);
+  /// 10 s at the most. `named_by` is the setting that names the file, for the hint when it cannot be read.
+  static Key from_file(const std::string& path, bool allow_readable,
+                       const std::string& named_by = "signing.key_file or MAILROOM_SECRET_KEY_FILE");
 
   ~Key();
   Key(const Key&) = default;

@@ -73,7 +73,7 @@ Findings judge_previous(const Settings& settings, const std::string& item, const
   const bool is_inline = is_key_text(item);
   const auto where = setting_of(settings, list_of_previous).origin.where;
   const auto name = is_inline ? "the key in " + where : item;
-  const auto hint = fmt::format("remove it from {} ({})", list_of_previous, where);
+  const auto hint = "remove it from " + describe_previous_keys(settings);
   if (!is_inline && is_absent(item)) {
     return {failure(fmt::format("there is no key file {}", item), {}, "restore it, or " + hint)};
   }

@@ -1,9 +1,16 @@
 #include "signing/configured_keys.hpp"
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "config/parse_value.hpp"
 
 namespace mailroom {
+namespace {
+
+constexpr auto previous_keys = "signing.previous_key_files";
+
+}  // namespace
 
 Key load_current_key(const Settings& settings) {
   if (!settings.signing_key.empty()) {
@@ -16,9 +23,14 @@ Key load_current_key(const Settings& settings) {
 }
 
 Key load_previous_key(const Settings& settings, const std::string& item) {
-  return is_key_text(item)
-             ? Key::from_hex(item, setting_of(settings, "signing.previous_key_files").origin.where)
-             : Key::from_file(item, settings.allow_readable_key);
+  if (is_key_text(item)) return Key::from_hex(item, setting_of(settings, previous_keys).origin.where);
+  return Key::from_file(item, settings.allow_readable_key, describe_previous_keys(settings));
+}
+
+std::string describe_previous_keys(const Settings& settings) {
+  const auto& origin = setting_of(settings, previous_keys).origin;
+  return fmt::format("{} ({}, {})", previous_keys, origin.where,
+                     origin.kind == OriginKind::file ? "a list" : "separated by commas");
 }
 
 KeyRing load_key_ring(const Settings& settings) {

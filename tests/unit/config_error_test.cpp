@@ -22,6 +22,7 @@ struct Case {
 const std::string digits(64, 'd');
 const std::string all_keys = "mailroom.yaml.example names every key";
 const std::string duration_hint = "write 250ms, 5s or 4m30s; a bare number is milliseconds";
+const std::string retention_hint = "write 12h, 7d or 1d12h; a bare number is milliseconds";
 const std::string key_hint = "make one with: openssl rand -hex 32";
 
 /// Loads with `file` as mailroom.yaml, and expects exactly this error.
@@ -113,18 +114,18 @@ TEST_CASE("a value that does not parse is refused with its origin and what it mu
        {{"MAILROOM_AUDIT_RETENTION", "30"}},
        {},
        "audit.retention is 30 (from MAILROOM_AUDIT_RETENTION), and must be a duration from 1h to 36500d",
-       duration_hint},
+       retention_hint},
       {"",
        {{"MAILROOM_AUDIT_RETENTION", "59m59s999ms"}},
        {},
        "audit.retention is 59m59s999ms (from MAILROOM_AUDIT_RETENTION), and must be a duration from 1h to "
        "36500d",
-       duration_hint},
+       retention_hint},
       {"",
        {{"MAILROOM_AUDIT_RETENTION", "36501d"}},
        {},
        "audit.retention is 36501d (from MAILROOM_AUDIT_RETENTION), and must be a duration from 1h to 36500d",
-       duration_hint},
+       retention_hint},
       {"collect: {channel: ''}",
        {},
        {},

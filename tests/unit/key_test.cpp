@@ -138,6 +138,10 @@ TEST_CASE("a key file that cannot be read is named") {
   const auto error = error_of([&] { Key::from_file(missing, false); });
   CHECK(error.what() == "cannot read the key file " + missing + ": No such file or directory");
   CHECK(error.code() == ExitCode::configuration);
+  CHECK(error.hint() ==
+        "signing.key_file or MAILROOM_SECRET_KEY_FILE names it, and this user must be able to read it");
+  CHECK(error_of([&] { Key::from_file(missing, false, "the setting"); }).hint() ==
+        "the setting names it, and this user must be able to read it");
   const auto itself = folder.path().string();
   CHECK(error_of([&] { Key::from_file(itself, true); }).what() ==
         "cannot read the key file " + itself + ": Is a directory");

@@ -21,6 +21,7 @@ struct RewindOptions {
   std::optional<Milliseconds> by;
   bool to_start = false;
   bool to_end = false;
+  std::string until;
   std::string action;
   std::vector<std::string> accounts;
   std::optional<Milliseconds> extend;
@@ -33,10 +34,10 @@ std::int64_t seconds_of(Milliseconds duration) {
   return std::chrono::floor<std::chrono::seconds>(duration).count();
 }
 
-std::int64_t moment_of(const std::string& text, std::int64_t now) {
+std::int64_t moment_of(const std::string& flag, const std::string& text, std::int64_t now) {
   const auto moment = parse_moment(text, now);
   if (moment) return *moment;
-  throw Error(ExitCode::usage, fmt::format("--to-time is '{}', and must be a time", text),
+  throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a time", flag, text),
               "for example 2026-11-21T09:30 (UTC), 2026-11-21T09:30+02:00, or 10m for ten minutes ago");
 }
 
@@ -51,26 +52,36 @@ RewindTarget target_of(const RewindOptions& options, std::int64_t now) {
                            : "--dry-run shows what one would do");
   }
   if (options.to_id) return {RewindTarget::Kind::id, *options.to_id};
-  if (!options.to_time.empty()) return {RewindTarget::Kind::time, moment_of(options.to_time, now)};
+  if (!options.to_time.empty()) return {RewindTarget::Kind::time, moment_of("--to-time", options.to_time, now)};
   if (options.by) return {RewindTarget::Kind::time, now - seconds_of(*options.by)};
   return {options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end, 0};
+}
+
+std::optional<std::int64_t> end_of(const RewindOptions& options, std::int64_t now) {
+  if (options.until.empty()) return std::nullopt;
+  if (options.to_end) {
+    throw Error(ExitCode::usage, "--until bounds a replay, and --to-end hands on nothing again",
+                "--by, --to-time, --to-id and --to-start say where a replay begins");
+  }
+  return moment_of("--until", options.until, now);
 }
 
 /// Everything of the request that needs no database; `now` is what times count back from.
 RewindRequest request_of(const RewindOptions& options, const std::string& queue, std::int64_t now) {
   return {.queue = queue,
           .target = target_of(options, now),
-          .filter = {.action = options.action, .accounts = {}},
+          .filter = {.action = options.action, .accounts = {}, .until = end_of(options, now)},
           .extend_seconds = options.extend ? seconds_of(*options.extend) : 0,
           .max_replay = options.max_replay};
 }
 
 void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.replayed() <= request.max_replay) return;
-  throw Error(ExitCode::declined,
-              fmt::format("this would hand on {} tokens, and no more than {} are allowed",
-                          with_thousands(plan.replayed()), with_thousands(request.max_replay)),
-              fmt::format("--max-replay {} allows it; --action and --account narrow it", plan.replayed()));
+  throw Error(
+      ExitCode::declined,
+      fmt::format("this would hand on {} tokens, and no more than {} are allowed",
+                  with_thousands(plan.replayed()), with_thousands(request.max_replay)),
+      fmt::format("--max-replay {} allows it; --action, --account and --until narrow it", plan.replayed()));
 }
 
 ExitCode run_rewind(const RewindOptions& options, Context& context) {
@@ -107,6 +118,7 @@ void add_targets(CommandSyntax& syntax, RewindOptions& options) {
                   "hand on what was created in the last DURATION");
   syntax.flag("--to-start", options.to_start, "hand on everything that is due");
   syntax.flag("--to-end", options.to_end, "pass by all that waits");
+  syntax.text("--until TIME", options.until, "only tokens created before: a time as above; the cursor stays");
 }
 
 Run add_rewind(CommandSyntax& syntax) {
@@ -132,6 +144,7 @@ const Command rewind_cursor_command{
     "Examples:\n"
     "  mailroom rewind-cursor --by 10m --dry-run    what would go out again\n"
     "  mailroom rewind-cursor --by 10m --action recovery --reason 'sender was down'\n"
+    "  mailroom rewind-cursor --by 2h --until 1h50m --extend 15m    ten minutes of then\n"
     "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n",
     add_rewind,
     "Hands on tokens again by moving the cursor back, or passes tokens by by moving it forward. The plan "
@@ -142,9 +155,12 @@ const Command rewind_cursor_command{
     "Collectors may run: they wake and hand on what lies above the cursor.\n\n"
     "A token lives for 15 minutes, so most of an older range has expired; --extend gives the unconsumed ones "
     "a "
-    "new expiry. With --action or --account only matching tokens are handed on, and the cursor stays where "
-    "it "
-    "is. More than --max-replay tokens are refused, since a replay mails people again. Who did it and why is "
+    "new expiry. With --action, --account or --until only matching tokens are handed on, and the cursor "
+    "stays "
+    "where it is: --to-time 10:00 --until 10:10, each with its date, is what was created in those ten "
+    "minutes, "
+    "whatever has gone out since. More than --max-replay tokens are refused, since a replay mails people "
+    "again. Who did it and why is "
     "on record, and mailroom audit shows it."};
 
 }  // namespace mailroom

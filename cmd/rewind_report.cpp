@@ -3,16 +3,25 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/moment.hpp"
 #include "base/text.hpp"
 #include "cmd/text_table.hpp"
 
 namespace mailroom {
 namespace {
 
+/// Of a narrowed replay.
+std::string looked_at_text(const RewindPlan& plan) {
+  if (plan.range_to == plan.cursor_before)
+    return fmt::format("ids above {} are looked at", with_thousands(plan.range_from));
+  if (plan.range_to == plan.range_from) return "no id is looked at";
+  return fmt::format("ids from {} to {} are looked at", with_thousands(plan.range_from + 1),
+                     with_thousands(plan.range_to));
+}
+
 std::string cursor_text(const RewindPlan& plan) {
   if (plan.narrowed) {
-    return fmt::format("stays at {}; ids above {} are looked at", with_thousands(plan.cursor_before),
-                       with_thousands(plan.range_from));
+    return fmt::format("stays at {}; {}", with_thousands(plan.cursor_before), looked_at_text(plan));
   }
   if (plan.changes_nothing()) return fmt::format("stays at {}", with_thousands(plan.cursor_before));
   const auto ids = plan.range_to - plan.range_from;
@@ -85,8 +94,10 @@ nlohmann::ordered_json tally_json(const TokenTally& tally) {
 }  // namespace
 
 std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan) {
-  auto text = fmt::format("queue:   {}\ncursor:  {}\n\n", request.queue, cursor_text(plan));
-  text += render_tallies(plan) + "\n";
+  auto text = fmt::format("queue:   {}\ncursor:  {}\n", request.queue, cursor_text(plan));
+  if (request.filter.until)
+    text += fmt::format("until:   created before {}\n", moment_text(*request.filter.until));
+  text += "\n" + render_tallies(plan) + "\n";
   text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
   return text + expired_note(request, plan) + limit_note(request, plan) + sequence_note(plan);
 }
@@ -115,6 +126,7 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
                                 {"cursor_before", plan.cursor_before},
                                 {"cursor_after", plan.cursor_after},
                                 {"range", {plan.range_from, plan.range_to}},
+                                {"until", nullptr},
                                 {"narrowed", plan.narrowed},
                                 {"tokens",
                                  {{"deliverable", tally_json(plan.deliverable)},
@@ -125,6 +137,7 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
                                 {"max_replay", request.max_replay},
                                 {"carried_out", replayed.has_value()},
                                 {"replayed", nullptr}};
+  if (request.filter.until) object["until"] = moment_text(*request.filter.until);
   if (replayed) object["replayed"] = *replayed;
   return object.dump() + "\n";
 }

@@ -87,7 +87,11 @@ std::string operation_text(const Event& event) {
     return fmt::format("cursor {} to {}, {} due", number("cursor_before"), number("cursor_after"),
                        number("replayed"));
   }
-  if (event.word == EventWord::replayed) return counted(number_in(details, "replayed"), "token");
+  if (event.word == EventWord::replayed) {
+    const auto until = details.find("until");
+    return counted(number_in(details, "replayed"), "token") +
+           (until != details.end() && until->is_string() ? " until " + until->get<std::string>() : "");
+  }
   if (event.word == EventWord::pruned) {
     return fmt::format("{} and {}", counted(number_in(details, "tokens"), "token"),
                        counted(number_in(details, "batches"), "batch record"));

@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/moment.hpp"
 #include "db/array_text.hpp"
 
 namespace mailroom {
 namespace {
 
 /// The tokens of a range that a filter lets through, each with its state and whether it would be due but for
-/// its expiry. $1 and $2 bound the range, $3 is the action, $4 the accounts.
+/// its expiry. $1 and $2 bound the range, $3 is the action, $4 the accounts, and $5 the time before which
+/// they were created.
 const std::string candidates =
     "SELECT t.id, t.created_at, "
     "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state, "
@@ -19,7 +22,11 @@ const std::string candidates =
     "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock, "
     "tokens t JOIN accounts a ON a.id = t.account "
     "WHERE t.id > $1 AND t.id <= $2 AND ($3 = '' OR t.action::text = $3) "
-    "AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[]))";
+    "AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[])) AND t.created_at < $5";
+
+std::int64_t end_of(const ReplayFilter& filter) {
+  return filter.until.value_or(std::numeric_limits<std::int64_t>::max());
+}
 
 std::int64_t newest_token(Connection& connection) {
   return connection
@@ -58,12 +65,27 @@ std::int64_t resolve(Connection& connection, const RewindTarget& target, const R
       "--to-end is the newest token");
 }
 
+/// The id of the newest token up to the cursor that was created before `time`; nothing newer is looked at.
+std::int64_t last_before(Connection& connection, std::int64_t time, const RewindPlan& plan) {
+  const auto row = connection.run("SELECT max(id) FROM tokens WHERE id > $1 AND id <= $2 AND created_at < $3",
+                                  plan.range_from, plan.cursor_before, time)[0];
+  return row[0].is_null() ? plan.range_from : row[0].as<std::int64_t>();
+}
+
+void refuse_empty_period(const RewindRequest& request) {
+  const auto& target = request.target;
+  if (target.kind != RewindTarget::Kind::time || target.value < end_of(request.filter)) return;
+  throw Error(ExitCode::usage, "--until does not come after the time from which on tokens are handed on",
+              "--to-time or --by says where that begins, --until where it ends");
+}
+
 void refuse_narrowed_leap(const RewindPlan& plan) {
   if (!plan.narrowed || !plan.is_forward()) return;
-  throw Error(ExitCode::usage,
-              fmt::format("--action and --account narrow a replay, and {} lies ahead of the cursor at {}",
-                          plan.cursor_after, plan.cursor_before),
-              "tokens ahead of the cursor are handed on anyway");
+  throw Error(
+      ExitCode::usage,
+      fmt::format("--action, --account and --until narrow a replay, and {} lies ahead of the cursor at {}",
+                  plan.cursor_after, plan.cursor_before),
+      "tokens ahead of the cursor are handed on anyway");
 }
 
 TokenTally& tally_of(RewindPlan& plan, const std::string& state, bool revived) {
@@ -76,12 +98,12 @@ TokenTally& tally_of(RewindPlan& plan, const std::string& state, bool revived) {
 void count_tokens(Connection& connection, const RewindRequest& request, RewindPlan& plan) {
   const auto rows = connection.run(
       "WITH found AS MATERIALIZED (" + candidates +
-          "), emitted AS MATERIALIZED (SELECT mailroom_emitted_ids($5, (SELECT min(created_at) FROM found), "
+          "), emitted AS MATERIALIZED (SELECT mailroom_emitted_ids($6, (SELECT min(created_at) FROM found), "
           "int8range($1, $2, '(]')) AS ids) "
-          "SELECT state, revivable AND state = 'expired' AND $6::bigint > 0, count(*), "
+          "SELECT state, revivable AND state = 'expired' AND $7::bigint > 0, count(*), "
           "count(*) FILTER (WHERE id <@ emitted.ids) FROM found, emitted GROUP BY 1, 2",
       plan.range_from, plan.range_to, request.filter.action, array_text(request.filter.accounts),
-      request.queue, request.extend_seconds);
+      end_of(request.filter), request.queue, request.extend_seconds);
   for (const auto& row : rows) {
     tally_of(plan, row[0].c_str(), row[1].as<bool>()) = {.count = row[2].as<std::int64_t>(),
                                                          .emitted_before = row[3].as<std::int64_t>()};
@@ -94,11 +116,11 @@ std::int64_t revive(pqxx::transaction_base& transaction, const RewindRequest& re
   if (request.extend_seconds == 0) return 0;
   const auto result = Connection::execute(
       transaction,
-      "UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $5::bigint "
+      "UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $6::bigint "
       "WHERE id IN (SELECT id FROM (" +
           candidates + ") found WHERE state = 'expired' AND revivable)",
       plan.range_from, plan.range_to, request.filter.action, array_text(request.filter.accounts),
-      request.extend_seconds);
+      end_of(request.filter), request.extend_seconds);
   return static_cast<std::int64_t>(result.affected_rows());
 }
 
@@ -106,7 +128,8 @@ std::vector<std::int64_t> due_tokens(pqxx::transaction_base& transaction, const 
                                      const RewindPlan& plan) {
   const auto rows = Connection::execute(
       transaction, "SELECT id FROM (" + candidates + ") found WHERE state = 'due' ORDER BY id",
-      plan.range_from, plan.range_to, request.filter.action, array_text(request.filter.accounts));
+      plan.range_from, plan.range_to, request.filter.action, array_text(request.filter.accounts),
+      end_of(request.filter));
   std::vector<std::int64_t> ids;
   for (const auto& row : rows)
     ids.push_back(row[0].as<std::int64_t>());
@@ -119,6 +142,7 @@ std::string details_of(const RewindRequest& request, const RewindPlan& plan, std
   if (revived > 0) details["revived"] = revived;
   if (!request.filter.action.empty()) details["action"] = request.filter.action;
   if (!request.filter.accounts.empty()) details["accounts"] = request.filter.accounts;
+  if (request.filter.until) details["until"] = moment_text(*request.filter.until);
   return details.dump();
 }
 
@@ -149,6 +173,7 @@ std::int64_t RewindPlan::replayed() const {
 }
 
 RewindPlan plan_rewind(Connection& connection, const RewindRequest& request) {
+  refuse_empty_period(request);
   RewindPlan plan;
   plan.cursor_before = cursor_of(connection, request.queue);
   plan.newest = newest_token(connection);
@@ -157,6 +182,7 @@ RewindPlan plan_rewind(Connection& connection, const RewindRequest& request) {
   refuse_narrowed_leap(plan);
   plan.range_from = std::min(plan.cursor_before, plan.cursor_after);
   plan.range_to = std::max(plan.cursor_before, plan.cursor_after);
+  if (request.filter.until) plan.range_to = last_before(connection, *request.filter.until, plan);
   if (plan.narrowed) plan.cursor_after = plan.cursor_before;
   count_tokens(connection, request, plan);
   return plan;

@@ -18,9 +18,10 @@ struct RewindTarget {
 
 /// What a replay is narrowed to. Empty: nothing is left out, and the cursor moves.
 struct ReplayFilter {
-  std::string action;                  ///< activation, password_recovery, or empty for both
-  std::vector<std::int64_t> accounts;  ///< or empty for all
-  bool empty() const { return action.empty() && accounts.empty(); }
+  std::string action;                   ///< activation, password_recovery, or empty for both
+  std::vector<std::int64_t> accounts;   ///< or empty for all
+  std::optional<std::int64_t> until{};  ///< those that were created before, in seconds since 1970
+  bool empty() const { return action.empty() && accounts.empty() && !until; }
 };
 
 struct RewindRequest {
@@ -58,7 +59,8 @@ struct RewindPlan {
 };
 
 /// Reads what `request` would do, and changes nothing. Throws DatabaseError with exit code 3 for an unknown
-/// queue, Error(usage) for a target beyond the newest token, and for a filter with a target that lies ahead.
+/// queue, Error(usage) for a target beyond the newest token, for a filter with a target that lies ahead, and
+/// for an end that does not come after the beginning.
 RewindPlan plan_rewind(Connection& connection, const RewindRequest& request);
 
 /// Who does it and why, for the record.

@@ -1,5 +1,7 @@
 // Replays that are narrowed to an action or an account: single tokens handed on again.
 
+#include <nlohmann/json.hpp>
+
 #include "support/catch.hpp"
 #include "support/rewind_rig.hpp"
 
@@ -71,5 +73,75 @@ TEST_CASE("a narrowed replay ahead of the cursor is refused") {
   insert_accounts(*queue.connection, 2);
   auto request = to(RewindTarget::Kind::end);
   request.filter.action = "activation";
+  CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
+}
+
+TEST_CASE("a replay that is bounded by a time hands on what was created before it, and nothing since") {
+  RewindRig queue;
+  insert_accounts(*queue.connection, 8);
+  CHECK(queue.drain().size() == 8);
+  // Ids follow time by and large: 5 was drawn after 4, by a transaction that had begun before the end.
+  queue.connection->run(
+      "UPDATE tokens SET created_at = CASE id WHEN 1 THEN 900 WHEN 2 THEN 1000 WHEN 3 THEN 1599 WHEN 4 THEN "
+      "1600 "
+      "WHEN 5 THEN 1598 ELSE 2000 END");
+  auto request = to(RewindTarget::Kind::time, 1000);
+  request.filter.until = 1600;
+  const auto plan = queue.plan(request);
+  CHECK(plan.narrowed);
+  CHECK(plan.cursor_after == 8);
+  CHECK(plan.range_from == 1);
+  CHECK(plan.range_to == 5);
+  CHECK(plan.deliverable.count == 3);
+  CHECK(plan.deliverable.emitted_before == 3);
+  CHECK(queue.carry_out(request) == 3);
+  CHECK(queue.drain() == Ids{2, 3, 5});
+  CHECK(queue.drain().empty());
+  CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 8);
+  const auto details = nlohmann::json::parse(
+      value<std::string>(*queue.connection, "SELECT details FROM mailroom_operations WHERE kind = 'replay'"));
+  CHECK(details["until"] == "1970-01-01T00:26:40Z");
+  CHECK(details["ids"] == "{[2,4),[5,6)}");
+}
+
+TEST_CASE("an end goes with every beginning, with a filter, an extension and a limit") {
+  RewindRig queue;
+  insert_accounts(*queue.connection, 6);
+  CHECK(queue.drain().size() == 6);
+  queue.connection->run(
+      "UPDATE tokens SET created_at = 1000 + id, expires_at = CASE WHEN id < 5 THEN 1 ELSE expires_at END");
+  auto request = to(1);
+  request.filter.until = 1006;
+  request.filter.accounts = {1, 2, 4, 5, 6};
+  request.extend_seconds = 60;
+  request.max_replay = 2;
+  auto plan = queue.plan(request);
+  CHECK(plan.revived.count == 2);
+  CHECK(plan.deliverable.count == 1);
+  CHECK(refusal([&] { queue.carry_out(request); }) == ExitCode::declined);
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM tokens WHERE expires_at > 1") == 2);
+  request.max_replay = 3;
+  CHECK(queue.carry_out(request) == 3);
+  CHECK(queue.drain() == Ids{2, 4, 5});
+  request.target = {RewindTarget::Kind::start, 0};
+  request.max_replay = 4;
+  CHECK(queue.carry_out(request) == 4);
+  CHECK(queue.drain() == Ids{1, 2, 4, 5});
+}
+
+TEST_CASE("an end that nothing comes before hands on nothing, and one before the beginning is refused") {
+  RewindRig queue;
+  insert_accounts(*queue.connection, 3);
+  CHECK(queue.drain().size() == 3);
+  auto request = to(1);
+  request.filter.until = 1000;
+  auto plan = queue.plan(request);
+  CHECK(plan.changes_nothing());
+  CHECK(plan.range_to == plan.range_from);
+  request.target = {RewindTarget::Kind::time, 1000};
+  CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
+  request = to(RewindTarget::Kind::end);
+  request.filter.until = 1000;
+  insert_accounts(*queue.connection, 1, "new");
   CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
 }

@@ -12,7 +12,8 @@ TEST_CASE("yes is said in capitals or not, with blanks around it or not") {
 }
 
 TEST_CASE("whatever else is typed is no") {
-  for (const auto* answer : {"", " ", "n", "no", "ye", "yess", "y es", "y n", "yes please", "j", "1", "\ny"}) {
+  for (const auto* answer :
+       {"", " ", "n", "no", "ye", "yess", "y es", "y n", "yes please", "j", "1", "\ny"}) {
     INFO(answer);
     CHECK_FALSE(is_yes(answer));
   }

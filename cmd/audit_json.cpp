@@ -72,6 +72,17 @@ struct EntryJson {
     object["by"] = batch.claimed_by;
     object["details"] = batch_details(batch);
   }
+  void operator()(const Abandonment& abandonment) {
+    const auto& claim = abandonment.claim;
+    object["tokens"] = ids_json(claim.tokens);
+    object["batch"] = claim.id;
+    object["queue"] = claim.queue;
+    object["by"] = claim.claimed_by;
+    object["details"] = {{"size", claim.size},
+                         {"attempt", claim.attempts},
+                         {"collector", claim.collector},
+                         {"claimed_at", time_json(claim.claimed_at)}};
+  }
   void operator()(const Operation& operation) {
     if (operation.account) object["account"] = *operation.account;
     object["tokens"] = ids_json(operation.tokens);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/moment.hpp"
 #include "base/text.hpp"
 #include "feed/event.hpp"
 
@@ -137,6 +138,7 @@ std::string what_text(const Happening& happening) {
       if (batch.is_left_out()) return "left out";
       return batch.emitted > 0 ? "handed on" : "passed over";
     }
+    std::string operator()(const Abandonment&) const { return "abandoned"; }
     std::string operator()(const Operation& operation) const { return done_text(operation); }
     std::string operator()(const SchemaChange&) const { return "migration"; }
   };
@@ -163,6 +165,11 @@ std::string details_text(const Happening& happening) {
       const bool of_its_own = (batch.is_mixed() || batch.is_left_out()) && !skipped.empty();
       return fmt::format("{} {}{}", held_text(batch), where_and_who_in_short(batch),
                          of_its_own ? "; passed over: " + skipped : "");
+    }
+    std::string operator()(const Abandonment& abandonment) const {
+      const auto& claim = abandonment.claim;
+      return fmt::format("{} {}, handed out {}", held_text(claim), where_and_who_in_short(claim),
+                         moment_text(claim.claimed_at / microseconds_a_second));
     }
     std::string operator()(const Operation& operation) const {
       const auto details = nlohmann::json::parse(operation.details);

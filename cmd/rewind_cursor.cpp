@@ -144,7 +144,7 @@ const Command rewind_cursor_command{
     "Examples:\n"
     "  mailroom rewind-cursor --by 10m --dry-run    what would go out again\n"
     "  mailroom rewind-cursor --by 10m --action recovery --reason 'sender was down'\n"
-    "  mailroom rewind-cursor --by 2h --until 1h50m --extend 15m    ten minutes of then\n"
+    "  mailroom rewind-cursor --by 2h --until 110m    nothing that was made since\n"
     "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n",
     add_rewind,
     "Hands on tokens again by moving the cursor back, or passes tokens by by moving it forward. The plan "

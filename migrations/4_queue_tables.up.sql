@@ -26,7 +26,8 @@ CREATE TABLE mailroom_batches (
     left_out         int8multirange NOT NULL DEFAULT '{}',
     cursor           bigint NOT NULL,
     open_from        bigint NOT NULL,
-    hole_ids         bigint[] NOT NULL
+    hole_ids         bigint[] NOT NULL,
+    earlier_attempts jsonb
 );
 
 COMMENT ON TABLE mailroom_batches IS 'batches of tokens handed on, one row each; the newest of a queue is its state';
@@ -39,6 +40,8 @@ COMMENT ON COLUMN mailroom_batches.set_aside_at IS 'when it was given up after t
 COMMENT ON COLUMN mailroom_batches.cursor IS 'ids at or below it are emitted, passed over, leased or in a hole';
 COMMENT ON COLUMN mailroom_batches.open_from IS 'no batch below this id is still leased';
 COMMENT ON COLUMN mailroom_batches.hole_ids IS 'the rows of mailroom_holes that belong to this state';
+COMMENT ON COLUMN mailroom_batches.earlier_attempts IS
+    'the attempts that were abandoned, oldest first: attempt, collector, claimed_by, claimed_at; null if there was none';
 
 CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (job_type, id);
 CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (job_type, id)

@@ -202,7 +202,9 @@ BEGIN
         more := true;
         UPDATE mailroom_batches b
         SET collector = pg_backend_pid(), claimed_by = current_setting('application_name'),
-            attempts = b.attempts + 1, claimed_at = clock_timestamp()
+            attempts = b.attempts + 1, claimed_at = clock_timestamp(),
+            earlier_attempts = coalesce(b.earlier_attempts, '[]') || jsonb_build_object(
+                'attempt', b.attempts, 'collector', b.collector, 'claimed_by', b.claimed_by, 'claimed_at', b.claimed_at)
         WHERE b.id = v_lease.orphan
         RETURNING b.id, b.attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(b.ids) g)
         INTO batch, attempt, size;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "db/array_text.hpp"
 
@@ -20,7 +21,27 @@ std::string columns(const std::string& ids) {
          "floor(extract(epoch FROM emitted_at) * 1000000)::bigint, "
          "floor(extract(epoch FROM set_aside_at) * 1000000)::bigint, "
          "emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, "
-         "left_out::text";
+         "left_out::text, "
+         "CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (SELECT coalesce(jsonb_agg(jsonb_build_array("
+         "e->'attempt', e->'claimed_by', e->'collector', "
+         "floor(extract(epoch FROM (e->>'claimed_at')::timestamptz) * 1000000)::bigint) ORDER BY n), "
+         "'[]')::text "
+         "FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END";
+}
+
+/// `rows` is what columns() makes of earlier_attempts; each was taken over when the next one began.
+std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, std::int64_t claimed_at) {
+  std::vector<AbandonedAttempt> attempts;
+  if (rows.empty()) return attempts;
+  for (const auto& row : nlohmann::json::parse(rows)) {
+    attempts.push_back({.attempt = row.at(0).get<int>(),
+                        .claimed_by = row.at(1).get<std::string>(),
+                        .collector = row.at(2).get<int>(),
+                        .claimed_at = row.at(3).get<std::int64_t>(),
+                        .taken_over_at = claimed_at});
+    if (attempts.size() > 1) attempts[attempts.size() - 2].taken_over_at = attempts.back().claimed_at;
+  }
+  return attempts;
 }
 
 template <typename Field>
@@ -47,7 +68,8 @@ std::vector<BatchRecord> read(const pqxx::result& rows) {
                        .skipped_consumed = row[12].as<int>(),
                        .skipped_status = row[13].as<int>(),
                        .skipped_invalid = row[14].as<int>(),
-                       .left_out = parse_id_ranges(row[15].c_str())});
+                       .left_out = parse_id_ranges(row[15].c_str()),
+                       .abandoned = read_abandoned(row[16].c_str(), row[7].as<std::int64_t>())});
   }
   return batches;
 }
@@ -132,6 +154,21 @@ std::vector<std::int64_t> batches_of_cursor(pqxx::transaction_base& transaction,
 }
 
 }  // namespace
+
+BatchRecord as_claimed(BatchRecord batch) {
+  batch.emitted_at.reset();
+  batch.set_aside_at.reset();
+  batch.emitted = 0;
+  return batch;
+}
+
+BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt) {
+  batch.claimed_by = attempt.claimed_by;
+  batch.collector = attempt.collector;
+  batch.attempts = attempt.attempt;
+  batch.claimed_at = attempt.claimed_at;
+  return as_claimed(std::move(batch));
+}
 
 TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t expires_at) {
   const auto made = std::clamp(created_at, std::int64_t{0}, last_moment - grace);

@@ -10,6 +10,18 @@
 
 namespace mailroom {
 
+/// A lease that ended without an acknowledgement, so that the next attempt took the batch over. Times are
+/// microseconds since 1970.
+struct AbandonedAttempt {
+  int attempt = 1;
+  std::string claimed_by{};
+  int collector = 0;
+  std::int64_t claimed_at = 0;
+  std::int64_t taken_over_at = 0;
+
+  friend bool operator==(const AbandonedAttempt&, const AbandonedAttempt&) = default;
+};
+
 /// A batch as mailroom_batches records it. Times are microseconds since 1970.
 struct BatchRecord {
   std::int64_t id = 0;
@@ -28,6 +40,7 @@ struct BatchRecord {
   int skipped_status = 0;
   int skipped_invalid = 0;
   std::vector<IdRange> left_out{};  ///< of all its tokens, those that were not handed on when it was written
+  std::vector<AbandonedAttempt> abandoned{};  ///< the attempts before, oldest first
 
   int skipped() const { return skipped_expired + skipped_consumed + skipped_status + skipped_invalid; }
   bool is_open() const { return !emitted_at && !set_aside_at; }
@@ -44,6 +57,11 @@ struct BatchRecord {
   /// Nothing was handed on or passed over: the row only says where the queue stands since then.
   bool is_mere_state() const { return emitted_at && size == 0 && emitted == 0 && skipped() == 0; }
 };
+
+/// `batch` while `attempt` of it was under way: as handed out, and not acknowledged.
+BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt);
+/// The same of the attempt that its row tells of.
+BatchRecord as_claimed(BatchRecord batch);
 
 /// When batches that hold a token were first handed out, in seconds since 1970.
 struct TokenSpan {

@@ -154,8 +154,11 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
   for (const auto& operation : operations) {
     if (!operation.tokens.empty()) history.timeline.entries.push_back(entry_of(operation));
   }
-  for (const auto& batch : batches)
+  for (const auto& batch : batches) {
+    for (const auto& abandonment : abandonments_of(batch))
+      history.timeline.entries.push_back(entry_of(abandonment));
     history.timeline.entries.push_back(entry_of(batch));
+  }
   tell_fates(transaction, request, history, tokens, operations, batches);
 }
 
@@ -177,16 +180,16 @@ void add_account_of_token(pqxx::transaction_base& transaction, History& history,
                             {.since = token.created_at - 1, .until = token.expires_at});
 }
 
-/// The last time that it was handed out, and what came of it.
+/// Each time that it was handed out, and what came of it.
 void add_batch(History& history, const BatchRecord& batch) {
   if (batch.is_mere_state()) return;
-  history.timeline.entries.push_back(entry_of(batch));
-  if (batch.is_open()) return;
-  auto claim = batch;
-  claim.emitted_at.reset();
-  claim.set_aside_at.reset();
-  claim.emitted = 0;
-  history.timeline.entries.push_back(entry_of(claim));
+  auto& entries = history.timeline.entries;
+  for (const auto& abandonment : abandonments_of(batch)) {
+    entries.push_back(entry_of(abandonment.claim));
+    entries.push_back(entry_of(abandonment));
+  }
+  entries.push_back(entry_of(as_claimed(batch)));
+  if (!batch.is_open()) entries.push_back(entry_of(batch));
 }
 
 void arrange(History& history, const AuditRequest& request) {

@@ -53,6 +53,13 @@ void add(Timeline& timeline, const Rows& rows, std::int64_t total) {
   timeline.left_out += std::max<std::int64_t>(0, total - static_cast<std::int64_t>(rows.size()));
 }
 
+void add_abandonments(Timeline& timeline, const BatchRecord& batch, const Period& period) {
+  for (const auto& abandonment : abandonments_of(batch)) {
+    if (abandonment.at / microseconds_a_second >= period.since)
+      timeline.entries.push_back(entry_of(abandonment));
+  }
+}
+
 }  // namespace
 
 Overview read_overview(Connection& connection, const OverviewRequest& request) {
@@ -69,8 +76,10 @@ Overview read_overview(Connection& connection, const OverviewRequest& request) {
     add(timeline, list_operations(transaction, period.since, period.until, request.limit),
         count_operations(transaction, period.since, period.until));
     if (request.batches) {
-      add(timeline, list_batches(transaction, period.since, period.until, request.limit),
-          count_records(overview.queues));
+      const auto batches = list_batches(transaction, period.since, period.until, request.limit);
+      for (const auto& batch : batches)
+        add_abandonments(timeline, batch, period);
+      add(timeline, batches, count_records(overview.queues));
     }
     // What was claimed within the period belongs to it, when it was acknowledged later too.
     timeline.arrange({}, request.limit);

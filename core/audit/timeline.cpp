@@ -39,6 +39,17 @@ TimelineEntry entry_of(const BatchRecord& batch) {
   return {.at = at, .rank = at, .what = batch};
 }
 
+TimelineEntry entry_of(const Abandonment& abandonment) {
+  return {.at = abandonment.at, .rank = abandonment.at, .what = abandonment};
+}
+
+std::vector<Abandonment> abandonments_of(const BatchRecord& batch) {
+  std::vector<Abandonment> abandonments;
+  for (const auto& attempt : batch.abandoned)
+    abandonments.push_back({.claim = as_claimed(batch, attempt), .at = attempt.taken_over_at});
+  return abandonments;
+}
+
 TimelineEntry entry_of(const Operation& operation) {
   return {.at = operation.at, .rank = operation.at, .what = operation};
 }

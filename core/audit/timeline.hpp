@@ -38,8 +38,14 @@ struct TokenPassing {
   bool reason_certain = false;  ///< recorded, and not concluded from how things are now
 };
 
+/// A collector ended without acknowledging its batch, and another took that over.
+struct Abandonment {
+  BatchRecord claim;    ///< the batch as the one held it
+  std::int64_t at = 0;  ///< when the other took it over, in microseconds since 1970
+};
+
 using Happening =
-    std::variant<AccountChange, TokenChange, TokenPassing, BatchRecord, Operation, SchemaChange>;
+    std::variant<AccountChange, TokenChange, TokenPassing, BatchRecord, Abandonment, Operation, SchemaChange>;
 
 struct TimelineEntry {
   std::int64_t at = 0;    ///< microseconds since 1970
@@ -54,6 +60,7 @@ TimelineEntry to_the_second(std::int64_t seconds, AccountChange change);
 TimelineEntry to_the_second(std::int64_t seconds, TokenChange change);
 /// When it was acknowledged, set aside or, of one that is still open, claimed.
 TimelineEntry entry_of(const BatchRecord& batch);
+TimelineEntry entry_of(const Abandonment& abandonment);
 TimelineEntry entry_of(const Operation& operation);
 TimelineEntry entry_of(const SchemaChange& change);
 
@@ -66,6 +73,9 @@ struct Period {
 /// The period that two moments span (as parse_moment reads them), as of `now`; an empty one bounds nothing.
 /// Throws Error(usage) when one does not parse, or nothing lies between them.
 Period parse_period(const std::string& since, const std::string& until, std::int64_t now);
+
+/// The attempts of `batch` that came to nothing, oldest first.
+std::vector<Abandonment> abandonments_of(const BatchRecord& batch);
 
 struct Timeline {
   std::vector<TimelineEntry> entries{};

@@ -12,7 +12,8 @@ constexpr std::array<ExpectedTable, 6> tables{{
     {"jobs", "job_type last_seq"},
     {"mailroom_batches",
      "id job_type ids collector claimed_by attempts claimed_at emitted_at set_aside_at emitted "
-     "skipped_expired skipped_consumed skipped_status skipped_invalid left_out cursor open_from hole_ids"},
+     "skipped_expired skipped_consumed skipped_status skipped_invalid left_out cursor open_from hole_ids "
+     "earlier_attempts"},
     {"mailroom_holes", "id ids horizon pending"},
     {"mailroom_operations", "id at kind actor db_user reason queue account details"},
 }};

@@ -6,6 +6,7 @@
 #include "cmd/audit_report.hpp"
 #include "schema/migration_plan.hpp"
 #include "support/history_play.hpp"
+#include "support/subprocess.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -170,4 +171,62 @@ TEST_CASE("operations that somebody recorded by hand end no query") {
   const auto overview = read_overview(*connection, {});
   CHECK_FALSE(render_text(overview, 80).empty());
   CHECK_FALSE(render_json(overview).empty());
+}
+
+TEST_CASE("who held a batch before it was taken over, and when, stays on record") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  std::vector<int> pids;
+  const std::vector<std::string> names{"mailroom collect@mail1:7", "mailroom collect@mail2:8"};
+  for (const auto& name : names) {
+    const auto dying = attach(database);
+    REQUIRE(eventually([&] { return dying->claim({.limit = 2, .partial = true}).lease.has_value(); }));
+    connection->run("UPDATE mailroom_batches SET claimed_by = $1", name);
+    pids.push_back(value<int>(*connection, "SELECT collector FROM mailroom_batches"));
+  }
+  const auto survivor = attach(database);
+  std::optional<Lease> lease;
+  REQUIRE(
+      eventually([&] { return (lease = survivor->claim({.limit = 2, .partial = true}).lease).has_value(); }));
+  CHECK(lease->attempt == 3);
+  survivor->claim({.limit = 0, .receipt = Receipt{*lease, fetch_due(*survivor, *lease).counts}});
+
+  const auto history = read_batch_history(*connection, lease->batch, {});
+  CHECK(words(history.timeline) ==
+        Words{"handed out", "abandoned", "handed out", "abandoned", "handed out", "handed on"});
+  const auto& held = history.batch->abandoned;
+  REQUIRE(held.size() == 2);
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    CHECK(held[i].attempt == static_cast<int>(i) + 1);
+    CHECK(held[i].claimed_by == names[i]);
+    CHECK(held[i].collector == pids[i]);
+  }
+  CHECK(held[0].claimed_at < held[0].taken_over_at);
+  CHECK(held[0].taken_over_at == held[1].claimed_at);
+  CHECK(held[1].taken_over_at == history.batch->claimed_at);
+
+  const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
+  CHECK(words(token.timeline) == Words{"issued", "abandoned", "abandoned", "handed on"});
+  const auto text = render_text(token, 0);
+  CHECK(text.find("token 2 in batch 1 by collect@mail1:7, handed out ") != std::string::npos);
+  CHECK(text.find("token 2 in batch 1 by collect@mail2:8 at attempt 2, handed out ") != std::string::npos);
+  const auto json = render_json(token);
+  CHECK(json.find(R"("event":"abandoned","account":null,"tokens":[2],"batch":1,"queue":"mailroom",)"
+                  R"("by":"mailroom collect@mail1:7")") != std::string::npos);
+
+  const auto overview = read_overview(*connection, {.batches = true});
+  const auto all = words(overview.timeline);
+  CHECK(std::count(all.begin(), all.end(), "abandoned") == 2);
+}
+
+TEST_CASE("nothing is recorded of attempts where none was abandoned") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto session = attach(database);
+  insert_accounts(*connection, 2);
+  hand_on(*session, 1);
+  hand_on(*session, 10);
+  CHECK(value<int>(*connection, "SELECT count(earlier_attempts) FROM mailroom_batches") == 0);
+  CHECK(words(read_batch_history(*connection, 1, {}).timeline) == Words{"handed out", "handed on"});
 }

@@ -1,10 +1,13 @@
 #include "accounts/account_lookup.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -52,6 +55,68 @@ std::vector<AccountRecord> find_candidates(Connection& connection, const std::st
   return found;
 }
 
+/// Whether there is anything in `name` that could be written in other capitals.
+bool has_capitals(const std::string& name) {
+  const auto parsed = parse_name(name);
+  const auto& text = parsed.login.empty() ? parsed.email : parsed.login;
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; });
+}
+
+/// The name that an account of `condition` has, with the prefix that was typed. $1 and $2 are the email and
+/// the login that were looked for in vain.
+std::vector<std::string> names_where(pqxx::transaction_base& transaction, const std::string& name,
+                                     const std::string& condition) {
+  const auto parsed = parse_name(name);
+  const bool has_prefix = parsed.email.empty() != parsed.login.empty();
+  const auto prefix = has_prefix ? name.substr(0, name.find(':') + 1) : std::string();
+  std::vector<std::string> names;
+  for (const auto& row : Connection::execute(
+           transaction,
+           "SELECT CASE WHEN lower(email) = lower($1) THEN email ELSE login END FROM accounts WHERE " +
+               condition,
+           parsed.email, parsed.login))
+    names.push_back(prefix + printable(row[0].c_str()));
+  return names;
+}
+
+/// Those that differ from `name` in capitals alone: the usual ones by their index, whatever else by reading
+/// the accounts, for half a second at the most.
+std::vector<std::string> names_in_other_capitals(Connection& connection, const std::string& name) {
+  if (!has_capitals(name)) return {};
+  auto names = connection.alone([&](pqxx::transaction_base& transaction) {
+    return names_where(transaction, name,
+                       "email = ANY (ARRAY[lower($1), upper($1), initcap($1)]) "
+                       "OR login = ANY (ARRAY[lower($2), upper($2), initcap($2)])");
+  });
+  if (!names.empty()) return names;
+  try {
+    return connection.transact([&](pqxx::work& transaction) {
+      Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
+      return names_where(transaction, name, "lower(email) = lower($1) OR lower(login) = lower($2) LIMIT 3");
+    });
+  } catch (const DatabaseError& error) {
+    constexpr auto timed_out = "57014";
+    if (error.sqlstate() != timed_out) throw;
+    return {};
+  }
+}
+
+/// What the missing ones may have been meant as; of the first three, since each may cost a read of the table.
+std::string hint_for_missing(Connection& connection, const std::vector<std::string>& missing) {
+  std::vector<std::string> meant;
+  for (std::size_t i = 0; i < std::min<std::size_t>(missing.size(), 3); ++i) {
+    const auto names = names_in_other_capitals(connection, missing[i]);
+    meant.insert(meant.end(), names.begin(), names.end());
+  }
+  if (meant.empty()) return "addresses and logins are compared exactly, capitals included";
+  return fmt::format("did you mean: {}; capitals count", fmt::join(meant, ", "));
+}
+
+std::string quoted(const std::vector<std::string>& names) {
+  return fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
 void require_one(const std::string& name, const std::vector<AccountRecord>& candidates) {
   if (candidates.size() < 2) return;
   std::vector<std::int64_t> ids;
@@ -72,7 +137,7 @@ std::vector<AccountRecord> find_accounts(Connection& connection, const std::vect
     auto candidates = find_candidates(connection, name);
     require_one(name, candidates);
     if (candidates.empty()) {
-      missing.push_back("'" + name + "'");
+      missing.push_back(name);
       continue;
     }
     const auto known = std::any_of(accounts.begin(), accounts.end(),
@@ -80,9 +145,8 @@ std::vector<AccountRecord> find_accounts(Connection& connection, const std::vect
     if (!known) accounts.push_back(std::move(candidates[0]));
   }
   if (!missing.empty()) {
-    throw Error(ExitCode::unusable,
-                fmt::format("no account has the id, email or login {}", fmt::join(missing, ", ")),
-                "addresses and logins are compared exactly, capitals included");
+    throw Error(ExitCode::unusable, fmt::format("no account has the id, email or login {}", quoted(missing)),
+                hint_for_missing(connection, missing));
   }
   return accounts;
 }

@@ -1,0 +1,88 @@
+// Accounts by name: what a name that is not found may have been meant as.
+
+#include "accounts/account_lookup.hpp"
+
+#include "support/catch.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const std::string capitals_count = "addresses and logins are compared exactly, capitals included";
+
+std::string hint_for(Connection& connection, const std::vector<std::string>& names) {
+  try {
+    find_accounts(connection, names);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::unusable);
+    return error.hint();
+  }
+  return "found";
+}
+
+void insert(Connection& connection, const std::string& email, const std::string& login) {
+  connection.run("INSERT INTO accounts (email, login) VALUES ($1, $2)", email, login);
+}
+
+}  // namespace
+
+TEST_CASE("a name that differs in capitals alone is suggested, as it would have to be typed") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert(*connection, "ada@mail.example", "ada");
+  insert(*connection, "m.donald@mail.example", "McDonald");
+  CHECK(hint_for(*connection, {"ada"}) == "found");
+  CHECK(hint_for(*connection, {"Ada"}) == "did you mean: ada; capitals count");
+  CHECK(hint_for(*connection, {"login:ADA"}) == "did you mean: login:ada; capitals count");
+  CHECK(hint_for(*connection, {"Ada@Mail.Example"}) == "did you mean: ada@mail.example; capitals count");
+  CHECK(hint_for(*connection, {"email:ADA@mail.example"}) ==
+        "did you mean: email:ada@mail.example; capitals count");
+  CHECK(hint_for(*connection, {"mcdonald"}) == "did you mean: McDonald; capitals count");
+  CHECK(hint_for(*connection, {"Ada", "ada", "bob", "MCDONALD"}) ==
+        "did you mean: ada, McDonald; capitals count");
+}
+
+TEST_CASE("what is near no name in this way gets no suggestion") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert(*connection, "ada@mail.example", "ada");
+  for (const auto* name : {"adam", "7", "id:7", "email:ADA", "login:Ada@mail.example", "", "login:"}) {
+    INFO(name);
+    CHECK(hint_for(*connection, {name}) == capitals_count);
+  }
+}
+
+TEST_CASE("the usual capitals are found by the index, whatever else by reading the table once") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 2000);
+  connection->run("ANALYZE accounts");
+  const auto reads = [&](const std::string& name) {
+    connection->run("SELECT pg_stat_force_next_flush()");
+    const auto before = value<int>(*connection, "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'accounts'");
+    hint_for(*connection, {name});
+    connection->run("SELECT pg_stat_force_next_flush()");
+    return value<int>(*connection, "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'accounts'") - before;
+  };
+  CHECK(reads("USER1999") == 0);
+  CHECK(reads("User1999") == 0);
+  CHECK(reads("1999") == 0);
+  CHECK(reads("uSER1999") == 0);
+  insert(*connection, "m.donald@mail.example", "McDonald");
+  CHECK(reads("mcdonald") == 1);
+}
+
+TEST_CASE("a table that takes too long to read for a suggestion is left, and the name is refused as ever") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert(*connection, "ada@mail.example", "aDa");
+  connection->run("CREATE SCHEMA slow");
+  connection->run(
+      "CREATE FUNCTION slow.lower(text) RETURNS text LANGUAGE plpgsql AS $$BEGIN IF $1 = 'aDa' THEN "
+      "PERFORM pg_sleep(20); RAISE EXCEPTION 'nobody waits so long'; END IF; RETURN pg_catalog.lower($1); END$$");
+  connection->run("SET search_path = slow, public, pg_catalog");
+  CHECK(hint_for(*connection, {"ADa"}) == capitals_count);
+  CHECK(value<std::string>(*connection, "SHOW statement_timeout") == "0");
+}

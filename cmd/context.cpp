@@ -1,6 +1,7 @@
 #include "cmd/context.hpp"
 
 #include "db/conninfo.hpp"
+#include "db/pooler.hpp"
 #include "schema/bookkeeping.hpp"
 
 namespace mailroom {
@@ -66,6 +67,10 @@ std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpos
   auto connection = connect(purpose);
   require_current_schema(*connection);
   return connection;
+}
+
+void Context::require_own_session(Connection& connection, const std::string& purpose) {
+  mailroom::require_own_session(connection, settings().database_url, "mailroom " + purpose);
 }
 
 }  // namespace mailroom

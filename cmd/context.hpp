@@ -51,6 +51,9 @@ class Context {
   std::unique_ptr<Connection> connect(const std::string& purpose);
   /// connect(), and a schema that this binary can work on.
   std::unique_ptr<Connection> connect_to_schema(const std::string& purpose);
+  /// Throws Error(configuration) where a pooler shares with others what `connection`, connected as `mailroom
+  /// PURPOSE`, locks, sets or prepares.
+  void require_own_session(Connection& connection, const std::string& purpose);
 
  private:
   GlobalOptions global_;

@@ -22,6 +22,12 @@ std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Co
   }
 }
 
+std::unique_ptr<Connection> connect_to_change_schema(const MigrateOptions& options, Context& context) {
+  auto connection = connect_to_migrate(options, context);
+  context.require_own_session(*connection, "migrate");
+  return connection;
+}
+
 SchemaAuthor schema_author(const MigrateOptions& options) {
   return {.actor = operator_name(), .reason = options.reason, .program_version = MAILROOM_VERSION};
 }

@@ -39,6 +39,8 @@ extern const MigrateAction migrate_new_action;
 
 /// A session to look at or change the schema with; tries for as long as --wait says to get one.
 std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Context& context);
+/// The same, to change it: the migrations' lock needs a session of its own.
+std::unique_ptr<Connection> connect_to_change_schema(const MigrateOptions& options, Context& context);
 
 /// Who changes the schema, for the record.
 SchemaAuthor schema_author(const MigrateOptions& options);

@@ -39,7 +39,7 @@ void print_recorded(const Verification& verification, Context& context) {
 }
 
 ExitCode run_baseline(const MigrateOptions& options, long version, Context& context) {
-  const auto connection = connect_to_migrate(options, context);
+  const auto connection = connect_to_change_schema(options, context);
   Migrator migrator(*connection, schema_author(options), {.wait = wait_of(options)});
   require_claimable(*connection, migrator.begin(), version);
   const auto verification = verify_before_claim(*connection, version);

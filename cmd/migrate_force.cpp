@@ -10,7 +10,7 @@ namespace {
 ExitCode run_force(const MigrateOptions& options, const std::string& text, Context& context) {
   const auto version = text == "none" ? std::nullopt : std::optional(read_version(text));
   if (version) require_known_version(embedded_migrations(), *version);
-  const auto connection = connect_to_migrate(options, context);
+  const auto connection = connect_to_change_schema(options, context);
   Migrator migrator(*connection, schema_author(options), {.wait = wait_of(options)});
   const auto state = migrator.begin();
   if (!state.dirty) {

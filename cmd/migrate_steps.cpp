@@ -38,7 +38,7 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
 
 ExitCode carry_out(const MigrateOptions& options, Context& context, const Planner& plan) {
   const auto settings = migrator_options(options);
-  const auto connection = connect_to_migrate(options, context);
+  const auto connection = connect_to_change_schema(options, context);
   Migrator migrator(*connection, schema_author(options), settings);
   const auto state = recognised(*connection, migrator.begin());
   const auto steps = plan(state);

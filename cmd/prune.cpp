@@ -55,6 +55,7 @@ PruneReport prune(const PruneOptions& options, Milliseconds pause, Context& cont
 ExitCode run_prune(const PruneOptions& options, Context& context) {
   const auto pause = options.pause.value_or(Milliseconds{0});
   const auto connection = context.connect_to_schema("prune");
+  context.require_own_session(*connection, "prune");
   const auto report = prune(options, pause, context, *connection);
   const bool json = context.global().output == OutputFormat::json;
   context.out().write(json ? render_json(report) : render_text(report));

@@ -76,6 +76,7 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
   std::optional<SimulationRequest> request;
   if (options.accounts) request = make_request(options);
   const auto connection = context.connect_to_schema("simulate");
+  context.require_own_session(*connection, "simulate");
   const StopSignal stop;
   SimulateReport report;
   {

@@ -15,17 +15,15 @@ std::string application_name(const std::string& purpose) {
   return name.substr(0, 63 - pid.size()) + pid;
 }
 
-/// A peer that vanished is noticed within some 30 s, and an address that does not answer is given up
-/// after 10.
-std::string session_conninfo(const std::string& conninfo, const std::string& purpose) {
-  return with_defaults(conninfo, {{"application_name", application_name(purpose)},
-                                  {"client_encoding", "UTF8"},
-                                  {"connect_timeout", "10"},
-                                  {"keepalives_idle", "10"},
-                                  {"keepalives_interval", "5"},
-                                  {"keepalives_count", "3"},
-                                  {"tcp_user_timeout", "30000"}});
-}
+/// What libpq heard last on a session: libpqxx keeps that to itself, but an explicit instantiation may name
+/// what is private.
+std::string last_words(const pqxx::connection& session);
+
+template <auto words>
+struct LastWords {
+  friend std::string last_words(const pqxx::connection& session) { return (session.*words)(); }
+};
+template struct LastWords<&pqxx::connection::err_msg>;
 
 void forbid_silent_reconnection([[maybe_unused]] pqxx::connection& session) {
 #if PQXX_VERSION_MAJOR < 7
@@ -36,6 +34,18 @@ void forbid_silent_reconnection([[maybe_unused]] pqxx::connection& session) {
 }
 
 }  // namespace
+
+std::string session_conninfo(const std::string& conninfo, const std::string& purpose) {
+  // A peer that vanished is noticed within some 30 s, and an address that does not answer is given up
+  // after 10.
+  return with_defaults(conninfo, {{"application_name", application_name(purpose)},
+                                  {"client_encoding", "UTF8"},
+                                  {"connect_timeout", "10"},
+                                  {"keepalives_idle", "10"},
+                                  {"keepalives_interval", "5"},
+                                  {"keepalives_count", "3"},
+                                  {"tcp_user_timeout", "30000"}});
+}
 
 class Connection::Listener final : public pqxx::notification_receiver {
  public:
@@ -61,6 +71,10 @@ Connection::Connection(const std::string& conninfo, const std::string& purpose) 
 
 Connection::~Connection() = default;
 
+void Connection::rethrow() const {
+  rethrow_database_error(session_ && session_->is_open(), session_ ? last_words(*session_) : std::string());
+}
+
 void Connection::prepare(const std::string& name, const std::string& sql) {
   guarded([&] { session_->prepare(name, sql); });
 }
@@ -71,8 +85,10 @@ void Connection::listen(const std::string& channel) {
 
 std::set<std::string> Connection::take_payloads() {
   // libpqxx finds nothing to read on a session that it has closed, and says no more.
-  if (!session_->is_open()) throw ConnectionLost("the session has ended");
-  guarded([&] { session_->get_notifs(); });
+  guarded([&] {
+    if (!session_->is_open()) throw pqxx::broken_connection();
+    session_->get_notifs();
+  });
   return listener_ ? listener_->take() : std::set<std::string>();
 }
 

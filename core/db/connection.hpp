@@ -14,6 +14,10 @@
 
 namespace mailroom {
 
+/// What a session is made with: `conninfo`, and for what it does not set the purpose as application_name (see
+/// Connection), UTF-8, and limits after which a peer that has vanished is given up.
+std::string session_conninfo(const std::string& conninfo, const std::string& purpose);
+
 /// One session of PostgreSQL. Never reconnects by itself, since locks and LISTEN would be gone in silence.
 class Connection {
  public:
@@ -146,9 +150,11 @@ class Connection {
     try {
       return body();
     } catch (...) {
-      rethrow_database_error(session_ && session_->is_open());
+      rethrow();
     }
   }
+  /// To be called in a catch block: see rethrow_database_error().
+  [[noreturn]] void rethrow() const;
 
   std::unique_ptr<pqxx::connection> session_;
   std::unique_ptr<Listener> listener_;

@@ -49,12 +49,26 @@ std::string one_line(std::string_view report) {
   return text;
 }
 
-/// What libpqxx says by itself of a session that the server has ended speaks of other things.
+/// What libpqxx says by itself of a session that the server has ended speaks of other things, and libpqxx 6
+/// says nothing else.
 std::string reason_of_loss(std::string_view report) {
-  constexpr std::array<std::string_view, 2> of_libpqxx{"Connection to database failed",
+  constexpr std::array<std::string_view, 3> of_libpqxx{"Connection to database failed",
+                                                       "Lost connection to the database server",
                                                        "Could not obtain client encoding: not connected."};
-  const bool is_its_own = std::find(of_libpqxx.begin(), of_libpqxx.end(), report) != of_libpqxx.end();
+  const bool is_its_own = std::any_of(of_libpqxx.begin(), of_libpqxx.end(),
+                                      [&](std::string_view own) { return report.starts_with(own); });
   return is_its_own ? "the session has ended" : one_line(report);
+}
+
+/// `said` unless the server, or a pooler before it, has said why it ended the session.
+[[noreturn]] void throw_lost(std::string_view heard, const std::string& said) {
+  const auto last_word = labelled(heard, "FATAL");
+  const auto reason = last_word.empty() ? said : last_word;
+  if (reason.find("statement pooling mode") == std::string::npos) throw ConnectionLost(reason);
+  throw Error(
+      ExitCode::configuration, reason,
+      "a pooler in statement mode is between: connect to the server itself, or set pool_mode = session "
+      "for this database");
 }
 
 bool is_about_the_session(std::string_view sqlstate) {
@@ -113,25 +127,25 @@ bool takes_no_writes(const DatabaseError& error) {
   return error.sqlstate() == read_only_state;
 }
 
-void rethrow_database_error(bool session_is_open) {
+void rethrow_database_error(bool session_is_open, std::string_view heard) {
   try {
     throw;
   } catch (const pqxx::broken_connection& error) {
-    throw ConnectionLost(reason_of_loss(error.what()));
+    throw_lost(heard, reason_of_loss(error.what()));
   } catch (const pqxx::sql_error& error) {
     const std::string_view report = error.what();
     auto message = labelled(report, "ERROR");
     if (message.empty()) message = labelled(report, "FATAL");
     if (message.empty()) message = first_line(report);
     const auto sqlstate = sqlstate_of(error);
-    if (!session_is_open || is_about_the_session(sqlstate)) throw ConnectionLost(message);
+    if (!session_is_open || is_about_the_session(sqlstate)) throw_lost({}, message);
     throw DatabaseError(exit_code_of(sqlstate), message, hint_of(sqlstate, report), sqlstate,
                         line_of(report));
   } catch (const pqxx::in_doubt_error& error) {
-    throw ConnectionLost(first_line(error.what()));
+    throw_lost(heard, first_line(error.what()));
   } catch (const pqxx::failure& error) {
     if (session_is_open) throw;
-    throw ConnectionLost(reason_of_loss(error.what()));
+    throw_lost(heard, reason_of_loss(error.what()));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 
@@ -40,7 +41,9 @@ class ConnectionLost : public Error {
 };
 
 /// To be called in a catch block: throws what libpqxx threw as one of the above; everything else as it is. On
-/// a session that is not open any more every failure of libpqxx means that it is lost.
-[[noreturn]] void rethrow_database_error(bool session_is_open);
+/// a session that is not open any more every failure of libpqxx means that it is lost; `heard` is what libpq
+/// heard last on it, which says why where the server did. Throws Error(configuration) when it was a pooler
+/// that ended it because of its mode.
+[[noreturn]] void rethrow_database_error(bool session_is_open, std::string_view heard);
 
 }  // namespace mailroom

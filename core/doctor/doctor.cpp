@@ -52,6 +52,8 @@ std::string lacking(const Subject& subject, const Ground& ground) {
   if (ground.setting == "database.url" && !subject.url_valid) return "the connection string cannot be parsed";
   if (ground.database && !subject.connection) return "there is no connection to the database";
   if (ground.database && !subject.server_usable) return "the server is too old";
+  if (ground.database && subject.pooler == PoolerKind::statement)
+    return "a pooler in statement mode is between";
   if (ground.schema && !subject.schema_usable) return "the schema is not current";
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "config/settings.hpp"
 #include "db/connection.hpp"
+#include "db/pooler.hpp"
 #include "doctor/finding.hpp"
 
 namespace mailroom {
@@ -17,8 +18,6 @@ struct DoctorSources {
   std::function<Settings(FileUse)> load;
   std::function<std::chrono::system_clock::time_point()> now;
 };
-
-enum class PoolerKind { none, session, transaction };
 
 /// What is examined, as far as the checks have come: each may rely on what those before it have found out.
 struct Subject {

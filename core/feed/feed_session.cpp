@@ -1,9 +1,12 @@
 #include "feed/feed_session.hpp"
 
+#include "db/pooler.hpp"
+
 namespace mailroom {
 
 FeedSession::FeedSession(const std::string& conninfo, const Check& check_schema)
     : connection_(conninfo, "mailroom tail") {
+  require_own_session(connection_, conninfo, "mailroom tail");
   check_schema(connection_);
   // The planner is kept from joining and compiling its way through whole tables for a few rows.
   connection_.run(

@@ -15,7 +15,7 @@ namespace mailroom {
 class FeedSession {
  public:
   using Check = std::function<void(Connection&)>;
-  /// Connects and lets `check_schema` have a look.
+  /// Connects, makes sure that no pooler shares the session, and lets `check_schema` have a look.
   FeedSession(const std::string& conninfo, const Check& check_schema);
 
   /// Subscribes to `channel`. Throws Error(failed) on a standby, which does not show who holds a sequence.

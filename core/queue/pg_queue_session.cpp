@@ -7,6 +7,7 @@
 
 #include "base/id_range.hpp"
 #include "db/copy_line.hpp"
+#include "db/pooler.hpp"
 #include "queue/preflight.hpp"
 
 namespace mailroom {
@@ -103,6 +104,7 @@ ClaimReply read_reply(const Row& row) {
 PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
                                const Check& check_schema)
     : connection_(conninfo, "mailroom collect"), queue_(std::move(queue)), channel_(channel) {
+  require_own_session(connection_, conninfo, "mailroom collect");
   check_schema(connection_);
   prepare_statements();
   check_queue_foundations(connection_);

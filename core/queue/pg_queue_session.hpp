@@ -13,8 +13,9 @@ class PgQueueSession final : public QueueSession {
  public:
   using Check = std::function<void(Connection&)>;
 
-  /// Connects, lets `check_schema` have a look, checks what the protocol rests on (see preflight.hpp),
-  /// attaches to `queue` and listens on `channel`.
+  /// Connects, makes sure that no pooler shares the session (see pooler.hpp), lets `check_schema` have a
+  /// look, checks what the protocol rests on (see preflight.hpp), attaches to `queue` and listens on
+  /// `channel`.
   PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
                  const Check& check_schema);
 

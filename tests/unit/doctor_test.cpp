@@ -1,9 +1,9 @@
 // What the doctor decides from facts, and how it tells of it.
 
 #include "cmd/doctor_report.hpp"
+#include "db/pooler.hpp"
 #include "doctor/channel_check.hpp"
 #include "doctor/creating_statement.hpp"
-#include "doctor/pooler_check.hpp"
 #include "doctor/server_checks.hpp"
 #include "support/catch.hpp"
 
@@ -37,16 +37,24 @@ TEST_CASE("the exit code of findings names what has to be mended first") {
 }
 
 TEST_CASE("a pooler shows by pids that are not those of one session") {
-  const auto judge_pids = [](int announced, int first, int other, int again) {
-    return judge_pooler({.announced = announced, .first = first, .other = other, .again = again});
+  const auto judge_pids = [](int announced, int first, std::optional<int> other, int again,
+                             bool allows_transactions = true) {
+    return judge_pooler({.announced = announced,
+                         .first = first,
+                         .other = other,
+                         .again = again,
+                         .allows_transactions = allows_transactions});
   };
-  CHECK(judge_pids(7, 7, 0, 0) == PoolerKind::none);
+  CHECK(judge_pids(7, 7, {}, 7) == PoolerKind::none);
   // Each session has its own process, though not the announced one.
   CHECK(judge_pids(7, 20, 21, 20) == PoolerKind::session);
+  // The second connection was given none: all are taken, as each session keeps its own.
+  CHECK(judge_pids(7, 20, {}, 20) == PoolerKind::session);
   // The second connection was given the first one's process.
-  CHECK(judge_pids(7, 20, 20, 0) == PoolerKind::transaction);
+  CHECK(judge_pids(7, 20, 20, 20) == PoolerKind::transaction);
   // The first connection was given another one afterwards.
   CHECK(judge_pids(7, 20, 21, 22) == PoolerKind::transaction);
+  CHECK(judge_pids(7, 20, 20, 20, false) == PoolerKind::statement);
 }
 
 TEST_CASE("clocks may differ by two seconds and half of the way there and back") {

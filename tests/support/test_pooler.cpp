@@ -1,0 +1,63 @@
+#include "support/test_pooler.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <pwd.h>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace mailroom::test {
+namespace {
+
+std::string setting(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) throw std::runtime_error("run the test through scripts/with-postgres");
+  return text;
+}
+
+/// Who may reach the server's socket, which is in a folder of its own.
+std::string owner_of_server() {
+  struct stat folder {};
+  const auto* owner = stat(setting("PGHOST").c_str(), &folder) == 0 ? getpwuid(folder.st_uid) : nullptr;
+  if (owner == nullptr) throw std::runtime_error("the server's folder has no owner");
+  return owner->pw_name;
+}
+
+}  // namespace
+
+TestPooler::TestPooler(const TestDatabase& database, const std::string& mode, const std::string& settings)
+    : database_(database.name()) {
+  const auto file = folder_.write("pgbouncer.ini", configuration(database, mode) + settings);
+  std::vector<std::string> command{"/usr/sbin/pgbouncer"};
+  if (geteuid() == 0) {
+    // It refuses to run as root, and has to make its socket in the folder.
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+    command.insert(command.end(), {"-u", owner_of_server()});
+  }
+  command.push_back(file);
+  const std::string log = folder_.path() / "log";
+  process_ = std::make_unique<Subprocess>(command, std::map<std::string, std::string>{}, log, log);
+  const auto answers = [this] {
+    try {
+      Connection(conninfo(), "test");
+      return true;
+    } catch (const ConnectionLost&) {
+      return false;
+    }
+  };
+  if (!eventually(answers)) throw std::runtime_error("PgBouncer did not start: " + this->log());
+}
+
+std::string TestPooler::conninfo() const {
+  return "host=" + folder_.path().string() + " port=6432 dbname=" + database_;
+}
+
+std::string TestPooler::configuration(const TestDatabase& database, const std::string& mode) const {
+  return "[databases]\n" + database.name() + " = host=" + setting("PGHOST") + " port=" + setting("PGPORT") +
+         " user=" + setting("PGUSER") +
+         "\n[pgbouncer]\nauth_type = any\nlisten_port = 6432\nlisten_addr =\n" +
+         "unix_socket_dir = " + folder_.path().string() + "\npool_mode = " + mode + "\n";
+}
+
+}  // namespace mailroom::test

@@ -50,10 +50,18 @@ void log_configuration(Log& log, const Settings& settings) {
   log.info("connecting", {{"to", describe_target(settings.database_url)}});
 }
 
+/// A line on a terminal is acknowledged like one that a sender has taken.
+void warn_of_terminal(Context& context) {
+  if (!context.out().is_terminal()) return;
+  context.log().warn(
+      "standard output is a terminal: what appears here counts as emitted, and no mail leaves");
+}
+
 ExitCode run_collect(const CollectOptions& options, Context& context) {
   const auto limits = make_limits(options);
   const auto& settings = context.settings();
   auto setup = make_setup(settings, context.global().output);
+  warn_of_terminal(context);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings);
   StopSignal signal;

@@ -28,8 +28,7 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
   StatusRequest request{.queue = "", .limits = limits_of(options)};
   const auto& settings = context.settings();
   request.queue = settings.queue;
-  // A collector looks for work once a poll interval, wanted or not.
-  request.limits.collector_silence = std::chrono::seconds(30) + settings.poll_interval;
+  request.limits.collector_silence = silence_limit(settings.poll_interval);
   if (options.watch) return watch_status(request, *options.watch, context);
 
   const auto connection = context.connect_to_schema("status");

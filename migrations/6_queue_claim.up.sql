@@ -74,6 +74,7 @@ $$;
 --   acknowledged null without p_ack; false when the batch had been taken over meanwhile
 --   p_left_out   which tokens of p_ack were not handed on, as the counts p_expired to p_invalid tell
 --   set_aside    a batch that was given up now, after 20 attempts
+--   skipped      how many tokens were expired or consumed and have been passed over, as the record says
 -- Must be a transaction of its own. Every read comes before the first write, so that the transaction id, the
 -- new hole's horizon, is newer than each snapshot that the batch was made from.
 --
@@ -85,7 +86,7 @@ CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit intege
     p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
     p_wrong_status integer, p_invalid integer, p_left_out int8multirange,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT set_aside bigint)
+    OUT acknowledged boolean, OUT set_aside bigint, OUT skipped integer)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -96,7 +97,7 @@ DECLARE
     v_top bigint;
     v_due integer;
 BEGIN
-    pending := 0; more := false;
+    pending := 0; more := false; skipped := 0;
     IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a claim needs a read committed transaction of its own' USING ERRCODE = 'MR003';
     END IF;
@@ -119,7 +120,7 @@ BEGIN
         END IF;
     END IF;
     IF (last - v_cursor = v_due) IS NOT TRUE THEN
-        SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, set_aside
+        SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, set_aside, skipped
         FROM mailroom_claim_any(p_queue, p_limit, p_partial, p_take_over, p_publish, p_ack, p_ack_attempt, p_emitted, p_expired,
                                 p_consumed, p_wrong_status, p_invalid, p_left_out) c;
         RETURN;
@@ -147,7 +148,7 @@ CREATE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial bool
     p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
     p_wrong_status integer, p_invalid integer, p_left_out int8multirange,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT set_aside bigint)
+    OUT acknowledged boolean, OUT set_aside bigint, OUT skipped integer)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_state record;
@@ -162,7 +163,7 @@ DECLARE
     v_seen integer;
     v_take boolean;
 BEGIN
-    pending := 0; more := false;
+    pending := 0; more := false; skipped := 0;
     v_state := mailroom_queue_state(p_queue);
     IF p_limit = 0 THEN
         acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed,
@@ -221,6 +222,7 @@ BEGIN
         v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.hole_ids, v_lease.oldest_open, v_window.ids + v_found,
             v_window.seen, v_window.last, v_window.expired, v_window.consumed);
         batch := v_batch.batch; attempt := v_batch.attempt; size := v_window.due + v_late;
+        skipped := v_window.expired + v_window.consumed;
         v_state.cursor := v_batch.cursor;
     END IF;
     IF p_publish THEN

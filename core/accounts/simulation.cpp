@@ -113,7 +113,7 @@ class Play {
     return Error(ExitCode::failed,
                  fmt::format("no collector has emitted one of the {} tokens that wait, for {}",
                              with_thousands(state_.waiting), format_duration(request_.timeout)),
-                 "start mailroom collect, or give --delay so as not to wait for one");
+                 "start a collector, as a service or into a file, or give --delay so as not to wait for one");
   }
 
   SimulationSummary summarise(bool stopped) const {

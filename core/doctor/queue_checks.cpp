@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
 #include "doctor/subject.hpp"
 #include "queue/foundations.hpp"
+#include "queue/queue_health.hpp"
 
 namespace mailroom {
 namespace {
@@ -43,6 +45,17 @@ Findings judge_position(std::int64_t drawn, std::int64_t newest, const std::vect
   return findings;
 }
 
+bool has_queue(Connection& connection, const std::string& queue) {
+  return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
+}
+
+/// Of what status finds.
+bool concerns_collectors(const QueueFinding& finding) {
+  constexpr std::array<std::string_view, 6> codes{"no_collector",     "batch_open",        "batch_left",
+                                                  "collector_silent", "collector_blocked", "queue_locked"};
+  return std::find(codes.begin(), codes.end(), finding.code) != codes.end();
+}
+
 }  // namespace
 
 Findings check_sequence(Subject& subject) {
@@ -79,20 +92,24 @@ Findings check_queue(Subject& subject) {
 }
 
 Findings check_collectors(Subject& subject) {
-  // The lock that mailroom_attach takes; it does not say for which queue.
-  const auto count =
-      subject.connection
-          ->run(
-              "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
-              "AND mode = 'ExclusiveLock' AND classid = 1835100525 AND objsubid = 2 "
-              "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")[0][0]
-          .as<std::int64_t>();
-  if (count == 0) {
-    return {warning("none is connected to this database: tokens wait",
-                    {"mailroom collect --queue " + subject.settings->queue})};
+  if (subject.in_recovery) return {not_checked("collectors are connected to the primary")};
+  const auto& settings = *subject.settings;
+  if (!has_queue(*subject.connection, settings.queue))
+    return {not_checked("there is no queue " + settings.queue)};
+  const auto status = read_queue_status(*subject.connection, settings.queue);
+  HealthLimits limits;
+  limits.collector_silence = silence_limit(settings.poll_interval);
+  Findings findings;
+  for (const auto& found : judge_queue(status, limits)) {
+    if (!concerns_collectors(found)) continue;
+    // Who sets a queue up asks the doctor before there is a collector.
+    const bool fails = found.severity == Severity::failure && found.code != "no_collector";
+    const auto mend = found.mend.empty() ? std::vector<std::string>() : std::vector{found.mend};
+    findings.push_back(fails ? failure(found.text, mend) : warning(found.text, mend));
   }
-  return {fine(count == 1 ? "1 is connected to this database"
-                          : fmt::format("{} are connected to this database", with_thousands(count)))};
+  const auto count = static_cast<std::int64_t>(status.collectors.size());
+  return or_fine(std::move(findings),
+                 count == 1 ? "1 is connected" : fmt::format("{} are connected", with_thousands(count)));
 }
 
 Findings check_batches(Subject& subject) {

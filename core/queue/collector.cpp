@@ -146,6 +146,7 @@ void Collector::look(const Batcher::Decision& decision) {
   if (settled) waker_.settled();
   waker_.looked(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started);
   report(reply);
+  since_idle_.skipped += reply.skipped;
   if (reply.lease) {
     hand_on(*reply.lease);
   } else {

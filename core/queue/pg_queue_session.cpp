@@ -21,7 +21,7 @@ constexpr int streamed_size = 1000;
 constexpr const char* settle_payload = "settle";
 
 constexpr const char* claim_sql =
-    "SELECT batch, attempt, size, pending, last, more, acknowledged, set_aside "
+    "SELECT batch, attempt, size, pending, last, more, acknowledged, set_aside, skipped "
     "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 
 /// The claim and, beside it, the tokens of a batch that is not streamed, a row each.
@@ -33,7 +33,7 @@ std::string claim_and_fetch_sql() {
 }
 
 /// Where the token begins in a row of that.
-constexpr int claim_columns = 8;
+constexpr int claim_columns = 9;
 
 using TokenFields = std::array<std::string_view, 8>;
 
@@ -96,6 +96,7 @@ ClaimReply read_reply(const Row& row) {
   reply.more = row[5].template as<bool>();
   reply.receipt_void = !row[6].is_null() && !row[6].template as<bool>();
   if (!row[7].is_null()) reply.set_aside = row[7].template as<std::int64_t>();
+  reply.skipped = row[8].template as<int>();
   return reply;
 }
 

@@ -5,36 +5,10 @@
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "queue/fix_commands.hpp"
 
 namespace mailroom {
 namespace {
-
-/// As a word of the shell.
-std::string shell_word(const std::string& text) {
-  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
-  if (!text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string sql_literal(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text)
-    quoted += c == '\'' ? std::string("''") : std::string(1, c);
-  return quoted + "'";
-}
-
-/// `mailroom COMMAND`, for this queue.
-std::string for_queue(const std::string& command, const QueueStatus& status) {
-  const auto option = status.queue == "mailroom" ? std::string() : " --queue=" + shell_word(status.queue);
-  return "mailroom " + command + option;
-}
-
-std::string end_session(int pid) {
-  return fmt::format("SELECT pg_terminate_backend({});", pid);
-}
 
 bool longer(const std::optional<Milliseconds>& duration, Milliseconds limit) {
   return duration && *duration > limit;
@@ -85,7 +59,7 @@ class Judge {
          fmt::format("the sequence of tokens stands at {}, behind the cursor at {}: every claim fails. "
                      "--to-start hands on what is there now, --to-end only what comes from now on",
                      with_thousands(status_.newest), with_thousands(status_.cursor)),
-         for_queue("rewind-cursor --to-start", status_));
+         for_queue("rewind-cursor --to-start", status_.queue));
   }
 
   void judge_lock() {
@@ -102,33 +76,78 @@ class Judge {
 
   void judge_absence() {
     if (!status_.collectors.empty()) return;
-    const auto mend = for_queue("collect", status_);
     if (status_.waiting.total() > 0) {
-      fail("no_collector", tokens_waiting() + " and no collector is connected", mend);
+      fail("no_collector", tokens_waiting() + " and no collector is connected. " + start_service(),
+           service());
     } else {
-      warn("no_collector", "no collector is connected; no token waits", mend);
+      warn("no_collector", "no collector is connected; no token waits. " + start_service(), service());
     }
+  }
+
+  /// Where the last collector ran, or one that is connected.
+  std::optional<CollectorProcess> known_process() const {
+    for (const auto& collector : status_.collectors) {
+      if (auto process = collector_process(collector.session.application)) return process;
+    }
+    return status_.last_claim ? collector_process(status_.last_claim->claimed_by) : std::nullopt;
+  }
+
+  std::string service() const { return find_service(known_process(), status_.host); }
+
+  /// Never `mailroom collect` by itself: what that shows on a terminal counts as emitted.
+  std::string start_service() const {
+    const std::string text = "Start the collector's service";
+    if (!status_.last_claim) return text;
+    const auto process = collector_process(status_.last_claim->claimed_by);
+    return fmt::format("{}. The last one was {}, {} ago", text,
+                       process ? process_text(*process) : status_.last_claim->claimed_by,
+                       age_text(status_.last_claim->age));
+  }
+
+  static std::string process_text(const CollectorProcess& process) {
+    return fmt::format("process {} on {}", process.pid, process.host);
   }
 
   void judge_batches() {
     for (const auto& batch : status_.open_batches) {
       if (batch.age <= limits_.batch_open) continue;
-      const auto what =
-          fmt::format("batch {} ({})", with_thousands(batch.id), counted(batch.tokens, "token"));
       if (batch.session_lives) {
-        fail("batch_open",
-             fmt::format(
-                 "{} has been with {} for {}: that process is stopped, or the reader of its output is. "
-                 "Ending its session, backend pid {}, frees the batch for another collector",
-                 what, batch.claimed_by, age_text(batch.age), batch.collector),
-             end_session(batch.collector));
+        fail_open_batch(batch);
       } else if (!status_.collectors.empty() || status_.waiting.total() == 0) {
-        fail("batch_left",
-             fmt::format("{} was claimed {} ago by {}, whose session is gone, and no collector takes it over",
-                         what, age_text(batch.age), batch.claimed_by),
-             for_queue("collect", status_));
+        fail(
+            "batch_left",
+            fmt::format("{} was claimed {} ago by {}, whose session is gone, and no collector takes it over. "
+                        "{}",
+                        batch_text(batch), age_text(batch.age), batch.claimed_by, start_service()),
+            service());
       }
     }
+  }
+
+  static std::string batch_text(const OpenBatch& batch) {
+    return fmt::format("batch {} ({})", with_thousands(batch.id), counted(batch.tokens, "token"));
+  }
+
+  /// Another collector can take the batch over once the session ends. Where there is none, nobody would have
+  /// it, and a process that goes on finds its line written and unacknowledged.
+  void fail_open_batch(const OpenBatch& batch) {
+    const auto what =
+        fmt::format("{} has been with {} for {}: that process is stopped, or the reader of its output is. ",
+                    batch_text(batch), batch.claimed_by, age_text(batch.age));
+    const auto process = collector_process(batch.claimed_by);
+    if (collectors_at_work() == 0 && process) {
+      fail("batch_open", what + continuing(*process), continue_process(*process, status_.host));
+    } else {
+      fail("batch_open",
+           fmt::format("{}Ending its session, backend pid {}, frees the batch for another collector", what,
+                       batch.collector),
+           end_session(batch.collector));
+    }
+  }
+
+  static std::string continuing(const CollectorProcess& process) {
+    return fmt::format("SIGCONT lets {} go on. If that does not help, restart it and its reader",
+                       process_text(process));
   }
 
   bool holds_late_batch(int pid) const {
@@ -137,23 +156,24 @@ class Judge {
     });
   }
 
-  /// A collector that works asks for work once a poll interval. What holds it up may have been said already.
+  /// A collector that works asks for work once a poll interval.
+  bool is_silent(const ServerSession& session) const {
+    return longer(session.silent_for, limits_.collector_silence);
+  }
+
+  std::ptrdiff_t collectors_at_work() const {
+    return std::count_if(status_.collectors.begin(), status_.collectors.end(), [&](const auto& collector) {
+      return !holds_late_batch(collector.session.pid) && !is_silent(collector.session);
+    });
+  }
+
+  /// What holds a collector up may have been said already.
   void judge_silence() {
-    std::vector<const ServerSession*> silent;
-    std::size_t at_work = 0;
+    const bool holds_up = collectors_at_work() == 0 && status_.waiting.total() > 0;
     for (const auto& collector : status_.collectors) {
       const auto& session = collector.session;
-      if (holds_late_batch(session.pid)) continue;
-      if (longer(session.silent_for, limits_.collector_silence)) {
-        silent.push_back(&session);
-      } else {
-        ++at_work;
-      }
-    }
-    const bool holds_up = at_work == 0 && status_.waiting.total() > 0;
-    for (const auto* session : silent) {
-      if (waits_for_queue_lock(*session)) continue;
-      auto finding = silence_of(*session);
+      if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session)) continue;
+      auto finding = silence_of(session);
       finding.severity = holds_up ? Severity::failure : Severity::warning;
       found_.push_back(std::move(finding));
     }
@@ -164,7 +184,7 @@ class Judge {
     return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
   }
 
-  static QueueFinding silence_of(const ServerSession& session) {
+  QueueFinding silence_of(const ServerSession& session) const {
     const auto age = age_text(*session.silent_for);
     if (session.state == "active") {
       return {
@@ -173,10 +193,11 @@ class Judge {
                       session.wait.empty() ? "" : ", waiting for " + session.wait),
           fmt::format("SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));", session.pid)};
     }
-    return {
-        Severity::warning, "collector_silent",
-        fmt::format("{} has asked for no work for {}: is its process stopped?", session_text(session), age),
-        end_session(session.pid)};
+    const auto process = collector_process(session.application);
+    return {Severity::warning, "collector_silent",
+            fmt::format("{} has asked for no work for {}: is its process stopped? {}", session_text(session),
+                        age, process ? continuing(*process) : "Restart it"),
+            process ? continue_process(*process, status_.host) : std::string()};
   }
 
   void judge_holders() {
@@ -209,20 +230,25 @@ class Judge {
     }
   }
 
+  std::string help_for_backlog() const {
+    return status_.collectors.empty() ? "" : ". Another instance of the collector's service shares the work";
+  }
+
   void judge_thresholds() {
-    const auto more = for_queue("collect", status_);
     const auto lag = status_.lag();
     if (limits_.max_lag && longer(lag, *limits_.max_lag)) {
       fail("max_lag",
            fmt::format("the oldest token has waited for {}, longer than --max-lag {}", age_text(*lag),
-                       format_duration(*limits_.max_lag)),
-           more);
+                       format_duration(*limits_.max_lag)) +
+               help_for_backlog(),
+           service());
     }
     if (limits_.max_pending && status_.waiting.total() > *limits_.max_pending) {
       fail("max_pending",
            fmt::format("{}, more than --max-pending {}", tokens_waiting(),
-                       with_thousands(*limits_.max_pending)),
-           more);
+                       with_thousands(*limits_.max_pending)) +
+               help_for_backlog(),
+           service());
     }
   }
 
@@ -245,6 +271,10 @@ class Judge {
 
 }  // namespace
 
+Milliseconds silence_limit(Milliseconds poll_interval) {
+  return std::chrono::seconds(30) + poll_interval;
+}
+
 std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits) {
   return Judge(status, limits).findings();
 }
@@ -258,28 +288,6 @@ Severity worst(const std::vector<QueueFinding>& findings) {
 
 const char* severity_name(Severity severity) {
   return severity == Severity::failure ? "failure" : severity == Severity::warning ? "warning" : "ok";
-}
-
-std::string age_text(Milliseconds age) {
-  using namespace std::chrono_literals;
-  if (age < 1s) return format_duration(age);
-  if (age >= 24h) return format_duration(std::chrono::floor<std::chrono::hours>(age));
-  if (age >= 1h) return format_duration(std::chrono::floor<std::chrono::minutes>(age));
-  return format_duration(std::chrono::floor<std::chrono::seconds>(age));
-}
-
-std::string session_text(const ServerSession& session) {
-  return fmt::format("pid {} ({}, user {})", session.pid,
-                     session.application.empty() ? "no application name" : session.application, session.user);
-}
-
-std::string activity_text(const ServerSession& session) {
-  if (!session.readable) return "owned by another user; needs pg_monitor";
-  auto text = session.state;
-  if (session.silent_for) text += " for " + age_text(*session.silent_for);
-  if (!session.wait.empty()) text += ", waiting for " + session.wait;
-  if (!session.command.empty()) text += (session.state == "active" ? " in " : " after ") + session.command;
-  return text;
 }
 
 }  // namespace mailroom

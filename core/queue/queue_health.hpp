@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "queue/queue_status.hpp"
+#include "queue/session_text.hpp"
 
 namespace mailroom {
 
@@ -22,12 +23,14 @@ struct QueueFinding {
 struct HealthLimits {
   std::optional<Milliseconds> max_lag;  ///< of the oldest waiting token
   std::optional<std::int64_t> max_pending;
-  Milliseconds batch_open{30'000};  ///< how long a batch may be with its collector
-  Milliseconds collector_silence{
-      31'000};                     ///< how long a collector may not ask for work: 30 s and its poll interval
-  Milliseconds lock_held{10'000};  ///< how long the queue's lock may be held, or waited for
-  Milliseconds transaction_open{60'000};  ///< how long a transaction may keep tokens in a hole
+  Milliseconds batch_open{30'000};         ///< how long a batch may be with its collector
+  Milliseconds collector_silence{31'000};  ///< see silence_limit()
+  Milliseconds lock_held{10'000};          ///< how long the queue's lock may be held, or waited for
+  Milliseconds transaction_open{60'000};   ///< how long a transaction may keep tokens in a hole
 };
+
+/// How long a collector that looks once a `poll_interval` may not ask for work.
+Milliseconds silence_limit(Milliseconds poll_interval);
 
 /// What is wrong with the queue: failures before warnings, causes before symptoms.
 std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits);
@@ -37,12 +40,5 @@ Severity worst(const std::vector<QueueFinding>& findings);
 
 /// `ok`, `warning` or `failure`.
 const char* severity_name(Severity severity);
-
-/// The age of something for people: the two largest units, `2d4h`, `4m12s`, `850ms`.
-std::string age_text(Milliseconds age);
-
-/// Who a session is: `pid 4567 (psql, user alice)`; with what it does, as far as it can be seen.
-std::string session_text(const ServerSession& session);
-std::string activity_text(const ServerSession& session);
 
 }  // namespace mailroom

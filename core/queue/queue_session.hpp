@@ -53,6 +53,7 @@ struct ClaimReply {
   bool more = false;             ///< another claim at once is worth while
   bool receipt_void = false;     ///< the batch acknowledged had been taken over: it may go out twice
   std::optional<std::int64_t> set_aside{};  ///< a batch that was given up after too many attempts
+  int skipped = 0;  ///< tokens that the claim skipped and recorded, being expired or consumed
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };

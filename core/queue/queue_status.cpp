@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/who.hpp"
 #include "queue/queue_sessions.hpp"
 #include "queue/queue_waiting.hpp"
 
@@ -57,7 +58,11 @@ constexpr const char* recent_sql =
     "SELECT 'set aside', r.id, (extract(epoch FROM clock.now - r.set_aside_at) * 1000)::bigint, "
     "(SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM mailroom_batches b, unnest(b.ids) g "
     "WHERE b.id = r.id), r.claimed_by FROM recent r, clock "
-    "WHERE r.emitted_at IS NULL AND r.set_aside_at > clock.now - interval '1 day'";
+    "WHERE r.emitted_at IS NULL AND r.set_aside_at > clock.now - interval '1 day' "
+    "UNION ALL "
+    "(SELECT 'last claim', r.id, (extract(epoch FROM clock.now - r.claimed_at) * 1000)::bigint, 0, "
+    "r.claimed_by "
+    "FROM recent r, clock WHERE r.claimed_by LIKE 'mailroom collect@%' ORDER BY r.id DESC LIMIT 1)";
 
 QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& status) {
   const auto row = Connection::execute(transaction, position_sql, status.queue)[0];
@@ -66,6 +71,7 @@ QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& st
   status.cursor = row[2].as<std::int64_t>();
   status.newest = row[5].as<std::int64_t>();
   status.role = row[6].c_str();
+  status.host = host_name();
   return {.queue = status.queue,
           .now = status.now / 1000,
           .cursor = status.cursor,
@@ -106,6 +112,9 @@ void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
     } else if (kind == "emitted") {
       status.emissions.tokens.at(
           std::min(static_cast<std::size_t>(number), RecentEmissions::bucket_count - 1)) += value;
+    } else if (kind == "last claim") {
+      status.last_claim =
+          LastClaim{.claimed_by = row[4].c_str(), .age = Milliseconds{std::max<std::int64_t>(value, 0)}};
     } else {
       status.set_aside.push_back({.id = number,
                                   .tokens = row[3].as<std::int64_t>(),

@@ -75,6 +75,12 @@ struct WaitingTokenCount {
   std::int64_t total() const { return above_cursor + in_open_batches + in_holes + in_replay; }
 };
 
+/// Who has claimed last, among the newest 5,000 batches.
+struct LastClaim {
+  std::string claimed_by;  ///< `mailroom collect@HOST:PID`
+  Milliseconds age{};
+};
+
 /// What was acknowledged in the last minutes.
 struct RecentEmissions {
   static constexpr std::int64_t bucket_seconds = 10;
@@ -91,11 +97,13 @@ struct QueueStatus {
   std::string queue;
   std::int64_t now = 0;     ///< the server's clock, in milliseconds since 1970
   std::string role;         ///< whose eyes these are, quoted as SQL wants it
+  std::string host;         ///< from where they look
   bool on_standby = false;  ///< sessions and locks are those of the primary, and out of sight
   std::int64_t cursor = 0;
   std::int64_t newest = 0;  ///< the highest id that was drawn
   WaitingTokenCount waiting;
   std::vector<AttachedCollector> collectors;  ///< of this queue, and those that may be
+  std::optional<LastClaim> last_claim;
   std::vector<OpenBatch> open_batches;
   std::vector<SetAsideBatch> set_aside;  ///< within a day, among the newest 5,000 batches; newest first
   std::optional<QueueLockHolder> lock;

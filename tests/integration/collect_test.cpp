@@ -99,6 +99,28 @@ TEST_CASE("a terminated session is survived and logged, and nothing is lost or r
   CHECK(open_batches(*connection) == 0);
 }
 
+TEST_CASE(
+    "the log counts as skipped what the records do, whether a claim or the writing of a line skipped it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 6);
+  connection->run("UPDATE tokens SET expires_at = 1 WHERE id IN (1, 2)");
+  connection->run("UPDATE tokens SET consumed_at = created_at WHERE id = 3");
+  connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 4");
+  TestCollector some(database, {"--once"});
+  CHECK(some.process().wait() == 0);
+  CHECK(count(some.log(), "handed on batches=1 tokens=2 skipped=4\n") == 1);
+  // Without a batch, too.
+  insert_accounts(*connection, 3, "late");
+  connection->run("UPDATE tokens SET expires_at = 1 WHERE id > 6");
+  TestCollector none(database, {"--once"});
+  CHECK(none.process().wait() == 0);
+  CHECK(count(none.log(), "handed on batches=0 tokens=0 skipped=3\n") == 1);
+  CHECK(value<int>(*connection,
+                   "SELECT sum(skipped_expired + skipped_consumed + skipped_status) FROM mailroom_batches") ==
+        7);
+}
+
 TEST_CASE("without the notification the backstop poll finds the tokens") {
   TestDatabase database;
   const auto connection = database.connect();

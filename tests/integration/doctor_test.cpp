@@ -192,12 +192,15 @@ TEST_CASE("a dead collector is no collector, and a batch that was set aside is n
   auto session = attach(database);
   const auto lease = session->claim({.limit = 2}).lease;
   REQUIRE(lease);
-  CHECK(summary(rig.examine("collectors")) == "ok: 1 is connected to this database");
+  CHECK(summary(rig.examine("collectors")) == "ok: 1 is connected");
   session.reset();
   REQUIRE(eventually([&] { return !all_fine(rig.examine("collectors")); }));
   const auto none = rig.examine("collectors");
   CHECK(none[0].verdict == CheckVerdict::warning);
-  CHECK(none[0].mend == std::vector<std::string>{"mailroom collect --queue mailroom"});
+  CHECK(none[0].reason.starts_with(
+      "3 tokens wait and no collector is connected. Start the collector's service"));
+  connection->run("UPDATE tokens SET expires_at = 1");
+  CHECK(rig.examine("collectors")[0].reason.starts_with("no collector is connected; no token waits"));
 
   CHECK(all_fine(rig.examine("batches")));
   connection->run("UPDATE mailroom_batches SET set_aside_at = now(), attempts = 20 WHERE id = $1",

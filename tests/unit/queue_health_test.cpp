@@ -94,19 +94,28 @@ TEST_CASE("no collector is a failure once tokens wait") {
   status.collectors.clear();
   const auto finding = only(status);
   CHECK(finding.severity == Severity::failure);
-  CHECK(finding.text == "5 tokens wait and no collector is connected");
-  CHECK(finding.mend == "mailroom collect");
+  CHECK(finding.text == "5 tokens wait and no collector is connected. Start the collector's service");
+  CHECK(finding.mend == "systemctl list-unit-files 'mailroom*'");
   status.waiting = {};
   CHECK(judged(status) == Found{"warning no_collector"});
 }
 
-TEST_CASE("what mends another queue names it") {
-  auto status = with_waiting(1);
+TEST_CASE("where the last collector ran is where its service is looked for") {
+  auto status = with_waiting(5);
   status.collectors.clear();
+  status.host = "web1";
+  status.last_claim = LastClaim{.claimed_by = "mailroom collect@web1:77", .age = 90s};
+  CHECK(contains(only(status).text, "The last one was process 77 on web1, 1m30s ago"));
+  CHECK(only(status).mend == "systemctl list-unit-files 'mailroom*'");
+}
+
+TEST_CASE("what mends another queue names it") {
+  auto status = healthy();
+  status.newest = 1;
   status.queue = "second";
-  CHECK(only(status).mend == "mailroom collect --queue=second");
+  CHECK(only(status).mend.ends_with(" --queue=second"));
   status.queue = "it's; mine";
-  CHECK(only(status).mend == "mailroom collect --queue='it'\\''s; mine'");
+  CHECK(only(status).mend.ends_with(" --queue='it'\\''s; mine'"));
 }
 
 TEST_CASE("a batch is late after 30 seconds") {
@@ -118,7 +127,18 @@ TEST_CASE("a batch is late after 30 seconds") {
   CHECK(finding.code == "batch_open");
   CHECK(finding.severity == Severity::failure);
   CHECK(contains(finding.text, "mailroom collect@web1:77"));
-  CHECK(finding.mend == "SELECT pg_terminate_backend(11);");
+  // To end its session would help nobody while there is no other collector.
+  CHECK(finding.mend == "ssh web1 kill -CONT 77");
+  status.host = "web1";
+  CHECK(only(status).mend == "kill -CONT 77");
+  status.collectors.push_back({.session = session(12, "mailroom collect@web2:88"), .queue = "mailroom"});
+  CHECK(only(status).mend == "SELECT pg_terminate_backend(11);");
+  status.collectors.back().session.silent_for = 32s;
+  CHECK(judged(status) == Found{"failure batch_open", "warning collector_silent"});
+  CHECK(judge_queue(status, {}).front().mend == "kill -CONT 77");
+  // Of a session that says of itself nothing, there is nothing else to say.
+  status.open_batches[0].claimed_by = "psql";
+  CHECK(judge_queue(status, {}).front().mend == "SELECT pg_terminate_backend(11);");
 }
 
 TEST_CASE("a batch that was left is one that nobody takes over") {
@@ -138,7 +158,8 @@ TEST_CASE("a collector that asks for nothing is a failure when no other works an
   status.collectors[0].session.silent_for = 31s;
   CHECK(judged(status).empty());
   status.collectors[0].session.silent_for = 32s;
-  CHECK(only(status).mend == "SELECT pg_terminate_backend(11);");
+  CHECK(only(status).mend == "ssh web1 kill -CONT 77");
+  CHECK(contains(only(status).text, "SIGCONT lets process 77 on web1 go on"));
   CHECK(judged(status) == Found{"failure collector_silent"});
   status.collectors.push_back({.session = session(12), .queue = "mailroom"});
   CHECK(judged(status) == Found{"warning collector_silent"});
@@ -257,7 +278,10 @@ TEST_CASE("an estimate is marked where a limit is exceeded") {
   status.waiting.estimated = true;
   HealthLimits limits;
   limits.max_pending = 5'000;
-  CHECK(only(status, limits).text == "~20,000 tokens wait, more than --max-pending 5,000");
+  CHECK(only(status, limits).text ==
+        "~20,000 tokens wait, more than --max-pending 5,000. Another instance of the collector's service "
+        "shares "
+        "the work");
 }
 
 TEST_CASE("a batch set aside is a warning, and can be replayed") {

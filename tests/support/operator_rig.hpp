@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "support/build_paths.hpp"
+#include "support/finished_run.hpp"
+#include "support/test_collector.hpp"
+
+namespace mailroom::test {
+
+/// Whoever looks after a test's database: runs mailroom, and types what it prints.
+class OperatorRig {
+ public:
+  explicit OperatorRig(const TestDatabase& database) : conninfo_(database.conninfo()) {
+    const auto folder = std::filesystem::path(mailroom_binary).parent_path().string();
+    const auto* path = std::getenv("PATH");
+    environment_ = {{"MAILROOM_DATABASE_URL", conninfo_},
+                    {"MAILROOM_SECRET_KEY", test_key},
+                    {"PATH", (programs_.path() / "bin").string() + ":" + folder + ":" + (path ? path : "")}};
+  }
+
+  FinishedRun mailroom(std::vector<std::string> words) const {
+    words.insert(words.begin(), mailroom_binary);
+    return run_to_end(words, environment_);
+  }
+
+  /// On a terminal, where every question is answered with yes. All that it shows is the output.
+  FinishedRun type(const std::string& command) const {
+    if (command.ends_with(';')) {
+      return run_to_end({"/bin/sh", "-c", "exec psql -XAtq -v ON_ERROR_STOP=1 -d \"$1\" -c \"$2\"", "sh",
+                         conninfo_, command},
+                        environment_);
+    }
+    return run_to_end({"/bin/sh", "-c", "echo y | script -qec \"$1\" /dev/null", "sh", command}, environment_);
+  }
+
+  /// A program of this name writes down what it was called with, and does no more.
+  void stub(const std::string& program) const {
+    programs_.write("bin/" + program, "#!/bin/sh\nfor word; do printf '[%s]' \"$word\"; done >> '" +
+                                          calls_path(program) + "'\n", 0755);
+  }
+  /// `[word][word]` of the calls of a stub, one after the other.
+  std::string calls(const std::string& program) const { return read_file(calls_path(program)); }
+
+ private:
+  std::string calls_path(const std::string& program) const { return programs_.path() / (program + ".calls"); }
+
+  std::string conninfo_;
+  std::map<std::string, std::string> environment_;
+  TemporaryFolder programs_;
+};
+
+/// What `text` says after `mend:`, in order.
+inline std::vector<std::string> mends_in(const std::string& text) {
+  std::vector<std::string> mends;
+  std::istringstream lines(text);
+  const std::string label = "mend: ";
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find_first_not_of(' ');
+    if (at != std::string::npos && line.compare(at, label.size(), label) == 0)
+      mends.push_back(line.substr(at + label.size()));
+  }
+  return mends;
+}
+
+}  // namespace mailroom::test

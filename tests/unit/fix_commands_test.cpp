@@ -1,0 +1,41 @@
+// What an operator is told to type, and that nobody can put something else into it.
+
+#include "queue/fix_commands.hpp"
+
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+TEST_CASE("a process is reached where it runs") {
+  const CollectorProcess process{.host = "web1", .pid = "77"};
+  CHECK(continue_process(process, "web1") == "kill -CONT 77");
+  CHECK(continue_process(process, "web2") == "ssh web1 kill -CONT 77");
+  CHECK(find_service(process, "web1") == "systemctl list-unit-files 'mailroom*'");
+  CHECK(find_service(process, "web2") == "ssh web1 \"systemctl list-unit-files 'mailroom*'\"");
+  CHECK(find_service(std::nullopt, "web2") == "systemctl list-unit-files 'mailroom*'");
+}
+
+TEST_CASE("a collector's process is read from its name") {
+  const auto process = collector_process("mailroom collect@web-1.mail.example:4711");
+  REQUIRE(process);
+  CHECK(process->host == "web-1.mail.example");
+  CHECK(process->pid == "4711");
+}
+
+TEST_CASE("of a name that somebody made up nothing is typed") {
+  for (const std::string name :
+       {"", "psql", "mailroom collect", "mailroom collect@", "mailroom collect@web1", "mailroom collect@:77",
+        "mailroom collect@web1:", "mailroom collect@web1:0", "mailroom collect@web1:-1",
+        "mailroom collect@web1:77; reboot", "mailroom collect@web1; reboot:77", "mailroom collect@$(reboot):77",
+        "mailroom collect@-oProxyCommand=reboot:77", "mailroom collect@-l:77", "mailroom status@web1:77"}) {
+    CAPTURE(name);
+    CHECK_FALSE(collector_process(name));
+  }
+}
+
+TEST_CASE("a command names the queue where it is not the usual one") {
+  CHECK(for_queue("rewind-cursor --to-start", "mailroom") == "mailroom rewind-cursor --to-start");
+  CHECK(for_queue("status", "second") == "mailroom status --queue=second");
+  CHECK(for_queue("status", "it's; mine") == "mailroom status --queue='it'\\''s; mine'");
+  CHECK(sql_literal("it's") == "'it''s'");
+}

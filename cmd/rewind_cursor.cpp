@@ -52,7 +52,8 @@ RewindTarget target_of(const RewindOptions& options, std::int64_t now) {
                            : "--dry-run shows what one would do");
   }
   if (options.to_id) return {RewindTarget::Kind::id, *options.to_id};
-  if (!options.to_time.empty()) return {RewindTarget::Kind::time, moment_of("--to-time", options.to_time, now)};
+  if (!options.to_time.empty())
+    return {RewindTarget::Kind::time, moment_of("--to-time", options.to_time, now)};
   if (options.by) return {RewindTarget::Kind::time, now - seconds_of(*options.by)};
   return {options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end, 0};
 }
@@ -143,8 +144,7 @@ const Command rewind_cursor_command{
     "rewind-cursor", "hand on tokens again: move the cursor, after showing what that does",
     "Examples:\n"
     "  mailroom rewind-cursor --by 10m --dry-run    what would go out again\n"
-    "  mailroom rewind-cursor --by 10m --action recovery --reason 'sender was down'\n"
-    "  mailroom rewind-cursor --by 2h --until 110m    nothing that was made since\n"
+    "  mailroom rewind-cursor --by 2h --until 110m  ten minutes of two hours ago\n"
     "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n",
     add_rewind,
     "Hands on tokens again by moving the cursor back, or passes tokens by by moving it forward. The plan "

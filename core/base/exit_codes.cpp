@@ -10,7 +10,9 @@ constexpr std::array<ExitStatus, 12> statuses{{
     {"1", "failed: the server refused a statement, or something unexpected", "read the message"},
     {"2", "the command line is wrong: a command, an option or its value",
      "the hint names the option that was probably meant"},
-    {"3", "configuration: a value in the file or the environment, a key, the file; an unknown queue; a pooler whose mode does not fit",
+    {"3",
+     "configuration: a value in the file or the environment, a key, the file; an unknown queue; a pooler "
+     "whose mode does not fit",
      "mend what the message names"},
     {"4", "the database cannot be reached, or was lost for good",
      "check server and connection string; collect --wait keeps trying"},

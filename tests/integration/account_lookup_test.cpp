@@ -61,10 +61,12 @@ TEST_CASE("the usual capitals are found by the index, whatever else by reading t
   connection->run("ANALYZE accounts");
   const auto reads = [&](const std::string& name) {
     connection->run("SELECT pg_stat_force_next_flush()");
-    const auto before = value<int>(*connection, "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'accounts'");
+    const auto before =
+        value<int>(*connection, "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'accounts'");
     hint_for(*connection, {name});
     connection->run("SELECT pg_stat_force_next_flush()");
-    return value<int>(*connection, "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'accounts'") - before;
+    return value<int>(*connection, "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'accounts'") -
+           before;
   };
   CHECK(reads("USER1999") == 0);
   CHECK(reads("User1999") == 0);
@@ -81,7 +83,8 @@ TEST_CASE("a table that takes too long to read for a suggestion is left, and the
   connection->run("CREATE SCHEMA slow");
   connection->run(
       "CREATE FUNCTION slow.lower(text) RETURNS text LANGUAGE plpgsql AS $$BEGIN IF $1 = 'aDa' THEN "
-      "PERFORM pg_sleep(20); RAISE EXCEPTION 'nobody waits so long'; END IF; RETURN pg_catalog.lower($1); END$$");
+      "PERFORM pg_sleep(20); RAISE EXCEPTION 'nobody waits so long'; END IF; RETURN pg_catalog.lower($1); "
+      "END$$");
   connection->run("SET search_path = slow, public, pg_catalog");
   CHECK(hint_for(*connection, {"ADa"}) == capitals_count);
   CHECK(value<std::string>(*connection, "SHOW statement_timeout") == "0");

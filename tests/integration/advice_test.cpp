@@ -112,7 +112,8 @@ TEST_CASE("the only collector, stopped with a batch, goes on by what is advised,
   const auto connection = database.connect();
   const OperatorRig rig(database);
   const NamedPipe pipe;
-  TestCollector collector(database.conninfo(), {"--batch-limit", "5000", "--format", "jsonl"}, {}, pipe.path());
+  TestCollector collector(database.conninfo(), {"--batch-limit", "5000", "--format", "jsonl"}, {},
+                          pipe.path());
   REQUIRE(collector.connected());
   insert_accounts(*connection, 1000);
   REQUIRE(eventually([&] { return pipe.is_full(); }));

@@ -33,13 +33,15 @@ class OperatorRig {
                          conninfo_, command},
                         environment_);
     }
-    return run_to_end({"/bin/sh", "-c", "echo y | script -qec \"$1\" /dev/null", "sh", command}, environment_);
+    return run_to_end({"/bin/sh", "-c", "echo y | script -qec \"$1\" /dev/null", "sh", command},
+                      environment_);
   }
 
   /// A program of this name writes down what it was called with, and does no more.
   void stub(const std::string& program) const {
-    programs_.write("bin/" + program, "#!/bin/sh\nfor word; do printf '[%s]' \"$word\"; done >> '" +
-                                          calls_path(program) + "'\n", 0755);
+    programs_.write(
+        "bin/" + program,
+        "#!/bin/sh\nfor word; do printf '[%s]' \"$word\"; done >> '" + calls_path(program) + "'\n", 0755);
   }
   /// `[word][word]` of the calls of a stub, one after the other.
   std::string calls(const std::string& program) const { return read_file(calls_path(program)); }

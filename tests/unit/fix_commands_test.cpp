@@ -26,8 +26,9 @@ TEST_CASE("of a name that somebody made up nothing is typed") {
   for (const std::string name :
        {"", "psql", "mailroom collect", "mailroom collect@", "mailroom collect@web1", "mailroom collect@:77",
         "mailroom collect@web1:", "mailroom collect@web1:0", "mailroom collect@web1:-1",
-        "mailroom collect@web1:77; reboot", "mailroom collect@web1; reboot:77", "mailroom collect@$(reboot):77",
-        "mailroom collect@-oProxyCommand=reboot:77", "mailroom collect@-l:77", "mailroom status@web1:77"}) {
+        "mailroom collect@web1:77; reboot", "mailroom collect@web1; reboot:77",
+        "mailroom collect@$(reboot):77", "mailroom collect@-oProxyCommand=reboot:77",
+        "mailroom collect@-l:77", "mailroom status@web1:77"}) {
     CAPTURE(name);
     CHECK_FALSE(collector_process(name));
   }

@@ -159,7 +159,10 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   check_moments(options);
   const auto connection = context.connect_to_schema("audit");
   if (subject.kind == AuditSubject::Kind::everything) {
-    OverviewRequest request{.until = options.until, .limit = options.limit, .batches = options.batches};
+    OverviewRequest request{.queue = context.settings().queue,
+                            .until = options.until,
+                            .limit = options.limit,
+                            .batches = options.batches};
     if (!options.since.empty()) request.since = options.since;
     write(context, read_overview(*connection, request), options.limit);
     return ExitCode::done;

@@ -17,8 +17,9 @@ namespace {
 void occupy_standard_descriptors() {
   for (const int fd : {0, 1, 2}) {
     if (fcntl(fd, F_GETFD) == -1) {
-      // The lowest free number, and for reading: a write to it fails, as one to a closed descriptor should.
-      [[maybe_unused]] const int opened = open("/dev/null", O_RDONLY);
+      // The lowest free number, and in the direction in which nobody uses it: what reads stdin or writes to
+      // the others fails, as with a closed descriptor.
+      [[maybe_unused]] const int opened = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
   }
 }
@@ -53,7 +54,9 @@ ExitCode run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   using namespace mailroom;
   occupy_standard_descriptors();
+  // A reader that has gone, or a file at its size limit, is then an error of write(2).
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     forbid_core_dumps();
     return static_cast<int>(run({argv + 1, argv + argc}));

@@ -5,11 +5,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/line_splitter.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/verify_report.hpp"
 
 namespace mailroom {
 namespace {
+
+/// Of `TOKEN,CODE` with room to spare: what is longer is no token, and need not be held.
+constexpr std::size_t max_line = 4096;
 
 struct VerifyOptions {
   std::string token;
@@ -58,43 +62,43 @@ class LineVerifier {
       : judge_(token_judge), context_(context), show_code_(show_code) {}
 
   ExitCode run() {
+    const auto each = [this](std::string_view line) { answer(line); };
     std::array<char, 65536> bytes{};
     for (;;) {
       const auto count = read(STDIN_FILENO, bytes.data(), bytes.size());
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) throw Error(ExitCode::failed, std::string("cannot read stdin: ") + std::strerror(errno));
       if (count == 0) break;
-      input_.append(bytes.data(), static_cast<std::size_t>(count));
-      answer_whole_lines();
+      input_.add({bytes.data(), static_cast<std::size_t>(count)}, each);
+      flush();
     }
-    if (!input_.empty()) answer(input_);
+    input_.finish(each);
     flush();
     return worst_;
   }
 
  private:
-  void answer_whole_lines() {
-    std::size_t start = 0;
-    for (auto end = input_.find('\n'); end != std::string::npos; end = input_.find('\n', start)) {
-      answer(std::string_view(input_).substr(start, end - start));
-      start = end + 1;
-    }
-    input_.erase(0, start);
-    flush();
-  }
-
   void answer(std::string_view line) {
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    const auto comma = line.find(',');
-    std::optional<std::string_view> code;
-    if (comma != std::string_view::npos) code = line.substr(comma + 1);
-    const auto finding = judge_.find(line.substr(0, comma), code);
+    const auto finding = find(line);
     worst_ = worse(worst_, judge(finding));
     if (context_.global().output == OutputFormat::json) {
       answers_ += render_json(finding, show_code_);
     } else {
       append_text(finding);
     }
+  }
+
+  VerifyFinding find(std::string_view line) {
+    if (line.size() > max_line) {
+      VerifyFinding finding;
+      finding.defect = fmt::format("a line of more than {} bytes", max_line);
+      return finding;
+    }
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const auto comma = line.find(',');
+    std::optional<std::string_view> code;
+    if (comma != std::string_view::npos) code = line.substr(comma + 1);
+    return judge_.find(line.substr(0, comma), code);
   }
 
   void append_text(const VerifyFinding& finding) {
@@ -113,7 +117,7 @@ class LineVerifier {
   TokenJudge& judge_;
   Context& context_;
   bool show_code_;
-  std::string input_;
+  LineSplitter input_{max_line};
   std::string answers_;
   ExitCode worst_ = ExitCode::done;
 };

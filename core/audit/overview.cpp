@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "audit/queue_facts.hpp"
 #include "audit/snapshot.hpp"
 #include "base/moment.hpp"
 
@@ -64,6 +65,7 @@ void add_abandonments(Timeline& timeline, const BatchRecord& batch, const Period
 
 Overview read_overview(Connection& connection, const OverviewRequest& request) {
   return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
+    require_queue(transaction, request.queue);
     Overview overview{.now = now, .period = parse_period(request.since, request.until, now)};
     auto& period = overview.period;
     if (request.until.empty()) period.until = now + 1;

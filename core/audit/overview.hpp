@@ -34,6 +34,7 @@ struct Overview {
 };
 
 struct OverviewRequest {
+  std::string queue{};        ///< has to be there; empty for any
   std::string since = "24h";  ///< what parse_moment reads, as of the server's clock
   std::string until{};        ///< the same; without one all until now
   std::int64_t limit = 1000;  ///< entries
@@ -41,8 +42,8 @@ struct OverviewRequest {
 };
 
 /// Operations and migrations, and batches if asked for. Reads one snapshot, in a transaction of its own.
-/// Throws Error(usage) for a
-/// moment that does not parse, or an empty period.
+/// Throws Error(usage) for a moment that does not parse, or an empty period, and DatabaseError MR001 for an
+/// unknown queue.
 Overview read_overview(Connection& connection, const OverviewRequest& request);
 
 }  // namespace mailroom

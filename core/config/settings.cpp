@@ -19,6 +19,7 @@ constexpr auto file_variable = "MAILROOM_CONFIG";
 constexpr std::string_view prefix = "MAILROOM_";
 constexpr std::string_view inline_key = "signing.key";
 constexpr std::string_view key_file = "signing.key_file";
+constexpr std::string_view previous_keys = "signing.previous_key_files";
 
 /// One for each entry of the key table, in its order.
 using RawValues = std::vector<RawValue>;
@@ -82,14 +83,22 @@ RawValues defaults() {
   return values;
 }
 
-/// A file that others may read must not hold the key, even where something else overrides it.
+/// A file that others may read must hold no key, neither today's nor an earlier one, even where something
+/// else overrides it.
 void check_mode(const YamlFile& file) {
-  const auto key = file.values.find(std::string(inline_key));
-  if (key == file.values.end() || (file.mode & ~0600U) == 0) return;
-  throw Error(ExitCode::configuration,
-              fmt::format("{}:{}:{}: {} stands in a file of mode {:04o}, and needs 0600", file.path,
-                          key->second.line, key->second.column, inline_key, file.mode),
-              fmt::format("chmod 600 {}, or use {}", file.path, key_file));
+  if ((file.mode & ~0600U) == 0) return;
+  for (const auto& [name, value] : file.values) {
+    const bool holds_key =
+        name == inline_key || (name == previous_keys && std::ranges::any_of(value.items, is_key_text));
+    if (!holds_key) continue;
+    throw Error(
+        ExitCode::configuration,
+        fmt::format(
+            "{}:{}:{}: {} in a file of mode {:04o}, and needs 0600", file.path, value.line, value.column,
+            name == inline_key ? "signing.key stands" : "signing.previous_key_files holds a key", file.mode),
+        fmt::format("chmod 600 {}, or {}", file.path,
+                    name == inline_key ? "use signing.key_file" : "name the file of each key"));
+  }
 }
 
 void apply_file(RawValues& values, const YamlFile& file) {

@@ -132,6 +132,11 @@ Key Key::from_hex(std::string_view hex, std::string_view source) {
 Key Key::from_file(const std::string& path, bool allow_readable, const std::string& named_by) {
   const File file(path, named_by);
   const unsigned mode = file.mode();
+  if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
+    throw Error(ExitCode::configuration,
+                fmt::format("others can replace the key in the file {} (mode {:04o})", path, mode),
+                "chmod go-w " + path);
+  }
   if ((mode & S_IROTH) != 0 && !allow_readable) {
     throw Error(ExitCode::configuration,
                 fmt::format("everyone can read the key file {} (mode {:04o})", path, mode),

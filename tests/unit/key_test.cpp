@@ -87,7 +87,7 @@ TEST_CASE("a key file holds the digits and at most one line end") {
 
 TEST_CASE("a key file that everyone can read is refused unless that is allowed") {
   const test::TemporaryFolder folder;
-  for (const unsigned mode : {0600U, 0400U, 0640U, 0660U}) {
+  for (const unsigned mode : {0600U, 0400U, 0640U, 0440U}) {
     CHECK_NOTHROW(Key::from_file(folder.write("key" + std::to_string(mode), dead_beef, mode), false));
   }
   const auto path = folder.write("open", dead_beef, 0644);
@@ -96,6 +96,18 @@ TEST_CASE("a key file that everyone can read is refused unless that is allowed")
   CHECK(error.hint() == "chmod 640 " + path + ", or set signing.allow_readable_key: true");
   CHECK(error.code() == ExitCode::configuration);
   CHECK(Key::from_file(path, true).bytes() == key_of(dead_beef).bytes());
+}
+
+TEST_CASE("a key file that others can write is refused, also where reading it is allowed") {
+  const test::TemporaryFolder folder;
+  for (const unsigned mode : {0602U, 0620U, 0660U, 0666U}) {
+    const auto path = folder.write("writable" + std::to_string(mode), dead_beef, mode);
+    const auto error = error_of([&] { Key::from_file(path, true); });
+    CHECK(std::string(error.what()).rfind("others can replace the key in the file " + path + " (mode 0", 0) ==
+          0);
+    CHECK(error.hint() == "chmod go-w " + path);
+    CHECK(error.code() == ExitCode::configuration);
+  }
 }
 
 TEST_CASE("a link to a key file is judged by the file it leads to") {

@@ -25,14 +25,6 @@ struct LastWords {
 };
 template struct LastWords<&pqxx::connection::err_msg>;
 
-void forbid_silent_reconnection([[maybe_unused]] pqxx::connection& session) {
-#if PQXX_VERSION_MAJOR < 7
-#include <pqxx/internal/ignore-deprecated-pre.hxx>
-  session.inhibit_reactivation(true);
-#include <pqxx/internal/ignore-deprecated-post.hxx>
-#endif
-}
-
 }  // namespace
 
 std::string session_conninfo(const std::string& conninfo, const std::string& purpose) {
@@ -47,22 +39,11 @@ std::string session_conninfo(const std::string& conninfo, const std::string& pur
                                   {"tcp_user_timeout", "30000"}});
 }
 
-class Connection::Listener final : public pqxx::notification_receiver {
- public:
-  Listener(pqxx::connection& session, const std::string& channel)
-      : pqxx::notification_receiver(session, channel) {}
-  void operator()(const std::string& payload, int /*backend_pid*/) override { payloads_.insert(payload); }
-  std::set<std::string> take() { return std::exchange(payloads_, {}); }
-
- private:
-  std::set<std::string> payloads_;
-};
-
 Connection::Connection(const std::string& conninfo, const std::string& purpose) {
   const auto full = session_conninfo(conninfo, purpose);
   guarded([&] {
     session_ = std::make_unique<pqxx::connection>(full);
-    forbid_silent_reconnection(*session_);
+    pqxx_compat::forbid_silent_reconnection(*session_);
     // A warning of the server belongs to nobody's output.
     run("SET client_min_messages = error");
     run("SET bytea_output = hex");
@@ -80,7 +61,10 @@ void Connection::prepare(const std::string& name, const std::string& sql) {
 }
 
 void Connection::listen(const std::string& channel) {
-  guarded([&] { listener_ = std::make_unique<Listener>(*session_, channel); });
+  guarded([&] {
+    subscription_ = std::make_unique<pqxx_compat::Subscription>(
+        *session_, channel, [this](const std::string& payload) { payloads_.insert(payload); });
+  });
 }
 
 std::set<std::string> Connection::take_payloads() {
@@ -89,7 +73,7 @@ std::set<std::string> Connection::take_payloads() {
     if (!session_->is_open()) throw pqxx::broken_connection();
     session_->get_notifs();
   });
-  return listener_ ? listener_->take() : std::set<std::string>();
+  return std::exchange(payloads_, {});
 }
 
 std::int64_t Connection::server_time() {

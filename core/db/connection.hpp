@@ -1,16 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <pqxx/pqxx>
-#include <pqxx/stream_from>
 #include <set>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "db/errors.hpp"
+#include "db/pqxx_compat.hpp"
 
 namespace mailroom {
 
@@ -80,31 +80,18 @@ class Connection {
   pqxx::result run_prepared(const std::string& name, const Arguments&... arguments) {
     return guarded([&] {
       pqxx::nontransaction alone(*session_);
-#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
-      return alone.exec(pqxx::prepped{name}, pqxx::params{arguments...});
-#else
-      return alone.exec_prepared(name, arguments...);
-#endif
+      return pqxx_compat::execute_prepared(alone, name, arguments...);
     });
   }
 
-  /// The rows of `query` in COPY's text format, `each(std::span<char>)` a line without its newline, while the
-  /// server still makes the next ones; committed when the last has come. COPY binds no values.
-  template <typename Each>
-  void copy_out(const std::string& query, Each&& each) {
+  /// Calls `each` with the fields of each row of `query`, an array of `columns` views that are valid during
+  /// the call, while the server still makes the next rows. A null is empty. Committed when the last row has
+  /// come. The rows come by COPY, which binds no values.
+  template <std::size_t columns, typename Each>
+  void copy_out(const std::string& query, const Each& each) {
     guarded([&] {
       pqxx::nontransaction alone(*session_);
-#if PQXX_VERSION_MAJOR >= 7
-      auto stream = pqxx::stream_from::query(alone, query);
-      for (auto line = stream.get_raw_line(); line.first; line = stream.get_raw_line())
-        each(std::span(line.first.get(), line.second));
-#else
-      // libpqxx 6 has a name for a table only, and passes it on as it is.
-      pqxx::stream_from stream(alone, "(" + query + ")");
-      for (std::string line; stream.get_raw_line(line);)
-        each(std::span(line.data(), line.size() - (line.ends_with('\n') ? 1 : 0)));
-#endif
-      stream.complete();
+      pqxx_compat::stream<columns>(alone, query, each);
     });
   }
 
@@ -115,11 +102,7 @@ class Connection {
     if constexpr (sizeof...(Arguments) == 0) {
       return transaction.exec(sql);
     } else {
-#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
-      return transaction.exec(sql, pqxx::params{arguments...});
-#else
-      return transaction.exec_params(sql, arguments...);
-#endif
+      return pqxx_compat::execute(transaction, sql, arguments...);
     }
   }
 
@@ -131,9 +114,7 @@ class Connection {
   /// session.
   std::set<std::string> take_payloads();
   /// As take_payloads(): true if a notification has come.
-  bool take_notifications() {
-    return !take_payloads().empty();
-  }
+  bool take_notifications() { return !take_payloads().empty(); }
 
   /// The server's clock, in seconds since 1970: what expiry is decided by.
   std::int64_t server_time();
@@ -143,8 +124,6 @@ class Connection {
   int backend_pid() const;
 
  private:
-  class Listener;
-
   template <typename Body>
   auto guarded(Body&& body) -> decltype(body()) {
     try {
@@ -157,7 +136,8 @@ class Connection {
   [[noreturn]] void rethrow() const;
 
   std::unique_ptr<pqxx::connection> session_;
-  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<pqxx_compat::Subscription> subscription_;
+  std::set<std::string> payloads_;
 };
 
 }  // namespace mailroom

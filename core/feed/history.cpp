@@ -72,11 +72,6 @@ std::optional<std::string> array_or_null(const std::vector<T>& values) {
   return array_text(values);
 }
 
-/// Binds null for nothing.
-const char* bound(const std::optional<std::string>& text) {
-  return text ? text->c_str() : nullptr;
-}
-
 std::vector<std::string> kinds_of(const std::vector<std::string>& states) {
   std::vector<std::string> kinds;
   for (const auto* kind : {"suspend", "restore", "rewind", "replay", "prune"}) {
@@ -151,10 +146,8 @@ class HistoryReader {
               const std::optional<std::string>& states, const Each& each) {
     const auto newest_first = limit_ ? "ORDER BY " + order + " DESC " : std::string();
     const auto from = followed == Followed::tokens ? from_token_ : 0;
-    const auto* limit = limit_ ? &*limit_ : nullptr;
     stream_rows(snapshot_.transaction(), sql + newest_first + "LIMIT $7::bigint", each, since_, from,
-                snapshot_.tops().at(index_of(followed)), bound(filter_.action), bound(accounts_),
-                bound(states), limit);
+                snapshot_.tops().at(index_of(followed)), filter_.action, accounts_, states, limit_);
   }
 
   /// The second before the first of the tokens asked for was made; if there is none yet, one that is to come.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/id_range.hpp"
-#include "db/copy_line.hpp"
 #include "db/pooler.hpp"
 #include "queue/preflight.hpp"
 
@@ -150,8 +149,8 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
 
 pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest& request) {
   const auto receipt = request.receipt.value_or(Receipt{});
-  // Null pointers are bound as NULL.
-  const auto* batch = request.receipt ? &receipt.lease.batch : nullptr;
+  std::optional<std::int64_t> batch;
+  if (request.receipt) batch = receipt.lease.batch;
   const auto& counts = receipt.counts;
   return connection_.run_prepared(statement, collector_, queue_, request.limit, request.partial,
                                   request.take_over, request.publish_cursor, batch, receipt.lease.attempt,
@@ -193,12 +192,9 @@ void PgQueueSession::fetch(const Lease& lease, const std::function<void(const To
 }
 
 void PgQueueSession::fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
-  TokenFields fields;
-  connection_.copy_out(fmt::format("SELECT * FROM mailroom_batch_tokens({}, {})", lease.batch, lease.attempt),
-                       [&](std::span<char> line) {
-                         split_copy_line(line, fields);
-                         each(read_token(fields));
-                       });
+  connection_.copy_out<std::tuple_size_v<TokenFields>>(
+      fmt::format("SELECT * FROM mailroom_batch_tokens({}, {})", lease.batch, lease.attempt),
+      [&](const TokenFields& fields) { each(read_token(fields)); });
 }
 
 }  // namespace mailroom

@@ -124,8 +124,10 @@ TEST_CASE(
   }
   CHECK(with(of_tokens, rows).size() == 6);
   CHECK(with(of_tokens, "on accounts a  (cost").size() == 3);
-  for (const auto& plan : with(of_tokens, " on accounts a"))
-    CHECK_THAT(plan, Catch::Matchers::Contains(fmt::format("rows=1 loops={})", limit)));
+  for (const auto& plan : with(of_tokens, " on accounts a")) {
+    INFO(plan);
+    CHECK(plan.find(fmt::format("rows=1 loops={})", limit)) != std::string::npos);
+  }
 }
 
 TEST_CASE("the usual claim takes seven statements of the server, with that of the client and the fetch") {

@@ -1,5 +1,11 @@
 // What a session does when the server, or somebody at it, ends it.
 
+#include <array>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
@@ -97,4 +103,44 @@ TEST_CASE("a session says at the server what it is for, on which host and of whi
   CHECK(name.find("mailroom collect@") == 0);
   CHECK(name.size() <= 63);
   CHECK(name.substr(name.rfind(':') + 1) == std::to_string(getpid()));
+}
+
+TEST_CASE("streamed rows arrive as they are, with an empty field for a null") {
+  TestDatabase database;
+  std::vector<std::array<std::string, 3>> rows;
+  database.connect()->copy_out<3>(
+      "SELECT i, CASE i WHEN 1 THEN E'tab\\t, line\\n, \\\\N and \\u00e9' WHEN 2 THEN '\\N' END, 'end' "
+      "FROM generate_series(1, 3) i ORDER BY i",
+      [&](const auto& fields) {
+        rows.push_back({std::string(fields[0]), std::string(fields[1]), std::string(fields[2])});
+      });
+  CHECK(rows == std::vector<std::array<std::string, 3>>{
+                    {"1", "tab\t, line\n, \\N and \u00e9", "end"}, {"2", "\\N", "end"}, {"3", "", "end"}});
+}
+
+TEST_CASE("a session goes on after streaming was broken off") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto stop_at_row_ten = [](const auto& fields) {
+    if (fields[0] == "10") throw std::runtime_error("enough");
+  };
+  CHECK_THROWS_AS(connection->copy_out<1>("SELECT generate_series(1, 100000)", stop_at_row_ten),
+                  std::runtime_error);
+  CHECK(value<int>(*connection, "SELECT 1") == 1);
+}
+
+TEST_CASE("streaming from a session that was ended says so") {
+  TestDatabase database;
+  CHECK_THROWS_AS(ended_session(database)->copy_out<1>("SELECT 1", [](const auto&) {}), ConnectionLost);
+}
+
+TEST_CASE("optional values are bound as they are, or as NULL") {
+  TestDatabase database;
+  const auto row = database.connect()->run("SELECT $1::bigint, $2::bigint, $3::text, $4::text",
+                                           std::optional<std::int64_t>(5), std::optional<std::int64_t>(),
+                                           std::optional<std::string>("x"), std::optional<std::string>())[0];
+  CHECK(row[0].as<int>() == 5);
+  CHECK(row[1].is_null());
+  CHECK(row[2].as<std::string>() == "x");
+  CHECK(row[3].is_null());
 }

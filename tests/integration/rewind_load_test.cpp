@@ -51,8 +51,7 @@ void read_decisions(Connection& connection, Records& records) {
       connection.run("SELECT id FROM mailroom_batches WHERE claimed_by LIKE 'rewinder@%' ORDER BY id");
   const auto operations = connection.run("SELECT details FROM mailroom_operations ORDER BY id");
   REQUIRE(states.size() == operations.size());
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const auto row = static_cast<pqxx::result::size_type>(i);
+  for (pqxx::result::size_type row = 0; row < operations.size(); ++row) {
     const auto details = nlohmann::json::parse(operations[row][0].c_str());
     Decision decision{.state = states[row][0].as<std::int64_t>(), .ids = {}};
     if (details.contains("ids")) {

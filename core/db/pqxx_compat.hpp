@@ -1,0 +1,141 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <pqxx/pqxx>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "db/copy_line.hpp"
+
+#if PQXX_VERSION_MAJOR < 7
+#include <pqxx/stream_from>
+#endif
+
+#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+#define MAILROOM_PQXX_7_10
+#endif
+
+/// What the versions of libpqxx call by different names. No other file asks for the version.
+namespace mailroom::pqxx_compat {
+
+/// One field of a streamed row, valid until the next row is read. A null is empty.
+struct StreamedField {
+  std::string_view text;
+};
+
+template <std::size_t /*column*/>
+using FieldAt = StreamedField;
+
+}  // namespace mailroom::pqxx_compat
+
+#if PQXX_VERSION_MAJOR >= 7
+// libpqxx 7 streams what it can convert, and converts to no view by itself.
+namespace pqxx {
+
+template <>
+struct nullness<mailroom::pqxx_compat::StreamedField> {
+  static constexpr bool has_null = true;
+  static constexpr bool always_null = false;
+  static constexpr mailroom::pqxx_compat::StreamedField null() noexcept { return {}; }
+  static constexpr bool is_null(const mailroom::pqxx_compat::StreamedField& field) noexcept {
+    return field.text.data() == nullptr;
+  }
+};
+
+template <>
+struct string_traits<mailroom::pqxx_compat::StreamedField> {
+  static mailroom::pqxx_compat::StreamedField from_string(std::string_view text) noexcept { return {text}; }
+};
+
+}  // namespace pqxx
+#endif
+
+namespace mailroom::pqxx_compat {
+
+/// Runs one statement with bound values. std::nullopt is bound as NULL.
+template <typename... Arguments>
+pqxx::result execute(pqxx::transaction_base& transaction, const std::string& sql,
+                     const Arguments&... arguments) {
+#ifdef MAILROOM_PQXX_7_10
+  return transaction.exec(sql, pqxx::params{arguments...});
+#else
+  return transaction.exec_params(sql, arguments...);
+#endif
+}
+
+/// As execute(), for a prepared statement.
+template <typename... Arguments>
+pqxx::result execute_prepared(pqxx::transaction_base& transaction, const std::string& name,
+                              const Arguments&... arguments) {
+#ifdef MAILROOM_PQXX_7_10
+  return transaction.exec(pqxx::prepped{name}, pqxx::params{arguments...});
+#else
+  return transaction.exec_prepared(name, arguments...);
+#endif
+}
+
+/// Streams the rows of `query` by COPY. Calls `each` with an array of `columns` views that are valid during
+/// the call.
+template <std::size_t columns, typename Each>
+void stream(pqxx::transaction_base& transaction, const std::string& query, const Each& each) {
+  std::array<std::string_view, columns> fields;
+#if PQXX_VERSION_MAJOR >= 7
+  [&]<std::size_t... index>(std::index_sequence<index...>) {
+    for (const auto& row : transaction.stream<FieldAt<index>...>(query)) {
+      ((fields[index] = std::get<index>(row).text), ...);
+      each(fields);
+    }
+  }(std::make_index_sequence<columns>());
+#else
+  // libpqxx 6 has a name for a table only, and passes it on as it is.
+  pqxx::stream_from stream(transaction, "(" + query + ")");
+  for (std::string line; stream.get_raw_line(line);) {
+    if (line.ends_with('\n')) line.pop_back();
+    split_copy_line(line, fields);
+    each(fields);
+  }
+  stream.complete();
+#endif
+}
+
+/// What is called with the payload of each notification.
+using Receive = std::function<void(const std::string& payload)>;
+
+/// Hears of the notifications on `channel`. Lives no longer than `session`.
+#ifdef MAILROOM_PQXX_7_10
+class Subscription {
+ public:
+  Subscription(pqxx::connection& session, const std::string& channel, Receive receive) {
+    session.listen(channel, [receive = std::move(receive)](const pqxx::notification& arrived) {
+      receive(std::string(arrived.payload));
+    });
+  }
+};
+#else
+class Subscription final : public pqxx::notification_receiver {
+ public:
+  Subscription(pqxx::connection& session, const std::string& channel, Receive receive)
+      : pqxx::notification_receiver(session, channel), receive_(std::move(receive)) {}
+  void operator()(const std::string& payload, int /*backend_pid*/) override { receive_(payload); }
+
+ private:
+  Receive receive_;
+};
+#endif
+
+/// libpqxx 6 would open another session in silence when one has ended.
+inline void forbid_silent_reconnection([[maybe_unused]] pqxx::connection& session) {
+#if PQXX_VERSION_MAJOR < 7
+#include <pqxx/internal/ignore-deprecated-pre.hxx>
+  session.inhibit_reactivation(true);
+#include <pqxx/internal/ignore-deprecated-post.hxx>
+#endif
+}
+
+}  // namespace mailroom::pqxx_compat
+
+#undef MAILROOM_PQXX_7_10

@@ -9,7 +9,8 @@ namespace mailroom {
 /// Cuts a stream of bytes into lines, in memory for one line however long the input has one.
 class LineSplitter {
  public:
-  /// Takes a line without its newline. One that is longer than allowed comes as its first `max_size` + 1 bytes.
+  /// Takes a line without its newline. One that is longer than allowed comes as its first `max_size` + 1
+  /// bytes.
   using Each = std::function<void(std::string_view line)>;
 
   explicit LineSplitter(std::size_t max_size) : max_size_(max_size) {}

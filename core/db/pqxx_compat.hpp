@@ -89,7 +89,8 @@ void stream(pqxx::transaction_base& transaction, const std::string& query, const
       ((fields[index] = std::get<index>(row).text), ...);
       each(fields);
     }
-  }(std::make_index_sequence<columns>());
+  }
+  (std::make_index_sequence<columns>());
 #else
   // libpqxx 6 has a name for a table only, and passes it on as it is.
   pqxx::stream_from stream(transaction, "(" + query + ")");

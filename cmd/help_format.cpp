@@ -69,12 +69,15 @@ ExamplesFirst::ExamplesFirst() {
   label("Positionals", "Arguments");
 }
 
+// The parts one by one: CLI11's own make_help differs from version to version in the empty lines between
+// them.
 std::string ExamplesFirst::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   const auto footer = app->get_footer();
   const auto end = std::min(footer.find("\n\n"), footer.size());
   auto examples = footer.substr(0, end);
   if (!examples.ends_with('\n')) examples += '\n';
-  return examples + "\n" + CLI::Formatter::make_help(app, std::move(name), mode);
+  return examples + "\n" + make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
+         make_groups(app, mode) + make_subcommands(app, mode) + "\n" + make_footer(app);
 }
 
 std::string ExamplesFirst::make_description(const CLI::App* app) const {

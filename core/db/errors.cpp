@@ -72,7 +72,7 @@ std::string reason_of_loss(std::string_view report) {
 }
 
 bool is_about_the_session(std::string_view sqlstate) {
-  constexpr std::array<std::string_view, 4> ended{"57P01", "57P02", "57P03", "57P05"};
+  constexpr std::array<std::string_view, 6> ended{"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"};
   for (const auto state : ended) {
     if (sqlstate == state) return true;
   }

@@ -55,14 +55,17 @@ void MigrationRun::run(pqxx::transaction_base& transaction) {
 
 void MigrationRun::run_alone() {
   // It waits for old transactions, and nobody waits behind it.
-  connection_.run("SET lock_timeout = 0");
-  connection_.run("SET statement_timeout = 0");
+  const auto set_limits_to = [this](const std::string& value) {
+    connection_.run("SELECT set_config(name, " + value +
+                    ", false) FROM pg_settings "
+                    "WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout')");
+  };
+  set_limits_to("'0'");
   current_ = &statements_.front();
   drop_invalid_index();
   connection_.run(current_->text);
   current_ = nullptr;
-  connection_.run("RESET lock_timeout");
-  connection_.run("RESET statement_timeout");
+  set_limits_to("reset_val");
 }
 
 void MigrationRun::drop_invalid_index() {

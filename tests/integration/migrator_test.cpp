@@ -201,14 +201,6 @@ TEST_CASE("a migration that does not get its locks lets others through, and trie
   }
 }
 
-TEST_CASE("a time limit of the role does not cut a migration short") {
-  TestDatabase database(TestDatabase::Schema::none);
-  const auto connection = database.connect();
-  connection->run("SET statement_timeout = '50ms'");
-  up(*connection, {{0, "slow", "SELECT pg_sleep(0.2)", "SELECT 1"}});
-  CHECK(value<std::string>(*connection, "SHOW statement_timeout") == "50ms");
-}
-
 TEST_CASE("a server that cannot be changed is refused before anything is tried") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();

@@ -2,6 +2,19 @@
 # loaded. Prints a line each: the candidates with a space between them.
 source $argv[1]
 while read -l line
-    set -l candidates (complete -C $line | string replace -r '\t.*' '' | string replace -r '^--[^=]*=' '')
-    echo (string replace -r '/$' '' -- $candidates)
+    set -l word (string split -r -m 1 ' ' -- $line)[-1]
+    set -l beginning
+    set -l others
+    for candidate in (complete -C $line | string replace -r '\t.*' '')
+        if test (string sub -l (string length -- $word) -- $candidate) = "$word"
+            set -a beginning $candidate
+        else
+            set -a others $candidate
+        end
+    end
+    # From version 4 on it also tells of what only resembles the word, which the prompt shows where nothing
+    # begins with it.
+    set -l candidates $others
+    set -q beginning[1]; and set candidates $beginning
+    echo (string replace -r '^--[^=]*=' '' -- $candidates | string replace -r '/$' '')
 end

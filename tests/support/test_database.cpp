@@ -47,6 +47,10 @@ void migrate(Connection& connection) {
   connection.run("SELECT pg_advisory_unlock_all()");
 }
 
+bool knows_setting(Connection& connection, const std::string& name) {
+  return !connection.run("SELECT FROM pg_settings WHERE name = $1", name).empty();
+}
+
 void insert_accounts(Connection& connection, int count, const std::string& prefix) {
   connection.run(
       "INSERT INTO accounts (email, login) SELECT $2 || g || '@test.example', $2 || g FROM "

@@ -33,6 +33,9 @@ SchemaAuthor test_author();
 /// Brings `connection`'s database to the newest version.
 void migrate(Connection& connection);
 
+/// Whether the server has this setting, which may have come with a newer version of PostgreSQL.
+bool knows_setting(Connection& connection, const std::string& name);
+
 /// `count` accounts whose logins begin with `prefix`, in one statement; returns nothing, each gets its token.
 void insert_accounts(Connection& connection, int count, const std::string& prefix = "user");
 

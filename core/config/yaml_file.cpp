@@ -74,8 +74,12 @@ std::string_view shown_key(std::string_view name) {
   };
   const auto end = std::find_if_not(name.begin(), name.end(), is_of_name);
   const auto shown = name.substr(0, static_cast<std::size_t>(end - name.begin()));
-  if (shown.size() <= longest && !may_hold_key(shown)) return shown;
-  return shown.substr(0, std::min(shown.find('.') + 1, shown.size()));
+  const auto may_be_shown = [](std::string_view text) {
+    return text.size() <= longest && !may_hold_key(text);
+  };
+  if (may_be_shown(shown)) return shown;
+  const auto section = shown.substr(0, std::min(shown.find('.') + 1, shown.size()));
+  return may_be_shown(section) ? section : std::string_view{};
 }
 
 /// Walks the two levels of a configuration file.

@@ -63,6 +63,8 @@ TEST_CASE("what may be a secret in the wrong place is not shown") {
        "mailroom.yaml.example names every key"},
       {key + ": a", "mailroom.yaml:1:1: … is no key of the configuration",
        "mailroom.yaml.example names every key"},
+      {"ey" + key + "k of.another: a", "mailroom.yaml:1:1: … is no key of the configuration",
+       "mailroom.yaml.example names every key"},
       {"log:\n  level: " + key, "log.level (from mailroom.yaml:2:3) must be one of: debug, info, warn, error",
        ""},
       {"signing:\n  key_file: " + key,

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/moment.hpp"
@@ -111,6 +112,18 @@ Json findings_json(const StatusReport& report) {
 }
 
 }  // namespace
+
+std::string render_json(const StatusOutage& outage) {
+  const Json object{{"queue", outage.queue},
+                    {"at", moment_text(outage.now)},
+                    {"health", severity_name(Severity::failure)},
+                    {"findings",
+                     {{{"severity", severity_name(Severity::failure)},
+                       {"code", "unreachable"},
+                       {"text", fmt::format("no answer for {}: {}", age_text(outage.lasts), outage.reason)},
+                       {"mend", ""}}}}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string render_json(const StatusReport& report) {
   const auto& queue = report.queue;

@@ -50,6 +50,12 @@ std::string verdict_text(const StatusReport& report) {
   return text;
 }
 
+std::string headline(const StatusReport& report, const StatusStyle& style) {
+  if (style.outage == nullptr) return painted(verdict_text(report), worst(report.findings), style.colour);
+  return painted(fmt::format("no answer for {}; below is the last look", age_text(style.outage->lasts)),
+                 Severity::failure, style.colour);
+}
+
 std::string pending_text(const WaitingTokenCount& waiting) {
   std::string parts;
   const auto add = [&parts](std::int64_t count, const char* where) {
@@ -255,8 +261,8 @@ std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) 
 
 std::string render_text(const StatusReport& report, const StatusStyle& style) {
   const auto& queue = report.queue;
-  auto text = fmt::format("queue {}: {}\n", visible(queue.queue),
-                          painted(verdict_text(report), worst(report.findings), style.colour));
+  auto text = fmt::format("queue {}: {}\n", visible(queue.queue), headline(report, style));
+  if (style.outage != nullptr) text += row("reason", visible(style.outage->reason));
   text += row("at", moment_text(queue.now / 1000));
   text += row("pending", pending_text(queue.waiting));
   text += row("oldest", oldest_text(queue));
@@ -277,23 +283,6 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   return text +
          render_tables(queue, style.most_lines - std::min(style.most_lines, line_count(text + findings))) +
          findings;
-}
-
-std::string render_line(const StatusReport& report) {
-  const auto& queue = report.queue;
-  const auto lag = queue.lag();
-  auto line = fmt::format("{} {} pending={}{} lag={} rate={:.1f}/s collectors={} open={} holes={} cursor={}",
-                          moment_text(queue.now / 1000), severity_name(worst(report.findings)),
-                          queue.waiting.estimated ? "~" : "", queue.waiting.total(),
-                          lag ? age_text(*lag) : "0s", queue.emissions.per_second(), queue.collectors.size(),
-                          queue.open_batches.size(), queue.hole_ids, queue.cursor);
-  std::vector<std::string> codes;
-  for (const auto& finding : report.findings) {
-    if (std::find(codes.begin(), codes.end(), finding.code) == codes.end()) codes.push_back(finding.code);
-  }
-  for (std::size_t i = 0; i < codes.size(); ++i)
-    line += (i == 0 ? " findings=" : ",") + codes[i];
-  return line + "\n";
 }
 
 }  // namespace mailroom

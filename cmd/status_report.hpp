@@ -27,10 +27,19 @@ struct StatusTrend {
 /// 8 when there is a failure, 0 otherwise.
 ExitCode judge(const StatusReport& report);
 
+/// Since when a queue cannot be looked at, and why.
+struct StatusOutage {
+  std::string queue;
+  std::int64_t now = 0;  ///< this host's clock, in seconds since 1970
+  Milliseconds lasts{};
+  std::string reason;
+};
+
 struct StatusStyle {
   bool colour = false;
-  std::size_t most_lines = 1000;       ///< tables that do not fit are left out, not what is wrong
-  const StatusTrend* trend = nullptr;  ///< left out if there is none
+  std::size_t most_lines = 1000;         ///< tables that do not fit are left out, not what is wrong
+  const StatusTrend* trend = nullptr;    ///< left out if there is none
+  const StatusOutage* outage = nullptr;  ///< in the place of the verdict: all below is of the last look
 };
 
 /// A screen of 80 columns: the verdict, `label: value`, tables of what there is, findings.
@@ -39,6 +48,9 @@ std::string render_text(const StatusReport& report, const StatusStyle& style);
 std::string render_line(const StatusReport& report);
 /// One object in one line.
 std::string render_json(const StatusReport& report);
+/// The same two of a look that could not be had: `TIME failure findings=unreachable for=40s`.
+std::string render_line(const StatusOutage& outage);
+std::string render_json(const StatusOutage& outage);
 
 /// What was emitted a second in each tenth of a minute of the last five minutes, as the records have it.
 std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions);

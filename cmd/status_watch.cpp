@@ -1,11 +1,14 @@
 #include "cmd/status_watch.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <fmt/format.h>
 #include <random>
 #include <sys/ioctl.h>
 
 #include "base/duration.hpp"
+#include "base/retry_log.hpp"
+#include "cmd/patient_output.hpp"
 #include "queue/backoff.hpp"
 #include "queue/surroundings.hpp"
 #include "schema/bookkeeping.hpp"
@@ -46,9 +49,11 @@ class StatusWatch {
         interval_(interval),
         context_(context),
         surroundings_(signal_, context.out()),
+        output_(context.out(), signal_, [] {}),
         terminal_(context.out().is_terminal()),
         lags_(interval * 2),
-        backoff_(std::random_device{}()) {}
+        backoff_(std::random_device{}()),
+        retries_(context.log()) {}
 
   void run() {
     connection_ = context_.connect_to_schema("status");
@@ -75,7 +80,10 @@ class StatusWatch {
 
   void look() {
     try {
-      show(look_at_queue(*connection_, request_));
+      auto report = look_at_queue(*connection_, request_);
+      backoff_.reset();
+      retries_.worked();
+      show(std::move(report));
     } catch (const Error& error) {
       // A table that is locked now may be free at the next look.
       if (error.code() != ExitCode::locked) throw;
@@ -83,43 +91,60 @@ class StatusWatch {
     }
   }
 
-  void show(const StatusReport& report) {
-    auto& out = context_.out();
-    if (context_.global().output == OutputFormat::json) return out.write(render_json(report));
-    if (!terminal_) return out.write(render_line(report));
-    draw(report);
+  bool is_json() const { return context_.global().output == OutputFormat::json; }
+
+  void show(StatusReport report) {
+    if (is_json()) return output_.write(render_json(report));
+    if (!terminal_) return output_.write(render_line(report));
+    lags_.add(report.queue.now, report.queue.lag().value_or(Milliseconds{0}));
+    last_ = std::move(report);
+    draw(*last_, nullptr);
   }
 
-  void draw(const StatusReport& report) {
+  /// In a stream once an interval, as of a look; on a terminal as often as it is tried.
+  void show_outage(const std::string& reason) {
+    const auto now = surroundings_.now();
+    const StatusOutage outage{.queue = request_.queue,
+                              .now = std::time(nullptr),
+                              .lasts = std::chrono::floor<std::chrono::seconds>(*retries_.failing_for(now)),
+                              .reason = reason};
+    if (terminal_ && !is_json()) {
+      if (last_) draw(*last_, &outage);
+      return;
+    }
+    if (now < next_outage_) return;
+    next_outage_ = now + interval_;
+    output_.write(is_json() ? render_json(outage) : render_line(outage));
+  }
+
+  void draw(const StatusReport& report, const StatusOutage* outage) {
     auto& out = context_.out();
     const auto& queue = report.queue;
-    lags_.add(queue.now, queue.lag().value_or(Milliseconds{0}));
     const StatusTrend trend{.rate = rate_trend(queue.emissions), .lag = lags_.trend(queue.now)};
     const auto footer = fmt::format("\nevery {}; Ctrl-C ends\n", format_duration(interval_));
     // The last line is the cursor's. What does not fit would scroll the rest away.
     const auto room = lines_of_terminal(out.fd()) - 1;
     const auto text = render_text(report, {.colour = context_.colour_on(out),
                                            .most_lines = room - std::min<std::size_t>(room, 2),
-                                           .trend = &trend});
+                                           .trend = &trend,
+                                           .outage = outage});
     // Once, to begin on an empty screen.
-    if (!drawn_) out.write("\x1b[2J");
+    if (!drawn_) output_.write("\x1b[2J");
     drawn_ = true;
-    out.write(redrawn(cropped(text + footer, room)));
+    output_.write(redrawn(cropped(text + footer, room)));
   }
 
   void note_loss(const ConnectionLost& error) {
-    if (!lost_) context_.log().warn("connection lost", {{"reason", error.what()}});
     connection_.reset();
-    lost_ = true;
+    retries_.failed("connection lost", error.what(), surroundings_.now());
+    show_outage(error.what());
   }
 
   void reconnect() {
     surroundings_.sleep_for(backoff_.next());
     if (signal_.requested()) return;
     connection_ = context_.connect_to_schema("status");
-    context_.log().info("connected again");
-    backoff_.reset();
-    lost_ = false;
+    if (retries_.is_news()) context_.log().info("connected again");
   }
 
   const StatusRequest& request_;
@@ -127,12 +152,15 @@ class StatusWatch {
   Context& context_;
   StopSignal signal_;
   SystemSurroundings surroundings_;
+  PatientOutput output_;
   bool terminal_;
   LagHistory lags_;
   Backoff backoff_;
   std::unique_ptr<Connection> connection_;
+  RetryLog retries_;
+  TimePoint next_outage_{};
+  std::optional<StatusReport> last_;  ///< on the terminal
   bool drawn_ = false;
-  bool lost_ = false;
 };
 
 }  // namespace
@@ -172,8 +200,8 @@ ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Conte
   try {
     StatusWatch(request, interval, context).run();
   } catch (const Error& error) {
-    if (error.code() != ExitCode::output_closed) throw;
-    return ExitCode::output_closed;
+    // The reader has seen enough: as with tail, that is no failure.
+    if (error.code() != ExitCode::output_closed || !context.out().reader_is_gone()) throw;
   }
   return ExitCode::done;
 }

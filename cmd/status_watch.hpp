@@ -38,8 +38,8 @@ struct StatusRequest {
 StatusReport look_at_queue(Connection& connection, const StatusRequest& request);
 
 /// Looks every `interval` until SIGINT or SIGTERM; then done. Redraws on a terminal, and writes a line a look
-/// elsewhere. Connects again by itself, with a note in the log. output_closed, without a word, when nobody
-/// reads any more.
+/// elsewhere. Connects again by itself, and says while it cannot that there is no answer. Done, too, when
+/// nobody reads any more.
 ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Context& context);
 
 }  // namespace mailroom

@@ -19,7 +19,8 @@ EventStream::EventStream(EventFeed& feed, std::unique_ptr<FeedSession> session, 
       connect_(std::move(connect)),
       surroundings_(surroundings),
       log_(log),
-      backoff_(std::random_device{}()) {}
+      backoff_(std::random_device{}()),
+      retries_(log) {}
 
 void EventStream::run(bool follow, const Tell& tell) {
   feed_.start(*session_, follow);
@@ -33,7 +34,8 @@ void EventStream::run(bool follow, const Tell& tell) {
       }
     } catch (const ConnectionLost& error) {
       if (!follow) throw;
-      log_.warn("connection lost", {{"reason", error.what()}});
+      if (session_) retries_.worked();
+      retries_.failed("connection lost", error.what(), surroundings_.now());
       session_.reset();
     } catch (const DatabaseError& error) {
       if (!follow || !is_transient(error)) throw;
@@ -69,6 +71,7 @@ void EventStream::poll() {
   const auto started = surroundings_.now();
   feed_.poll(*session_);
   backoff_.reset();
+  retries_.worked();
   // However slow the server is, it has most of the time for others.
   const auto ended = surroundings_.now();
   const auto pause = std::clamp<TimePoint::duration>((ended - started) * 4, shortest_pause, longest_pause);
@@ -91,7 +94,7 @@ void EventStream::reconnect() {
   if (finished()) return;
   session_ = connect_();
   feed_.resume(*session_);
-  log_.info("connected again");
+  if (retries_.is_news()) log_.info("connected again");
 }
 
 }  // namespace mailroom

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/log.hpp"
+#include "base/retry_log.hpp"
 #include "feed/event_feed.hpp"
 #include "queue/backoff.hpp"
 #include "queue/surroundings.hpp"
@@ -43,6 +44,7 @@ class EventStream {
   Surroundings& surroundings_;
   Log& log_;
   Backoff backoff_;
+  RetryLog retries_;
   bool hung_up_ = false;
   TimePoint next_poll_{};      ///< without a notification
   TimePoint earliest_poll_{};  ///< with one

@@ -37,7 +37,8 @@ Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload
       batcher_(batcher_options()),
       waker_(wakefulness_options(), surroundings, output, log),
       writer_(setup_.key, setup_.make_encoder(), setup_.batch_limit, output, log),
-      backoff_(surroundings.random_seed()) {}
+      backoff_(surroundings.random_seed()),
+      retries_(log) {}
 
 void Collector::run() {
   try {
@@ -59,7 +60,8 @@ void Collector::collect() {
       if (!session_) reconnect();
       if (session_) step();
     } catch (const ConnectionLost& error) {
-      log_.warn("connection lost", {{"reason", error.what()}});
+      if (session_) retries_.worked();
+      retries_.failed("connection lost", error.what(), surroundings_.now());
       session_.reset();
     } catch (const DatabaseError& error) {
       if (!mends(error)) throw;
@@ -74,7 +76,7 @@ bool Collector::mends(const DatabaseError& error) {
   if (remedy == Remedy::none) {
     acknowledge_before_leaving();
   } else if (remedy == Remedy::new_session) {
-    log_.warn("the server takes no writes, connecting again", {{"reason", reason_of(error)}});
+    retries_.failed("the server takes no writes, connecting again", reason_of(error), surroundings_.now());
     session_.reset();
   } else {
     log_.warn("statement failed, trying again", {{"reason", error.what()}});
@@ -95,7 +97,7 @@ void Collector::connect_first() {
       return adopt_session(setup_.connect());
     } catch (const Error& error) {
       if (remedy_for(error) != Remedy::new_session || surroundings_.now() >= give_up) throw;
-      log_.warn("waiting for the database", {{"reason", reason_of(error)}});
+      retries_.failed("waiting for the database", reason_of(error), surroundings_.now());
     }
     surroundings_.sleep_for(backoff_.next());
   }
@@ -113,7 +115,7 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
   last_round_trip_ = surroundings_.now();
   batcher_.connected();
   waker_.session_began();
-  log_.info("connected");
+  if (retries_.is_news()) log_.info("connected");
 }
 
 void Collector::step() {
@@ -172,6 +174,7 @@ ClaimReply Collector::claim(const ClaimRequest& request) {
   receipt_.reset();
   last_round_trip_ = surroundings_.now();
   backoff_.reset();
+  retries_.worked();
   return reply;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/retry_log.hpp"
 #include "db/errors.hpp"
 #include "queue/backoff.hpp"
 #include "queue/batch_writer.hpp"
@@ -94,6 +95,7 @@ class Collector {
   Waker waker_;
   BatchWriter writer_;
   Backoff backoff_;
+  RetryLog retries_;
   std::unique_ptr<QueueSession> session_;
   std::optional<Receipt> receipt_;  ///< of the batch that is written and not yet acknowledged
   TimePoint take_over_from_{};  ///< no orphans before: after a restart their collectors may yet acknowledge

@@ -114,6 +114,23 @@ TEST_CASE("a stop ends the wait for the database") {
   CHECK(rig.surroundings.elapsed() == 2s);
 }
 
+TEST_CASE("a server that is away for long is told of once, and then less and less often") {
+  CollectorRig rig;
+  rig.surroundings.at(1s, [&] { rig.server.go_away(60s); });
+  rig.stop_at(70s);
+  rig.run();
+  const auto told = [text = rig.log_text.str()](const std::string& what) {
+    int times = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+      ++times;
+    return times;
+  };
+  CHECK(told("connection lost") == 1);
+  CHECK(told("still trying") == 3);
+  CHECK(told("still trying for=40s") == 1);
+  CHECK(told(" connected\n") == 2);
+}
+
 TEST_CASE("whichever call loses the connection, before or after its effect, nothing is lost or repeated") {
   CollectorRig undisturbed;
   script(undisturbed);

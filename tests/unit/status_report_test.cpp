@@ -160,6 +160,21 @@ TEST_CASE("in JSON what cannot be seen is null") {
   CHECK(nlohmann::json::parse(render_json(report)).at("collectors").is_null());
 }
 
+TEST_CASE("of an outage the headline tells, and a line or an object of its own") {
+  const auto report = crowded();
+  const StatusOutage outage{
+      .queue = "mailroom", .now = 1'800'000'040, .lasts = 40s, .reason = "it is \x1b gone"};
+  const auto lines = lines_of(render_text(report, {.outage = &outage}));
+  CHECK(lines[0] == "queue mailroom: no answer for 40s; below is the last look");
+  CHECK(lines[1] == "reason:      it is ? gone");
+  CHECK(lines[2] == "at:          2027-01-15T08:00:00Z");
+  CHECK(render_line(outage) == "2027-01-15T08:00:40Z failure findings=unreachable for=40s\n");
+  const auto object = nlohmann::json::parse(render_json(outage));
+  CHECK(object.at("health") == "failure");
+  CHECK(object.at("at") == "2027-01-15T08:00:40Z");
+  CHECK(object.at("findings").at(0).at("code") == "unreachable");
+}
+
 TEST_CASE("the rate is known as far back as the records were read") {
   RecentEmissions emissions;
   emissions.tokens[0] = 50;

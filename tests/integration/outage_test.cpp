@@ -1,0 +1,107 @@
+// What is said while the database is away, by the commands that go on until it is back.
+
+#include <csignal>
+#include <cstdlib>
+
+#include "support/build_paths.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// A database that nobody reaches for a while.
+class Outage {
+ public:
+  explicit Outage(const TestDatabase& database) : name_(database.name()) {
+    admin_.run("ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS false");
+    admin_.run("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '" + name_ +
+               "'");
+  }
+  ~Outage() { end(); }
+  Outage(const Outage&) = delete;
+  Outage& operator=(const Outage&) = delete;
+
+  void end() { admin_.run("ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS true"); }
+  /// How often the server has turned somebody away.
+  int refusals() const {
+    return count(read_file(std::string(std::getenv("PGHOST")) + "/server.log"),
+                 "database \"" + name_ + "\" is not currently accepting connections");
+  }
+
+ private:
+  std::string name_;
+  Connection admin_{"dbname=postgres", "test"};
+};
+
+/// A command that runs until it is stopped.
+struct Running {
+  Running(const TestDatabase& database, std::vector<std::string> words)
+      : process(
+            [&] {
+              words.insert(words.begin(), mailroom_binary);
+              return words;
+            }(),
+            {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out", folder.path() / "err") {}
+
+  std::string output() const { return read_file(folder.path() / "out"); }
+  std::string log() const { return read_file(folder.path() / "err"); }
+
+  TemporaryFolder folder;
+  Subprocess process;
+};
+
+}  // namespace
+
+TEST_CASE("a collector and a tail that try again and again say so once, and when they are back") {
+  TestDatabase database;
+  TestCollector collector(database, {});
+  REQUIRE(collector.connected());
+  Running tail(database, {"tail", "-f"});
+  insert_accounts(*database.connect(), 1);
+  REQUIRE(eventually([&] { return count(tail.output(), "\n") >= 1; }));
+  Outage outage(database);
+  REQUIRE(eventually([&] { return outage.refusals() >= 10; }));
+  CHECK(count(collector.log(), "warn ") == 1);
+  CHECK(count(tail.log(), "warn ") == 1);
+  outage.end();
+  REQUIRE(collector.connected(2));
+  CHECK(eventually([&] { return count(tail.log(), " connected again\n") == 1; }));
+  CHECK(count(collector.log(), " connection lost reason=") == 1);
+  CHECK(count(tail.log(), " connection lost reason=") == 1);
+  CHECK(collector.stop() == 0);
+}
+
+TEST_CASE("a watch in a pipe says once an interval that there is no answer, as a line or an object") {
+  const bool json = GENERATE(false, true);
+  TestDatabase database;
+  std::vector<std::string> words{"status", "--watch", "100ms"};
+  if (json) words.insert(words.end(), {"-o", "json"});
+  Running watch(database, words);
+  REQUIRE(eventually([&] { return count(watch.output(), "\n") >= 1; }));
+  const std::string mark = json ? "\"code\":\"unreachable\"" : " failure findings=unreachable for=";
+  {
+    Outage outage(database);
+    REQUIRE(eventually([&] { return count(watch.output(), mark) >= 3; }));
+  }
+  const auto lines = count(watch.output(), "\n");
+  CHECK(eventually([&] { return count(watch.output(), "\n") > lines + count(watch.output(), mark); }));
+  watch.process.signal(SIGTERM);
+  CHECK(watch.process.wait() == 0);
+}
+
+TEST_CASE("a watch ends as a tail does when its reader has seen enough") {
+  TestDatabase database;
+  const TemporaryFolder folder;
+  for (const std::string command : {"status --watch 100ms", "status --watch 100ms -o json", "tail -f"}) {
+    const auto log = (folder.path() / "log").string();
+    Subprocess shell({"/bin/bash", "-c",
+                      std::string("set -o pipefail; ") + mailroom_binary + " " + command + " | sleep 0.2"},
+                     {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out", log);
+    INFO(command);
+    CHECK(shell.wait() == 0);
+    CHECK(read_file(log).empty());
+  }
+}

@@ -14,16 +14,17 @@ struct CollectOptions {
   std::optional<Milliseconds> wait;
 };
 
-SessionFactory session_factory(const Settings& settings) {
-  return [url = settings.database_url, queue = settings.queue, channel = settings.channel] {
-    return std::make_unique<PgQueueSession>(url, queue, channel, require_current_schema);
+SessionFactory session_factory(const Settings& settings, StopWatcher& watcher) {
+  return [url = settings.database_url, queue = settings.queue, channel = settings.channel, &watcher] {
+    const StopWatcher::Wait waiting(&watcher, Awaited::database);
+    return std::make_unique<PgQueueSession>(url, queue, channel, require_current_schema, &watcher);
   };
 }
 
-CollectorSetup make_setup(const Settings& settings, OutputFormat output) {
+CollectorSetup make_setup(const Settings& settings, OutputFormat output, StopWatcher& watcher) {
   const bool jsonl = settings.format == CollectFormat::jsonl || output == OutputFormat::json;
   return {
-      .connect = session_factory(settings),
+      .connect = session_factory(settings, watcher),
       .session_identity = settings.database_url + '\n' + settings.queue + '\n' + settings.channel,
       .key = load_key_ring(settings).current,
       .make_encoder =
@@ -60,13 +61,14 @@ void warn_of_terminal(Context& context) {
 ExitCode run_collect(const CollectOptions& options, Context& context) {
   const auto limits = make_limits(options);
   const auto& settings = context.settings();
-  auto setup = make_setup(settings, context.global().output);
+  StopSignal signal;
+  StopWatcher watcher(signal, context.log());
+  auto setup = make_setup(settings, context.global().output, watcher);
   warn_of_terminal(context);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings);
-  StopSignal signal;
-  SystemSurroundings surroundings(signal, context.out());
-  const auto reload = [&context] { return make_setup(context.load(), context.global().output); };
+  SystemSurroundings surroundings(signal, context.out(), &watcher);
+  const auto reload = [&] { return make_setup(context.load(), context.global().output, watcher); };
   Collector collector(std::move(setup), limits, reload, surroundings, context.out(), context.log());
   context.explain_unreachable([&] { collector.run(); });
   context.log().info("stopped");
@@ -117,7 +119,9 @@ const Command collect_command{
     "batch and its tokens. A reader ignores a last line without a newline. What is expired, consumed, "
     "or of an account in the wrong status is passed over and counted.\n\n"
     "SIGTERM and SIGINT finish and acknowledge the batch in hand, and the exit status is 0; a second "
-    "one stops hard. SIGHUP reads file and keys anew. A lost connection is made again, with growing "
-    "pauses of one second at the most. Log lines go to standard error."};
+    "one stops hard. A statement that waits for somebody's lock is cancelled, and it is said if the reader "
+    "of standard output is waited for. SIGHUP reads file and keys anew. A lost "
+    "connection is made again, with growing pauses of one second at the most. Log lines go to standard "
+    "error."};
 
 }  // namespace mailroom

@@ -17,25 +17,29 @@ namespace {
 // What a handler may touch: lock-free atomics and write(2).
 std::atomic<int> stop_requests{0};
 std::atomic<bool> reload_requested{false};
+std::atomic<int> first_stop{0};
 std::atomic<int> write_end{-1};
+std::atomic<int> stop_write_end{-1};
 
-void wake() {
+void wake(const std::atomic<int>& end) {
   const char byte = 0;
   // A full pipe is as good as a byte: the reader wakes either way.
-  [[maybe_unused]] const auto written = ::write(write_end.load(), &byte, 1);
+  [[maybe_unused]] const auto written = ::write(end.load(), &byte, 1);
 }
 
 void on_stop(int number) {
   const int saved = errno;
   if (stop_requests.fetch_add(1) > 0) _exit(128 + number);
-  wake();
+  first_stop = number;
+  wake(write_end);
+  wake(stop_write_end);
   errno = saved;
 }
 
 void on_reload(int /*number*/) {
   const int saved = errno;
   reload_requested = true;
-  wake();
+  wake(write_end);
   errno = saved;
 }
 
@@ -46,17 +50,22 @@ void handle(int number, void (*handler)(int)) {
   sigaction(number, &action, nullptr);
 }
 
-}  // namespace
-
-StopSignal::StopSignal() {
+/// The end to read from.
+int make_pipe(std::atomic<int>& write_to) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     throw Error(ExitCode::failed, std::string("cannot make a pipe: ") + std::strerror(errno));
   }
-  read_end_ = ends[0];
+  write_to = ends[1];
+  return ends[0];
+}
+
+}  // namespace
+
+StopSignal::StopSignal() : read_end_(make_pipe(write_end)), stop_end_(make_pipe(stop_write_end)) {
   stop_requests = 0;
+  first_stop = 0;
   reload_requested = false;
-  write_end = ends[1];
   handle(SIGTERM, on_stop);
   handle(SIGINT, on_stop);
   handle(SIGHUP, on_reload);
@@ -66,11 +75,17 @@ StopSignal::~StopSignal() {
   for (const int number : {SIGTERM, SIGINT, SIGHUP})
     handle(number, SIG_DFL);
   close(write_end.exchange(-1));
+  close(stop_write_end.exchange(-1));
   close(read_end_);
+  close(stop_end_);
 }
 
 bool StopSignal::requested() const {
   return stop_requests > 0;
+}
+
+int StopSignal::number() const {
+  return first_stop;
 }
 
 bool StopSignal::take_reload() {

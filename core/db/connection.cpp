@@ -80,6 +80,15 @@ std::int64_t Connection::server_time() {
   return run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint")[0][0].as<std::int64_t>();
 }
 
+void Connection::cancel() {
+  try {
+    // Reads of the session only what stays as it is while a statement runs.
+    session_->cancel_query();
+  } catch (const std::exception& error) {
+    throw Error(ExitCode::database, error.what());
+  }
+}
+
 int Connection::socket() const {
   return session_->sock();
 }

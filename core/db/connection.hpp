@@ -119,6 +119,10 @@ class Connection {
   /// The server's clock, in seconds since 1970: what expiry is decided by.
   std::int64_t server_time();
 
+  /// Asks the server to give up the statement that another thread runs here; it fails with SQLSTATE 57014,
+  /// unless it is over before. Throws Error(database) when the server cannot be asked.
+  void cancel();
+
   /// For poll(2).
   int socket() const;
   int backend_pid() const;

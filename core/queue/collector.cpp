@@ -2,27 +2,14 @@
 
 #include <algorithm>
 
+#include "queue/remedy.hpp"
+
 namespace mailroom {
 namespace {
 
 constexpr Milliseconds orphan_grace{1500};
 constexpr Milliseconds publish_interval{500};
 constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
-
-enum class Remedy { none, same_session, new_session };
-
-/// What may mend an error of the database when it is tried again. A server that takes no writes is not the
-/// primary, or not yet: in a failover the next connection finds the one that is.
-Remedy remedy_for(const Error& error) {
-  const auto* refusal = dynamic_cast<const DatabaseError*>(&error);
-  if (refusal == nullptr) return error.code() == ExitCode::database ? Remedy::new_session : Remedy::none;
-  if (takes_no_writes(*refusal)) return Remedy::new_session;
-  return is_transient(*refusal) ? Remedy::same_session : Remedy::none;
-}
-
-std::string reason_of(const Error& error) {
-  return error.hint().empty() ? error.what() : error.what() + ("; " + error.hint());
-}
 
 }  // namespace
 
@@ -78,7 +65,7 @@ bool Collector::mends(const DatabaseError& error) {
   } else if (remedy == Remedy::new_session) {
     retries_.failed("the server takes no writes, connecting again", reason_of(error), surroundings_.now());
     session_.reset();
-  } else {
+  } else if (!surroundings_.stop_requested()) {
     log_.warn("statement failed, trying again", {{"reason", error.what()}});
     surroundings_.sleep_for(backoff_.next());
   }
@@ -192,7 +179,11 @@ void Collector::report(const ClaimReply& reply) {
 
 void Collector::hand_on(const Lease& lease) {
   // While it waits for its reader, others have to hear of what comes.
-  const auto counts = writer_.write(*session_, lease, [this] { waker_.hand_over(session_.get()); });
+  const auto counts = writer_.write(*session_, lease, [&] {
+    waker_.hand_over(session_.get());
+    surroundings_.note_wait(Awaited::reader);
+  });
+  surroundings_.note_wait(Awaited::nothing);
   receipt_ = Receipt{lease, counts};
   if (counts.emitted > 0) ++batches_written_;
   since_idle_.batches += counts.emitted > 0 ? 1 : 0;
@@ -215,6 +206,7 @@ void Collector::wait_until(TimePoint until) {
 
 void Collector::acknowledge_last() {
   const auto give_up = surroundings_.now() + farewell;
+  if (receipt_) surroundings_.note_wait(Awaited::database);
   while (receipt_) {
     try {
       if (!session_) session_ = setup_.connect();
@@ -222,12 +214,28 @@ void Collector::acknowledge_last() {
     } catch (const Error& error) {
       const auto remedy = remedy_for(error);
       if (remedy == Remedy::new_session) session_.reset();
+      if (remedy == Remedy::same_session && surroundings_.stop_requested()) {
+        acknowledge_without_lock();
+        break;
+      }
       if (remedy == Remedy::none || surroundings_.now() >= give_up) {
         log_.error("the last batch is written but not acknowledged: it will go out again");
         throw;
       }
       surroundings_.pause_for(backoff_.next());
     }
+  }
+  surroundings_.note_wait(Awaited::nothing);
+}
+
+void Collector::acknowledge_without_lock() {
+  try {
+    report(claim({.without_lock = true, .receipt = receipt_}));
+  } catch (const Error& error) {
+    log_.error("the last batch is written but not acknowledged: it will go out again");
+    if (remedy_for(error) == Remedy::new_session) throw;
+    throw Error(ExitCode::locked, std::string("the last batch cannot be acknowledged: ") + error.what(),
+                "mailroom status says who holds the queue's lock");
   }
 }
 

@@ -53,7 +53,8 @@ class Collector {
 
   /// Returns when it was told to stop, or a limit is reached, with every written batch acknowledged. Throws
   /// ConnectionLost when the database cannot be reached at the start, Error(output_closed) when the output
-  /// takes no more, DatabaseError for what trying again does not mend.
+  /// takes no more, Error(locked) when somebody keeps it from acknowledging, DatabaseError for what trying
+  /// again does not mend.
   void run();
 
  private:
@@ -78,6 +79,8 @@ class Collector {
   void report(const ClaimReply& reply);
   void hand_on(const Lease& lease);
   void acknowledge_last();
+  /// Without the queue's lock, which somebody may keep for long. Throws Error(locked) when that cannot be.
+  void acknowledge_without_lock();
   void acknowledge_before_leaving();
   void reload();
   void leave_session();

@@ -16,6 +16,9 @@ namespace {
 /// ones, which costs a plan and saves a tenth of the time.
 constexpr int streamed_size = 1000;
 
+/// How long a statement may take that is the last one before a stop.
+constexpr Milliseconds last_patience{500};
+
 /// Of a notification by which a collector tells the others to settle what it kept from notifying.
 constexpr const char* settle_payload = "settle";
 
@@ -102,8 +105,12 @@ ClaimReply read_reply(const Row& row) {
 }  // namespace
 
 PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
-                               const Check& check_schema)
-    : connection_(conninfo, "mailroom collect"), queue_(std::move(queue)), channel_(channel) {
+                               const Check& check_schema, StopWatcher* watcher)
+    : watcher_(watcher),
+      connection_(conninfo, "mailroom collect"),
+      queue_(std::move(queue)),
+      channel_(channel) {
+  const auto waiting = wait();
   require_own_session(connection_, conninfo, "mailroom collect");
   check_schema(connection_);
   prepare_statements();
@@ -128,7 +135,10 @@ void PgQueueSession::prepare_statements() {
 }
 
 ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
+  // The last try, which waits for no lock that is held for long.
+  const auto waiting = wait(request.without_lock ? last_patience : StopWatcher::moment);
   claimed_.reset();
+  if (request.without_lock) return acknowledge_alone(*request.receipt);
   if (request.routine && !request.receipt) {
     const auto cursor = connection_.run_prepared("idle cursor", queue_);
     if (!cursor.empty()) return {.last = cursor[0][0].as<std::int64_t>()};
@@ -137,6 +147,7 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   try {
     rows = run_claim("claim and fetch", request);
   } catch (const DatabaseError&) {
+    if (waiting.cancelled()) throw;
     // What goes wrong while fetching must not undo the claim, or the attempts at that batch would not count.
     rows = run_claim("claim", request);
   }
@@ -158,7 +169,25 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
                                   counts.invalid, multirange_text(counts.left_out));
 }
 
+ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {
+  const auto& counts = receipt.counts;
+  const auto rows = connection_.run(
+      "SELECT mailroom_acknowledge(id, attempts, $3::int, $4::int, $5::int, $6::int, $7::int, "
+      "$8::int8multirange) "
+      "FROM mailroom_batches WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid()",
+      receipt.lease.batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
+      counts.wrong_status, counts.invalid, multirange_text(counts.left_out));
+  if (rows.empty()) throw Error(ExitCode::locked, "the batch was not taken in this session");
+  return {.receipt_void = !rows[0][0].as<bool>()};
+}
+
+void PgQueueSession::check_health() {
+  const auto waiting = wait();
+  connection_.run("SELECT 1");
+}
+
 bool PgQueueSession::arrange(Waking waking) {
+  const auto waiting = wait();
   if (waking == Waking::stay_awake) return connection_.run("SELECT mailroom_stay_awake()")[0][0].as<bool>();
   if (waking == Waking::ask) {
     const char* among = silent_ ? silent_->c_str() : nullptr;
@@ -179,6 +208,7 @@ Notified PgQueueSession::take_notifications() {
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+  const auto waiting = wait();
   if (is_streamed_) return fetch_stream(lease, each);
   if (const auto claimed = std::exchange(claimed_, {}); claimed && claimed->lease == lease) {
     for (const auto& row : claimed->rows) {

@@ -5,6 +5,7 @@
 
 #include "db/connection.hpp"
 #include "queue/queue_session.hpp"
+#include "queue/stop_watcher.hpp"
 
 namespace mailroom {
 
@@ -15,15 +16,15 @@ class PgQueueSession final : public QueueSession {
 
   /// Connects, makes sure that no pooler shares the session (see pooler.hpp), lets `check_schema` have a
   /// look, checks what the protocol rests on (see preflight.hpp), attaches to `queue` and listens on
-  /// `channel`.
+  /// `channel`. `watcher`, which outlives this, is told what is waited for, and may cancel it.
   PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
-                 const Check& check_schema);
+                 const Check& check_schema, StopWatcher* watcher = nullptr);
 
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
   bool arrange(Waking waking) override;
   Notified take_notifications() override;
-  void check_health() override { connection_.run("SELECT 1"); }
+  void check_health() override;
   int socket() const override { return connection_.socket(); }
 
  private:
@@ -35,8 +36,14 @@ class PgQueueSession final : public QueueSession {
 
   void prepare_statements();
   pqxx::result run_claim(const char* statement, const ClaimRequest& request);
+  ClaimReply acknowledge_alone(const Receipt& receipt);
+  /// For as long as a statement runs.
+  StopWatcher::Wait wait(Milliseconds patience = StopWatcher::moment) {
+    return {watcher_, Awaited::database, &connection_, patience};
+  }
   void fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each);
 
+  StopWatcher* watcher_;
   Connection connection_;
   std::string queue_;
   std::string channel_;

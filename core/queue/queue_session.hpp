@@ -42,6 +42,7 @@ struct ClaimRequest {
   bool partial = false;              ///< take a batch that is not full
   bool take_over = true;             ///< take batches whose collector is gone
   bool publish_cursor = false;       ///< let jobs.last_seq follow
+  bool without_lock = false;         ///< limit 0: does not wait for others, if this session took the batch
   bool routine = false;              ///< nothing has been heard of: most often there is nothing to claim
   std::optional<Receipt> receipt{};  ///< of the batch before
 };

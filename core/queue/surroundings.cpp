@@ -25,4 +25,9 @@ void SystemSurroundings::wait(int socket, TimePoint until) {
   }
 }
 
+void SystemSurroundings::note_wait(Awaited awaited) {
+  wait_.reset();
+  if (awaited != Awaited::nothing) wait_.emplace(watcher_, awaited);
+}
+
 }  // namespace mailroom

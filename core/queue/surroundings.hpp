@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "base/output.hpp"
 #include "base/stop_signal.hpp"
+#include "queue/stop_watcher.hpp"
 
 namespace mailroom {
 
@@ -24,13 +26,16 @@ class Surroundings : public Clock {
   virtual bool stop_requested() const = 0;
   /// True once for each request to read the configuration again.
   virtual bool take_reload() = 0;
+  /// What is waited for from here on, apart from a statement, until it is nothing.
+  virtual void note_wait(Awaited /*awaited*/) {}
   /// Differs from process to process, so that many do not come back at the same instant.
   virtual std::uint64_t random_seed() = 0;
 };
 
 class SystemSurroundings final : public Surroundings {
  public:
-  SystemSurroundings(StopSignal& signal, const Output& output) : signal_(signal), output_(output) {}
+  SystemSurroundings(StopSignal& signal, const Output& output, StopWatcher* watcher = nullptr)
+      : signal_(signal), output_(output), watcher_(watcher) {}
 
   TimePoint now() const override { return std::chrono::steady_clock::now(); }
   void wait(int socket, TimePoint until) override;
@@ -38,11 +43,14 @@ class SystemSurroundings final : public Surroundings {
   void pause_for(Milliseconds duration) override { std::this_thread::sleep_for(duration); }
   bool stop_requested() const override { return signal_.requested(); }
   bool take_reload() override { return signal_.take_reload(); }
+  void note_wait(Awaited awaited) override;
   std::uint64_t random_seed() override { return std::random_device{}(); }
 
  private:
   StopSignal& signal_;
   const Output& output_;
+  StopWatcher* watcher_;
+  std::optional<StopWatcher::Wait> wait_;
 };
 
 }  // namespace mailroom

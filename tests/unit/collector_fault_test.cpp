@@ -41,6 +41,11 @@ void check_delivery(const CollectorRig& rig) {
                       "the server is a standby or read-only: connect to the primary", "25006");
 }
 
+/// As a claim fails that has been cancelled while it waited.
+Fault refuse_lock() {
+  throw DatabaseError(ExitCode::failed, "canceling statement due to user request", "", "57014");
+}
+
 /// A collector beside the one under test, which hands on at once whatever it gets.
 class Rival {
  public:
@@ -129,6 +134,36 @@ TEST_CASE("a server that is away for long is told of once, and then less and les
   CHECK(told("still trying") == 3);
   CHECK(told("still trying for=40s") == 1);
   CHECK(told(" connected\n") == 2);
+}
+
+TEST_CASE("a stop whose claim is cancelled acknowledges without the queue's lock") {
+  CollectorRig rig;
+  rig.server.add_tokens(3);
+  rig.server.on_call = [&](const Call& call) {
+    if (call.operation != Operation::claim || call.nth < 2) return Fault::none;
+    rig.surroundings.request_stop();
+    return rig.server.claims().back().without_lock ? Fault::none : refuse_lock();
+  };
+  rig.run();
+  CHECK(rig.server.claims().size() == 4);
+  CHECK(rig.server.claims().back().limit == 0);
+  CHECK(rig.surroundings.elapsed() == 0ms);
+  CHECK_FALSE(rig.logged("trying again"));
+  check_delivery(rig);
+}
+
+TEST_CASE("a stop that cannot acknowledge at all says so, and the batch comes again") {
+  CollectorRig rig;
+  rig.server.add_tokens(3);
+  rig.server.on_call = [&](const Call& call) {
+    if (call.operation != Operation::claim || call.nth < 2) return Fault::none;
+    rig.surroundings.request_stop();
+    return refuse_lock();
+  };
+  CHECK_THROWS_AS(rig.run(), Error);
+  CHECK(rig.surroundings.elapsed() == 0ms);
+  CHECK(rig.logged("the last batch is written but not acknowledged: it will go out again"));
+  CHECK(rig.server.open_batches() == 1);
 }
 
 TEST_CASE("whichever call loses the connection, before or after its effect, nothing is lost or repeated") {

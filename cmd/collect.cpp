@@ -1,5 +1,6 @@
 #include "base/duration.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/shown_setting.hpp"
 #include "db/conninfo.hpp"
 #include "queue/collector.hpp"
 #include "queue/pg_queue_session.hpp"
@@ -14,19 +15,25 @@ struct CollectOptions {
   std::optional<Milliseconds> wait;
 };
 
-SessionFactory session_factory(const Settings& settings, StopWatcher& watcher) {
-  return [url = settings.database_url, queue = settings.queue, channel = settings.channel, &watcher] {
+SessionFactory session_factory(const Settings& settings, const std::string& fingerprint,
+                               StopWatcher& watcher) {
+  return [url = settings.database_url, queue = settings.queue, channel = settings.channel, fingerprint,
+          &watcher] {
     const StopWatcher::Wait waiting(&watcher, Awaited::database);
-    return std::make_unique<PgQueueSession>(url, queue, channel, require_current_schema, &watcher);
+    return std::make_unique<PgQueueSession>(url, queue, channel, require_current_schema, fingerprint,
+                                            &watcher);
   };
 }
 
 CollectorSetup make_setup(const Settings& settings, OutputFormat output, StopWatcher& watcher) {
   const bool jsonl = settings.format == CollectFormat::jsonl || output == OutputFormat::json;
+  const auto key = load_key_ring(settings).current;
+  const auto fingerprint = key.fingerprint();
   return {
-      .connect = session_factory(settings, watcher),
-      .session_identity = settings.database_url + '\n' + settings.queue + '\n' + settings.channel,
-      .key = load_key_ring(settings).current,
+      .connect = session_factory(settings, fingerprint, watcher),
+      .session_identity =
+          settings.database_url + '\n' + settings.queue + '\n' + settings.channel + '\n' + fingerprint,
+      .key = key,
       .make_encoder =
           [jsonl, queue = settings.queue] { return jsonl ? make_jsonl_encoder(queue) : make_csv_encoder(); },
       .batch_limit = settings.batch_limit,
@@ -40,6 +47,17 @@ CollectorLimits make_limits(const CollectOptions& options) {
   return {.once = options.once,
           .max_batches = options.max_batches,
           .wait_for_database = options.wait.value_or(Milliseconds{0})};
+}
+
+std::vector<SettingChange> changes_between(const Settings& before, const Settings& after) {
+  std::vector<SettingChange> changes;
+  for (const auto& value : after.values) {
+    const auto& old = setting_of(before, value.key);
+    // The log stays as it was made.
+    if (old.text != value.text)
+      changes.push_back({value.key, shown(old), shown(value), !value.key.starts_with("log.")});
+  }
+  return changes;
 }
 
 void log_configuration(Log& log, const Settings& settings) {
@@ -68,7 +86,16 @@ ExitCode run_collect(const CollectOptions& options, Context& context) {
   context.warn_of_visible_password();
   log_configuration(context.log(), settings);
   SystemSurroundings surroundings(signal, context.out(), &watcher);
-  const auto reload = [&] { return make_setup(context.load(), context.global().output, watcher); };
+  const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
+    const auto fresh = context.load();
+    auto next = make_setup(fresh, context.global().output, watcher);
+    next.changes = changes_between(running, fresh);
+    if (next.key.fingerprint() != fingerprint)
+      next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
+    running = fresh;
+    fingerprint = next.key.fingerprint();
+    return next;
+  };
   Collector collector(std::move(setup), limits, reload, surroundings, context.out(), context.log());
   context.explain_unreachable([&] { collector.run(); });
   context.log().info("stopped");
@@ -120,7 +147,7 @@ const Command collect_command{
     "or of an account in the wrong status is passed over and counted.\n\n"
     "SIGTERM and SIGINT finish and acknowledge the batch in hand, and the exit status is 0; a second "
     "one stops hard. A statement that waits for somebody's lock is cancelled, and it is said if the reader "
-    "of standard output is waited for. SIGHUP reads file and keys anew. A lost "
+    "of standard output is waited for. SIGHUP reads file and keys anew, and logs what has changed. A lost "
     "connection is made again, with growing pauses of one second at the most. Log lines go to standard "
     "error."};
 

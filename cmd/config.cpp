@@ -3,18 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cmd/commands.hpp"
+#include "cmd/shown_setting.hpp"
 #include "db/conninfo.hpp"
 
 namespace mailroom {
 namespace {
 
 enum class ConfigAction { show, check };
-
-/// As `show` prints a value: of a connection string the password is masked, of a key everything.
-std::string shown(const SettingValue& value) {
-  if (value.key == "database.url") return value.text.empty() ? "" : redact_conninfo(value.text);
-  return value.is_secret && !value.text.empty() ? "***" : value.text;
-}
 
 std::string render_text(const Settings& settings) {
   std::size_t key_width = 0;

@@ -66,8 +66,9 @@ const Command status_command{
     "them works; a batch is with its collector for more than 30 s; the queue's lock\n"
     "is held for more than 10 s; the sequence is behind the cursor; a limit is\n"
     "exceeded. Warnings, exit code 0: a batch was set aside; a hole waits for a\n"
-    "transaction for more than 1 min, which delays its own tokens alone. ~ marks an\n"
-    "estimate.\n",
+    "transaction for more than 1 min, which delays its own tokens alone; collectors\n"
+    "sign with different keys. ~ marks an estimate. --watch says when there is no\n"
+    "answer, and goes on.\n",
     add_status,
     "Shows the cursor, how many tokens wait and for how long, the batches in flight, the holes that open "
     "transactions leave and who holds them open, the collectors that are connected and the version of the "

@@ -55,6 +55,8 @@ Json collectors_json(const QueueStatus& queue) {
     auto object = session_json(collector.session);
     object["queue"] = nullptr;
     if (collector.queue) object["queue"] = *collector.queue;
+    object["key"] = nullptr;
+    if (!collector.key.empty()) object["key"] = collector.key;
     list.push_back(std::move(object));
   }
   return list;

@@ -103,6 +103,16 @@ std::string holes_text(const QueueStatus& queue) {
                                               : ", of transactions that are over, not forgotten yet");
 }
 
+/// Whose keys is only worth the room where they differ.
+std::string keys_text(const std::map<std::string, std::string>& keys) {
+  std::string text;
+  for (const auto& [key, pids] : keys) {
+    if (keys.size() == 1) return key;
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", key, pids);
+  }
+  return text;
+}
+
 std::string schema_text(const StatusReport& report) {
   return fmt::format("version {}{}", report.schema_version,
                      report.schema_version == report.newest_schema_version
@@ -278,6 +288,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   }
   text += row("collectors",
               queue.on_standby ? "not to be seen on a standby" : std::to_string(queue.collectors.size()));
+  if (const auto keys = pids_by_key(queue); !keys.empty()) text += row("signing key", keys_text(keys));
   text += row("schema", schema_text(report));
   const auto findings = render_findings(report, style.colour);
   return text +

@@ -256,10 +256,19 @@ void Collector::reload() {
     batcher_.configure(batcher_options());
     waker_.configure(wakefulness_options());
     writer_.configure(setup_.key, setup_.make_encoder(), setup_.batch_limit);
-    log_.info("configuration read again");
+    report_changes();
   } catch (const Error& error) {
     log_.error("configuration not read again, going on as before", {{"reason", error.what()}});
   }
+}
+
+void Collector::report_changes() {
+  for (const auto& change : setup_.changes) {
+    log_.info(change.takes_effect ? "changed" : "changed, from the next start on",
+              {{"setting", change.name}, {"from", change.before}, {"to", change.after}});
+  }
+  log_.info("configuration read again",
+            {{"changed", setup_.changes.size()}, {"signing_key", setup_.key.fingerprint()}});
 }
 
 void Collector::leave_session() {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
@@ -18,6 +20,14 @@
 
 namespace mailroom {
 
+/// A setting that has another value than before, as an operator is told of it.
+struct SettingChange {
+  std::string name;
+  std::string before;
+  std::string after;
+  bool takes_effect = true;  ///< at once, not at the next start
+};
+
 /// What a collector works with; SIGHUP brings a new one.
 struct CollectorSetup {
   SessionFactory connect;
@@ -29,6 +39,7 @@ struct CollectorSetup {
   Batcher::Options batcher;
   bool notify_always = false;  ///< inserts notify, however fast they come
   Milliseconds healthcheck_interval{};
+  std::vector<SettingChange> changes{};  ///< since the last one
 };
 
 struct CollectorLimits {
@@ -83,6 +94,7 @@ class Collector {
   void acknowledge_without_lock();
   void acknowledge_before_leaving();
   void reload();
+  void report_changes();
   void leave_session();
   void log_totals();
   bool finished() const;

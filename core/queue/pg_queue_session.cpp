@@ -102,10 +102,17 @@ ClaimReply read_reply(const Row& row) {
   return reply;
 }
 
+/// In a lock of the session, as that it collects is: it goes with it, and needs no row and no privilege.
+/// Should somebody else hold it alone, this key is just not shown.
+void show_fingerprint(Connection& connection, const std::string& fingerprint) {
+  connection.run("SELECT pg_try_advisory_lock_shared(('x' || $1::text)::bit(64)::bigint)", fingerprint);
+}
+
 }  // namespace
 
 PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
-                               const Check& check_schema, StopWatcher* watcher)
+                               const Check& check_schema, const std::string& fingerprint,
+                               StopWatcher* watcher)
     : watcher_(watcher),
       connection_(conninfo, "mailroom collect"),
       queue_(std::move(queue)),
@@ -117,6 +124,7 @@ PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, c
   check_queue_foundations(connection_);
   connection_.listen(channel);
   collector_ = connection_.run("SELECT mailroom_attach($1)", queue_)[0][0].as<int>();
+  if (!fingerprint.empty()) show_fingerprint(connection_, fingerprint);
 }
 
 void PgQueueSession::prepare_statements() {

@@ -16,9 +16,12 @@ class PgQueueSession final : public QueueSession {
 
   /// Connects, makes sure that no pooler shares the session (see pooler.hpp), lets `check_schema` have a
   /// look, checks what the protocol rests on (see preflight.hpp), attaches to `queue` and listens on
-  /// `channel`. `watcher`, which outlives this, is told what is waited for, and may cancel it.
+  /// `channel`. `fingerprint`, 16 hexadecimal digits or nothing, tells whoever looks at the queue which key
+  /// this collector signs with. `watcher`, which outlives this, is told what is waited for, and may cancel
+  /// it.
   PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
-                 const Check& check_schema, StopWatcher* watcher = nullptr);
+                 const Check& check_schema, const std::string& fingerprint = {},
+                 StopWatcher* watcher = nullptr);
 
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;

@@ -30,6 +30,7 @@ class Judge {
       judge_absence();
       judge_batches();
       judge_silence();
+      if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
       judge_holders();
     }
     judge_thresholds();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,5 +41,11 @@ Severity worst(const std::vector<QueueFinding>& findings);
 
 /// `ok`, `warning` or `failure`.
 const char* severity_name(Severity severity);
+
+/// Which collectors sign with which key, by its fingerprint: `pid 4567 and pid 4568`.
+std::map<std::string, std::string> pids_by_key(const QueueStatus& status);
+
+/// A warning when they sign with different ones.
+std::optional<QueueFinding> judge_keys(const QueueStatus& status);
 
 }  // namespace mailroom

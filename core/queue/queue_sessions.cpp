@@ -21,7 +21,10 @@ const std::string in_this_database =
 // $1 queue. With several queues it is told from what a session has claimed lately: the lock does not say.
 const std::string collectors_sql =
     "SELECT " + session_columns +
-    ", CASE WHEN (SELECT count(*) FROM jobs) <= 1 THEN $1::text ELSE recent.job_type END "
+    ", CASE WHEN (SELECT count(*) FROM jobs) <= 1 THEN $1::text ELSE recent.job_type END, "
+    "coalesce((SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0')) "
+    "FROM pg_locks k WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.objsubid = 1 "
+    "AND k.mode = 'ShareLock' AND k.granted AND k.database = l.database), '') "
     "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid LEFT JOIN ("
     "SELECT DISTINCT ON (b.collector) b.collector, b.job_type, b.claimed_at FROM ("
     "SELECT id, collector, job_type, claimed_at FROM mailroom_batches ORDER BY id DESC LIMIT 2000) b "
@@ -97,7 +100,8 @@ std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transacti
                                                const std::string& queue) {
   std::vector<AttachedCollector> collectors;
   for (const auto& row : Connection::execute(transaction, collectors_sql, queue)) {
-    AttachedCollector collector{.session = read_session(row), .queue = std::nullopt};
+    AttachedCollector collector{
+        .session = read_session(row), .queue = std::nullopt, .key = row[session_width + 1].c_str()};
     if (!row[session_width].is_null()) collector.queue = row[session_width].c_str();
     if (!collector.queue || *collector.queue == queue) collectors.push_back(std::move(collector));
   }

@@ -28,6 +28,7 @@ struct ServerSession {
 struct AttachedCollector {
   ServerSession session;
   std::optional<std::string> queue;  ///< nothing when there are several and it has not claimed lately
+  std::string key{};  ///< fingerprint of the key that it signs with; empty when it does not show
 };
 
 /// A batch that is handed out and neither acknowledged nor set aside.

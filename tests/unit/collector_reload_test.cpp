@@ -57,6 +57,22 @@ TEST_CASE("a reload brings a new limit and a new key, from the next batch on") {
   CHECK(rig.server.open_batches() == 0);
 }
 
+TEST_CASE("a reload tells what has changed, and the key") {
+  CollectorRig rig;
+  rig.reload = [&] {
+    auto setup = rig.setup(2, new_key);
+    setup.changes = {{"collect.batch_limit", "3", "2"}, {"log.level", "info", "debug", false}};
+    return setup;
+  };
+  reload_at(rig, 1s);
+  rig.stop_at(2s);
+  rig.run();
+  CHECK(rig.logged(" changed setting=collect.batch_limit from=3 to=2\n"));
+  CHECK(rig.logged(" changed, from the next start on setting=log.level from=info to=debug\n"));
+  CHECK(rig.logged(" configuration read again changed=2 signing_key=" +
+                   Key::from_hex(new_key, "the test").fingerprint() + "\n"));
+}
+
 TEST_CASE("a reload that fails is said, and all goes on as before") {
   CollectorRig rig;
   rig.reload = []() -> CollectorSetup { throw Error(ExitCode::configuration, "the limit is no number"); };

@@ -171,6 +171,24 @@ TEST_CASE("a collector that asks for nothing is a failure when no other works an
   CHECK(judged(status) == Found{"failure batch_open"});
 }
 
+TEST_CASE("collectors that sign with different keys are a warning that names them") {
+  auto status = healthy();
+  status.collectors.push_back({.session = session(12), .queue = "mailroom"});
+  status.collectors.push_back({.session = session(13), .queue = "mailroom"});
+  CHECK(judge_queue(status, {}).empty());
+  status.collectors[0].key = "aaaaaaaaaaaaaaaa";
+  status.collectors[1].key = "aaaaaaaaaaaaaaaa";
+  // One that does not show its key may have the same.
+  CHECK(judge_queue(status, {}).empty());
+  status.collectors[2].key = "bbbbbbbbbbbbbbbb";
+  const auto findings = judge_queue(status, {});
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::warning);
+  CHECK(findings[0].code == "different_keys");
+  CHECK(findings[0].text.find("aaaaaaaaaaaaaaaa by pid 11 and pid 12, bbbbbbbbbbbbbbbb by pid 13") !=
+        std::string::npos);
+}
+
 TEST_CASE("a collector that hangs in a statement is told from a stopped one") {
   auto status = with_waiting(1, 60);
   auto& stuck = status.collectors[0].session;

@@ -153,7 +153,7 @@ TEST_CASE("in JSON what cannot be seen is null") {
   report.queue.collectors.push_back({.session = hidden, .queue = std::nullopt});
   const auto object = nlohmann::json::parse(render_json(report));
   const auto& collector = object.at("collectors").at(0);
-  for (const auto* key : {"state", "address", "connected_seconds", "queue"})
+  for (const auto* key : {"state", "address", "connected_seconds", "queue", "key"})
     CHECK(collector.at(key).is_null());
   CHECK(object.at("pending").at("lag_seconds").is_null());
   report.queue.on_standby = true;
@@ -173,6 +173,26 @@ TEST_CASE("of an outage the headline tells, and a line or an object of its own")
   CHECK(object.at("health") == "failure");
   CHECK(object.at("at") == "2027-01-15T08:00:40Z");
   CHECK(object.at("findings").at(0).at("code") == "unreachable");
+}
+
+TEST_CASE("the keys of collectors are shown, and whose they are where they differ") {
+  auto report = crowded();
+  auto& collectors = report.queue.collectors;
+  const auto shown = [&] {
+    for (const auto& line : lines_of(render_text(report, {}))) {
+      if (line.starts_with("signing key:")) return line;
+    }
+    return std::string();
+  };
+  CHECK(shown().empty());
+  collectors.resize(2);
+  collectors[1].session.pid = 7;
+  for (auto& collector : collectors)
+    collector.key = "aaaaaaaaaaaaaaaa";
+  CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa");
+  CHECK(nlohmann::json::parse(render_json(report)).at("collectors").at(1).at("key") == "aaaaaaaaaaaaaaaa");
+  collectors[1].key = "bbbbbbbbbbbbbbbb";
+  CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa (pid 4194304), bbbbbbbbbbbbbbbb (pid 7)");
 }
 
 TEST_CASE("the rate is known as far back as the records were read") {

@@ -1,0 +1,12 @@
+#include "cmd/shown_setting.hpp"
+
+#include "db/conninfo.hpp"
+
+namespace mailroom {
+
+std::string shown(const SettingValue& value) {
+  if (value.key == "database.url") return value.text.empty() ? "" : redact_conninfo(value.text);
+  return value.is_secret && !value.text.empty() ? "***" : value.text;
+}
+
+}  // namespace mailroom

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <csignal>
 #include <fmt/format.h>
 #include <limits>
 #include <random>
@@ -6,6 +7,7 @@
 #include "accounts/simulated_rows.hpp"
 #include "accounts/simulation.hpp"
 #include "base/duration.hpp"
+#include "base/retry_log.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/progress_bar.hpp"
@@ -32,6 +34,7 @@ SimulationRequest make_request(const SimulateOptions& options) {
   }
   SimulationRequest request{.accounts = *options.accounts,
                             .seed = options.seed ? *options.seed : std::random_device()(),
+                            .connections = options.connections,
                             .rate = options.rate,
                             .shares = options.shares,
                             .delay = options.delay};
@@ -39,34 +42,76 @@ SimulationRequest make_request(const SimulateOptions& options) {
   return request;
 }
 
-std::vector<std::unique_ptr<Connection>> connect_all(Context& context, int count) {
-  std::vector<std::unique_ptr<Connection>> connections;
-  context.explain_unreachable([&] {
-    for (int i = 0; i < count; ++i) {
-      connections.push_back(
-          std::make_unique<Connection>(context.settings().database_url, "mailroom simulate"));
-    }
-  });
-  return connections;
-}
+/// Makes connections, and says when they are lost and made again: between two pictures of the bar.
+class Line {
+ public:
+  Line(Context& context, ProgressBar& bar) : context_(context), bar_(bar), retries_(context.log()) {}
 
-SimulationSummary play(const SimulateOptions& options, const SimulationRequest& request, Context& context,
-                       Connection& watch, const StopSignal& stop, ProgressBar& bar) {
-  const auto connections = connect_all(context, options.connections);
-  return simulate(request, watch, connections, stop, [&](const SimulationProgress& progress) {
+  std::unique_ptr<Connection> connect() const {
+    return std::make_unique<Connection>(context_.settings().database_url, "mailroom simulate");
+  }
+  void lost(const std::string& reason) {
+    bar_.erase();
+    retries_.failed("connection lost, connecting again", reason, std::chrono::steady_clock::now());
+  }
+  void back() {
+    bar_.erase();
+    if (retries_.is_news()) context_.log().info("connected again");
+    retries_.worked();
+  }
+
+ private:
+  Context& context_;
+  ProgressBar& bar_;
+  RetryLog retries_;
+};
+
+SimulationSummary play(const SimulationRequest& request, Context& context, const StopSignal& stop,
+                       ProgressBar& bar) {
+  Line line(context, bar);
+  bool was_lost = false;
+  const auto report = [&](const SimulationProgress& progress) {
+    if (progress.lost > 0) line.lost(progress.reason);
+    if (was_lost && progress.lost == 0) line.back();
+    was_lost = progress.lost > 0;
     auto text =
         fmt::format("{}/{} accounts", with_thousands(progress.accounts), with_thousands(request.accounts));
     if (progress.waiting > 0) text += fmt::format(" {} waiting", with_thousands(progress.waiting));
     bar.show(static_cast<double>(progress.accounts) / static_cast<double>(request.accounts), text);
+  };
+  SimulationSummary summary;
+  context.explain_unreachable([&] {
+    summary = simulate(
+        request, [&] { return line.connect(); }, stop, report);
   });
+  return summary;
 }
 
-std::int64_t clean_up(Connection& connection, const std::string& login_prefix,
-                      const std::function<bool()>& go_on, ProgressBar& bar) {
-  return remove_simulated_accounts(connection, login_prefix, [&](std::int64_t removed) {
+std::int64_t clean_up(std::unique_ptr<Connection> connection, const std::string& login_prefix,
+                      const std::function<bool()>& go_on, Context& context, ProgressBar& bar) {
+  Line line(context, bar);
+  LastingConnection lasting(std::move(connection), {.connect = [&] { return line.connect(); },
+                                                    .patience = SimulationRequest{}.timeout,
+                                                    .go_on = go_on,
+                                                    .lost = [&](const std::string& why) { line.lost(why); },
+                                                    .back = [&] { line.back(); }});
+  return remove_simulated_accounts(lasting, login_prefix, [&](std::int64_t removed) {
     bar.show(std::nullopt, fmt::format("{} accounts removed", with_thousands(removed)));
     return go_on();
   });
+}
+
+/// Ends as a shell expects of what a signal has ended, and says how to remove what is there by then.
+[[noreturn]] void end_stopped(const SimulateReport& report, const SimulateOptions& options, int number) {
+  const auto seed = report.seed ? report.seed : options.seed;
+  const bool is_interrupt = number == SIGINT;
+  std::string hint;
+  if (!report.removed || report.cut_short) {
+    hint = fmt::format("to remove what it made: mailroom simulate --clean-up{}",
+                       seed ? fmt::format(" --seed {}", *seed) : "");
+  }
+  throw Error(is_interrupt ? ExitCode::interrupted : ExitCode::terminated,
+              fmt::format("stopped by {} before the end", is_interrupt ? "SIGINT" : "SIGTERM"), hint);
 }
 
 ExitCode run_simulate(const SimulateOptions& options, Context& context) {
@@ -75,7 +120,7 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
   }
   std::optional<SimulationRequest> request;
   if (options.accounts) request = make_request(options);
-  const auto connection = context.connect_to_schema("simulate");
+  auto connection = context.connect_to_schema("simulate");
   context.require_own_session(*connection, "simulate");
   const StopSignal stop;
   SimulateReport report;
@@ -83,7 +128,7 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
     ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
     if (request) {
       report.seed = request->seed;
-      report.played = play(options, *request, context, *connection, stop, bar);
+      report.played = play(*request, context, stop, bar);
       report.stopped = report.played->stopped;
     }
     if (options.clean_up) {
@@ -93,12 +138,14 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
                           : options.seed ? simulated_prefix(*options.seed)
                                          : std::string(simulated_login_start);
       report.removed = clean_up(
-          *connection, prefix, [&] { return was_stopped || !stop.requested(); }, bar);
-      report.stopped = report.stopped || stop.requested();
+          std::move(connection), prefix, [&] { return was_stopped || !stop.requested(); }, context, bar);
+      report.cut_short = !was_stopped && stop.requested();
+      report.stopped = report.stopped || report.cut_short;
     }
   }
   const bool json = context.global().output == OutputFormat::json;
   context.out().write(json ? render_json(report) : render_text(report));
+  if (report.stopped) end_stopped(report, options, stop.number());
   return ExitCode::done;
 }
 
@@ -155,8 +202,10 @@ const Command simulate_command{
     "tokens are consumed "
     "after that time, and no collector is needed.\n\n"
     "On a terminal a bar shows how far the play is. A summary at its end says what was done, how "
-    "fast, and how long the transactions took. The first SIGINT or SIGTERM ends the play, and what "
-    "was done so far is kept and summed up.\n\n"
+    "fast, and how long the transactions took. The first SIGINT or SIGTERM ends the play with exit status "
+    "130 or 143; what was done so far is kept and summed up, and the hint says how to remove it. A "
+    "connection "
+    "that is lost, as in a restart of the server, is made again for as long as --timeout says.\n\n"
     "All addresses end in simulate.mailroom.example, a reserved name that no mail reaches. A sender "
     "that reads a collector's output would try them all the same, so do not simulate where mail is "
     "really sent. --clean-up removes what simulate made, and nothing else."};

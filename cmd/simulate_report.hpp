@@ -14,6 +14,7 @@ struct SimulateReport {
   std::optional<SimulationSummary> played;
   std::optional<std::int64_t> removed;
   bool stopped = false;
+  bool cut_short = false;  ///< the cleaning, too
 };
 
 /// Lines of `label: value`, aligned.

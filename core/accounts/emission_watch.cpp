@@ -6,15 +6,17 @@
 
 namespace mailroom {
 
-EmissionWatch::EmissionWatch(Connection& connection) : connection_(connection) {
+EmissionWatch::EmissionWatch(LastingConnection& connection) : connection_(connection) {
   connection_.prepare("simulate_poll",
                       "SELECT b.id, b.emitted_at IS NOT NULL, b.set_aside_at IS NOT NULL, lower(r), upper(r) "
                       "FROM (SELECT * FROM mailroom_batches WHERE job_type = $1::text AND id > $2::bigint "
                       "UNION ALL SELECT * FROM mailroom_batches WHERE id = ANY ($3::bigint[])) b "
                       "LEFT JOIN LATERAL unnest(b.ids) r ON true");
-  const auto rows = connection_.run(
-      "SELECT job_type, coalesce((SELECT b.id FROM mailroom_batches b WHERE b.job_type = j.job_type "
-      "ORDER BY b.id DESC LIMIT 1), 0) FROM jobs j");
+  const auto rows = connection_.run([](Connection& session) {
+    return session.run(
+        "SELECT job_type, coalesce((SELECT b.id FROM mailroom_batches b WHERE b.job_type = j.job_type "
+        "ORDER BY b.id DESC LIMIT 1), 0) FROM jobs j");
+  });
   for (const auto& row : rows)
     queues_.push_back({row[0].c_str(), row[1].as<std::int64_t>(), {}});
 }
@@ -29,8 +31,10 @@ std::vector<IdRange> EmissionWatch::poll() {
 void EmissionWatch::poll(Queue& queue, std::vector<IdRange>& emitted) {
   // Claims of one queue commit in the order of their ids, so nothing below the newest is still to appear; of
   // two queues they need not, which is why each has a mark of its own.
-  const auto rows = connection_.run_prepared("simulate_poll", queue.name, queue.newest,
-                                             fmt::format("{{{}}}", fmt::join(queue.open, ",")));
+  const auto rows = connection_.run([&](Connection& session) {
+    return session.run_prepared("simulate_poll", queue.name, queue.newest,
+                                fmt::format("{{{}}}", fmt::join(queue.open, ",")));
+  });
   queue.open.clear();
   for (const auto& row : rows) {
     const auto batch = row[0].as<std::int64_t>();

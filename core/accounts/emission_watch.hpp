@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "accounts/lasting_connection.hpp"
 #include "accounts/waiting_tokens.hpp"
-#include "db/connection.hpp"
 
 namespace mailroom {
 
@@ -13,7 +13,7 @@ namespace mailroom {
 class EmissionWatch {
  public:
   /// Begins with batches that are claimed from now on: tokens made later are all in those.
-  explicit EmissionWatch(Connection& connection);
+  explicit EmissionWatch(LastingConnection& connection);
 
   /// The ids in batches that were acknowledged since the last call, in no order. One statement a queue, which
   /// reads new batches and those that were open the last time.
@@ -28,7 +28,7 @@ class EmissionWatch {
 
   void poll(Queue& queue, std::vector<IdRange>& emitted);
 
-  Connection& connection_;
+  LastingConnection& connection_;
   std::vector<Queue> queues_;
 };
 

@@ -19,9 +19,24 @@ std::vector<IssuedToken> issued_tokens(const pqxx::result& rows) {
   return tokens;
 }
 
+std::vector<std::int64_t> first_column(const pqxx::result& rows) {
+  std::vector<std::int64_t> ids;
+  for (const auto& row : rows)
+    ids.push_back(row[0].as<std::int64_t>());
+  return ids;
+}
+
+/// Of rows of an id and its number, those in the order of the numbers from `first` on.
+std::vector<std::int64_t> ids_by_number(const pqxx::result& rows, std::int64_t first) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(rows.size()));
+  for (const auto& row : rows)
+    ids.at(static_cast<std::size_t>(row[1].as<std::int64_t>() - first)) = row[0].as<std::int64_t>();
+  return ids;
+}
+
 }  // namespace
 
-SimulatedRows::SimulatedRows(Connection& connection, std::uint64_t seed)
+SimulatedRows::SimulatedRows(LastingConnection& connection, std::uint64_t seed)
     : connection_(connection), seed_(seed), prefix_(simulated_prefix(seed)) {
   connection_.prepare("simulate_create",
                       "INSERT INTO accounts (login, email) "
@@ -43,17 +58,34 @@ SimulatedRows::SimulatedRows(Connection& connection, std::uint64_t seed)
   connection_.prepare("simulate_suspend",
                       "UPDATE accounts SET status = 'suspended' "
                       "WHERE id = ANY ($1::bigint[]) AND status <> 'suspended'");
+  // Whether those above were kept.
+  connection_.prepare("simulate_created",
+                      "SELECT a.id, n FROM generate_series($2::bigint, $3::bigint) n "
+                      "JOIN accounts a ON a.login = $1::text || n");
+  connection_.prepare("simulate_consumed",
+                      "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND consumed_at IS NOT NULL");
+  connection_.prepare(
+      "simulate_recovered",
+      "SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM tokens "
+      "WHERE account = ANY ($1::bigint[]) AND action = 'password_recovery'");
+  connection_.prepare("simulate_suspended",
+                      "SELECT count(*) FROM accounts WHERE id = ANY ($1::bigint[]) AND status = 'suspended'");
 }
 
 std::vector<std::int64_t> SimulatedRows::create(std::int64_t first, std::int64_t last) {
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(last - first + 1));
+  return connection_.run([&](Connection& session) { return insert(session, first, last); },
+                         [&](Connection& session) {
+                           const auto kept = session.run_prepared("simulate_created", prefix_, first, last);
+                           return kept.empty() ? insert(session, first, last) : ids_by_number(kept, first);
+                         });
+}
+
+std::vector<std::int64_t> SimulatedRows::insert(Connection& session, std::int64_t first, std::int64_t last) {
   try {
     // The numbers come back too: nothing promises that rows are returned in the order of the series.
-    const auto rows =
-        connection_.run_prepared("simulate_create", prefix_, std::string(simulated_email_end), first, last);
-    for (const auto& row : rows) {
-      ids.at(static_cast<std::size_t>(row[1].as<std::int64_t>() - first)) = row[0].as<std::int64_t>();
-    }
+    return ids_by_number(
+        session.run_prepared("simulate_create", prefix_, std::string(simulated_email_end), first, last),
+        first);
   } catch (const DatabaseError& error) {
     if (error.sqlstate() != "23505") throw;
     throw Error(
@@ -61,44 +93,64 @@ std::vector<std::int64_t> SimulatedRows::create(std::int64_t first, std::int64_t
         fmt::format("choose another --seed, or remove them with: mailroom simulate --clean-up --seed {}",
                     seed_));
   }
-  return ids;
 }
 
 std::vector<IssuedToken> SimulatedRows::activation_tokens(const std::vector<std::int64_t>& accounts) {
-  return issued_tokens(connection_.run_prepared("simulate_activation_tokens", array_text(accounts)));
+  return connection_.run([&](Connection& session) {
+    return issued_tokens(session.run_prepared("simulate_activation_tokens", array_text(accounts)));
+  });
 }
 
 std::vector<std::int64_t> SimulatedRows::consume(const std::vector<std::int64_t>& tokens) {
-  std::vector<std::int64_t> consumed;
-  for (const auto& row : connection_.run_prepared("simulate_consume", array_text(tokens))) {
-    consumed.push_back(row[0].as<std::int64_t>());
-  }
-  return consumed;
+  const auto ids = array_text(tokens);
+  return connection_.run(
+      [&](Connection& session) { return first_column(session.run_prepared("simulate_consume", ids)); },
+      [&](Connection& session) {
+        session.run_prepared("simulate_consume", ids);
+        return first_column(session.run_prepared("simulate_consumed", ids));
+      });
 }
 
 std::vector<IssuedToken> SimulatedRows::recover(const std::vector<std::int64_t>& accounts) {
-  return issued_tokens(connection_.run_prepared("simulate_recover", array_text(accounts)));
+  const auto ids = array_text(accounts);
+  return connection_.run(
+      [&](Connection& session) { return issued_tokens(session.run_prepared("simulate_recover", ids)); },
+      [&](Connection& session) {
+        const auto kept = session.run_prepared("simulate_recovered", ids);
+        return issued_tokens(kept.empty() ? session.run_prepared("simulate_recover", ids) : kept);
+      });
 }
 
 std::int64_t SimulatedRows::suspend(const std::vector<std::int64_t>& accounts) {
-  return static_cast<std::int64_t>(
-      connection_.run_prepared("simulate_suspend", array_text(accounts)).affected_rows());
+  const auto ids = array_text(accounts);
+  return connection_.run(
+      [&](Connection& session) {
+        return static_cast<std::int64_t>(session.run_prepared("simulate_suspend", ids).affected_rows());
+      },
+      [&](Connection& session) {
+        session.run_prepared("simulate_suspend", ids);
+        return session.run_prepared("simulate_suspended", ids)[0][0].as<std::int64_t>();
+      });
 }
 
-std::int64_t remove_simulated_accounts(Connection& connection, const std::string& login_prefix,
+std::int64_t remove_simulated_accounts(LastingConnection& connection, const std::string& login_prefix,
                                        const std::function<bool(std::int64_t)>& go_on) {
-  const auto top = connection.run("SELECT coalesce(max(id), 0) FROM accounts")[0][0].as<std::int64_t>();
+  const auto top = connection.run([](Connection& session) {
+    return session.run("SELECT coalesce(max(id), 0) FROM accounts")[0][0].as<std::int64_t>();
+  });
   std::int64_t removed = 0;
   std::int64_t passed = 0;
   do {
     // By id from where the last step ended, so that no step reads again what an earlier one has removed.
-    const auto rows = connection.run(
-        "WITH step AS (SELECT id FROM accounts WHERE id > $1::bigint AND id <= $2::bigint "
-        "AND starts_with(login, $3::text) AND right(email, length($4::text)) = $4::text "
-        "ORDER BY id LIMIT $5::bigint), "
-        "gone AS (DELETE FROM accounts a USING step s WHERE a.id = s.id RETURNING a.id) "
-        "SELECT (SELECT max(id) FROM step), (SELECT count(*) FROM gone)",
-        passed, top, login_prefix, std::string(simulated_email_end), simulation_step);
+    const auto rows = connection.run([&](Connection& session) {
+      return session.run(
+          "WITH step AS (SELECT id FROM accounts WHERE id > $1::bigint AND id <= $2::bigint "
+          "AND starts_with(login, $3::text) AND right(email, length($4::text)) = $4::text "
+          "ORDER BY id LIMIT $5::bigint), "
+          "gone AS (DELETE FROM accounts a USING step s WHERE a.id = s.id RETURNING a.id) "
+          "SELECT (SELECT max(id) FROM step), (SELECT count(*) FROM gone)",
+          passed, top, login_prefix, std::string(simulated_email_end), simulation_step);
+    });
     if (rows[0][0].is_null()) return removed;
     passed = rows[0][0].as<std::int64_t>();
     removed += rows[0][1].as<std::int64_t>();

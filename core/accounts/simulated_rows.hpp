@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "db/connection.hpp"
+#include "accounts/lasting_connection.hpp"
 
 namespace mailroom {
 
@@ -17,11 +17,12 @@ struct IssuedToken {
 };
 
 /// The rows that simulate writes for one seed, over one connection. Each call but activation_tokens is one
-/// statement and one transaction, committed when it returns. Throws DatabaseError or ConnectionLost.
+/// statement and one transaction, committed when it returns. If the connection is lost with it, the next one
+/// tells whether it was kept, and it is done if not. Throws DatabaseError or ConnectionLost.
 class SimulatedRows {
  public:
   /// Prepares the statements on `connection`, which outlives this and has no other SimulatedRows.
-  SimulatedRows(Connection& connection, std::uint64_t seed);
+  SimulatedRows(LastingConnection& connection, std::uint64_t seed);
 
   /// Makes provisioned accounts number `first` to `last`; returns their ids in that order. Throws
   /// Error(failed) when one of the names is taken.
@@ -36,15 +37,18 @@ class SimulatedRows {
   std::int64_t suspend(const std::vector<std::int64_t>& accounts);
 
  private:
-  Connection& connection_;
+  std::vector<std::int64_t> insert(Connection& session, std::int64_t first, std::int64_t last);
+
+  LastingConnection& connection_;
   std::uint64_t seed_;
   std::string prefix_;
 };
 
 /// Removes accounts, and by cascade their tokens, whose login begins with `login_prefix` and whose email ends
 /// as simulated ones do; 1,000 a transaction, those only that exist at the start. Calls `go_on` with the
-/// number removed so far after each, and ends when it says no. Returns the number removed.
-std::int64_t remove_simulated_accounts(Connection& connection, const std::string& login_prefix,
+/// number removed so far after each, and ends when it says no. Returns the number removed; of a step with
+/// which the connection was lost, what the next one finds left.
+std::int64_t remove_simulated_accounts(LastingConnection& connection, const std::string& login_prefix,
                                        const std::function<bool(std::int64_t)>& go_on);
 
 }  // namespace mailroom

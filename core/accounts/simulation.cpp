@@ -1,6 +1,7 @@
 #include "accounts/simulation.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <fmt/format.h>
@@ -19,19 +20,32 @@ constexpr Milliseconds shortest_pause{20};
 constexpr Milliseconds longest_pause{200};
 constexpr std::size_t most_waiting = 1'000'000;
 
+using Connect = std::function<std::unique_ptr<Connection>()>;
+using Report = std::function<void(const SimulationProgress&)>;
+
 /// The threads of one play. They have ended when it is destroyed.
 class Play {
  public:
-  Play(const SimulationRequest& request, Connection& watch,
-       const std::vector<std::unique_ptr<Connection>>& connections)
+  Play(const SimulationRequest& request, const Connect& connect, const StopSignal& signal,
+       const Report& report)
       : request_(request),
+        signal_(signal),
+        report_(report),
         start_(now_of_play()),
         last_release_(start_),
         dealer_(request.accounts, request.rate, FatePlan(request.seed, request.shares), start_) {
-    if (!request.delay && request.shares.activate > 0) watch_.emplace(watch);
-    for (const auto& connection : connections) {
-      workers_.push_back(std::make_unique<SimulationWorker>(*connection, request, dealer_, state_,
-                                                            most_waiting / connections.size()));
+    if (!request.delay && request.shares.activate > 0) {
+      watched_ = lasting(connect, [this] {
+        tell();
+        return !signal_.requested();
+      });
+      watch_.emplace(*watched_);
+    }
+    const auto count = static_cast<std::size_t>(request.connections);
+    for (std::size_t i = 0; i < count; ++i) {
+      connections_.push_back(lasting(connect, [this] { return !state_.stopping; }));
+      workers_.push_back(std::make_unique<SimulationWorker>(*connections_.back(), request, dealer_, state_,
+                                                            most_waiting / count));
     }
   }
 
@@ -42,31 +56,56 @@ class Play {
   Play(const Play&) = delete;
   Play& operator=(const Play&) = delete;
 
-  SimulationSummary run(const StopSignal& signal,
-                        const std::function<void(const SimulationProgress&)>& report) {
+  SimulationSummary run() {
     running_ = workers_.size();
     for (const auto& worker : workers_)
       threads_.emplace_back([this, &worker] { work(*worker); });
     bool stopped = false;
     while (!all_ended_within(pause_)) {
-      if (signal.requested() && !stopped) {
+      if (signal_.requested() && !stopped) {
         stopped = true;
         stop();
       }
       if (watch_ && !stopped) look_for_emissions();
-      report({.accounts = state_.accounts, .waiting = state_.waiting});
+      tell();
     }
     join();
     if (failure_) std::rethrow_exception(failure_);
-    report({.accounts = state_.accounts, .waiting = state_.waiting});
+    tell();
     return summarise(stopped);
   }
 
  private:
+  std::unique_ptr<LastingConnection> lasting(const Connect& connect, std::function<bool()> go_on) {
+    return std::make_unique<LastingConnection>(
+        connect(), LastingConnection::Ways{.connect = connect,
+                                           .patience = request_.timeout,
+                                           .go_on = std::move(go_on),
+                                           .lost = [this](const std::string& reason) { note_loss(reason); },
+                                           .back = [this] { --lost_; }});
+  }
+
+  void note_loss(const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    ++lost_;
+    reason_ = reason;
+  }
+
+  void tell() {
+    std::unique_lock lock(mutex_);
+    const SimulationProgress progress{
+        .accounts = state_.accounts, .waiting = state_.waiting, .lost = lost_, .reason = reason_};
+    lock.unlock();
+    report_(progress);
+  }
+
   void work(SimulationWorker& worker) noexcept {
     std::exception_ptr failure;
     try {
       worker.run();
+    } catch (const ConnectionLost&) {
+      // One that was lost when all ends anyway is no failure.
+      if (!state_.stopping) failure = std::current_exception();
     } catch (...) {
       failure = std::current_exception();
     }
@@ -95,6 +134,14 @@ class Play {
   }
 
   void look_for_emissions() {
+    try {
+      poll_emissions();
+    } catch (const ConnectionLost&) {
+      if (!signal_.requested()) throw;
+    }
+  }
+
+  void poll_emissions() {
     const auto now = now_of_play();
     const auto released = state_.released.load();
     if (state_.waiting == 0 || released != released_) last_release_ = now;
@@ -128,13 +175,17 @@ class Play {
   }
 
   const SimulationRequest& request_;
+  const StopSignal& signal_;
+  const Report& report_;
   const TimePoint start_;
   TimePoint last_release_;
   AccountDealer dealer_;
   PlayState state_;
+  std::unique_ptr<LastingConnection> watched_;
   std::optional<EmissionWatch> watch_;
   std::int64_t released_ = 0;
   Milliseconds pause_ = shortest_pause;
+  std::vector<std::unique_ptr<LastingConnection>> connections_;
   std::vector<std::unique_ptr<SimulationWorker>> workers_;
   std::vector<std::thread> threads_;
 
@@ -142,6 +193,8 @@ class Play {
   std::condition_variable ended_;
   std::size_t running_ = 0;
   std::exception_ptr failure_;
+  std::atomic<int> lost_{0};
+  std::string reason_;
 };
 
 }  // namespace
@@ -157,11 +210,11 @@ void SimulationTally::merge(const SimulationTally& other) {
   last_creation = std::max(last_creation, other.last_creation);
 }
 
-SimulationSummary simulate(const SimulationRequest& request, Connection& watch,
-                           const std::vector<std::unique_ptr<Connection>>& connections,
+SimulationSummary simulate(const SimulationRequest& request,
+                           const std::function<std::unique_ptr<Connection>()>& connect,
                            const StopSignal& stop,
                            const std::function<void(const SimulationProgress&)>& report) {
-  return Play(request, watch, connections).run(stop, report);
+  return Play(request, connect, stop, report).run();
 }
 
 }  // namespace mailroom

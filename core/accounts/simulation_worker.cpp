@@ -22,7 +22,7 @@ TimePoint now_of_play() {
   return std::chrono::steady_clock::now();
 }
 
-SimulationWorker::SimulationWorker(Connection& connection, const SimulationRequest& request,
+SimulationWorker::SimulationWorker(LastingConnection& connection, const SimulationRequest& request,
                                    AccountDealer& dealer, PlayState& state, std::size_t most_waiting)
     : request_(request),
       dealer_(dealer),

@@ -29,7 +29,7 @@ TimePoint now_of_play();
 class SimulationWorker {
  public:
   /// Makes no account while more than `most_waiting` tokens of its own wait. Everything given outlives this.
-  SimulationWorker(Connection& connection, const SimulationRequest& request, AccountDealer& dealer,
+  SimulationWorker(LastingConnection& connection, const SimulationRequest& request, AccountDealer& dealer,
                    PlayState& state, std::size_t most_waiting);
 
   /// Returns when all is played or PlayState::stopping is set. Throws what SimulatedRows does.

@@ -20,6 +20,8 @@ enum class ExitCode : int {
   unusable = 8,
   forged = 9,
   output_closed = 10,
+  interrupted = 130,  ///< as a shell tells of SIGINT
+  terminated = 143,   ///< and of SIGTERM
 };
 
 /// The one exception of the project: a lower-case message that says what went wrong, a hint that says what to

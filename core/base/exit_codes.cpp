@@ -30,7 +30,8 @@ constexpr std::array<ExitStatus, 12> statuses{{
     {"9", "a malformed or forged token", ""},
     {"10", "the output was closed or cannot be written",
      "a collector's batch was not acknowledged and comes again"},
-    {"130, 143", "stopped hard by a second SIGINT or SIGTERM", "the batch in flight may come again"},
+    {"130, 143", "stopped hard by a second SIGINT or SIGTERM; simulate stopped by the first",
+     "the batch in flight may come again; the hint says how to clean up"},
 }};
 
 }  // namespace

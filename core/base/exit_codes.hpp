@@ -7,7 +7,7 @@ namespace mailroom {
 
 /// One exit status, or several of the same meaning, as users are told of it.
 struct ExitStatus {
-  std::string_view status;  ///< `3`, or `130, 143`: those of a second signal, which ExitCode does not have
+  std::string_view status;  ///< `3`, or `130, 143`
   std::string_view meaning;
   std::string_view remedy;  ///< empty where there is none
 };

@@ -45,6 +45,9 @@ std::string handed_on_text(const TokenStory& story) {
 
 std::string maybe_text(const TokenStory& story) {
   const auto& batch = *story.fate.batch;
+  if (contains(batch.unsure, story.token.id))
+    return fmt::format("perhaps handed on, {} {}, unless that was another token with its id",
+                       time_of(*batch.emitted_at), where_and_who(batch));
   const auto when = fmt::format("{} {}", time_of(*batch.emitted_at), where_and_who(batch));
   if (contains(batch.left_out, story.token.id))
     return fmt::format("perhaps handed on: {}, left out of its line by then, but maybe at an earlier one",
@@ -91,12 +94,21 @@ std::string outcome_text(const TokenStory& story) {
     case Outcome::passed_by:
       return fmt::format("not handed on: the cursor was moved past it {} by {}", time_of(fate.operation->at),
                          fate.operation->actor);
+    case Outcome::missed:
+      return fmt::format(
+          "not handed on: made after queue {} had passed its id; mailroom rewind-cursor --fix-sequence "
+          "emits it",
+          fate.queue);
     case Outcome::not_recorded:
       return "not known to be handed on: there are no records of its time";
     case Outcome::unexplained:
       break;
   }
   return "not handed on: the cursor is past it, and no record says why";
+}
+
+std::string other_text(const TokenFacts& token) {
+  return token.id_was_anothers ? "; its id was another token's before" : "";
 }
 
 std::string next_text(const TokenFate& fate) {
@@ -147,8 +159,8 @@ std::string where_and_who(const BatchRecord& batch) {
 std::string fate_text(const TokenStory& story, std::int64_t now) {
   const auto& token = story.token;
   const auto action = token.action.empty() ? "" : fmt::format(" ({})", token.action);
-  return fmt::format("token {}{}: {}{}; {}", token.id, action, outcome_text(story), next_text(story.fate),
-                     state_text(token, now));
+  return fmt::format("token {}{}: {}{}; {}{}", token.id, action, outcome_text(story), next_text(story.fate),
+                     state_text(token, now), other_text(token));
 }
 
 std::string batch_text(const BatchRecord& batch) {

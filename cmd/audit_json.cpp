@@ -149,6 +149,7 @@ Json story_json(const TokenStory& story, std::int64_t now) {
               {"batch", fate.batch ? Json(fate.batch->id) : Json(nullptr)},
               {"reason", or_null(fate.reason)},
               {"reason_certain", fate.reason_certain},
+              {"id_was_anothers", token.id_was_anothers},
               {"sentence", fate_text(story, now)}};
   if (!token.exists) return object;
   object["created_at"] = moment_text(token.created_at);

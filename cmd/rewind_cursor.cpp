@@ -7,6 +7,7 @@
 #include "base/who.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/confirm.hpp"
+#include "cmd/fix_sequence.hpp"
 #include "cmd/rewind_report.hpp"
 
 namespace mailroom {
@@ -21,6 +22,7 @@ struct RewindOptions {
   std::optional<Milliseconds> by;
   bool to_start = false;
   bool to_end = false;
+  bool fix_sequence = false;
   std::string until;
   std::string action;
   std::vector<std::string> accounts;
@@ -85,7 +87,21 @@ void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
       fmt::format("--max-replay {} allows it; --action, --account and --until narrow it", plan.replayed()));
 }
 
+/// It is the same for all queues, and leads nowhere else.
+FixSequenceOptions fix_sequence_options(const RewindOptions& options) {
+  const bool has_target =
+      options.to_id || !options.to_time.empty() || options.by || options.to_start || options.to_end;
+  if (has_target || !options.until.empty() || !options.action.empty() || !options.accounts.empty()) {
+    throw Error(ExitCode::usage, "--fix-sequence goes with no target, and cannot be narrowed",
+                "mailroom rewind-cursor --fix-sequence --dry-run shows what it would do");
+  }
+  return {.extend_seconds = options.extend ? seconds_of(*options.extend) : 0,
+          .reason = options.reason,
+          .dry_run = options.dry_run};
+}
+
 ExitCode run_rewind(const RewindOptions& options, Context& context) {
+  if (options.fix_sequence) return run_fix_sequence(fix_sequence_options(options), context);
   const auto& queue = context.settings().queue;
   request_of(options, queue, 0);  // what is not well said is refused before anything is connected to
   const auto connection = context.connect_to_schema("rewind-cursor");
@@ -119,6 +135,8 @@ void add_targets(CommandSyntax& syntax, RewindOptions& options) {
                   "hand on what was created in the last DURATION");
   syntax.flag("--to-start", options.to_start, "hand on everything that is due");
   syntax.flag("--to-end", options.to_end, "pass by all that waits");
+  syntax.flag("--fix-sequence", options.fix_sequence,
+              "put the sequence of tokens ahead of every cursor again");
   syntax.text("--until TIME", options.until, "only tokens created before: a time as above; the cursor stays");
 }
 
@@ -161,6 +179,13 @@ const Command rewind_cursor_command{
     "minutes, "
     "whatever has gone out since. More than --max-replay tokens are refused, since a replay mails people "
     "again. Who did it and why is "
-    "on record, and mailroom audit shows it."};
+    "on record, and mailroom audit shows it.\n\n"
+    "--fix-sequence is for a sequence of tokens that stands behind a cursor: tokens were truncated or "
+    "restored, or the sequence was set back. Every claim fails then. It sets the sequence ahead of all "
+    "cursors "
+    "and tokens, so that no id comes again, leaves the cursors where they are, and emits what was missed in "
+    "all queues: the tokens that were made after the cursor had passed their ids. What a batch has emitted "
+    "is "
+    "not emitted again. --max-replay does not count for it."};
 
 }  // namespace mailroom

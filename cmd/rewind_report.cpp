@@ -56,7 +56,6 @@ std::string replay_note(const RewindPlan& plan) {
   if (plan.replayed() == 0) return "No token would be handed on.\n";
   const auto again = plan.deliverable.emitted_before + plan.revived.emitted_before;
   auto text = counted(plan.replayed(), "token") + " would be handed on";
-  if (plan.newest < plan.cursor_before) return text + ".\n";
   if (again == plan.replayed()) {
     text += ", as before: whoever they belong to is mailed again";
   } else if (again > 0) {
@@ -82,8 +81,8 @@ std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
 std::string sequence_note(const RewindPlan& plan) {
   if (plan.newest >= plan.cursor_before) return "";
   return fmt::format(
-      "The newest token drawn is {}, behind the cursor: tokens were truncated or restored,\n"
-      "and ids tell nothing of what was emitted before.\n",
+      "The newest token drawn is {}, behind the cursor: tokens were truncated or restored.\n"
+      "--fix-sequence instead emits those made since, and none twice.\n",
       with_thousands(plan.newest));
 }
 

@@ -33,7 +33,8 @@ std::string emission_text(const TokenEmission& emission) {
   const auto when = emission.emitted_at ? *emission.emitted_at : std::string("not acknowledged yet");
   const auto times =
       emission.attempts > 1 ? fmt::format(", handed out {} times", emission.attempts) : std::string();
-  return fmt::format("{} in batch {} of queue {}{}", when, emission.batch, emission.queue, times);
+  const auto doubt = emission.is_certain ? "" : ", unless that was another token with its id";
+  return fmt::format("{} in batch {} of queue {}{}{}", when, emission.batch, emission.queue, times, doubt);
 }
 
 std::string render_record(const TokenRecord& record) {
@@ -54,7 +55,8 @@ nlohmann::ordered_json record_json(const TokenRecord& record) {
     nlohmann::ordered_json object{{"batch", emission.batch},
                                   {"queue", emission.queue},
                                   {"emitted_at", nullptr},
-                                  {"attempts", emission.attempts}};
+                                  {"attempts", emission.attempts},
+                                  {"certain", emission.is_certain}};
     if (emission.emitted_at) object["emitted_at"] = *emission.emitted_at;
     emissions.push_back(std::move(object));
   }

@@ -4,6 +4,7 @@ DROP FUNCTION mailroom_replay(text, bigint[], jsonb);
 DROP FUNCTION mailroom_rewind(text, bigint, bigint, jsonb);
 DROP FUNCTION mailroom_append_state(text, bigint, bigint, bigint[]);
 DROP FUNCTION mailroom_cut_open_batches(text, bigint, int8multirange);
+DROP FUNCTION mailroom_missed_tokens(text);
 DROP FUNCTION mailroom_emitted_ids(text, bigint, int8range);
 DROP FUNCTION mailroom_lock_queue(text);
 DROP FUNCTION mailroom_record_operation(text, text, jsonb);

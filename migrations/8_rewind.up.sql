@@ -27,14 +27,54 @@ BEGIN
 END
 $$;
 
--- Which of the ids in p_within were handed on by acknowledged batches, for tokens that were created at p_created_at
--- or later (seconds since 1970; with an hour's grace for clocks). Older batch records may have been pruned.
+-- Which of the ids in p_within were emitted by acknowledged batches, for tokens that were created at p_created_at or
+-- later (seconds since 1970; with an hour's grace for clocks). Older batch records may have been pruned. A token that
+-- was made after a batch was claimed was not in it: the id was another token's.
 CREATE FUNCTION mailroom_emitted_ids(p_queue text, p_created_at bigint, p_within int8range)
 RETURNS int8multirange LANGUAGE sql STABLE AS $$
-    SELECT coalesce(range_agg(g), '{}') * int8multirange(p_within)
-    FROM mailroom_batches b, unnest(b.ids) g
+    SELECT coalesce(range_agg(g), '{}')
+    FROM mailroom_batches b,
+         LATERAL (SELECT b.ids * int8multirange(p_within) AS ids) held,
+         LATERAL (SELECT range_agg(int8range(t.id, t.id, '[]')) AS ids FROM tokens t
+                  WHERE t.id >= lower(held.ids) AND t.id < upper(held.ids)
+                    AND t.created_at > extract(epoch FROM b.claimed_at)) later,
+         unnest(held.ids - coalesce(later.ids, '{}')) g
     WHERE b.job_type = p_queue AND b.emitted_at IS NOT NULL
       AND b.claimed_at >= to_timestamp(p_created_at) - interval '1 hour' AND b.ids && p_within
+$$;
+
+-- The tokens that a queue has missed: its cursor had passed their ids before they were made, and no batch has held them
+-- since. Ids come again when tokens are truncated or restored, or their sequence is set back. Only tokens
+-- that were made in the last hour, or since the last claim, and not consumed are looked at.
+--
+-- A token keeps whole seconds. Of the second of the last claim those are missed whose row was written after that of the
+-- batch, while the sequence stands behind the cursor: what was restored of this one second is emitted once more.
+CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
+    WITH last AS MATERIALIZED (
+        SELECT s.cursor, s.hole_ids, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
+               least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1) AS since
+        FROM mailroom_queue_state(p_queue) s,
+             (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) q,
+             (SELECT claimed_at, xmin AS written FROM mailroom_batches
+              WHERE job_type = p_queue ORDER BY id DESC LIMIT 1) b),
+    made AS MATERIALIZED (
+        SELECT t.id, to_timestamp(t.created_at + CASE
+                   WHEN l.is_behind AND t.created_at = l.second AND age(t.xmin) < age(l.written) THEN 1 ELSE 0 END) AS at
+        FROM tokens t, last l
+        WHERE t.id <= l.cursor AND t.created_at >= l.since AND t.consumed_at IS NULL
+          AND NOT EXISTS (SELECT FROM mailroom_holes h WHERE h.id = ANY (l.hole_ids) AND h.ids @> t.id)),
+    steps AS MATERIALIZED (
+        (SELECT b.cursor, b.claimed_at AS at FROM mailroom_batches b, last l
+         WHERE b.job_type = p_queue AND b.claimed_at < to_timestamp(l.since) ORDER BY b.id DESC LIMIT 1)
+        UNION ALL
+        SELECT b.cursor, b.claimed_at FROM mailroom_batches b, last l
+        WHERE b.job_type = p_queue AND b.claimed_at >= to_timestamp(l.since)),
+    reached AS (
+        SELECT id, at, max(cursor) OVER (ORDER BY at, id NULLS LAST ROWS UNBOUNDED PRECEDING) AS cursor
+        FROM (SELECT NULL::bigint AS id, at, cursor FROM steps UNION ALL SELECT id, at, NULL FROM made) moments)
+    SELECT r.id FROM reached r
+    WHERE r.id <= r.cursor AND NOT EXISTS (
+        SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.claimed_at >= r.at AND b.ids @> r.id)
 $$;
 
 -- Takes p_cut out of every open batch; one that becomes empty stays open, so that its collector's
@@ -93,7 +133,8 @@ BEGIN
     PERFORM mailroom_append_state(p_queue, p_target, v_state.open_from,
         ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (v_state.hole_ids) ORDER BY h.id));
     PERFORM mailroom_record_operation('rewind', p_queue, jsonb_build_object(
-        'cursor_before', cursor_before, 'cursor_after', p_target, 'replayed', replayed, 'cut', v_cut) || p_details);
+        'cursor_before', cursor_before, 'cursor_after', p_target, 'replayed', replayed, 'cut', v_cut)
+        || CASE WHEN v_top < cursor_before THEN jsonb_build_object('sequence_before', v_top) ELSE '{}' END || p_details);
 END
 $$;
 
@@ -141,8 +182,8 @@ BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_record_operation', 'mailroom_emitted_ids', 'mailroom_lock_queue', 'mailroom_cut_open_batches',
-                          'mailroom_append_state', 'mailroom_rewind', 'mailroom_replay')
+          AND proname IN ('mailroom_record_operation', 'mailroom_emitted_ids', 'mailroom_missed_tokens', 'mailroom_lock_queue',
+                          'mailroom_cut_open_batches', 'mailroom_append_state', 'mailroom_rewind', 'mailroom_replay')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "accounts/reused_ids.hpp"
 #include "db/array_text.hpp"
 
 namespace mailroom {
@@ -186,10 +187,13 @@ std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
     const auto more = batches_of_time(transaction, search);
     found.insert(found.end(), more.begin(), more.end());
   }
-  return read(Connection::execute(transaction,
-                                  "SELECT " + columns("(ids + left_out) * $2::int8multirange") +
-                                      " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
-                                  array_text(found), multirange_text(tokens)));
+  auto batches =
+      read(Connection::execute(transaction,
+                               "SELECT " + columns("(ids + left_out) * $2::int8multirange") +
+                                   " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
+                               array_text(found), multirange_text(tokens)));
+  tell_tokens_apart(spans, find_id_reuses(transaction), batches);
+  return batches;
 }
 
 std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id) {

@@ -41,6 +41,9 @@ struct BatchRecord {
   int skipped_invalid = 0;
   std::vector<IdRange> left_out{};  ///< of all its tokens, those that were not handed on when it was written
   std::vector<AbandonedAttempt> abandoned{};  ///< the attempts before, oldest first
+  std::vector<IdRange>
+      of_others{};                ///< ids asked for that were other tokens' then, and so are not in `tokens`
+  std::vector<IdRange> unsure{};  ///< of `tokens`, those that may have been other tokens' then
 
   int skipped() const { return skipped_expired + skipped_consumed + skipped_status + skipped_invalid; }
   bool is_open() const { return !emitted_at && !set_aside_at; }
@@ -68,6 +71,7 @@ struct TokenSpan {
   std::int64_t token = 0;
   std::int64_t since = 0;
   std::int64_t until = 0;
+  std::optional<std::int64_t> made{};  ///< when the token was created, if that is known
 };
 
 /// From an hour before the token was made (clocks differ) to an hour after it expired: later ones may hold
@@ -76,7 +80,7 @@ TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t e
 
 /// The batches that hold one of the tokens of `spans` and were first handed out within them, by id; and of
 /// each queue the one whose cursor reached the token, whenever that was. Reads the batches of those times
-/// alone, however many there are before and after.
+/// alone, however many there are before and after. An id may have been another token's: see BatchRecord.
 std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
                                       const std::vector<TokenSpan>& spans);
 

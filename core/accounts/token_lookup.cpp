@@ -15,12 +15,17 @@ std::string bytea_text(const Secret& secret) {
 
 std::vector<TokenEmission> find_emissions(Connection& connection, const TokenRecord& token) {
   const auto batches = connection.alone([&](pqxx::transaction_base& transaction) {
-    return find_batches(transaction, {token_span(token.id, token.created_at, token.expires_at)});
+    auto life = token_span(token.id, token.created_at, token.expires_at);
+    life.made = token.created_at;
+    return find_batches(transaction, {life});
   });
   std::vector<TokenEmission> emissions;
   for (const auto& batch : batches) {
-    if (contains(batch.left_out, token.id)) continue;
-    TokenEmission emission{.batch = batch.id, .queue = batch.queue, .attempts = batch.attempts};
+    if (!contains(batch.tokens, token.id) || contains(batch.left_out, token.id)) continue;
+    TokenEmission emission{.batch = batch.id,
+                           .queue = batch.queue,
+                           .attempts = batch.attempts,
+                           .is_certain = !contains(batch.unsure, token.id)};
     if (batch.emitted_at) emission.emitted_at = precise_moment_text(*batch.emitted_at);
     emissions.push_back(std::move(emission));
   }

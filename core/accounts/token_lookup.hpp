@@ -16,6 +16,7 @@ struct TokenEmission {
   std::string queue;
   std::optional<std::string> emitted_at{};  ///< ISO 8601, UTC; nothing while the batch is leased
   int attempts = 0;
+  bool is_certain = true;  ///< false: the id may have been another token's then
 };
 
 /// What the database knows of a token. Times are seconds since 1970.

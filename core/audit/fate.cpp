@@ -12,11 +12,18 @@ bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
   });
 }
 
+/// A batch that held the id may have held another token.
+Outcome judge_batch_of(const TokenFacts& facts, const BatchRecord& batch) {
+  const auto outcome = judge_batch(batch, facts.id, is_cut(facts, batch));
+  return outcome == Outcome::handed_on && contains(batch.unsure, facts.id) ? Outcome::maybe_handed_on
+                                                                           : outcome;
+}
+
 /// Of handed_on and maybe_handed_on the certain one tells more; of the others the newest batch does.
 void count_batches(const TokenFacts& facts, TokenFate& fate) {
   std::optional<BatchRecord> handed_on;
   for (const auto& batch : facts.batches) {
-    fate.outcome = judge_batch(batch, facts.id, is_cut(facts, batch));
+    fate.outcome = judge_batch_of(facts, batch);
     fate.batch = batch;
     if (fate.outcome == Outcome::handed_on) ++fate.times;
     if (fate.outcome == Outcome::maybe_handed_on) ++fate.maybe;
@@ -52,7 +59,9 @@ void look_for_replay(const TokenFacts& facts, TokenFate& fate) {
 const Operation* forward_move_over(const TokenFacts& facts, const std::string& queue) {
   const auto found =
       std::find_if(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
-        return operation.is_forward && operation.queue == queue && contains(operation.tokens, facts.id);
+        const bool is_later = !facts.exists || operation.at >= (facts.created_at - 1) * 1'000'000;
+        return operation.is_forward && operation.queue == queue && contains(operation.tokens, facts.id) &&
+               is_later;
       });
   return found == facts.operations.end() ? nullptr : &*found;
 }
@@ -93,6 +102,10 @@ void explain_absence(const TokenFacts& facts, const QueueStand& stand, TokenFate
   if (const auto* operation = forward_move_over(facts, stand.queue)) {
     fate.outcome = Outcome::passed_by;
     fate.operation = *operation;
+    return;
+  }
+  if (stand.missed) {
+    fate.outcome = Outcome::missed;
     return;
   }
   if (!stand.records_complete) {
@@ -159,6 +172,8 @@ const char* outcome_name(Outcome outcome) {
       return "passed over";
     case Outcome::passed_by:
       return "passed by";
+    case Outcome::missed:
+      return "missed";
     case Outcome::not_recorded:
       return "not recorded";
     case Outcome::unexplained:

@@ -25,6 +25,7 @@ struct QueueStand {
   bool in_hole = false;           ///< below the cursor, and still looked for: a replay, or a late commit
   bool records_complete = false;  ///< the records reach back to before the token was made
   std::optional<Passing> passing{};
+  bool missed = false;  ///< its id was passed before it was made
 };
 
 /// What the database knows of a token. Times are seconds since 1970.
@@ -39,6 +40,7 @@ struct TokenFacts {
   std::int64_t expires_at = 0;
   std::optional<std::int64_t> consumed_at{};
   std::vector<BatchRecord> batches{};   ///< those that hold it, by id
+  bool id_was_anothers = false;         ///< another token had its id before it was made
   std::vector<Operation> operations{};  ///< those that may concern it
   std::vector<QueueStand> queues{};     ///< the one that matters most first
 };
@@ -55,6 +57,7 @@ enum class Outcome {
   waiting_again,    ///< below the cursor, and looked for
   passed_over,      ///< not due when the cursor reached it
   passed_by,        ///< an operator moved the cursor past it
+  missed,           ///< its id was passed before it was made, so nobody looks for it
   not_recorded,     ///< the records do not reach back to it
   unexplained,      ///< below the cursor, and none of these
 };
@@ -75,8 +78,9 @@ struct TokenFate {
 /// What became of a token.
 TokenFate judge_fate(const TokenFacts& facts);
 
-/// How a batch stands to `token`, one of its own: handed_on, maybe_handed_on, left_out, in_open_batch or
-/// set_aside. `cut` = tokens were taken out of it while it was open, so that its counts are of more.
+/// How a batch stands to `token`, one of its own or with an id that it had: handed_on, maybe_handed_on,
+/// left_out, in_open_batch or set_aside. `cut` = tokens were taken out of it while it was open, so that its
+/// counts are of more.
 Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut);
 
 /// `handed on`, `maybe handed on`, `in open batch` and so on: the words of the JSON output.

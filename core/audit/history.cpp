@@ -89,12 +89,15 @@ std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
   constexpr std::int64_t hour = 3600;
   std::vector<TokenSpan> spans;
   for (const auto& token : tokens) {
-    spans.push_back(token_span(token.id, token.created_at, token.expires_at));
+    auto life = token_span(token.id, token.created_at, token.expires_at);
+    if (token.exists) life.made = token.created_at;
+    spans.push_back(life);
     for (const auto& operation : operations) {
       if (operation.is_forward || !contains(operation.tokens, token.id)) continue;
       spans.push_back({.token = token.id,
                        .since = operation.at / microseconds_a_second,
-                       .until = operation.at / microseconds_a_second + hour});
+                       .until = operation.at / microseconds_a_second + hour,
+                       .made = life.made});
     }
   }
   return spans;
@@ -132,6 +135,7 @@ void tell_fates(pqxx::transaction_base& transaction, const AuditRequest& request
     token.operations = operations;
     for (const auto& batch : batches) {
       if (contains(batch.tokens, token.id)) token.batches.push_back(batch);
+      if (contains(batch.of_others, token.id)) token.id_was_anothers = true;
     }
   }
   read_queue_stands(transaction, request.queue, read_schema_history(transaction), tokens);
@@ -155,6 +159,7 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
     if (!operation.tokens.empty()) history.timeline.entries.push_back(entry_of(operation));
   }
   for (const auto& batch : batches) {
+    if (batch.tokens.empty()) continue;
     for (const auto& abandonment : abandonments_of(batch))
       history.timeline.entries.push_back(entry_of(abandonment));
     history.timeline.entries.push_back(entry_of(batch));

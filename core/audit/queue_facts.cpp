@@ -1,6 +1,9 @@
 #include "audit/queue_facts.hpp"
 
+#include <set>
+
 #include "base/moment.hpp"
+#include "db/array_text.hpp"
 
 namespace mailroom {
 namespace {
@@ -54,9 +57,9 @@ std::optional<Passing> find_passing(pqxx::transaction_base& transaction, const s
       transaction,
       "SELECT id, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, skipped_expired, "
       "skipped_consumed FROM mailroom_batches WHERE job_type = $1 AND id >= $2 AND cursor >= $3 "
-      "ORDER BY id LIMIT 1",
+      "AND claimed_at >= to_timestamp($4::bigint) ORDER BY id LIMIT 1",
       queue, first_batch_since(transaction, token_span(token.id, token.created_at, token.expires_at).since),
-      token.id);
+      token.id, token.exists ? token.created_at : 0);
   if (rows.empty()) return std::nullopt;
   const auto& row = rows[0];
   return Passing{.batch = row[0].as<std::int64_t>(),
@@ -81,6 +84,27 @@ QueueStand read_stand(pqxx::transaction_base& transaction, const std::string& qu
   return stand;
 }
 
+bool may_be_missed(const TokenFacts& token, const QueueStand& stand) {
+  return token.exists && token.batches.empty() && token.id <= stand.cursor && !stand.in_hole;
+}
+
+/// Asks for all tokens at once, and only where there is one.
+void mark_missed(pqxx::transaction_base& transaction, const std::string& queue,
+                 std::vector<TokenFacts>& tokens) {
+  std::vector<std::int64_t> ids;
+  for (const auto& token : tokens) {
+    if (may_be_missed(token, token.queues.back())) ids.push_back(token.id);
+  }
+  if (ids.empty()) return;
+  std::set<std::int64_t> missed;
+  for (const auto& row : Connection::execute(
+           transaction, "SELECT id FROM mailroom_missed_tokens($1) m (id) WHERE id = ANY ($2::bigint[])",
+           queue, array_text(ids)))
+    missed.insert(row[0].as<std::int64_t>());
+  for (auto& token : tokens)
+    token.queues.back().missed = missed.contains(token.id);
+}
+
 }  // namespace
 
 void require_queue(pqxx::transaction_base& transaction, const std::string& queue) {
@@ -93,6 +117,7 @@ void read_queue_stands(pqxx::transaction_base& transaction, const std::string& f
     const auto records = read_records(transaction, queue, history);
     for (auto& token : tokens)
       token.queues.push_back(read_stand(transaction, queue, token, records));
+    mark_missed(transaction, queue, tokens);
   }
 }
 

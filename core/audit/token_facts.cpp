@@ -23,11 +23,15 @@ TokenFacts read_row(const Row& row) {
   return token;
 }
 
+/// The furthest of the sequence and the cursors: it stands behind them when tokens were truncated or
+/// restored.
 void require_drawn(pqxx::transaction_base& transaction, std::int64_t id) {
   const auto newest =
       Connection::execute(
           transaction,
-          "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq")[0][0]
+          "SELECT greatest((SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "
+          "tokens_id_seq), "
+          "(SELECT max(s.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s))")[0][0]
           .as<std::int64_t>();
   if (id <= newest) return;
   throw Error(

@@ -102,8 +102,9 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR001")
     return "the queues are the rows of the table jobs; collect.queue names one of them";
   if (sqlstate == "MR002") {
-    return "the tokens were truncated or restored; mailroom rewind-cursor --to-start hands on what is there "
-           "now, --to-end only what comes from now on";
+    return "tokens were truncated or restored; run mailroom rewind-cursor --fix-sequence, which emits those "
+           "made "
+           "since, and none twice";
   }
   if (sqlstate == "MR005") return "--max-replay raises the limit";
   if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";

@@ -4,43 +4,46 @@
 
 #include "base/text.hpp"
 #include "doctor/subject.hpp"
+#include "queue/fix_commands.hpp"
 #include "queue/foundations.hpp"
 #include "queue/queue_health.hpp"
+#include "queue/sequence_fix.hpp"
 
 namespace mailroom {
 namespace {
 
-struct Cursor {
-  std::string queue;
-  std::int64_t position = 0;
-};
-
-std::vector<Cursor> read_cursors(Connection& connection) {
-  std::vector<Cursor> cursors;
-  for (const auto& row : connection.run("SELECT j.job_type, s.cursor FROM jobs j, "
-                                        "LATERAL mailroom_queue_state(j.job_type) s ORDER BY 1")) {
-    cursors.push_back({.queue = row[0].c_str(), .position = row[1].as<std::int64_t>()});
+/// Of the tokens at or below a cursor that no claim has seen only those count that are due.
+Findings judge_missed(const SequenceFix& fix) {
+  Findings findings;
+  for (const auto& missed : fix.queues) {
+    if (missed.cursor > fix.sequence_before || missed.due == 0) continue;
+    findings.push_back(
+        failure(fmt::format("{} due token{} made after the cursor of the queue {} had passed {}: "
+                            "nobody emits {}",
+                            with_thousands(missed.due), missed.due == 1 ? " was" : "s were", missed.queue,
+                            missed.due == 1 ? "its id" : "their ids", missed.due == 1 ? "it" : "them"),
+                {fix_sequence_command}));
   }
-  return cursors;
+  return findings;
 }
 
 /// The tokens at or below the sequence are all that the queue can have, unless rows came from elsewhere.
-Findings judge_position(std::int64_t drawn, std::int64_t newest, const std::vector<Cursor>& cursors) {
+Findings judge_position(const SequenceFix& fix) {
+  const auto drawn = with_thousands(fix.sequence_before);
   Findings findings;
-  if (newest > drawn) {
+  if (fix.newest_token > fix.sequence_before) {
     findings.push_back(
         failure(fmt::format("tokens_id_seq stands at {}, behind the newest token {}: the next INSERT fails",
-                            with_thousands(drawn), with_thousands(newest)),
-                {"SELECT setval('tokens_id_seq', max(id)) FROM tokens;"}));
+                            drawn, with_thousands(fix.newest_token)),
+                {fix_sequence_command}));
   }
-  for (const auto& cursor : cursors) {
-    if (cursor.position <= std::max(drawn, newest)) continue;
+  for (const auto& missed : fix.queues) {
+    if (missed.cursor <= fix.sequence_before) continue;
     findings.push_back(failure(
-        fmt::format(
-            "tokens_id_seq stands at {}, behind the cursor of the queue {} at {}: nothing is handed on. "
-            "The cursor at the start hands on all that is due in the table",
-            with_thousands(drawn), cursor.queue, with_thousands(cursor.position)),
-        {fmt::format("mailroom rewind-cursor --to-start --queue {}", cursor.queue)}));
+        fmt::format("tokens_id_seq stands at {}, behind the cursor of the queue {} at {}: every claim fails. "
+                    "Tokens were truncated or restored. The fix emits those made since, and none twice",
+                    drawn, missed.queue, with_thousands(missed.cursor)),
+        {fix_sequence_command}));
   }
   return findings;
 }
@@ -66,17 +69,13 @@ Findings check_sequence(Subject& subject) {
         failure("tokens_id_seq does not give out ids one by one, in order: late tokens can be passed by",
                 {std::string(ids_in_order_statement) + ";"}));
   }
-  // The sequence last: it only grows, so what was read before cannot be ahead of it by the order of reading.
-  const auto cursors = read_cursors(connection);
-  const auto newest = connection.run("SELECT coalesce(max(id), 0) FROM tokens")[0][0].as<std::int64_t>();
-  const auto drawn =
-      connection
-          .run("SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq")[0][0]
-          .as<std::int64_t>();
-  auto behind = judge_position(drawn, newest, cursors);
-  std::move(behind.begin(), behind.end(), std::back_inserter(findings));
-  return or_fine(std::move(findings),
-                 fmt::format("at {}, one id at a time, ahead of every cursor", with_thousands(drawn)));
+  const auto fix = plan_sequence_fix(connection, 0);
+  for (auto judge_part : {judge_position, judge_missed}) {
+    auto part = judge_part(fix);
+    std::move(part.begin(), part.end(), std::back_inserter(findings));
+  }
+  return or_fine(std::move(findings), fmt::format("at {}, one id at a time, ahead of every cursor",
+                                                  with_thousands(fix.sequence_before)));
 }
 
 Findings check_queue(Subject& subject) {

@@ -54,7 +54,7 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 36> functions{
+constexpr std::array<std::string_view, 37> functions{
     "mailroom_acknowledge",
     "mailroom_append_batch",
     "mailroom_append_state",
@@ -73,6 +73,7 @@ constexpr std::array<std::string_view, 36> functions{
     "mailroom_look_at_holes",
     "mailroom_merge_holes",
     "mailroom_minimum_client",
+    "mailroom_missed_tokens",
     "mailroom_open_inserts",
     "mailroom_publish_cursor",
     "mailroom_queue_state",

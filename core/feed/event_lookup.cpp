@@ -18,12 +18,15 @@ constexpr const char* batch_events_sql =
     "SELECT id, job_type, ids::text, claimed_by, attempts, emitted, skipped_expired, skipped_consumed, "
     "skipped_status, skipped_invalid FROM mailroom_batches WHERE id = ANY ($1::bigint[])";
 
-// Each run of ids is a condition of the index of tokens; see also the fetch of a batch's rows.
+// Each run of ids is a condition of the index of tokens; see also the fetch of a batch's rows. A token
+// that was made after a batch was claimed has its id from another one.
 constexpr const char* matches_sql =
     "SELECT b.id, t.id FROM mailroom_batches b, unnest(b.ids) u (g), LATERAL ("
-    "SELECT id, action, account FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT "
+    "SELECT id, action, account, created_at FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY "
+    "id LIMIT "
     "2000000000) t "
-    "WHERE b.id = ANY ($1::bigint[]) AND ($2::token_action IS NULL OR t.action = $2) "
+    "WHERE b.id = ANY ($1::bigint[]) AND t.created_at <= extract(epoch FROM b.claimed_at) "
+    "AND ($2::token_action IS NULL OR t.action = $2) "
     "AND ($3::bigint[] IS NULL OR t.account = ANY ($3)) ORDER BY b.id, t.id";
 
 constexpr const char* operation_events_sql =

@@ -51,10 +51,12 @@ const std::string& batches_sql() {
       "ELSE 'emitted' END = ANY ($6))) "
       "AND ($5::bigint[] IS NULL OR b.ids && (SELECT coalesce(range_agg(int8range(t.id, t.id, '[]')), '{}') "
       "FROM tokens t WHERE t.account = ANY ($5))) "
-      "AND ($4::token_action IS NULL OR EXISTS (SELECT FROM unnest(b.ids) u (g), LATERAL ("
-      "SELECT id, action, account FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT "
-      "2000000000) t "
-      "WHERE t.action = $4 AND ($5::bigint[] IS NULL OR t.account = ANY ($5)))) ";
+      "AND (($4::token_action IS NULL AND $5::bigint[] IS NULL) OR EXISTS (SELECT FROM unnest(b.ids) u (g), "
+      "LATERAL (SELECT id, action, account, created_at FROM tokens WHERE id >= lower(u.g) AND id < "
+      "upper(u.g) "
+      "ORDER BY id LIMIT 2000000000) t "
+      "WHERE ($4::token_action IS NULL OR t.action = $4) AND ($5::bigint[] IS NULL OR t.account = ANY ($5)) "
+      "AND t.created_at <= extract(epoch FROM b.claimed_at))) ";
   return sql;
 }
 

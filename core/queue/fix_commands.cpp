@@ -31,25 +31,11 @@ std::optional<CollectorProcess> collector_process(const std::string& application
   return is_host(process.host) && is_pid(process.pid) ? std::optional(process) : std::nullopt;
 }
 
-std::string shell_word(const std::string& text) {
-  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
-  if (!text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string sql_literal(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text)
     quoted += c == '\'' ? std::string("''") : std::string(1, c);
   return quoted + "'";
-}
-
-std::string for_queue(const std::string& command, const std::string& queue) {
-  const auto option = queue == "mailroom" ? std::string() : " --queue=" + shell_word(queue);
-  return "mailroom " + command + option;
 }
 
 std::string end_session(int backend_pid) {

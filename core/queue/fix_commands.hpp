@@ -7,6 +7,9 @@ namespace mailroom {
 
 // What an operator types to fix something, whole: for the shell, or SQL that ends with a semicolon.
 
+/// For a sequence of tokens behind a cursor or a token, of whatever queue.
+constexpr const char* fix_sequence_command = "mailroom rewind-cursor --fix-sequence";
+
 /// A collector's process, as its application_name `mailroom collect@HOST:PID` tells.
 struct CollectorProcess {
   std::string host;
@@ -16,13 +19,7 @@ struct CollectorProcess {
 /// Nothing for a name that is not of this form.
 std::optional<CollectorProcess> collector_process(const std::string& application);
 
-/// As a word of the shell.
-std::string shell_word(const std::string& text);
-
 std::string sql_literal(const std::string& text);
-
-/// `mailroom COMMAND` for `queue`.
-std::string for_queue(const std::string& command, const std::string& queue);
 
 std::string end_session(int backend_pid);
 

@@ -56,11 +56,12 @@ class Judge {
 
   void judge_sequence() {
     if (status_.newest >= status_.cursor) return;
-    fail("sequence_behind",
-         fmt::format("the sequence of tokens stands at {}, behind the cursor at {}: every claim fails. "
-                     "--to-start hands on what is there now, --to-end only what comes from now on",
-                     with_thousands(status_.newest), with_thousands(status_.cursor)),
-         for_queue("rewind-cursor --to-start", status_.queue));
+    fail(
+        "sequence_behind",
+        fmt::format("the sequence of tokens stands at {}, behind the cursor at {}: every claim fails. Tokens "
+                    "were truncated or restored. The fix emits those made since, and none twice",
+                    with_thousands(status_.newest), with_thousands(status_.cursor)),
+        fix_sequence_command);
   }
 
   void judge_lock() {

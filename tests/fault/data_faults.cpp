@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fault/trial.hpp"
-#include "queue/rewind.hpp"
+#include "queue/sequence_fix.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -66,7 +66,7 @@ Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
   return trial.finish(1);
 }
 
-/// The collector stops rather than pass the new tokens by, and goes on after rewind-cursor --to-start.
+/// The collector stops rather than pass the new tokens by, and goes on after rewind-cursor --fix-sequence.
 Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1, .writers = 0});
   const auto connection = trial.connect();
@@ -77,13 +77,7 @@ Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
     insert_accounts(*connection, 20, fmt::format("after{}-", round));
     const auto refused = [&] { return count(trial.crew().member(0).log(), "behind the cursor") > 0; };
     trial.expect(eventually(refused), "the collector refuses");
-    const RewindRequest request{.queue = "mailroom",
-                                .target = {RewindTarget::Kind::id, 0},
-                                .filter = {},
-                                .extend_seconds = 0,
-                                .max_replay = 100'000};
-    carry_out_rewind(*connection, request, plan_rewind(*connection, request),
-                     {.actor = "harness", .reason = ""}, "token_insert");
+    carry_out_sequence_fix(*connection, 0, {.actor = "harness", .reason = ""}, "token_insert");
     const int status = trial.crew().replace(0, SIGTERM);
     trial.expect(status != 0, "the collector that refused ends with an error");
   }
@@ -98,7 +92,7 @@ std::vector<Fault> data_faults() {
       {"lock and statement timeouts", "tried again, nothing repeated unless the session ends", 10, 2,
        timeouts},
       {"dump and restore into a new cluster", "goes on where it was", 1, 1, dump_and_restore},
-      {"TRUNCATE RESTART IDENTITY", "refuses; after a rewind nothing is lost", 4, 1, truncate_and_restart}};
+      {"TRUNCATE RESTART IDENTITY", "refuses; after the fix nothing is lost", 4, 1, truncate_and_restart}};
 }
 
 }  // namespace mailroom::test

@@ -204,6 +204,8 @@ TEST_CASE("the documented reader looks on, without secrets and codes") {
     CHECK_FALSE(run.output.empty());
   }
   const auto reader = roles.connect("reader");
+  // What tail -f asks while it follows.
+  CHECK(reader->run("SELECT count(age(xmin)) FROM tokens")[0][0].as<int>() == 6);
   check_refused(*reader, {"SELECT secret FROM tokens", "SELECT code FROM tokens", "SELECT * FROM tokens",
                           "UPDATE accounts SET status = 'suspended'", "UPDATE jobs SET last_seq = 0",
                           "DELETE FROM tokens", "INSERT INTO accounts (email, login) VALUES ('b', 'b')"});
@@ -238,6 +240,11 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot make
     INFO(fmt::format("{} {}: {}{}", words[0], words.back(), run.output, run.errors));
     CHECK(run.status == 0);
   }
+  roles.owner().run("SELECT setval('tokens_id_seq', 2)");
+  const auto fixed = roles.mailroom("operator", {"rewind-cursor", "--fix-sequence", "-y"});
+  INFO(fixed.errors);
+  CHECK(fixed.status == 0);
+  CHECK(value<int>(roles.owner(), "SELECT last_value FROM tokens_id_seq") == 5);
   roles.owner().run("UPDATE tokens SET expires_at = 1, created_at = 1");
   CHECK(roles.mailroom("operator", {"prune", "--older-than", "1h", "-y"}).status == 0);
   CHECK(value<int>(roles.owner(), "SELECT count(*) FROM tokens") == 0);

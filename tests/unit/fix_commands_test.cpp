@@ -34,9 +34,6 @@ TEST_CASE("of a name that somebody made up nothing is typed") {
   }
 }
 
-TEST_CASE("a command names the queue where it is not the usual one") {
-  CHECK(for_queue("rewind-cursor --to-start", "mailroom") == "mailroom rewind-cursor --to-start");
-  CHECK(for_queue("status", "second") == "mailroom status --queue=second");
-  CHECK(for_queue("status", "it's; mine") == "mailroom status --queue='it'\\''s; mine'");
+TEST_CASE("a name is quoted as SQL wants it") {
   CHECK(sql_literal("it's") == "'it''s'");
 }

@@ -1,0 +1,279 @@
+// A sequence of tokens behind a cursor, however it came there: what every command advises, typed as it is
+// printed, emits what was made since, and nothing twice.
+
+#include "queue/sequence_fix.hpp"
+
+#include <csignal>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/operator_rig.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const std::string advice = "mailroom rewind-cursor --fix-sequence";
+
+/// A queue whose tokens are emitted by collectors that drain it, and an operator.
+struct Patient {
+  TestDatabase database;
+  std::unique_ptr<Connection> connection = database.connect();
+  OperatorRig rig{database};
+  std::map<std::string, int> emitted{};  ///< tokens as they are mailed, and how often
+
+  void insert(int count, const std::string& prefix) { insert_accounts(*connection, count, prefix); }
+
+  /// A collector's exit status; what it emits is counted.
+  int collect(const std::string& queue = "mailroom") {
+    const auto run = rig.mailroom({"collect", "--once", "--format", "jsonl", "--queue", queue});
+    std::istringstream lines(run.output);
+    for (std::string line; std::getline(lines, line);) {
+      const auto batch = nlohmann::json::parse(line);
+      for (const auto& token : batch.at("tokens"))
+        ++emitted[token.at("token").get<std::string>()];
+    }
+    last_errors = run.errors;
+    return run.status;
+  }
+
+  /// What lies behind is so many seconds older.
+  void age(int seconds) const {
+    connection->run(fmt::format(
+        "UPDATE tokens SET created_at = created_at - {0}, expires_at = expires_at + 3600", seconds));
+    connection->run(
+        fmt::format("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '{0} s', "
+                    "emitted_at = emitted_at - interval '{0} s'",
+                    seconds));
+  }
+
+  /// The remedy, as every command prints it.
+  std::string advised() {
+    const auto status = rig.mailroom({"status"});
+    INFO(status.output);
+    CHECK(status.status == 8);
+    const auto mends = mends_in(status.output);
+    REQUIRE_FALSE(mends.empty());
+    CHECK(mends.front() == advice);
+    CHECK(doctor_advises());
+    CHECK(collect() == 1);
+    CHECK(last_errors.find("hint: tokens were truncated or restored; run " + advice) != std::string::npos);
+    CHECK(rig.mailroom({"rewind-cursor", "--to-start", "--dry-run"}).output.find("\n--fix-sequence ") !=
+          std::string::npos);
+    return mends.front();
+  }
+
+  bool doctor_advises() const {
+    const auto mends = mends_in(rig.mailroom({"doctor"}).output);
+    return std::find(mends.begin(), mends.end(), advice) != mends.end();
+  }
+
+  void type_advice() {
+    const auto run = rig.type(advised());
+    INFO(run.output);
+    CHECK(run.status == 0);
+  }
+
+  /// So many were emitted in all, each once, and nothing is left to do.
+  void check_emitted(std::size_t count) {
+    CHECK(collect() == 0);
+    CHECK(emitted.size() == count);
+    CHECK(std::all_of(emitted.begin(), emitted.end(), [](const auto& token) { return token.second == 1; }));
+    CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_holes") == 0);
+    CHECK_FALSE(doctor_advises());
+    CHECK(rig.mailroom({"status"}).status == 0);
+    CHECK(rig.type(advice).output.find("nothing to do") != std::string::npos);
+  }
+
+  std::int64_t sequence() const {
+    return value<std::int64_t>(*connection, "SELECT last_value FROM tokens_id_seq");
+  }
+
+  std::string last_errors{};
+};
+
+/// The table `tokens` with its sequence, as pg_dump writes them.
+class TokenDump {
+ public:
+  explicit TokenDump(const Patient& patient) : conninfo_(patient.database.conninfo()) {
+    CHECK(run("exec pg_dump --data-only --table=tokens -f \"$2\" \"$1\"") == 0);
+  }
+  void restore() const {
+    CHECK(run("PGOPTIONS='-c session_replication_role=replica' exec psql -Xqb -v ON_ERROR_STOP=1 -d \"$1\" "
+              "-c 'DELETE FROM tokens' -f \"$2\" > \"$2.out\"") == 0);
+  }
+
+ private:
+  int run(const std::string& command) const {
+    return run_to_end({"/bin/sh", "-c", command, "sh", conninfo_, folder_.path() / "tokens.sql"}, {}).status;
+  }
+
+  std::string conninfo_;
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("tokens that were truncated: those made since are emitted, in whatever second that was") {
+  Patient patient;
+  patient.insert(5, "before");
+  REQUIRE(patient.collect() == 0);
+  const int age = GENERATE(0, 60);
+  patient.age(age);
+  patient.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  patient.insert(3, "after");
+  patient.type_advice();
+  CHECK(patient.sequence() == 5);
+  patient.insert(2, "later");
+  patient.check_emitted(10);
+}
+
+TEST_CASE("tokens that were restored from a dump: only those made since are emitted") {
+  Patient patient;
+  patient.insert(20, "early");
+  REQUIRE(patient.collect() == 0);
+  patient.age(60);
+  const TokenDump dump(patient);
+  patient.insert(10, "lost");
+  REQUIRE(patient.collect() == 0);
+  dump.restore();
+  patient.insert(4, "since");
+  REQUIRE(value<int>(*patient.connection, "SELECT max(id) FROM tokens") == 24);
+  patient.type_advice();
+  patient.insert(1, "later");
+  patient.check_emitted(35);
+  CHECK(value<int>(*patient.connection, "SELECT max(id) FROM tokens") == 31);
+}
+
+TEST_CASE("a sequence that was set back fills gaps, and only what fills them is emitted") {
+  Patient patient;
+  patient.insert(8, "early");
+  REQUIRE(patient.collect() == 0);
+  patient.connection->run("DELETE FROM tokens WHERE id IN (3, 4, 8)");
+  patient.connection->run("SELECT setval('tokens_id_seq', 2)");
+  patient.insert(2, "gap");
+  patient.type_advice();
+  CHECK(patient.sequence() == 8);
+  patient.check_emitted(10);
+}
+
+TEST_CASE("a sequence behind the newest token alone is what keeps inserts from failing") {
+  Patient patient;
+  patient.insert(5, "early");
+  patient.connection->run("SELECT setval('tokens_id_seq', 2)");
+  REQUIRE(patient.doctor_advises());
+  CHECK(patient.rig.type(advice).status == 0);
+  patient.insert(1, "later");
+  patient.check_emitted(6);
+}
+
+TEST_CASE("tokens that were missed are found though the sequence has overtaken the cursor") {
+  Patient patient;
+  patient.insert(5, "before");
+  REQUIRE(patient.collect() == 0);
+  patient.age(60);
+  patient.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  patient.insert(7, "after");
+  // No claim has noticed. Everything looks well but to the doctor.
+  REQUIRE(patient.collect() == 0);
+  CHECK(patient.emitted.size() == 7);
+  CHECK(patient.rig.mailroom({"status"}).status == 0);
+  REQUIRE(patient.doctor_advises());
+  CHECK(patient.rig.type(advice).status == 0);
+  patient.check_emitted(12);
+}
+
+TEST_CASE("of several queues each emits what it has missed, at once") {
+  Patient patient;
+  patient.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
+  patient.insert(4, "early");
+  REQUIRE(patient.collect("second") == 0);
+  patient.insert(4, "more");
+  REQUIRE(patient.collect() == 0);
+  patient.age(60);
+  CHECK(patient.emitted.size() == 8);
+  patient.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  patient.insert(6, "after");
+  patient.emitted.clear();
+  patient.type_advice();
+  CHECK(patient.sequence() == 8);
+  REQUIRE(patient.collect("second") == 0);
+  CHECK(patient.emitted.size() == 6);
+  patient.emitted.clear();
+  patient.check_emitted(6);
+}
+
+TEST_CASE(
+    "while a transaction holds tokens that cannot be seen yet, nothing is done, and then they are emitted "
+    "too") {
+  Patient patient;
+  patient.insert(5, "before");
+  REQUIRE(patient.collect() == 0);
+  patient.age(60);
+  patient.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  const auto open = patient.database.connect("shop");
+  open->run("BEGIN");
+  insert_accounts(*open, 1, "open");
+  patient.insert(1, "after");
+  const auto refused = patient.rig.mailroom({"rewind-cursor", "--fix-sequence", "--yes"});
+  CHECK(refused.status == 6);
+  CHECK(refused.errors.find(fmt::format("it is pid {} (shop", open->backend_pid())) != std::string::npos);
+  CHECK(patient.sequence() == 2);
+  CHECK(value<int>(*patient.connection, "SELECT count(*) FROM mailroom_operations") == 0);
+  open->run("COMMIT");
+  patient.type_advice();
+  patient.check_emitted(7);
+}
+
+TEST_CASE("a batch that was in flight brings no other token under an old id") {
+  Patient patient;
+  patient.insert(5, "before");
+  auto dying = attach(patient.database);
+  REQUIRE(dying->claim({.limit = 5}).lease);
+  patient.age(60);
+  patient.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  patient.insert(3, "after");
+  dying.reset();
+  patient.type_advice();
+  CHECK(patient.rig.mailroom({"status"}).output.find("pending:     3 (3 in replays)") != std::string::npos);
+  REQUIRE(eventually([&] { return patient.collect() == 0 && patient.emitted.size() == 3; }));
+  patient.check_emitted(3);
+}
+
+TEST_CASE("of what was missed that is emitted which is due, or revived, and an operator's leap stays one") {
+  Patient patient;
+  patient.insert(9, "before");
+  REQUIRE(patient.collect() == 0);
+  patient.age(60);
+  patient.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  patient.insert(6, "after");
+  patient.connection->run("UPDATE tokens SET expires_at = 5 WHERE id IN (1, 2)");
+  patient.connection->run("UPDATE tokens SET consumed_at = created_at WHERE id = 3");
+  patient.connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 4");
+  const auto plan = plan_sequence_fix(*patient.connection, 0);
+  REQUIRE(plan.queues.size() == 1);
+  CHECK(plan.queues[0].due == 2);
+  CHECK(plan.queues[0].expired == 2);
+  CHECK(plan.queues[0].wrong_status == 1);
+  CHECK(plan_sequence_fix(*patient.connection, 900).to_emit() == 4);
+  REQUIRE(patient.rig.mailroom({"rewind-cursor", "--fix-sequence", "--extend", "15m", "--yes"}).status == 0);
+  patient.insert(2, "passed");
+  REQUIRE(patient.rig.mailroom({"rewind-cursor", "--to-end", "--yes"}).status == 0);
+  CHECK(plan_sequence_fix(*patient.connection, 0).changes_nothing());
+  REQUIRE(patient.collect() == 0);
+  CHECK(patient.emitted.size() == 13);
+}
+
+TEST_CASE(
+    "a token of an adopted database, whose ids nobody has claimed, is not taken for one that was missed") {
+  Patient patient;
+  patient.insert(5, "old");
+  patient.connection->run("UPDATE jobs SET last_seq = 9");
+  CHECK(plan_sequence_fix(*patient.connection, 0).to_emit() == 0);
+  patient.type_advice();
+  patient.insert(1, "new");
+  patient.check_emitted(1);
+}

@@ -13,8 +13,6 @@
 namespace mailroom {
 namespace {
 
-constexpr Width terminal_width = 80;
-
 struct AuditOptions {
   std::string name;
   std::string account;
@@ -143,7 +141,7 @@ void tell_of_limit(Context& context, std::int64_t left_out, std::int64_t limit) 
 template <typename Report>
 void write(Context& context, const Report& report, std::int64_t limit) {
   const bool json = context.global().output == OutputFormat::json;
-  const auto width = context.out().is_terminal() ? terminal_width : Width{0};
+  const auto width = context.out().columns().value_or(0);
   context.out().write(json ? render_json(report) : render_text(report, width));
   tell_of_limit(context, report.timeline.left_out, limit);
 }
@@ -178,7 +176,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
 Run add_audit(CommandSyntax& syntax) {
   auto options = std::make_shared<AuditOptions>();
   syntax.text("NAME", options->name, "an account (id, email or login), token:N or batch:N");
-  syntax.text("--account NAME", options->account, "an account: id:7, email:… and login:… say which");
+  syntax.text("--account NAME", options->account, "an account: id:7, email:ADDRESS and login:NAME say which");
   syntax.text("--token TOKEN", options->token, "a token, by id or as it was mailed");
   syntax.text("--batch N", options->batch, "a batch");
   syntax.text("--since TIME", options->since, "from then on: 2h, 2026-11-21T09:30 [no NAME: 24h]");

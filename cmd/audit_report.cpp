@@ -19,33 +19,8 @@ std::string without_controls(std::string_view text) {
   return result;
 }
 
-/// `whole` on as many lines of `width` columns as it needs, the first of which has `taken` columns taken
-/// already; the others begin behind `indent` spaces. A word that is too long for a line has one for itself.
-std::string wrapped(const std::string& whole, Width width, std::size_t taken, std::size_t indent) {
-  const auto clean = without_controls(whole);
-  if (width == 0) return clean + "\n";
-  std::string_view text = clean;
-  std::string result;
-  std::size_t column = taken;
-  bool at_start = true;
-  while (!text.empty()) {
-    const auto word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    if (!at_start && column + 1 + display_width(word) > width) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-      at_start = true;
-    }
-    result += at_start ? "" : " ";
-    result += word;
-    column += (at_start ? 0 : 1) + display_width(word);
-    at_start = false;
-  }
-  return result + "\n";
-}
-
 std::string paragraph(const std::string& text, Width width) {
-  return wrapped(text, width, 0, 2);
+  return wrapped(without_controls(text), width, 2) + "\n";
 }
 
 std::string render_entries(const Timeline& timeline, Width width) {
@@ -56,7 +31,8 @@ std::string render_entries(const Timeline& timeline, Width width) {
   for (const auto& entry : timeline.entries) {
     const auto start = fmt::format("{}  {:<{}}  ", moment_text(entry.at / microseconds_a_second),
                                    what_text(entry.what), widest);
-    text += start + wrapped(details_text(entry.what), width, start.size(), start.size());
+    text +=
+        start + wrapped(without_controls(details_text(entry.what)), width, start.size(), start.size()) + "\n";
   }
   return text;
 }
@@ -77,7 +53,7 @@ std::string token_lines(const History& history, Width width) {
   return text;
 }
 
-std::string render_totals(const Overview& overview) {
+std::string render_totals(const Overview& overview, Width width) {
   using Align = TextTable::Align;
   TextTable table({{"queue"},
                    {"batches", Align::right},
@@ -91,7 +67,7 @@ std::string render_totals(const Overview& overview) {
                with_thousands(queue.passed_over()), with_thousands(queue.repeated),
                with_thousands(queue.open), with_thousands(queue.set_aside)});
   }
-  return table.empty() ? "no batches\n" : table.render();
+  return table.empty() ? "no batches\n" : table.render(width == 0 ? 80 : width);
 }
 
 }  // namespace
@@ -110,7 +86,7 @@ std::string render_text(const History& history, Width width) {
 std::string render_text(const Overview& overview, Width width) {
   auto text = fmt::format("{} to {}\n\n", moment_text(overview.period.since),
                           moment_text(std::min(overview.period.until, overview.now))) +
-              render_totals(overview) + "\n";
+              render_totals(overview, width) + "\n";
   if (overview.timeline.entries.empty()) return text + "no operations and no migrations\n";
   return text + render_entries(overview.timeline, width);
 }

@@ -1,5 +1,6 @@
 #include "cmd/context.hpp"
 
+#include "base/text.hpp"
 #include "db/conninfo.hpp"
 #include "db/pooler.hpp"
 #include "schema/bookkeeping.hpp"
@@ -11,6 +12,10 @@ Context::Context(GlobalOptions global, Overrides overrides, Environment environm
 
 Settings Context::load(FileUse use) const {
   return load_settings(overrides_, environment_, use);
+}
+
+void Context::say(const std::string& text) {
+  out_.write(folded(text, out_.columns().value_or(0)));
 }
 
 const Settings& Context::settings() {

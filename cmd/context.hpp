@@ -34,6 +34,8 @@ class Context {
   const GlobalOptions& global() const { return global_; }
   Output& out() { return out_; }
   Output& err() { return err_; }
+  /// Text for people, to stdout; on a terminal its long lines are wrapped.
+  void say(const std::string& text);
 
   /// The effective configuration, loaded at the first call. Throws Error(configuration).
   const Settings& settings();

@@ -9,7 +9,6 @@
 namespace mailroom {
 namespace {
 
-constexpr std::size_t line_width = 80;
 constexpr std::size_t gap = 2;
 
 struct Widths {
@@ -40,19 +39,19 @@ const char* colour_of(CheckVerdict verdict) {
   return "\x1b[2m";
 }
 
-std::string render_finding(const Finding& finding, const Widths& widths, bool colour) {
+std::string render_finding(const Finding& finding, const Widths& widths, const DoctorStyle& style) {
   const std::string word = verdict_word(finding.verdict);
   const auto mend_indent = widths.verdict + gap;
   const auto reason_indent = mend_indent + widths.check + gap;
   auto text =
-      fmt::format("{}{}{}{}{:<{}}{}\n", colour ? colour_of(finding.verdict) : "", word,
-                  colour ? "\x1b[0m" : "", std::string(mend_indent - word.size(), ' '), finding.check,
-                  widths.check + gap, wrapped(finding.reason, line_width - reason_indent, reason_indent));
+      fmt::format("{}{}{}{}{:<{}}{}\n", style.colour ? colour_of(finding.verdict) : "", word,
+                  style.colour ? "\x1b[0m" : "", std::string(mend_indent - word.size(), ' '), finding.check,
+                  widths.check + gap, wrapped(finding.reason, style.width, reason_indent, reason_indent));
   if (!finding.hint.empty()) {
     const std::string label = "hint: ";
     const auto hint_indent = mend_indent + label.size();
     text += fmt::format("{}{}{}\n", std::string(mend_indent, ' '), label,
-                        wrapped(finding.hint, line_width - hint_indent, hint_indent));
+                        wrapped(finding.hint, style.width, hint_indent, hint_indent));
   }
   for (const auto& command : finding.mend)
     text += fmt::format("{}mend: {}\n", std::string(mend_indent, ' '), command);
@@ -78,11 +77,11 @@ std::string render_sum(const Findings& findings) {
 
 }  // namespace
 
-std::string render_text(const Findings& findings, bool colour) {
+std::string render_text(const Findings& findings, const DoctorStyle& style) {
   const auto widths = measure(findings);
   std::string text;
   for (const auto& finding : findings)
-    text += render_finding(finding, widths, colour);
+    text += render_finding(finding, widths, style);
   return text + render_sum(findings);
 }
 

@@ -18,11 +18,11 @@ std::string sequence_text(const SequenceFix& fix) {
   return fmt::format("{} -> {}", with_thousands(fix.sequence_before), with_thousands(fix.sequence_after));
 }
 
-std::string render_queues(const SequenceFix& fix) {
+std::string render_queues(const SequenceFix& fix, std::size_t width) {
   constexpr auto right = TextTable::Align::right;
   TextTable table({{"queue"},
                    {"cursor", right},
-                   {"missed and due", right},
+                   {"due", right},
                    {"revived", right},
                    {"expired", right},
                    {"wrong state", right}});
@@ -31,7 +31,7 @@ std::string render_queues(const SequenceFix& fix) {
                with_thousands(missed.revived), with_thousands(missed.expired),
                with_thousands(missed.wrong_status)});
   }
-  return table.render();
+  return table.render(width);
 }
 
 std::string expired_note(const SequenceFix& fix, std::int64_t extend_seconds) {
@@ -44,9 +44,10 @@ std::string expired_note(const SequenceFix& fix, std::int64_t extend_seconds) {
                      expired == 1 ? "stays" : "stay", expired == 1 ? "it" : "them");
 }
 
-std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds) {
+std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std::size_t width) {
   const auto emitted = fix.to_emit();
-  auto text = fmt::format("sequence of tokens: {}\n\n{}\n", sequence_text(fix), render_queues(fix));
+  auto text = fmt::format("sequence of tokens: {}\n\ntokens that were missed:\n{}\n", sequence_text(fix),
+                          render_queues(fix, width));
   text += emitted == 0 ? std::string("No token that is due was missed.\n")
                        : fmt::format(
                              "{} would be emitted: the cursor had passed {} before {} made.\n"
@@ -92,7 +93,7 @@ ExitCode run_fix_sequence(const FixSequenceOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("rewind-cursor");
   const auto plan = plan_sequence_fix(*connection, options.extend_seconds);
   const bool json = context.global().output == OutputFormat::json;
-  if (!json) context.out().write(render_plan(plan, options.extend_seconds));
+  if (!json) context.say(render_plan(plan, options.extend_seconds, context.out().width()));
   if (options.dry_run || plan.changes_nothing()) {
     context.out().write(json              ? fix_json(plan, false)
                         : options.dry_run ? "dry run: nothing has been done\n"

@@ -2,36 +2,19 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "cmd/example.hpp"
 
 namespace mailroom {
 namespace {
 
-constexpr std::size_t line_width = 80;
 constexpr std::size_t widest_column = 32;
-
-/// `text` broken at spaces into lines that begin, but for the first, with `indent` spaces.
-std::string wrap(std::string_view text, std::size_t indent) {
-  std::string lines;
-  std::size_t used = indent;
-  while (!text.empty()) {
-    const auto word = text.substr(0, text.find(' '));
-    const auto width = display_width(word);
-    if (!lines.empty()) {
-      const bool fits = used + 1 + width <= line_width;
-      lines += fits ? " " : "\n" + std::string(indent, ' ');
-      used = fits ? used + 1 : indent;
-    }
-    lines += word;
-    used += width;
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-  }
-  return lines;
-}
+constexpr std::size_t widest_line = 120;
 
 /// Names and what there is to say of them.
 using List = std::vector<std::pair<std::string, std::string>>;
@@ -47,7 +30,11 @@ std::size_t text_column(const List& list) {
   return column == 0 ? widest_column : column;
 }
 
-std::string render(const std::string& title, const List& list) {
+std::size_t line_width() {
+  return std::min(Output(STDOUT_FILENO).width(), widest_line);
+}
+
+std::string render_list(const std::string& title, const List& list) {
   const auto column = text_column(list);
   auto lines = "\n" + title + ":\n";
   for (const auto& [name, text] : list) {
@@ -55,7 +42,7 @@ std::string render(const std::string& title, const List& list) {
     lines += "  " + name;
     if (!text.empty()) {
       lines += start + 2 <= column ? std::string(column - start, ' ') : "\n" + std::string(column, ' ');
-      lines += wrap(text, column);
+      lines += wrapped(text, line_width(), column, column);
     }
     lines += "\n";
   }
@@ -81,7 +68,7 @@ std::string ExamplesFirst::make_help(const CLI::App* app, std::string name, CLI:
 }
 
 std::string ExamplesFirst::make_description(const CLI::App* app) const {
-  return wrap(app->get_description(), 0) + "\n";
+  return wrapped(app->get_description(), line_width(), 0) + "\n";
 }
 
 std::string ExamplesFirst::make_usage(const CLI::App* app, std::string /*name*/) const {
@@ -99,14 +86,14 @@ std::string ExamplesFirst::make_group(std::string group, bool is_positional,
     list.emplace_back(make_option_name(option, is_positional) + make_option_opts(option),
                       make_option_desc(option));
   }
-  return render(group, list);
+  return render_list(group, list);
 }
 
 std::string ExamplesFirst::make_subcommands(const CLI::App* app, CLI::AppFormatMode /*mode*/) const {
   List list;
   for (const auto* sub : app->get_subcommands({}))
     list.emplace_back(sub->get_name(), sub->get_description());
-  return list.empty() ? "" : render("Commands", list);
+  return list.empty() ? "" : render_list("Commands", list);
 }
 
 std::string ExamplesFirst::make_option_opts(const CLI::Option* option) const {
@@ -115,7 +102,7 @@ std::string ExamplesFirst::make_option_opts(const CLI::Option* option) const {
 }
 
 std::string ExamplesFirst::make_footer(const CLI::App* app) const {
-  return parse_examples(app->get_footer()).notes;
+  return folded(parse_examples(app->get_footer()).notes, line_width());
 }
 
 }  // namespace mailroom

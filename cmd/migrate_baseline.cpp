@@ -34,8 +34,8 @@ void print_recorded(const Verification& verification, Context& context) {
     object["recorded"] = true;
     return print_object(object, context.out());
   }
-  context.out().write(fmt::format("recorded: the schema {} has version {}; nothing was run\n",
-                                  verification.schema, verification.version));
+  context.say(fmt::format("recorded: the schema {} has version {}; nothing was run\n", verification.schema,
+                          verification.version));
 }
 
 ExitCode run_baseline(const MigrateOptions& options, long version, Context& context) {

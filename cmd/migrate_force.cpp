@@ -22,7 +22,7 @@ ExitCode run_force(const MigrateOptions& options, const std::string& text, Conte
                                state.version.value_or(-1), version_text(version)));
   migrator.force(embedded_migrations(), version);
   if (context.global().output == OutputFormat::text) {
-    context.out().write(fmt::format("the schema has {} now, and nothing was run\n", version_text(version)));
+    context.say(fmt::format("the schema has {} now, and nothing was run\n", version_text(version)));
   }
   return ExitCode::done;
 }

@@ -75,7 +75,7 @@ std::string render_losses(const std::vector<Loss>& losses) {
         loss.column.empty() ? (loss.rows == 1 ? "row" : "rows") : (loss.rows == 1 ? "value" : "values");
     table.add({loss.name(), with_thousands(loss.rows), what});
   }
-  return table.render(2);
+  return table.render(80, 2);
 }
 
 }  // namespace mailroom

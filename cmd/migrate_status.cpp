@@ -56,7 +56,7 @@ std::string render_text(const SchemaStatus& status) {
     table.add({fmt::format("{}_{}", migration.version, migration.name), status.verdict_on(migration),
                status.arrival_at(migration)});
   }
-  text += table.render(2);
+  text += table.render(80, 2);
   if (status.state.dirty) text += explain_dirty(embedded_migrations(), status.state) + "\n";
   return text;
 }

@@ -46,13 +46,14 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, const Planne
   StepPrinter printer(options, context);
   migrator.run(state, steps, printer);
   if (context.global().output == OutputFormat::json) return ExitCode::done;
-  const auto* comment = options.show_sql ? "-- " : "";
+  const auto tell = [&](const std::string& text) {
+    return options.show_sql ? context.out().write("-- " + text) : context.say(text);
+  };
   if (steps.empty()) {
-    context.out().write(
-        fmt::format("{}nothing to do: the schema has {}\n", comment, version_text(state.version)));
+    tell(fmt::format("nothing to do: the schema has {}\n", version_text(state.version)));
   } else if (options.dry_run) {
-    context.out().write(fmt::format("{}dry run: all of it was rolled back, and the schema has {} as before\n",
-                                    comment, version_text(state.version)));
+    tell(fmt::format("dry run: all of it was rolled back, and the schema has {} as before\n",
+                     version_text(state.version)));
   }
   return ExitCode::done;
 }

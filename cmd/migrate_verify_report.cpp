@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/line_diff.hpp"
+#include "base/locale_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 #include "schema/migration.hpp"
@@ -31,11 +32,10 @@ std::string painted(const std::string& text, const char* paint, bool colour) {
 std::string labelled(const std::string& label, const char* paint_of_label, const std::string& definition,
                      DriftPaint paint) {
   constexpr std::size_t indent = 14;
-  constexpr std::size_t width = 80 - indent;
   const auto text = printable(definition);
   return fmt::format("    {}{}{}\n", painted(label, paint_of_label, paint.colour),
                      std::string(indent - 4 - label.size(), ' '),
-                     paint.terminal ? wrapped(text, width, indent) : text);
+                     paint.width > 0 ? wrapped(text, paint.width, indent, indent) : text);
 }
 
 std::string lines_that_differ(const Difference& difference, DriftPaint paint) {
@@ -44,7 +44,8 @@ std::string lines_that_differ(const Difference& difference, DriftPaint paint) {
     const char mark = line.side == DiffLine::Side::both     ? ' '
                       : line.side == DiffLine::Side::before ? '-'
                                                             : '+';
-    const auto shown = fmt::format("{} {}", mark, line.text == "…" ? line.text : printable(line.text));
+    const auto shown =
+        fmt::format("{} {}", mark, line.text == "…" ? std::string(ellipsis()) : printable(line.text));
     text += "    " + (mark == ' ' ? shown : painted(shown, mark == '-' ? red : green, paint.colour)) + "\n";
   }
   return text;
@@ -56,7 +57,7 @@ std::string qualified(const Verification& verification, const Difference& differ
 
 std::string title_line(const std::string& title, DriftPaint paint) {
   constexpr std::size_t indent = 4;
-  return "  " + (paint.terminal ? wrapped(title, 80 - indent, indent) : title) + "\n";
+  return "  " + (paint.width > 0 ? wrapped(title, paint.width, indent, 2) : title) + "\n";
 }
 
 std::string render_difference(const Verification& verification, const Difference& difference,
@@ -154,7 +155,7 @@ std::string differ_text(std::size_t count) {
 }
 
 DriftPaint paint_for(Context& context) {
-  return {.colour = context.colour_on(context.out()), .terminal = context.out().is_terminal()};
+  return {.colour = context.colour_on(context.out()), .width = context.out().columns().value_or(0)};
 }
 
 void print_object(const nlohmann::ordered_json& object, Output& output) {
@@ -185,7 +186,10 @@ std::string render_differences(const Verification& verification, DriftPaint pain
 }
 
 std::string render_verification(const Verification& verification, DriftPaint paint) {
-  return headline(verification) + render_differences(verification, paint) + advice(verification);
+  // The conversion of the earlier form is SQL to run.
+  const auto width = verification.verdict == Recognised::earlier_form ? 0 : paint.width;
+  return folded(headline(verification), paint.width) + render_differences(verification, paint) +
+         folded(advice(verification), width);
 }
 
 nlohmann::ordered_json verification_object(const Verification& verification) {

@@ -10,7 +10,7 @@ namespace mailroom {
 
 struct DriftPaint {
   bool colour = false;
-  bool terminal = false;  ///< long definitions are broken into lines of 80 columns
+  std::size_t width = 0;  ///< of a terminal: long definitions are wrapped
 };
 
 /// For the context's stdout.

@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "base/error.hpp"
 
 namespace mailroom {
 namespace {
 
-constexpr std::size_t columns = 79;
 constexpr std::size_t bar_width = 20;
 constexpr Milliseconds redraw_interval{100};
 
 }  // namespace
 
-std::string render_progress(std::optional<double> fraction, const std::string& text, bool colour) {
+std::string render_progress(std::optional<double> fraction, const std::string& text, bool colour,
+                            std::size_t columns) {
   if (!fraction) return fmt::format("{:<{}}", text.substr(0, columns), columns);
   const double part = std::clamp(*fraction, 0.0, 1.0);
   const auto full = static_cast<std::size_t>(part * static_cast<double>(bar_width));
@@ -41,15 +42,16 @@ ProgressBar::~ProgressBar() {
 void ProgressBar::show(std::optional<double> fraction, const std::string& text) {
   const auto now = std::chrono::steady_clock::now();
   if (!visible_ || now < next_) return;
-  output_.write("\r" + render_progress(fraction, text, colour_));
-  drawn_ = true;
+  // Not in the last column, where some terminals begin a line.
+  const auto columns = output_.width() - 1;
+  output_.write("\r" + render_progress(fraction, text, colour_, columns));
+  drawn_ = columns;
   next_ = now + redraw_interval;
 }
 
 void ProgressBar::erase() {
-  if (!drawn_) return;
-  drawn_ = false;
-  output_.write("\r" + std::string(columns, ' ') + "\r");
+  if (drawn_ == 0) return;
+  output_.write("\r" + std::string(std::exchange(drawn_, 0), ' ') + "\r");
 }
 
 }  // namespace mailroom

@@ -8,9 +8,10 @@
 
 namespace mailroom {
 
-/// One line, of 79 columns at the most: a bar when `fraction` (0 to 1) is given, then as much of `text`,
+/// One line of `columns`, at least 39: a bar when `fraction` (0 to 1) is given, then as much of `text`,
 /// which is ASCII, as fits.
-std::string render_progress(std::optional<double> fraction, const std::string& text, bool colour);
+std::string render_progress(std::optional<double> fraction, const std::string& text, bool colour,
+                            std::size_t columns);
 
 /// A line on a terminal that is drawn over and over, and gone when this is. Silent where nobody looks.
 class ProgressBar {
@@ -29,7 +30,7 @@ class ProgressBar {
   Output& output_;
   bool visible_;
   bool colour_;
-  bool drawn_ = false;
+  std::size_t drawn_ = 0;  ///< columns
   TimePoint next_;
 };
 

@@ -58,7 +58,11 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
   context.require_own_session(*connection, "prune");
   const auto report = prune(options, pause, context, *connection);
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(report) : render_text(report));
+  if (json) {
+    context.out().write(render_json(report));
+  } else {
+    context.say(render_text(report));
+  }
   return ExitCode::done;
 }
 

@@ -23,7 +23,7 @@ std::string render_counts(const PruneReport& report) {
   table.add({"tokens", with_thousands(summary.tokens)});
   table.add({"batch records", with_thousands(summary.batches)});
   return fmt::format("{} what ended before {}:\n{}", report.dry_run ? "would remove" : "removed",
-                     moment_of(report), table.render(2));
+                     moment_of(report), table.render(80, 2));
 }
 
 }  // namespace

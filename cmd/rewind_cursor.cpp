@@ -110,7 +110,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
     request.filter.accounts.push_back(account.id);
   const auto plan = plan_rewind(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
-  if (!json) context.out().write(render_rewind_plan(request, plan));
+  if (!json) context.say(render_rewind_plan(request, plan));
   if (options.dry_run || plan.changes_nothing()) {
     context.out().write(json              ? rewind_json(request, plan, std::nullopt)
                         : options.dry_run ? "dry run: nothing has been done\n"

@@ -42,7 +42,7 @@ std::string render_tallies(const RewindPlan& plan) {
   add_tally(table, "expired", plan.expired);
   add_tally(table, "consumed", plan.consumed);
   add_tally(table, "account in the wrong state", plan.wrong_status);
-  return table.render();
+  return table.render(80);
 }
 
 std::string forward_note(const RewindPlan& plan) {
@@ -81,7 +81,7 @@ std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
 std::string sequence_note(const RewindPlan& plan) {
   if (plan.newest >= plan.cursor_before) return "";
   return fmt::format(
-      "The newest token drawn is {}, behind the cursor: tokens were truncated or restored.\n"
+      "The newest token drawn is {}, behind the cursor: tokens were truncated or restored. "
       "--fix-sequence instead emits those made since, and none twice.\n",
       with_thousands(plan.newest));
 }

@@ -35,7 +35,8 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
   const auto report = look_at_queue(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
   context.out().write(json ? render_json(report)
-                           : render_text(report, {.colour = context.colour_on(context.out())}));
+                           : render_text(report, {.colour = context.colour_on(context.out()),
+                                                  .width = context.out().width()}));
   return judge(report);
 }
 

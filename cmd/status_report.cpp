@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/locale_text.hpp"
 #include "base/moment.hpp"
 #include "base/sparkline.hpp"
 #include "base/text.hpp"
@@ -13,12 +14,12 @@
 namespace mailroom {
 namespace {
 
-constexpr std::size_t columns = 80;
 constexpr std::size_t most_rows = 8;  ///< of a table, so that all fits on a screen
 constexpr std::size_t most_findings = 6;
 
-std::string row(const std::string& label, const std::string& value) {
-  return wrap(fmt::format("{:<12} {}", label + ":", value), columns, 13) + "\n";
+std::string row(const std::string& label, const std::string& value, std::size_t width) {
+  constexpr std::size_t indent = 13;
+  return fmt::format("{:<12} {}\n", label + ":", wrapped(value, width, indent, indent));
 }
 
 /// What came from the server, without what a terminal would take for a command.
@@ -121,11 +122,11 @@ std::string schema_text(const StatusReport& report) {
 }
 
 /// The table with a line above it, and below what it leaves out.
-std::string section(const TextTable& table, std::size_t all) {
+std::string section(const TextTable& table, std::size_t all, std::size_t width) {
   if (table.empty()) return "";
-  auto text = "\n" + table.render();
+  auto text = "\n" + table.render(width);
   if (all > most_rows)
-    text += fmt::format("… and {} more; -o json lists all\n",
+    text += fmt::format("{} and {} more; -o json lists all\n", ellipsis(),
                         with_thousands(static_cast<std::int64_t>(all - most_rows)));
   return text;
 }
@@ -134,27 +135,26 @@ std::string optional_age(const std::optional<Milliseconds>& age) {
   return age ? age_text(*age) : "?";
 }
 
-/// What a session does, in few columns.
-std::string doing(const ServerSession& session, std::size_t width) {
-  if (!session.readable) return fit("another user's; needs pg_monitor", width);
+std::string doing(const ServerSession& session) {
+  if (!session.readable) return "another user's; needs pg_monitor";
   auto text = session.state;
   if (session.silent_for) text += " " + age_text(*session.silent_for);
   if (!session.wait.empty()) text += ", " + session.wait;
-  return fit(visible(text), width);
+  return visible(text);
 }
 
-std::string render_collectors(const QueueStatus& queue) {
+std::string render_collectors(const QueueStatus& queue, std::size_t width) {
   using Align = TextTable::Align;
   TextTable table({{"collector"}, {"process"}, {"since", Align::right}, {"doing"}});
   for (std::size_t i = 0; i < std::min(queue.collectors.size(), most_rows); ++i) {
     const auto& session = queue.collectors[i].session;
-    table.add({fmt::format("pid {}", session.pid), fit(visible(session.application), 30),
-               optional_age(session.connected_for), doing(session, 26)});
+    table.add({fmt::format("pid {}", session.pid), visible(session.application),
+               optional_age(session.connected_for), doing(session)});
   }
-  return section(table, queue.collectors.size());
+  return section(table, queue.collectors.size(), width);
 }
 
-std::string render_open_batches(const QueueStatus& queue) {
+std::string render_open_batches(const QueueStatus& queue, std::size_t width) {
   using Align = TextTable::Align;
   TextTable table({{"open batch", Align::right},
                    {"tokens", Align::right},
@@ -167,12 +167,12 @@ std::string render_open_batches(const QueueStatus& queue) {
                          : queue.on_standby  ? std::string()
                                              : std::string(", gone");
     table.add({with_thousands(batch.id), with_thousands(batch.tokens), std::to_string(batch.attempts),
-               age_text(batch.age), fit(visible(batch.claimed_by), 28) + session});
+               age_text(batch.age), visible(batch.claimed_by) + session});
   }
-  return section(table, queue.open_batches.size());
+  return section(table, queue.open_batches.size(), width);
 }
 
-std::string render_holders(const QueueStatus& queue) {
+std::string render_holders(const QueueStatus& queue, std::size_t width) {
   using Align = TextTable::Align;
   TextTable table(
       {{"a hole waits for"}, {"user"}, {"open", Align::right}, {"ids, up to", Align::right}, {"doing"}});
@@ -181,11 +181,10 @@ std::string render_holders(const QueueStatus& queue) {
     const auto who = holder.session.pid == 0
                          ? "prepared " + holder.gid
                          : fmt::format("pid {} {}", holder.session.pid, holder.session.application);
-    table.add({fit(visible(who), 22), fit(visible(holder.session.user), 8),
-               optional_age(holder.session.transaction_age),
-               holder.writes_tokens ? with_thousands(holder.ids) : "none", doing(holder.session, 26)});
+    table.add({visible(who), visible(holder.session.user), optional_age(holder.session.transaction_age),
+               holder.writes_tokens ? with_thousands(holder.ids) : "none", doing(holder.session)});
   }
-  return section(table, queue.hole_holders.size());
+  return section(table, queue.hole_holders.size(), width);
 }
 
 std::size_t line_count(const std::string& text) {
@@ -193,9 +192,9 @@ std::size_t line_count(const std::string& text) {
 }
 
 /// Of the tables those that fit in `room` lines. The collectors go first: they are the least of a surprise.
-std::string render_tables(const QueueStatus& queue, std::size_t room) {
-  std::array<std::string, 3> tables{render_collectors(queue), render_holders(queue),
-                                    render_open_batches(queue)};
+std::string render_tables(const QueueStatus& queue, std::size_t width, std::size_t room) {
+  std::array<std::string, 3> tables{render_collectors(queue, width), render_holders(queue, width),
+                                    render_open_batches(queue, width)};
   auto lines = line_count(tables[0] + tables[1] + tables[2]);
   for (auto& table : tables) {
     if (lines <= room) break;
@@ -205,25 +204,27 @@ std::string render_tables(const QueueStatus& queue, std::size_t room) {
   return tables[0] + tables[2] + tables[1];
 }
 
-std::string render_findings(const StatusReport& report, bool colour) {
+std::string render_findings(const StatusReport& report, const StatusStyle& style) {
   std::string text;
   for (std::size_t i = 0; i < std::min(report.findings.size(), most_findings); ++i) {
     const auto& finding = report.findings[i];
     const std::string word = severity_name(finding.severity);
-    const auto lines = wrap(word + ": " + visible(finding.text), columns, 2);
-    text += "\n" + painted(word, finding.severity, colour) + lines.substr(word.size()) + "\n";
+    const auto lines = wrapped(word + ": " + visible(finding.text), style.width, 2);
+    text += "\n" + painted(word, finding.severity, style.colour) + lines.substr(word.size()) + "\n";
     // Whole, however long, to be copied.
     if (!finding.mend.empty()) text += "  mend: " + visible(finding.mend) + "\n";
   }
   if (report.findings.size() > most_findings) {
-    text += fmt::format("\n… and {} more; -o json lists all\n", report.findings.size() - most_findings);
+    text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(),
+                        report.findings.size() - most_findings);
   }
   return text;
 }
 
 std::string trend_row(const std::string& label, const std::vector<std::optional<double>>& values,
                       const std::string& most) {
-  return row(label, fmt::format("{}  max {}", sparkline(values), most));
+  // A trend begins with blanks where nothing is known yet, and so is not wrapped.
+  return fmt::format("{:<12} {}  max {}\n", label + ":", sparkline(values), most);
 }
 
 std::string render_trend(const StatusTrend& trend) {
@@ -236,26 +237,6 @@ std::string render_trend(const StatusTrend& trend) {
 
 ExitCode judge(const StatusReport& report) {
   return worst(report.findings) == Severity::failure ? ExitCode::unusable : ExitCode::done;
-}
-
-std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
-  std::string lines;
-  std::size_t used = 0;
-  for (std::size_t start = 0; start < text.size();) {
-    const auto end = std::min(text.find(' ', start), text.size());
-    const auto word = text.substr(start, end - start);
-    if (used > 0 && used + 1 + display_width(word) > width) {
-      lines += "\n" + std::string(indent, ' ');
-      used = indent;
-    } else if (used > 0) {
-      lines += ' ';
-      ++used;
-    }
-    lines += word;
-    used += display_width(word);
-    start = end + 1;
-  }
-  return lines;
 }
 
 std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) {
@@ -271,28 +252,32 @@ std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) 
 
 std::string render_text(const StatusReport& report, const StatusStyle& style) {
   const auto& queue = report.queue;
+  const auto line = [&style](const std::string& label, const std::string& value) {
+    return row(label, value, style.width);
+  };
   auto text = fmt::format("queue {}: {}\n", visible(queue.queue), headline(report, style));
-  if (style.outage != nullptr) text += row("reason", visible(style.outage->reason));
-  text += row("at", moment_text(queue.now / 1000));
-  text += row("pending", pending_text(queue.waiting));
-  text += row("oldest", oldest_text(queue));
-  text += row("cursor", cursor_text(queue));
-  text += row("emitted", emitted_text(queue.emissions));
+  if (style.outage != nullptr) text += line("reason", visible(style.outage->reason));
+  text += line("at", moment_text(queue.now / 1000));
+  text += line("pending", pending_text(queue.waiting));
+  text += line("oldest", oldest_text(queue));
+  text += line("cursor", cursor_text(queue));
+  text += line("emitted", emitted_text(queue.emissions));
   if (style.trend != nullptr) text += render_trend(*style.trend);
-  text += row("holes", holes_text(queue));
+  text += line("holes", holes_text(queue));
   if (queue.replay_ids > 0)
-    text += row("replay", counted(queue.replay_ids, "id") + " waiting to be handed on");
+    text += line("replay", counted(queue.replay_ids, "id") + " waiting to be handed on");
   if (!queue.set_aside.empty()) {
     const auto count = queue.set_aside.size();
-    text += row("set aside", fmt::format("{} {} within a day", count, count == 1 ? "batch" : "batches"));
+    text += line("set aside", fmt::format("{} {} within a day", count, count == 1 ? "batch" : "batches"));
   }
-  text += row("collectors",
-              queue.on_standby ? "not to be seen on a standby" : std::to_string(queue.collectors.size()));
-  if (const auto keys = pids_by_key(queue); !keys.empty()) text += row("signing key", keys_text(keys));
-  text += row("schema", schema_text(report));
-  const auto findings = render_findings(report, style.colour);
+  text += line("collectors",
+               queue.on_standby ? "not to be seen on a standby" : std::to_string(queue.collectors.size()));
+  if (const auto keys = pids_by_key(queue); !keys.empty()) text += line("signing key", keys_text(keys));
+  text += line("schema", schema_text(report));
+  const auto findings = render_findings(report, style);
   return text +
-         render_tables(queue, style.most_lines - std::min(style.most_lines, line_count(text + findings))) +
+         render_tables(queue, style.width,
+                       style.most_lines - std::min(style.most_lines, line_count(text + findings))) +
          findings;
 }
 

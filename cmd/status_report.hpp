@@ -37,12 +37,13 @@ struct StatusOutage {
 
 struct StatusStyle {
   bool colour = false;
+  std::size_t width = 80;
   std::size_t most_lines = 1000;         ///< tables that do not fit are left out, not what is wrong
   const StatusTrend* trend = nullptr;    ///< left out if there is none
   const StatusOutage* outage = nullptr;  ///< in the place of the verdict: all below is of the last look
 };
 
-/// A screen of 80 columns: the verdict, `label: value`, tables of what there is, findings.
+/// A screen: the verdict, `label: value`, tables of what there is, findings.
 std::string render_text(const StatusReport& report, const StatusStyle& style);
 /// `TIME VERDICT key=value …`, one line.
 std::string render_line(const StatusReport& report);
@@ -54,8 +55,5 @@ std::string render_json(const StatusOutage& outage);
 
 /// What was emitted a second in each tenth of a minute of the last five minutes, as the records have it.
 std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions);
-
-/// Lines of at most `width` columns, broken between words, all but the first behind `indent` spaces.
-std::string wrap(const std::string& text, std::size_t width, std::size_t indent);
 
 }  // namespace mailroom

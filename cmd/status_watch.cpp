@@ -4,7 +4,6 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <random>
-#include <sys/ioctl.h>
 
 #include "base/duration.hpp"
 #include "base/retry_log.hpp"
@@ -26,12 +25,6 @@ std::string redrawn(const std::string& text) {
   for (const char c : text)
     screen += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
   return screen + "\x1b[J\x1b[?7h";
-}
-
-/// Of the terminal at `fd`; 24 where it does not say.
-std::size_t lines_of_terminal(int fd) {
-  winsize size{};
-  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
 }
 
 /// The first lines of `text`, as many as `most`.
@@ -123,8 +116,9 @@ class StatusWatch {
     const StatusTrend trend{.rate = rate_trend(queue.emissions), .lag = lags_.trend(queue.now)};
     const auto footer = fmt::format("\nevery {}; Ctrl-C ends\n", format_duration(interval_));
     // The last line is the cursor's. What does not fit would scroll the rest away.
-    const auto room = lines_of_terminal(out.fd()) - 1;
+    const auto room = out.lines() - 1;
     const auto text = render_text(report, {.colour = context_.colour_on(out),
+                                           .width = out.width(),
                                            .most_lines = room - std::min<std::size_t>(room, 2),
                                            .trend = &trend,
                                            .outage = outage});

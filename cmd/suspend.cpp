@@ -90,18 +90,18 @@ std::string undo_note(const SuspendOptions& options, const SuspendOutcome& outco
                            with_thousands(static_cast<std::int64_t>(count) - outcome.replayed));
 }
 
-std::string render_text(const SuspendOptions& options, const SuspendOutcome& outcome) {
+std::string render_text(const SuspendOptions& options, const SuspendOutcome& outcome, std::size_t width) {
   TextTable table({{"account", TextTable::Align::right},
                    {"login"},
                    {"before"},
                    {"after"},
                    {options.undo ? "passed over" : "pending", TextTable::Align::right}});
   for (const auto& change : outcome.changes) {
-    table.add({std::to_string(change.account.id), fit(change.account.login, 32), change.before,
+    table.add({std::to_string(change.account.id), printable(change.account.login), change.before,
                change.before == change.after ? change.after + " (as before)" : change.after,
                with_thousands(static_cast<std::int64_t>(change.tokens.size()))});
   }
-  auto text = table.render();
+  auto text = table.render(width);
   if (options.undo) return text + undo_note(options, outcome);
   const auto count = token_count(outcome.changes);
   if (count > 0) text += tokens_text(count, "pending token", "pending tokens") + " will be passed over\n";
@@ -132,7 +132,11 @@ ExitCode run_suspend(const SuspendOptions& options, Context& context) {
   const auto accounts = find_accounts(*connection, names);
   const auto outcome = carry_out(options, context, *connection, accounts);
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(options, outcome) : render_text(options, outcome));
+  if (json) {
+    context.out().write(render_json(options, outcome));
+  } else {
+    context.say(render_text(options, outcome, context.out().width()));
+  }
   return ExitCode::done;
 }
 
@@ -140,7 +144,7 @@ Run add_suspend(CommandSyntax& syntax) {
   auto options = std::make_shared<SuspendOptions>();
   syntax
       .texts("ACCOUNT", options->accounts,
-             "id, email or login (id:7, email:…, login:… say which); - reads them from stdin")
+             "id, email or login (id:7, email:ADDRESS, login:NAME say which); - reads them from stdin")
       .required();
   syntax.flag("--undo", options->undo, "lift the suspension");
   syntax.flag("--replay", options->replay, "with --undo: hand on what was passed over and is still due");

@@ -2,7 +2,6 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
 
 #include "accounts/account_lookup.hpp"
 #include "base/moment.hpp"
@@ -83,14 +82,6 @@ HistoryRequest make_history(const TailOptions& options, std::int64_t now) {
   return history;
 }
 
-/// Of the terminal, 80 where it does not say; nothing in a pipe.
-std::optional<std::size_t> columns_of(const Output& output) {
-  if (!output.is_terminal()) return std::nullopt;
-  winsize size{};
-  if (ioctl(output.fd(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
-}
-
 /// Turns an event into its line.
 using EventRenderer = std::function<std::string(const Event&)>;
 
@@ -104,7 +95,7 @@ EventRenderer make_render(const TailOptions& options, Context& context) {
     render = [](const Event& event) { return render_json(event); };
   } else {
     const EventLines::Layout layout{.queue = context.settings().queue,
-                                    .columns = columns_of(context.out()),
+                                    .columns = context.out().columns(),
                                     .colour = context.colour_on(context.out())};
     render = [lines = EventLines(layout)](const Event& event) mutable { return lines.render(event); };
   }

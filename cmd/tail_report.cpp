@@ -134,8 +134,9 @@ std::string EventLines::word_in_colour(const Event& event, std::size_t width) co
 }
 
 std::string EventLines::details(const Event& event, std::optional<std::size_t> room) const {
-  if (event.token) return token_details(event, room);
-  const auto text = event.batch ? batch_details(event, layout_.queue) : operation_details(event, room);
+  const auto text = event.token   ? token_details(event, room)
+                    : event.batch ? batch_details(event, layout_.queue)
+                                  : operation_details(event, room);
   return room ? fit(text, *room) : text;
 }
 

@@ -5,14 +5,42 @@
 #include "base/text.hpp"
 
 namespace mailroom {
+namespace {
 
-std::vector<std::size_t> TextTable::widths() const {
-  std::vector<std::size_t> widths;
-  for (const auto& column : columns_)
-    widths.push_back(display_width(column.title));
+constexpr std::size_t gap = 2;
+
+}  // namespace
+
+std::size_t TextTable::widest_cell(std::size_t column) const {
+  std::size_t widest = 0;
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], display_width(row[i]));
+    if (column < row.size()) widest = std::max(widest, display_width(row[column]));
+  }
+  return widest;
+}
+
+std::size_t TextTable::narrowest(std::size_t column) const {
+  constexpr std::size_t shortest_text = 8;
+  constexpr std::size_t shortest_title = 4;
+  return columns_[column].align == Align::left ? shortest_text
+                                               : std::max(widest_cell(column), shortest_title);
+}
+
+/// Takes a column at a time from where most can be spared.
+std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
+  std::vector<std::size_t> widths;
+  std::vector<std::size_t> spare;
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    widths.push_back(std::max(widest_cell(i), display_width(columns_[i].title)));
+    spare.push_back(widths[i] - std::min(widths[i], narrowest(i)));
+    total += widths[i] + (i == 0 ? 0 : gap);
+  }
+  for (; total > width; --total) {
+    const auto most = std::max_element(spare.begin(), spare.end());
+    if (most == spare.end() || *most == 0) break;
+    --*most;
+    --widths[static_cast<std::size_t>(most - spare.begin())];
   }
   return widths;
 }
@@ -21,16 +49,17 @@ void TextTable::append_line(std::string& text, const std::vector<std::string>& c
                             const std::vector<std::size_t>& widths, std::size_t indent) const {
   std::string line(indent, ' ');
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string padding(widths[i] - display_width(cells[i]), ' ');
-    line += columns_[i].align == Align::right ? padding + cells[i] : cells[i] + padding;
-    line += "  ";
+    const auto cell = fit(cells[i], widths[i]);
+    const std::string padding(widths[i] - std::min(widths[i], display_width(cell)), ' ');
+    line += columns_[i].align == Align::right ? padding + cell : cell + padding;
+    line += std::string(gap, ' ');
   }
   line.erase(line.find_last_not_of(' ') + 1);
   text += line + "\n";
 }
 
-std::string TextTable::render(std::size_t indent) const {
-  const auto all = widths();
+std::string TextTable::render(std::size_t width, std::size_t indent) const {
+  const auto all = widths_within(width - std::min(width, indent));
   std::string text;
   std::vector<std::string> titles;
   for (const auto& column : columns_)

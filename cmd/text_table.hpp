@@ -20,11 +20,14 @@ class TextTable {
   /// As many cells as there are columns, or fewer. A cell holds no newline.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
-  /// The heading and the rows, each line behind `indent` spaces.
-  std::string render(std::size_t indent = 0) const;
+  /// The heading and the rows, each line behind `indent` spaces. Where they are wider than `width`, text is
+  /// cut, and the titles of numbers; numbers are not.
+  std::string render(std::size_t width, std::size_t indent = 0) const;
 
  private:
-  std::vector<std::size_t> widths() const;
+  std::size_t widest_cell(std::size_t column) const;
+  std::size_t narrowest(std::size_t column) const;
+  std::vector<std::size_t> widths_within(std::size_t width) const;
   void append_line(std::string& text, const std::vector<std::string>& cells,
                    const std::vector<std::size_t>& widths, std::size_t indent) const;
 

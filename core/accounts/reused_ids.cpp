@@ -51,7 +51,8 @@ std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction) {
            "SELECT (details->>'sequence_before')::bigint, floor(extract(epoch FROM at) * 1000000)::bigint "
            "FROM mailroom_operations WHERE details ? 'sequence_before' UNION ALL "
            "SELECT drawn, 9223372036854775807 FROM ("
-           "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) s "
+           "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) "
+           "s "
            "WHERE drawn < (SELECT max(q.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) q)"))
     reuses.push_back({.highest = row[0].as<std::int64_t>(), .until = row[1].as<std::int64_t>()});
   return reuses;

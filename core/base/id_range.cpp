@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/locale_text.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -94,7 +96,7 @@ std::string id_ranges_text(const std::vector<IdRange>& ranges) {
   std::string text;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (ranges.size() > most && i == most - 2) {
-      return text + ", … " + id_range_text(ranges.back());
+      return text + ", " + std::string(ellipsis()) + " " + id_range_text(ranges.back());
     }
     text += (i > 0 ? ", " : "") + id_range_text(ranges[i]);
   }

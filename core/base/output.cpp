@@ -1,11 +1,15 @@
 #include "base/output.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,10 +38,33 @@ off_t next_offset(int fd, const struct stat& file) {
   return flags >= 0 && (flags & O_APPEND) != 0 ? file.st_size : position;
 }
 
+/// What COLUMNS says, or nothing.
+std::optional<std::size_t> parse_columns(std::string_view text) {
+  std::size_t columns = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  const bool is_whole = failure == std::errc() && rest == text.data() + text.size();
+  return is_whole && columns > 0 && columns < 10'000 ? std::optional(columns) : std::nullopt;
+}
+
 }  // namespace
 
 bool Output::is_terminal() const {
   return isatty(fd_) == 1;
+}
+
+std::optional<std::size_t> Output::columns() const {
+  constexpr std::size_t fewest = 40;  // below which no layout is any use
+  if (!is_terminal()) return std::nullopt;
+  winsize size{};
+  if (ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::max<std::size_t>(size.ws_col, fewest);
+  const char* variable = std::getenv("COLUMNS");
+  return std::max(parse_columns(variable == nullptr ? "" : variable).value_or(usual_columns), fewest);
+}
+
+std::size_t Output::lines() const {
+  winsize size{};
+  return ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
 }
 
 void Output::write(std::string_view bytes) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 namespace mailroom {
@@ -13,6 +15,13 @@ class Output {
 
   int fd() const { return fd_; }
   bool is_terminal() const;
+  /// Columns of the terminal: what it says itself, else COLUMNS, else 80; 40 at least. Nothing where there is
+  /// no terminal.
+  std::optional<std::size_t> columns() const;
+  /// The columns that text is laid out in: the terminal's, or 80 where there is none.
+  std::size_t width() const { return columns().value_or(usual_columns); }
+  /// Lines of the terminal; 24 where it does not say.
+  std::size_t lines() const;
 
   /// Writes all of `bytes`, in one write(2) where the descriptor takes it so; waits for a slow reader.
   /// Throws Error with ExitCode::output_closed when it cannot.
@@ -31,6 +40,8 @@ class Output {
   bool is_within_line() const;
 
  private:
+  static constexpr std::size_t usual_columns = 80;
+
   bool waits_for_reader() const;
 
   int fd_;

@@ -5,10 +5,15 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/locale_text.hpp"
+
 namespace mailroom {
 namespace {
 
-constexpr std::array<std::string_view, 8> bars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::size_t bars_count = 8;
+using Bars = std::array<std::string_view, bars_count>;
+constexpr Bars blocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr Bars letters{"_", ".", ":", "-", "=", "+", "*", "#"};
 
 }  // namespace
 
@@ -20,6 +25,8 @@ double largest(const std::vector<std::optional<double>>& values) {
 }
 
 std::string sparkline(const std::vector<std::optional<double>>& values) {
+  const auto& bars = shows_utf8() ? blocks : letters;
+  constexpr double highest = bars_count - 1;
   const double most = largest(values);
   std::string line;
   for (const auto& value : values) {
@@ -29,7 +36,7 @@ std::string sparkline(const std::vector<std::optional<double>>& values) {
     }
     // Rounded up, so that only nothing looks like nothing.
     const double part = most > 0 ? *value / most : 0;
-    line += bars.at(static_cast<std::size_t>(std::ceil(part * (bars.size() - 1))));
+    line += bars.at(static_cast<std::size_t>(std::ceil(part * highest)));
   }
   return line;
 }

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/locale_text.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -171,30 +173,54 @@ std::size_t display_width(std::string_view text) {
 std::string fit(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return {};
+  const auto mark = ellipsis();
+  if (width < display_width(mark)) return std::string(width, '.');
+  const auto room = width - display_width(mark);
   auto rest = text;
-  for (std::size_t used = 0; used < width;) {
+  for (std::size_t used = 0; used <= room;) {
     auto after = rest;
     used += take_character(after);
-    if (used < width) rest = after;
+    if (used <= room) rest = after;
   }
-  return std::string(text.substr(0, text.size() - rest.size())) + "…";
+  return std::string(text.substr(0, text.size() - rest.size())).append(mark);
 }
 
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent, std::size_t taken) {
   std::string result;
-  std::size_t column = 0;
+  auto column = taken;
+  bool at_start = true;
   std::istringstream words{std::string(text)};
   for (std::string word; words >> word;) {
     const auto size = display_width(word);
-    if (column > 0 && column + 1 + size > width) {
+    if (!at_start && width > 0 && column + 1 + size > width) {
       result += "\n" + std::string(indent, ' ');
-      column = 0;
-    } else if (column > 0) {
+      column = indent;
+    } else if (!at_start) {
       result += ' ';
       ++column;
     }
+    at_start = false;
     result += word;
     column += size;
+  }
+  return result;
+}
+
+std::string folded(std::string_view text, std::size_t width) {
+  if (width == 0) return std::string(text);
+  std::string result;
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    const auto indent = std::min(line.find_first_not_of(' '), line.size());
+    if (display_width(line) > width) {
+      result += std::string(indent, ' ') + wrapped(line, width, indent, indent);
+    } else {
+      result += line;
+    }
+    text.remove_prefix(line.size());
+    if (text.empty()) break;
+    result += '\n';
+    text.remove_prefix(1);
   }
   return result;
 }

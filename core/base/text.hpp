@@ -26,12 +26,17 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 /// the usual combining ones, one for all others. Bytes that are no UTF-8 take a column each.
 std::size_t display_width(std::string_view text);
 
-/// `text` cut to `width` columns, the last one an ellipsis where something was cut off.
+/// `text` cut to `width` columns, with an ellipsis at the end where something was cut off.
 std::string fit(std::string_view text, std::size_t width);
 
-/// The words of `text` in lines of `width` columns; those after the first begin behind `indent` spaces. A
-/// longer word has a line to itself.
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+/// The words of `text` in lines of at most `width` columns. On the first line `taken` columns are taken
+/// already; the others begin behind `indent` spaces. A longer word has a line to itself. `width` 0 is one
+/// line.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent, std::size_t taken = 0);
+
+/// Each line of `text` that is longer than `width`, wrapped; its other lines begin where it begins. `width` 0
+/// is the text as it is.
+std::string folded(std::string_view text, std::size_t width);
 
 /// What tells an address apart without giving it away: `a***@mail.example`, for a login `a***`.
 std::string masked_address(std::string_view address);

@@ -14,6 +14,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.hpp"
+#include "base/locale_text.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 
@@ -146,7 +147,8 @@ class Flattener {
   [[noreturn]] void refuse_unknown(const YAML::Node& key, const std::string& name) const {
     const auto shown = shown_key(name);
     const bool lacks_space = shown.size() < name.size() && name[shown.size()] == ':';
-    refuse_at(key.Mark(), fmt::format("{}{} is no key of the configuration", shown, shown == name ? "" : "…"),
+    refuse_at(key.Mark(),
+              fmt::format("{}{} is no key of the configuration", shown, shown == name ? "" : ellipsis()),
               lacks_space ? "a space follows the colon" : hint_for_unknown(name));
   }
 

@@ -71,7 +71,7 @@ bool has_stray_at(std::string_view conninfo) {
 
 Error unparsable() {
   return {ExitCode::configuration, "the connection string cannot be parsed",
-          "write postgresql://user@host:5432/database or host=… dbname=…, percent-encoding special "
+          "write postgresql://user@host:5432/database or host=HOST dbname=NAME, percent-encoding special "
           "characters in the former"};
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<Followed, 3> all_followed{Followed::tokens, Followed::batches, Followed::operations};
 constexpr std::int64_t gaps_searched = 1'000'000;  ///< ids below the newest, at the start
 constexpr std::int64_t farthest_ahead = 3600;      ///< seconds that a consumed_at may be ahead
-constexpr std::size_t looked_up_at_once = 500;
+constexpr std::size_t looked_up_at_once = 8000;
 
 std::string_view name_of(Followed followed) {
   constexpr std::array<std::string_view, 3> names{"tokens", "batches", "operations"};

@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* token_events_sql =
     "SELECT t.id, t.action, t.expires_at, t.account, a.email, a.login, "
-    "replace(mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
-    "floor(extract(epoch FROM clock_timestamp()))::bigint), ' ', '-') "
+    "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, "
+    "(SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)) "
     "FROM tokens t JOIN accounts a ON a.id = t.account WHERE t.id = ANY ($1::bigint[])";
 
 constexpr const char* batch_events_sql =
@@ -62,6 +62,7 @@ void find_tokens(Connection& connection, const std::vector<std::int64_t>& ids, E
     event.email = row[4].c_str();
     event.login = row[5].c_str();
     event.state = row[6].c_str();
+    std::replace(event.state.begin(), event.state.end(), ' ', '-');
     event.whole_seconds = true;
     found.emplace(*event.token, std::move(event));
   }

@@ -88,12 +88,16 @@ SELECT 'function', format('%s(%s)', p.proname, replace(oidvectortypes(p.proargty
   || CASE WHEN p.prosecdef AND has_function_privilege('public', p.oid, 'EXECUTE')
      THEN E'-- everyone may execute it\n' ELSE '' END,
   '', '', false,
-  encode(sha256(convert_to(btrim(regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '\s+', ' ', 'g')), 'UTF8')),
-         'hex')
+  CASE p.prorettype WHEN 'trigger'::regtype THEN
+    encode(sha256(convert_to(btrim(regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '\s+', ' ', 'g')), 'UTF8')),
+           'hex')
+    ELSE '' END
 FROM pg_proc p, named
 WHERE p.pronamespace = schema_oid AND (names IS NULL OR p.proname = ANY (names)) AND p.prokind IN ('f', 'p')
   AND ('pg_proc'::regclass::oid, p.oid) NOT IN (SELECT classid, objid FROM extension_owned)
 )";
+
+constexpr auto catalogue_statement = "mailroom_catalogue";
 
 constexpr std::array<const char*, 9> kind_words{"type",    "table", "column",   "constraint", "index",
                                                 "trigger", "rule",  "sequence", "function"};
@@ -128,9 +132,13 @@ const char* object_kind_word(ObjectKind kind) {
 
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names) {
-  Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
+  // Asked after every migration, and worth more to plan than to run.
+  Connection::execute(transaction,
+                      "SET LOCAL search_path = pg_catalog; SET LOCAL plan_cache_mode = force_generic_plan");
+  Connection::prepare_once(transaction, catalogue_statement, catalogue_query);
   Catalogue catalogue;
-  for (const auto& row : Connection::execute(transaction, catalogue_query, schema, joined(names))) {
+  for (const auto& row :
+       Connection::execute_prepared(transaction, catalogue_statement, schema, joined(names))) {
     catalogue[{kind_of(row[0].c_str()), row[1].c_str()}] = {.definition = row[2].c_str(),
                                                             .table = row[3].c_str(),
                                                             .columns = split(row[4].c_str()),

@@ -29,7 +29,7 @@ struct CatalogueEntry {
   std::string table{};                 ///< that it belongs to; empty for none
   std::vector<std::string> columns{};  ///< of that table, on which a constraint stands
   bool must_be_given = false;          ///< a column that an INSERT has to name
-  std::string body_digest{};           ///< SHA-256 of a function's body without comments and layout
+  std::string body_digest{};           ///< SHA-256 of a trigger function's body without comments and layout
 };
 
 /// What a schema holds.

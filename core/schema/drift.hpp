@@ -25,7 +25,7 @@ struct Drift {
   std::vector<Difference> additions;
 };
 
-/// Digests of bodies that stand for what 0_init makes, by function: see CatalogueEntry.
+/// Digests of bodies that stand for what 0_init makes, by trigger function: see CatalogueEntry.
 using KnownBodies = std::map<std::string, std::set<std::string>>;
 
 /// The trigger functions as the original system's 0_init wrote them. They do the same as ours.

@@ -128,7 +128,7 @@ TEST_CASE("a finding is broken to 80 columns, a command is not") {
             failure("app lacks what collect needs on accounts, jobs, mailroom_batches and tokens", {command},
                     "the owner of the tables, or a superuser, can grant what is missing")),
       named("triggers", not_checked("the schema is not current"))};
-  CHECK(render_text(findings, false) ==
+  CHECK(render_text(findings, {}) ==
         "ok           key         055212ecd17fcea2 from mailroom.key\n"
         "failure      privileges  app lacks what collect needs on accounts, jobs,\n"
         "                         mailroom_batches and tokens\n"
@@ -143,7 +143,7 @@ TEST_CASE("a finding is broken to 80 columns, a command is not") {
 
 TEST_CASE("on a terminal a verdict has a colour, and columns stay where they are") {
   const Findings findings{named("key", fine("there")), named("drift", warning("slow", {}))};
-  CHECK(render_text(findings, true) ==
+  CHECK(render_text(findings, {.colour = true}) ==
         "\x1b[32mok\x1b[0m       key    there\n"
         "\x1b[33mwarning\x1b[0m  drift  slow\n"
         "1 ok, 1 warning\n");

@@ -175,5 +175,8 @@ TEST_CASE("far from a change lines are left out") {
 
 TEST_CASE("words are broken into lines, and a long one has its own") {
   CHECK(wrapped("aa bb cc", 5, 2) == "aa bb\n  cc");
+  CHECK(wrapped("aa bb cc dd", 7, 2, 2) == "aa bb\n  cc dd");
+  CHECK(wrapped("aa bb", 0, 2) == "aa bb");
+  CHECK(folded("a\n  bb cc dd\n\n", 7) == "a\n  bb cc\n  dd\n\n");
   CHECK(wrapped("a bbbbbbbb c", 4, 1) == "a\n bbbbbbbb\n c");
 }

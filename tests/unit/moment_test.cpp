@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/text_table.hpp"
 #include "support/catch.hpp"
+#include "support/with_locale.hpp"
 
 using namespace mailroom;
 
@@ -66,6 +67,7 @@ TEST_CASE("a precise moment before 1970 has the milliseconds after its second") 
 }
 
 TEST_CASE("text is cut by characters, not in the middle of one") {
+  const test::WithLocale locale("C.UTF-8");
   CHECK(display_width("größe") == 5);
   CHECK(fit("größe", 5) == "größe");
   CHECK(fit("größer", 5) == "größ…");
@@ -77,6 +79,15 @@ TEST_CASE("text is cut by characters, not in the middle of one") {
   CHECK(fit("長い", 4) == "長い");
   CHECK(fit("長い人", 5) == "長い…");
   CHECK(fit("長い人", 4) == "長…");
+}
+
+TEST_CASE("without UTF-8 what is cut off is three dots") {
+  const test::WithLocale locale("C");
+  CHECK(fit("größer", 6) == "größer");
+  CHECK(fit("größer", 5) == "gr...");
+  CHECK(fit("größer", 3) == "...");
+  CHECK(fit("größer", 2) == "..");
+  CHECK(fit("größer", 0).empty());
 }
 
 TEST_CASE("a masked address tells no more than its first letter and where it leads") {
@@ -92,12 +103,31 @@ TEST_CASE("a table aligns by width and ends no line with spaces") {
   table.add({"größe", "7", "short"});
   table.add({"a", "1,234,567", ""});
   table.add({"b"});
-  CHECK(table.render() ==
+  CHECK(table.render(80) ==
+        "name       count  note\n"
+        "größe          7  short\n"
+        "a      1,234,567\n"
+        "b\n");
+  CHECK(table.render(22) ==
         "name       count  note\n"
         "größe          7  short\n"
         "a      1,234,567\n"
         "b\n");
   TextTable plain({{""}, {""}});
   plain.add({"a", "b"});
-  CHECK(plain.render(2) == "  a  b\n");
+  CHECK(plain.render(80, 2) == "  a  b\n");
+}
+
+TEST_CASE("a table that is too wide loses text where most can be spared, and no number") {
+  const test::WithLocale locale("C");
+  TextTable table({{"name"}, {"a long title", TextTable::Align::right}, {"doing"}});
+  table.add({"abcdefghijklmnop", "1,234,567", "nothing at all"});
+  const auto lines = table.render(39);
+  CHECK(lines ==
+        "name         a long title  doing\n"
+        "abcdefgh...     1,234,567  nothing a...\n");
+  CHECK(table.render(30) ==
+        "name      a long...  doing\n"
+        "abcde...  1,234,567  nothin...\n");
+  CHECK(table.render(10) == table.render(29));
 }

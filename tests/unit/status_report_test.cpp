@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cmd/status_watch.hpp"
 #include "support/catch.hpp"
+#include "support/with_locale.hpp"
 
 using namespace mailroom;
 using namespace std::chrono_literals;
@@ -71,22 +72,25 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a sparkline goes from nothing to the largest") {
+  const test::WithLocale locale("C.UTF-8");
   CHECK(sparkline({0, 1, 2, 3, 4, 5, 6, 7}) == "▁▂▃▄▅▆▇█");
   CHECK(sparkline({0, 0, 0}) == "▁▁▁");
   CHECK(sparkline(Values{std::nullopt, 5, std::nullopt}) == " █ ");
   CHECK(sparkline({}).empty());
   // Little is told from nothing.
   CHECK(sparkline({0, 0.001, 1000}) == "▁▂█");
+  const test::WithLocale plain("C");
+  CHECK(sparkline({0, 1, 2, 3, 4, 5, 6, 7}) == "_.:-=+*#");
   CHECK(largest(Values{std::nullopt, 2.5, 1}) == 2.5);
   CHECK(largest({}) == 0);
 }
 
 TEST_CASE("text is broken between words") {
-  CHECK(wrap("one two three", 7, 2) == "one two\n  three");
-  CHECK(wrap("one two three", 80, 2) == "one two three");
-  CHECK(wrap("a-word-that-is-too-long x", 5, 2) == "a-word-that-is-too-long\n  x");
-  CHECK(wrap("äää ööö", 7, 2) == "äää ööö");
-  CHECK(wrap("", 7, 2).empty());
+  CHECK(wrapped("one two three", 7, 2) == "one two\n  three");
+  CHECK(wrapped("one two three", 80, 2) == "one two three");
+  CHECK(wrapped("a-word-that-is-too-long x", 5, 2) == "a-word-that-is-too-long\n  x");
+  CHECK(wrapped("äää ööö", 7, 2) == "äää ööö");
+  CHECK(wrapped("", 7, 2).empty());
 }
 
 TEST_CASE("nothing but a command is wider than 80 columns, and no control character gets through") {

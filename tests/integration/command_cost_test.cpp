@@ -1,0 +1,107 @@
+// What commands ask of a server with many tokens: rows read and statements planned, which no machine changes.
+
+#include "schema/drift_verification.hpp"
+#include "schema/migration_plan.hpp"
+#include "schema/statements.hpp"
+#include "support/catch.hpp"
+#include "support/test_feed.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+constexpr int tokens = 12'000;
+
+/// Lets what `connection` has read be counted at once, and not when the session has been idle for a while.
+void flush_counts(Connection& connection) {
+  connection.run("SELECT pg_stat_force_next_flush()");
+}
+
+std::int64_t rows_read(Connection& connection, const std::string& table) {
+  return connection
+      .run("SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables WHERE relname = $1",
+           table)[0][0]
+      .as<std::int64_t>();
+}
+
+}  // namespace
+
+TEST_CASE("a history of many events reads their rows a few times, and not all rows for every few events") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, tokens);
+  connection->run("UPDATE tokens SET consumed_at = created_at + 60 WHERE id % 3 = 0");
+  connection->run("VACUUM ANALYZE");
+  flush_counts(*connection);
+  connection->run("SELECT pg_stat_reset()");
+
+  TestFeed feed(database, TestFeed::everything());
+  const auto told = feed.take();
+  CHECK(told.size() == tokens + tokens / 3);
+  CHECK(std::count_if(told.begin(), told.end(), [](const auto& event) { return event.email.empty(); }) == 0);
+  flush_counts(feed.session().connection());
+  CHECK(rows_read(*connection, "tokens") < 5 * tokens);
+  CHECK(rows_read(*connection, "accounts") < 5 * tokens);
+}
+
+TEST_CASE("events of a few tokens among many read little more than these") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, tokens);
+  connection->run("VACUUM ANALYZE");
+  TestFeed feed(database);
+  flush_counts(feed.session().connection());
+  flush_counts(*connection);
+  connection->run("SELECT pg_stat_reset()");
+
+  connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id IN (5, 7, 3000, 11000)");
+  CHECK(feed.poll() == Told{"consumed 5", "consumed 7", "consumed 3000", "consumed 11000"});
+  flush_counts(feed.session().connection());
+  CHECK(rows_read(*connection, "tokens") < 100);
+  CHECK(rows_read(*connection, "accounts") < 100);
+}
+
+TEST_CASE("a verification asks for the catalogue after every migration, and plans that once") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  CHECK(verify_schema(*connection).is_sound());
+  const auto asked = connection->run(
+      "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'mailroom_catalogue'");
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0][0].as<std::size_t>() == embedded_migrations().size() + 1);
+  CHECK(asked[0][1].as<int>() == 0);
+  CHECK(value<std::string>(*connection, "SHOW plan_cache_mode") == "auto");
+  CHECK(verify_schema(*connection).is_sound());
+}
+
+TEST_CASE("of a function's body a digest is made only where it may be compared by it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->rehearse([](pqxx::work& transaction) {
+    for (const auto& [key, entry] : read_catalogue(transaction, "public")) {
+      INFO(key.name);
+      CHECK(entry.body_digest.empty() == (entry.definition.find("RETURNS trigger") == std::string::npos));
+    }
+  });
+}
+
+TEST_CASE("the way down from the queue's tables reads their records once") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "SELECT 'mailroom', '{}', 1, now(), g, 1, '{}' FROM generate_series(1, 10000) g");
+  connection->run("ANALYZE mailroom_batches");
+  connection->rehearse([](pqxx::work& transaction) {
+    for (const auto& statement : split_statements(embedded_migrations()[4].down)) {
+      if (statement.text.find("DROP") != std::string::npos) break;
+      Connection::execute(transaction, statement.text);
+    }
+    CHECK(Connection::execute(transaction, "SELECT last_seq FROM jobs")[0][0].as<int>() == 10'000);
+    CHECK(Connection::execute(transaction,
+                              "SELECT sum(pg_stat_get_xact_tuples_returned(c.oid)) FROM pg_class c WHERE c.relkind = 'r' "
+                              "AND c.oid = 'mailroom_batches'::regclass")[0][0]
+              .as<int>() < 15'000);
+  });
+}

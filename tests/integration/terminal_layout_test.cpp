@@ -1,0 +1,137 @@
+// What commands write to a terminal: no line is longer than it is wide, and without a UTF-8 locale all is ASCII.
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "support/build_paths.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.cpp"
+#include "support/terminal.hpp"
+#include "support/test_database.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// A queue with something of everything: batches, skipped tokens, gaps, findings.
+void fill(Connection& connection) {
+  insert_accounts(connection, 30);
+  connection.run("UPDATE accounts SET email = repeat('long-address-', 8) || '@mail.example' WHERE id = 30");
+  connection.run("UPDATE tokens SET expires_at = 5 WHERE id IN (3, 4)");
+  connection.run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_by, claimed_at, cursor, open_from, hole_ids) "
+      "VALUES ('mailroom', '{[1,9)}', 1, 'mailroom collect@a-host-with-a-long-name.mail.example:12345', "
+      "now() - interval '1 hour', 8, 1, '{}')");
+}
+
+const std::vector<Words>& commands() {
+  static const std::vector<Words> all{{"status"},
+                                      {"doctor"},
+                                      {"audit"},
+                                      {"audit", "user1"},
+                                      {"audit", "token:3"},
+                                      {"audit", "batch:1"},
+                                      {"tail", "-n", "50"},
+                                      {"rewind-cursor", "--to-start", "--dry-run"},
+                                      {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                      {"prune", "--older-than", "30d", "--dry-run"},
+                                      {"suspend", "user5", "-y"},
+                                      {"suspend", "--undo", "user5", "-y"},
+                                      {"migrate", "status"},
+                                      {"migrate", "verify"},
+                                      {"migrate", "down", "--dry-run"},
+                                      {"simulate", "--accounts", "3"}};
+  return all;
+}
+
+std::string sentence(const Words& words) {
+  std::string text;
+  for (const auto& word : words)
+    text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// Commands to copy are whole, and so are the words that no line can hold.
+bool may_be_longer(const std::string& line, std::size_t columns) {
+  const auto start = std::min(line.find_first_not_of(' '), line.size());
+  const auto text = line.substr(start);
+  return text.starts_with("mend: ") || line.size() - std::min(line.find_last_of(' ') + 1, line.size()) > columns / 2;
+}
+
+void check_lines(const TerminalRun& run, std::size_t columns) {
+  for (const auto& line : plain_lines(run.output)) {
+    if (may_be_longer(line, columns)) continue;
+    INFO(line);
+    CHECK(display_width(line) <= columns);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("no line of a command is longer than its terminal is wide") {
+  TestDatabase database;
+  fill(*database.connect());
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                                       {"MAILROOM_SECRET_KEY", test_key},
+                                                       {"LC_ALL", "C.UTF-8"}};
+  for (const std::size_t columns : {60, 80, 120}) {
+    for (const auto& words : commands()) {
+      INFO(fmt::format("{} at {} columns", sentence(words), columns));
+      Words command{mailroom_binary};
+      command.insert(command.end(), words.begin(), words.end());
+      const auto run = run_in_terminal(command, environment, columns);
+      CHECK_FALSE(run.output.empty());
+      CHECK(run.status != 2);
+      check_lines(run, columns);
+    }
+  }
+}
+
+TEST_CASE("what is wrapped uses the room there is") {
+  TestDatabase database;
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                                       {"MAILROOM_SECRET_KEY", test_key}};
+  std::size_t lines = 1000;
+  for (const std::size_t columns : {60, 80, 120}) {
+    const auto run = run_in_terminal({mailroom_binary, "doctor"}, environment, columns);
+    const auto now = plain_lines(run.output).size();
+    CHECK(now < lines);
+    lines = now;
+  }
+}
+
+TEST_CASE("no line of a help text but an example is longer than the terminal is wide") {
+  for (const std::string command : {"migrate", "collect", "verify", "rewind-cursor", "tail", "suspend", "simulate",
+                                    "status", "audit", "prune", "doctor", "config"}) {
+    for (const std::size_t columns : {60, 80, 120}) {
+      const auto run = run_in_terminal({mailroom_binary, command, "--help"}, {}, columns);
+      for (const auto& line : plain_lines(run.output)) {
+        if (line.starts_with("  mailroom ") || line.find(" | ") != std::string::npos) continue;
+        INFO(fmt::format("{} at {}: {}", command, columns, line));
+        CHECK(display_width(line) <= columns);
+      }
+    }
+  }
+}
+
+TEST_CASE("without a UTF-8 locale all that is not data is ASCII") {
+  TestDatabase database;
+  fill(*database.connect());
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                                       {"MAILROOM_SECRET_KEY", test_key},
+                                                       {"LC_ALL", "C"}};
+  auto all = commands();
+  for (const std::string command : {"collect", "audit", "suspend", "tail", "migrate", "config"})
+    all.push_back({command, "--help"});
+  for (const auto& words : all) {
+    Words command{mailroom_binary};
+    command.insert(command.end(), words.begin(), words.end());
+    const auto run = run_in_terminal(command, environment, 60);
+    INFO(sentence(words) << "\n" << run.output);
+    CHECK(std::all_of(run.output.begin(), run.output.end(), [](unsigned char c) { return c < 0x80; }));
+  }
+}

@@ -1,0 +1,80 @@
+#include "support/terminal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <poll.h>
+#include <pty.h>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace mailroom::test {
+namespace {
+
+constexpr auto patience = std::chrono::seconds(60);
+
+[[noreturn]] void become(const std::vector<std::string>& command,
+                         const std::map<std::string, std::string>& environment) {
+  std::vector<char*> arguments;
+  for (const auto& word : command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  for (const auto& [name, text] : environment)
+    setenv(name.c_str(), text.c_str(), 1);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+/// Until the program has let go of the terminal, of which the kernel then says that it is broken.
+std::string read_all(int terminal, pid_t program) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  std::string text;
+  std::array<char, 65536> block{};
+  for (;;) {
+    pollfd ready{terminal, POLLIN, 0};
+    if (poll(&ready, 1, 100) > 0) {
+      const auto count = read(terminal, block.data(), block.size());
+      if (count <= 0) return text;
+      text.append(block.data(), static_cast<std::size_t>(count));
+    }
+    if (std::chrono::steady_clock::now() > deadline) kill(program, SIGKILL);
+  }
+}
+
+}  // namespace
+
+TerminalRun run_in_terminal(const std::vector<std::string>& command,
+                            const std::map<std::string, std::string>& environment, std::size_t columns,
+                            const std::string& typed) {
+  winsize size{};
+  size.ws_row = 200;
+  size.ws_col = static_cast<unsigned short>(columns);
+  int terminal = -1;
+  const pid_t program = forkpty(&terminal, nullptr, nullptr, &size);
+  if (program < 0) throw std::runtime_error("there is no terminal to be had");
+  if (program == 0) become(command, environment);
+  if (write(terminal, typed.data(), typed.size()) != static_cast<ssize_t>(typed.size()))
+    throw std::runtime_error("the terminal does not take what is typed");
+  TerminalRun run{.output = read_all(terminal, program)};
+  int status = 0;
+  waitpid(program, &status, 0);
+  close(terminal);
+  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  run.output = std::regex_replace(run.output, std::regex("\r+\n"), "\n");
+  return run;
+}
+
+std::vector<std::string> plain_lines(const std::string& text) {
+  static const std::regex colour("\x1b\\[[0-9;]*m");
+  std::istringstream stream(std::regex_replace(text, colour, ""));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line.substr(line.rfind('\r') + 1));
+  return lines;
+}
+
+}  // namespace mailroom::test

@@ -7,11 +7,11 @@
 LOCK TABLE mailroom_batches IN ACCESS EXCLUSIVE MODE;
 
 UPDATE jobs j
-SET last_seq = least(state.cursor, (
-    SELECT min(lower(b.ids)) - 1 FROM mailroom_batches b
-    WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND NOT isempty(b.ids)))
-FROM (SELECT DISTINCT ON (job_type) job_type, cursor FROM mailroom_batches ORDER BY job_type, id DESC) state
-WHERE state.job_type = j.job_type;
+SET last_seq = least(
+    (SELECT b.cursor FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id DESC LIMIT 1),
+    (SELECT min(lower(b.ids)) - 1 FROM mailroom_batches b
+     WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND NOT isempty(b.ids)))
+WHERE EXISTS (SELECT FROM mailroom_batches b WHERE b.job_type = j.job_type);
 
 DROP FUNCTION mailroom_merge_holes(bigint[]);
 DROP TABLE mailroom_holes;

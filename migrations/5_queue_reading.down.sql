@@ -9,5 +9,6 @@ DROP TYPE mailroom_hole_look;
 DROP FUNCTION mailroom_window(bigint, bigint, integer);
 DROP FUNCTION mailroom_attach(text);
 DROP FUNCTION mailroom_find_orphan(text, bigint, boolean, bigint, integer);
+DROP FUNCTION mailroom_is_collector(integer);
 DROP FUNCTION mailroom_token_state(token_action, bigint, bigint, account_status, bigint);
 DROP FUNCTION mailroom_queue_state(text);

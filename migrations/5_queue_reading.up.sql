@@ -38,9 +38,27 @@ BEGIN
     IF NOT EXISTS (SELECT FROM jobs WHERE job_type = p_queue) THEN
         RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
     END IF;
-    PERFORM pg_advisory_lock(1835100525, pg_backend_pid());
+    IF NOT pg_try_advisory_lock(1835100525, pg_backend_pid()) THEN
+        RAISE EXCEPTION 'pid % holds the lock of this session, pid %',
+            (SELECT string_agg(DISTINCT l.pid::text, ', ') FROM pg_locks l
+             WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = pg_backend_pid()::oid AND l.objsubid = 2
+               AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), pg_backend_pid()
+            USING ERRCODE = 'MR006', HINT = 'another connection has another pid; mailroom status names who holds it';
+    END IF;
     RETURN pg_backend_pid();
 END
+$$;
+
+-- True while p_pid is a collector's: it holds the lock of its own pid, and its user may claim, if as another role that it is a
+-- member of. Whoever may connect may take any advisory lock, so the lock alone says nothing.
+CREATE FUNCTION mailroom_is_collector(p_pid integer) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_locks l JOIN pg_stat_get_activity(p_pid) a ON a.pid = l.pid
+        WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = p_pid::oid AND l.objsubid = 2 AND l.pid = p_pid
+          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+          AND l.mode = 'ExclusiveLock' AND l.granted
+          AND EXISTS (SELECT FROM pg_roles r WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
+                      AND pg_has_role(a.usesysid, r.oid, 'MEMBER')))
 $$;
 
 -- A lease to hand out again: of this very session, which then never heard of it, or of one that is gone. The
@@ -52,14 +70,15 @@ DECLARE
     r record;
 BEGIN
     FOR r IN
-        SELECT b.id, b.collector, b.attempts FROM mailroom_batches b
+        SELECT b.id, b.collector, b.attempts, b.claimed_at FROM mailroom_batches b
         WHERE b.job_type = p_queue AND b.id >= p_open_from AND b.emitted_at IS NULL AND b.set_aside_at IS NULL
           AND (b.id, b.attempts) IS DISTINCT FROM (p_ack, p_ack_attempt)
         ORDER BY b.attempts, b.id
     LOOP
         oldest_open := least(oldest_open, r.id);
         IF r.collector = pg_backend_pid()
-           OR (p_take_over AND pg_try_advisory_xact_lock_shared(1835100525, r.collector)) THEN
+           OR (p_take_over AND (pg_try_advisory_xact_lock_shared(1835100525, r.collector)
+               OR (r.claimed_at < clock_timestamp() - interval '10 seconds' AND NOT mailroom_is_collector(r.collector)))) THEN
             IF r.attempts < 20 THEN
                 orphan := r.id;
                 EXIT;
@@ -238,8 +257,8 @@ BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_queue_state', 'mailroom_attach', 'mailroom_find_orphan', 'mailroom_window', 'mailroom_look_at_hole',
-                          'mailroom_look_at_holes', 'mailroom_fetch')
+          AND proname IN ('mailroom_queue_state', 'mailroom_attach', 'mailroom_is_collector', 'mailroom_find_orphan', 'mailroom_window',
+                          'mailroom_look_at_hole', 'mailroom_look_at_holes', 'mailroom_fetch')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

@@ -54,8 +54,9 @@ bool has_queue(Connection& connection, const std::string& queue) {
 
 /// Of what status finds.
 bool concerns_collectors(const QueueFinding& finding) {
-  constexpr std::array<std::string_view, 6> codes{"no_collector",     "batch_open",        "batch_left",
-                                                  "collector_silent", "collector_blocked", "queue_locked"};
+  constexpr std::array<std::string_view, 7> codes{"no_collector",     "batch_open",        "batch_left",
+                                                  "collector_silent", "collector_blocked", "queue_locked",
+                                                  "foreign_lock"};
   return std::find(codes.begin(), codes.end(), finding.code) != codes.end();
 }
 

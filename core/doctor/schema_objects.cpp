@@ -54,7 +54,7 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 37> functions{
+constexpr std::array<std::string_view, 38> functions{
     "mailroom_acknowledge",
     "mailroom_append_batch",
     "mailroom_append_state",
@@ -68,6 +68,7 @@ constexpr std::array<std::string_view, 37> functions{
     "mailroom_fetch",
     "mailroom_find_orphan",
     "mailroom_idle_cursor",
+    "mailroom_is_collector",
     "mailroom_lock_queue",
     "mailroom_look_at_hole",
     "mailroom_look_at_holes",

@@ -63,7 +63,9 @@ bool Collector::mends(const DatabaseError& error) {
   if (remedy == Remedy::none) {
     acknowledge_before_leaving();
   } else if (remedy == Remedy::new_session) {
-    retries_.failed("the server takes no writes, connecting again", reason_of(error), surroundings_.now());
+    retries_.failed(
+        is_pid_locked(error) ? "connecting again" : "the server takes no writes, connecting again",
+        reason_of(error), surroundings_.now());
     session_.reset();
   } else if (!surroundings_.stop_requested()) {
     log_.warn("statement failed, trying again", {{"reason", error.what()}});
@@ -83,8 +85,10 @@ void Collector::connect_first() {
     try {
       return adopt_session(setup_.connect());
     } catch (const Error& error) {
-      if (remedy_for(error) != Remedy::new_session || surroundings_.now() >= give_up) throw;
-      retries_.failed("waiting for the database", reason_of(error), surroundings_.now());
+      const bool gives_up = surroundings_.now() >= give_up && !is_pid_locked(error);
+      if (remedy_for(error) != Remedy::new_session || gives_up) throw;
+      retries_.failed(is_pid_locked(error) ? "connecting again" : "waiting for the database",
+                      reason_of(error), surroundings_.now());
     }
     surroundings_.sleep_for(backoff_.next());
   }

@@ -27,6 +27,7 @@ class Judge {
            "seen on the primary alone");
     } else {
       judge_lock();
+      judge_foreign_locks();
       judge_absence();
       judge_batches();
       judge_silence();
@@ -74,6 +75,17 @@ class Judge {
          fmt::format("{} has held the queue's lock for up to {}, {}: no claim gets by",
                      session_text(lock.session), age_text(held_for), activity_text(lock.session)),
          end_session(lock.session.pid));
+  }
+
+  /// Whoever may connect may take any advisory lock. One of a queue's claims is a failure once it lasts.
+  void judge_foreign_locks() {
+    for (const auto& session : status_.foreign_locks) {
+      warn("foreign_lock",
+           session_text(session) +
+               " holds a lock of mailroom's and is no collector: it can hold up collectors, and counts as "
+               "none",
+           end_session(session.pid));
+    }
   }
 
   void judge_absence() {

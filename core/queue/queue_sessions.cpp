@@ -31,8 +31,21 @@ const std::string collectors_sql =
     "ORDER BY b.collector, b.id DESC) recent "
     "ON recent.collector = l.pid AND recent.claimed_at >= coalesce(a.backend_start, '-infinity') "
     "WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = l.pid::oid AND l.objsubid = 2 "
-    "AND l.mode = 'ExclusiveLock' AND l.granted AND " +
+    "AND mailroom_is_collector(l.pid) AND " +
     in_this_database + " ORDER BY a.backend_start, a.pid";
+
+// Of a queue's lock (1835100524) and of waking (1835100526) only those who may not claim: others hold them in
+// the course of their work. Of the shared kind applications take the latter for a moment.
+const std::string foreign_locks_sql =
+    "SELECT DISTINCT " + session_columns +
+    " FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+    "WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND " +
+    in_this_database +
+    " AND CASE WHEN l.classid = 1835100525 AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid) "
+    "WHEN l.classid = 1835100525 THEN true "
+    "WHEN l.classid = 1835100524 OR (l.classid = 1835100526 AND l.mode = 'ExclusiveLock') THEN NOT EXISTS ("
+    "SELECT FROM pg_roles r WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT') "
+    "AND pg_has_role(a.usesysid, r.oid, 'MEMBER')) ELSE false END ORDER BY a.pid";
 
 // $1 queue
 const std::string lock_sql =
@@ -114,6 +127,13 @@ std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transacti
   if (rows.empty()) return std::nullopt;
   return QueueLockHolder{.session = read_session(rows[0]),
                          .longest_wait = read_duration(rows[0][session_width])};
+}
+
+std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction) {
+  std::vector<ServerSession> sessions;
+  for (const auto& row : Connection::execute(transaction, foreign_locks_sql))
+    sessions.push_back(read_session(row));
+  return sessions;
 }
 
 std::vector<HoleHolder> find_hole_holders(pqxx::transaction_base& transaction, const std::string& hole_ids) {

@@ -148,6 +148,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   const auto position = read_position(transaction, status);
   status.collectors = find_collectors(transaction, queue);
   status.lock = find_queue_lock(transaction, queue);
+  status.foreign_locks = find_foreign_locks(transaction);
   read_open_batches(transaction, position.open_from, status);
   read_holes(transaction, position.hole_ids, status);
   read_recent(transaction, status);

@@ -108,6 +108,7 @@ struct QueueStatus {
   std::vector<OpenBatch> open_batches;
   std::vector<SetAsideBatch> set_aside;  ///< within a day, among the newest 5,000 batches; newest first
   std::optional<QueueLockHolder> lock;
+  std::vector<ServerSession> foreign_locks;  ///< who holds a lock of ours without being a collector
   std::int64_t hole_ids = 0;
   std::int64_t replay_ids = 0;
   std::vector<HoleHolder> hole_holders;  ///< those that write tokens first, then by age

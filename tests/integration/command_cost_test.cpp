@@ -20,8 +20,10 @@ void flush_counts(Connection& connection) {
 
 std::int64_t rows_read(Connection& connection, const std::string& table) {
   return connection
-      .run("SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables WHERE relname = $1",
-           table)[0][0]
+      .run(
+          "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables WHERE "
+          "relname = $1",
+          table)[0][0]
       .as<std::int64_t>();
 }
 
@@ -55,7 +57,8 @@ TEST_CASE("events of a few tokens among many read little more than these") {
   flush_counts(*connection);
   connection->run("SELECT pg_stat_reset()");
 
-  connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id IN (5, 7, 3000, 11000)");
+  connection->run(
+      "UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id IN (5, 7, 3000, 11000)");
   CHECK(feed.poll() == Told{"consumed 5", "consumed 7", "consumed 3000", "consumed 11000"});
   flush_counts(feed.session().connection());
   CHECK(rows_read(*connection, "tokens") < 100);
@@ -99,9 +102,10 @@ TEST_CASE("the way down from the queue's tables reads their records once") {
       Connection::execute(transaction, statement.text);
     }
     CHECK(Connection::execute(transaction, "SELECT last_seq FROM jobs")[0][0].as<int>() == 10'000);
-    CHECK(Connection::execute(transaction,
-                              "SELECT sum(pg_stat_get_xact_tuples_returned(c.oid)) FROM pg_class c WHERE c.relkind = 'r' "
-                              "AND c.oid = 'mailroom_batches'::regclass")[0][0]
+    CHECK(Connection::execute(
+              transaction,
+              "SELECT sum(pg_stat_get_xact_tuples_returned(c.oid)) FROM pg_class c WHERE c.relkind = 'r' "
+              "AND c.oid = 'mailroom_batches'::regclass")[0][0]
               .as<int>() < 15'000);
   });
 }

@@ -61,7 +61,7 @@ struct Patient {
     CHECK(doctor_advises());
     CHECK(collect() == 1);
     CHECK(last_errors.find("hint: tokens were truncated or restored; run " + advice) != std::string::npos);
-    CHECK(rig.mailroom({"rewind-cursor", "--to-start", "--dry-run"}).output.find("\n--fix-sequence ") !=
+    CHECK(rig.mailroom({"rewind-cursor", "--to-start", "--dry-run"}).output.find("--fix-sequence ") !=
           std::string::npos);
     return mends.front();
   }

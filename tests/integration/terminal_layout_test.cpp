@@ -1,12 +1,13 @@
-// What commands write to a terminal: no line is longer than it is wide, and without a UTF-8 locale all is ASCII.
+// What commands write to a terminal: no line is longer than it is wide, and without a UTF-8 locale all is
+// ASCII.
 
 #include <fmt/format.h>
 
 #include "base/text.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
-#include "support/test_collector.cpp"
 #include "support/terminal.hpp"
+#include "support/test_collector.cpp"
 #include "support/test_database.hpp"
 #include "support/test_queue.hpp"
 
@@ -23,7 +24,8 @@ void fill(Connection& connection) {
   connection.run("UPDATE accounts SET email = repeat('long-address-', 8) || '@mail.example' WHERE id = 30");
   connection.run("UPDATE tokens SET expires_at = 5 WHERE id IN (3, 4)");
   connection.run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_by, claimed_at, cursor, open_from, hole_ids) "
+      "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_by, claimed_at, cursor, open_from, "
+      "hole_ids) "
       "VALUES ('mailroom', '{[1,9)}', 1, 'mailroom collect@a-host-with-a-long-name.mail.example:12345', "
       "now() - interval '1 hour', 8, 1, '{}')");
 }
@@ -59,7 +61,8 @@ std::string sentence(const Words& words) {
 bool may_be_longer(const std::string& line, std::size_t columns) {
   const auto start = std::min(line.find_first_not_of(' '), line.size());
   const auto text = line.substr(start);
-  return text.starts_with("mend: ") || line.size() - std::min(line.find_last_of(' ') + 1, line.size()) > columns / 2;
+  return text.starts_with("mend: ") ||
+         line.size() - std::min(line.find_last_of(' ') + 1, line.size()) > columns / 2;
 }
 
 void check_lines(const TerminalRun& run, std::size_t columns) {
@@ -105,8 +108,8 @@ TEST_CASE("what is wrapped uses the room there is") {
 }
 
 TEST_CASE("no line of a help text but an example is longer than the terminal is wide") {
-  for (const std::string command : {"migrate", "collect", "verify", "rewind-cursor", "tail", "suspend", "simulate",
-                                    "status", "audit", "prune", "doctor", "config"}) {
+  for (const std::string command : {"migrate", "collect", "verify", "rewind-cursor", "tail", "suspend",
+                                    "simulate", "status", "audit", "prune", "doctor", "config"}) {
     for (const std::size_t columns : {60, 80, 120}) {
       const auto run = run_in_terminal({mailroom_binary, command, "--help"}, {}, columns);
       for (const auto& line : plain_lines(run.output)) {
@@ -121,9 +124,8 @@ TEST_CASE("no line of a help text but an example is longer than the terminal is 
 TEST_CASE("without a UTF-8 locale all that is not data is ASCII") {
   TestDatabase database;
   fill(*database.connect());
-  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
-                                                       {"MAILROOM_SECRET_KEY", test_key},
-                                                       {"LC_ALL", "C"}};
+  const std::map<std::string, std::string> environment{
+      {"MAILROOM_DATABASE_URL", database.conninfo()}, {"MAILROOM_SECRET_KEY", test_key}, {"LC_ALL", "C"}};
   auto all = commands();
   for (const std::string command : {"collect", "audit", "suspend", "tail", "migrate", "config"})
     all.push_back({command, "--help"});

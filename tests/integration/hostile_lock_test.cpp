@@ -1,0 +1,149 @@
+// A role that may connect and no more takes the locks of collectors, as any role can take any advisory lock.
+
+#include <fmt/format.h>
+
+#include "queue/queue_health.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// A role without any privilege, and its session.
+struct Mallory {
+  explicit Mallory(const TestDatabase& from) : owner(from.connect()), role(from.name() + "_mallory") {
+    owner->run(fmt::format("CREATE ROLE {} LOGIN", role));
+    session = std::make_unique<Connection>(fmt::format("{} user={}", from.conninfo(), role),
+                                           "mailroom collect@somewhere:1");
+  }
+  ~Mallory() {
+    session.reset();
+    owner->run(fmt::format("DROP ROLE {}", role));
+  }
+  Mallory(const Mallory&) = delete;
+  Mallory& operator=(const Mallory&) = delete;
+
+  void lock(int key, std::int64_t object) const {
+    session->run(fmt::format("SELECT pg_advisory_lock({}, {}::integer)", key, object));
+  }
+
+  std::unique_ptr<Connection> owner;
+  std::string role;
+  std::unique_ptr<Connection> session;
+};
+
+constexpr int collector_key = 1835100525;
+constexpr int queue_key = 1835100524;
+constexpr int waking_key = 1835100526;
+
+std::vector<std::string> codes(Connection& connection) {
+  std::vector<std::string> found;
+  for (const auto& finding : judge_queue(read_queue_status(connection, "mailroom"), {}))
+    found.push_back(finding.code);
+  return found;
+}
+
+QueueFinding foreign_lock(Connection& connection) {
+  for (const auto& finding : judge_queue(read_queue_status(connection, "mailroom"), {})) {
+    if (finding.code == "foreign_lock") return finding;
+  }
+  FAIL("no foreign lock is told of");
+  return {};
+}
+
+/// A batch whose collector is gone, and so long ago that only its lock says otherwise.
+int leave_batch(const TestDatabase& database, Connection& connection) {
+  insert_accounts(connection, 30);
+  auto dying = attach(database);
+  REQUIRE(dying->claim({.limit = 30}).lease);
+  const int pid = value<int>(connection, "SELECT collector FROM mailroom_batches");
+  dying.reset();
+  REQUIRE(eventually([&] {
+    return value<int>(connection, fmt::format("SELECT count(*) FROM pg_locks WHERE pid = {}", pid)) == 0;
+  }));
+  connection.run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '1 min'");
+  return pid;
+}
+
+}  // namespace
+
+TEST_CASE("a batch is taken over though another session locks the pid of its dead collector") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const Mallory mallory(database);
+  const int pid = leave_batch(database, *connection);
+  mallory.lock(collector_key, pid);
+
+  const auto finding = foreign_lock(*connection);
+  CHECK(finding.text.find(fmt::format("pid {}", mallory.session->backend_pid())) == 0);
+  CHECK(finding.text.find(mallory.role) != std::string::npos);
+  CHECK(finding.mend == fmt::format("SELECT pg_terminate_backend({});", mallory.session->backend_pid()));
+
+  const TestCollector collector(database.conninfo(), {"--once", "--format", "jsonl"});
+  CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 30; }));
+}
+
+TEST_CASE("the lock of its own pid makes no collector of a role that may not claim") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const Mallory mallory(database);
+  insert_accounts(*connection, 3);
+  mallory.lock(collector_key, mallory.session->backend_pid());
+  CHECK(read_queue_status(*connection, "mailroom").collectors.empty());
+  const auto found = codes(*connection);
+  CHECK(std::find(found.begin(), found.end(), "no_collector") != found.end());
+  CHECK(std::find(found.begin(), found.end(), "foreign_lock") != found.end());
+}
+
+TEST_CASE("a collector whose role claims as another that it is a member of is one") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const Mallory member(database);
+  connection->run(fmt::format("ALTER ROLE {0} NOINHERIT; GRANT pg_read_all_data TO {0}; CREATE ROLE {0}_claims; "
+                              "GRANT {0}_claims TO {0}; GRANT INSERT ON mailroom_batches TO {0}_claims",
+                              member.role));
+  member.lock(collector_key, member.session->backend_pid());
+  CHECK(read_queue_status(*connection, "mailroom").collectors.size() == 1);
+  connection->run(fmt::format("DROP OWNED BY {0}_claims; DROP ROLE {0}_claims", member.role));
+}
+
+TEST_CASE("whoever holds the lock of a queue or of waking without being a collector is named") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const Mallory mallory(database);
+  const int key = GENERATE(queue_key, waking_key);
+  const auto object = key == queue_key
+                          ? value<std::int64_t>(*connection, "SELECT hashtext('mailroom')")
+                          : value<std::int64_t>(*connection, "SELECT 'tokens'::regclass::oid");
+  CHECK(read_queue_status(*connection, "mailroom").foreign_locks.empty());
+  mallory.lock(key, object);
+  const auto holders = read_queue_status(*connection, "mailroom").foreign_locks;
+  REQUIRE(holders.size() == 1);
+  CHECK(holders[0].pid == mallory.session->backend_pid());
+}
+
+TEST_CASE("a collector whose pid is locked by another session attaches with another one") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const Mallory mallory(database);
+  auto session = database.connect();
+  mallory.lock(collector_key, session->backend_pid());
+  try {
+    session->run("SELECT mailroom_attach('mailroom')");
+    FAIL("it attached");
+  } catch (const DatabaseError& error) {
+    CHECK(error.sqlstate() == "MR006");
+    CHECK(std::string(error.what()).find(fmt::format("pid {} holds", mallory.session->backend_pid())) !=
+          std::string::npos);
+  }
+  // The backends that come next, as long as pids are given out one by one.
+  const int next = session->backend_pid();
+  for (int pid = next + 1; pid < next + 4; ++pid)
+    mallory.lock(collector_key, pid);
+  insert_accounts(*connection, 3);
+  const TestCollector collector(database.conninfo(), {"--once", "--format", "jsonl"});
+  CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 3; }));
+}

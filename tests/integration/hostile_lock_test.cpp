@@ -102,9 +102,10 @@ TEST_CASE("a collector whose role claims as another that it is a member of is on
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory member(database);
-  connection->run(fmt::format("ALTER ROLE {0} NOINHERIT; GRANT pg_read_all_data TO {0}; CREATE ROLE {0}_claims; "
-                              "GRANT {0}_claims TO {0}; GRANT INSERT ON mailroom_batches TO {0}_claims",
-                              member.role));
+  connection->run(
+      fmt::format("ALTER ROLE {0} NOINHERIT; GRANT pg_read_all_data TO {0}; CREATE ROLE {0}_claims; "
+                  "GRANT {0}_claims TO {0}; GRANT INSERT ON mailroom_batches TO {0}_claims",
+                  member.role));
   member.lock(collector_key, member.session->backend_pid());
   CHECK(read_queue_status(*connection, "mailroom").collectors.size() == 1);
   connection->run(fmt::format("DROP OWNED BY {0}_claims; DROP ROLE {0}_claims", member.role));
@@ -115,9 +116,8 @@ TEST_CASE("whoever holds the lock of a queue or of waking without being a collec
   const auto connection = database.connect();
   const Mallory mallory(database);
   const int key = GENERATE(queue_key, waking_key);
-  const auto object = key == queue_key
-                          ? value<std::int64_t>(*connection, "SELECT hashtext('mailroom')")
-                          : value<std::int64_t>(*connection, "SELECT 'tokens'::regclass::oid");
+  const auto object = key == queue_key ? value<std::int64_t>(*connection, "SELECT hashtext('mailroom')")
+                                       : value<std::int64_t>(*connection, "SELECT 'tokens'::regclass::oid");
   CHECK(read_queue_status(*connection, "mailroom").foreign_locks.empty());
   mallory.lock(key, object);
   const auto holders = read_queue_status(*connection, "mailroom").foreign_locks;

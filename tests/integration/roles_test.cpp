@@ -1,8 +1,10 @@
 // The SQL of docs/security.md: each role that it makes can do what it is for, and nothing beyond.
 
+#include <atomic>
 #include <fmt/format.h>
 #include <regex>
 #include <set>
+#include <thread>
 
 #include "support/build_paths.hpp"
 #include "support/doctor_rig.hpp"
@@ -157,6 +159,12 @@ TEST_CASE("the documented collector collects, with the privileges that the docto
   insert_accounts(roles.owner(), 25);
   const auto run = roles.mailroom("collector", {"collect", "--once", "--format", "jsonl"});
   INFO(run.errors);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"collect", "--once", "--batch-limit", "5", "--lines-per-claim", "3"},
+        {"collect", "--once", "--notify", "always"},
+        {"collect", "--once", "--wait", "1s", "--poll-interval", "100ms"},
+        {"doctor"}})
+    CHECK(roles.mailroom("collector", words).status == 0);
   CHECK(run.status == 0);
   CHECK(emitted_ids(run.output).size() == 25);
 
@@ -182,6 +190,38 @@ TEST_CASE("the documented collector collects, with the privileges that the docto
   CHECK(value<int>(roles.owner(), "SELECT count(*) FROM accounts WHERE status = 'suspended'") == 0);
 }
 
+namespace {
+
+/// As `role`, all of `commands` are done. Nobody collects, which status counts as unhealthy.
+void run_each(const DocumentedRoles& roles, const std::string& role,
+              const std::vector<std::vector<std::string>>& commands) {
+  for (const auto& words : commands) {
+    const auto run = roles.mailroom(role, words);
+    INFO(fmt::format("{} {}: {}{}", words[0], words.back(), run.output, run.errors));
+    CHECK(run.status == (words[0] == "status" ? 8 : 0));
+  }
+}
+
+/// As `role`, tail -f tells of an account that is made while it follows.
+void check_follows(const DocumentedRoles& roles, const TestDatabase& database, const std::string& role) {
+  std::atomic<bool> is_over = false;
+  std::thread writer([&] {
+    const auto connection = database.connect();
+    for (int i = 0; !is_over; ++i) {
+      insert_accounts(*connection, 1, fmt::format("followed{}-", i));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  const auto run = roles.mailroom(role, {"tail", "-f", "-n", "1", "--state", "created", "--count", "3"});
+  is_over = true;
+  writer.join();
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  CHECK(run.output.find("followed") != std::string::npos);
+}
+
+}  // namespace
+
 TEST_CASE("the documented reader looks on, without secrets and codes") {
   TestDatabase database;
   const DocumentedRoles roles(database);
@@ -189,23 +229,31 @@ TEST_CASE("the documented reader looks on, without secrets and codes") {
   REQUIRE(roles.mailroom("collector", {"collect", "--once"}).status == 0);
   insert_accounts(roles.owner(), 3, "more");
   roles.owner().run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"status"},
-                                                {"tail", "-n", "100"},
-                                                {"tail", "--from-id", "1"},
-                                                {"audit"},
-                                                {"audit", "user1"},
-                                                {"audit", "token:1"},
-                                                {"audit", "batch:1"},
-                                                {"audit", "--batches"}}) {
-    const auto run = roles.mailroom("reader", words);
-    INFO(fmt::format("{} {}: {}", words[0], words.back(), run.errors));
-    // Nobody collects, which status counts as unhealthy.
-    CHECK(run.status == (words[0] == "status" ? 8 : 0));
-    CHECK_FALSE(run.output.empty());
-  }
+  run_each(roles, "reader",
+           {{"status"},
+            {"status", "-o", "json"},
+            {"status", "--max-lag", "1h", "--max-pending", "5"},
+            {"tail"},
+            {"tail", "-n", "100"},
+            {"tail", "-n", "100", "-o", "json"},
+            {"tail", "--from-id", "1"},
+            {"tail", "--since", "1h", "--mask"},
+            {"tail", "-n", "9", "--account", "user1"},
+            {"tail", "-n", "9", "--action", "activation"},
+            {"tail", "-n", "9", "--state", "created,emitted"},
+            {"tail", "-n", "9", "--template", "{time} {email}"},
+            {"audit"},
+            {"audit", "-o", "json"},
+            {"audit", "user1"},
+            {"audit", "--account", "login:user1"},
+            {"audit", "token:1"},
+            {"audit", "--token", "4"},
+            {"audit", "batch:1"},
+            {"audit", "--batches"},
+            {"audit", "--since", "2h", "--until", "1h"},
+            {"migrate", "status"}});
+  check_follows(roles, database, "reader");
   const auto reader = roles.connect("reader");
-  // What tail -f asks while it follows.
-  CHECK(reader->run("SELECT count(age(xmin)) FROM tokens")[0][0].as<int>() == 6);
   check_refused(*reader, {"SELECT secret FROM tokens", "SELECT code FROM tokens", "SELECT * FROM tokens",
                           "UPDATE accounts SET status = 'suspended'", "UPDATE jobs SET last_seq = 0",
                           "DELETE FROM tokens", "INSERT INTO accounts (email, login) VALUES ('b', 'b')"});
@@ -230,11 +278,17 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot make
         {"doctor"},
         {"verify", token},
         {"audit", token},
+        {"verify", token, "-o", "json"},
+        {"rewind-cursor", "--by", "10m", "--until", "5m", "--dry-run"},
+        {"rewind-cursor", "--to-id", "2", "--dry-run", "-o", "json"},
+        {"rewind-cursor", "--to-time", "10m", "--action", "activation", "--dry-run"},
+        {"rewind-cursor", "--to-end", "-y"},
         {"rewind-cursor", "--to-start", "--extend", "1h", "-y", "--reason", "x"},
         {"rewind-cursor", "--to-start", "--account", "user2", "-y"},
         {"collect", "--once"},
         {"suspend", "user3", "-y", "--reason", "x"},
         {"suspend", "--undo", "--replay", "user3", "-y"},
+        {"prune", "--older-than", "1h", "--dry-run"},
         {"prune", "--older-than", "1h", "-y"}}) {
     const auto run = roles.mailroom("operator", words);
     INFO(fmt::format("{} {}: {}{}", words[0], words.back(), run.output, run.errors));
@@ -249,9 +303,13 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot make
   CHECK(roles.mailroom("operator", {"prune", "--older-than", "1h", "-y"}).status == 0);
   CHECK(value<int>(roles.owner(), "SELECT count(*) FROM tokens") == 0);
   const auto operators = roles.connect("operator");
-  check_refused(*operators,
-                {"INSERT INTO accounts (email, login) VALUES ('b', 'b')", "UPDATE accounts SET email = 'b'",
-                 "DELETE FROM accounts", "UPDATE tokens SET consumed_at = 1",
-                 "UPDATE tokens SET secret = 'x'", "DELETE FROM mailroom_operations",
-                 "UPDATE mailroom_operations SET actor = 'x'", "DELETE FROM jobs", "DROP TABLE tokens"});
+  check_refused(
+      *operators,
+      {"INSERT INTO accounts (email, login) VALUES ('b', 'b')", "UPDATE accounts SET email = 'b'",
+       "DELETE FROM accounts", "UPDATE tokens SET consumed_at = 1", "UPDATE tokens SET secret = 'x'",
+       "DELETE FROM mailroom_operations", "UPDATE mailroom_operations SET actor = 'x'",
+       "INSERT INTO mailroom_operations (kind, actor, at) VALUES ('prune', 'x', '2020-01-01')",
+       "INSERT INTO mailroom_operations (kind, actor, db_user) VALUES ('prune', 'x', 'postgres')",
+       "INSERT INTO mailroom_operations (id, kind, actor) OVERRIDING SYSTEM VALUE VALUES (1, 'prune', 'x')",
+       "DELETE FROM jobs", "DROP TABLE tokens"});
 }

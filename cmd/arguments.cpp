@@ -53,7 +53,7 @@ void refuse_invalid_text(const std::vector<std::string>& arguments) {
 
 Run print(std::string text) {
   return [text = std::move(text)](Context& context) {
-    context.out().write(text);
+    context.print(text);
     return ExitCode::done;
   };
 }

@@ -142,7 +142,7 @@ template <typename Report>
 void write(Context& context, const Report& report, std::int64_t limit) {
   const bool json = context.global().output == OutputFormat::json;
   const auto width = context.out().columns().value_or(0);
-  context.out().write(json ? render_json(report) : render_text(report, width));
+  context.print(json ? render_json(report) : render_text(report, width));
   tell_of_limit(context, report.timeline.left_out, limit);
 }
 

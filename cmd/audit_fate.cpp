@@ -83,22 +83,23 @@ std::string outcome_text(const TokenStory& story) {
     case Outcome::left_out:
       return left_out_text(fate);
     case Outcome::waiting:
-      return fmt::format("not handed on yet: it waits in queue {}", fate.queue);
+      return fmt::format("not handed on yet: it waits in queue {}", shown_text(fate.queue));
     case Outcome::waiting_not_due:
-      return fmt::format("not handed on: queue {} has not reached it, and will pass it over", fate.queue);
+      return fmt::format("not handed on: queue {} has not reached it, and will pass it over",
+                         shown_text(fate.queue));
     case Outcome::waiting_again:
       return fmt::format("not handed on yet: queue {} takes it up late, by a replay or a late commit",
-                         fate.queue);
+                         shown_text(fate.queue));
     case Outcome::passed_over:
       return passed_over_text(fate);
     case Outcome::passed_by:
       return fmt::format("not handed on: the cursor was moved past it {} by {}", time_of(fate.operation->at),
-                         fate.operation->actor);
+                         shown_text(fate.operation->actor));
     case Outcome::missed:
       return fmt::format(
           "not handed on: made after queue {} had passed its id; mailroom rewind-cursor --fix-sequence "
           "emits it",
-          fate.queue);
+          shown_text(fate.queue));
     case Outcome::not_recorded:
       return "not known to be handed on: there are no records of its time";
     case Outcome::unexplained:
@@ -123,7 +124,7 @@ std::string state_text(const TokenFacts& token, std::int64_t now) {
     return fmt::format("expired {} ago, not consumed", coarse(now - token.expires_at));
   const auto left = coarse(token.expires_at - now);
   if (token.state == "due") return fmt::format("not consumed, usable for another {}", left);
-  return fmt::format("not usable: the account is {}; expires in {}", token.status, left);
+  return fmt::format("not usable: the account is {}; expires in {}", shown_text(token.status), left);
 }
 
 }  // namespace
@@ -147,18 +148,18 @@ std::string skipped_text(const BatchRecord& batch) {
 std::string passing_reason_text(const std::string& reason, bool certain) {
   if (reason.empty()) return "as it was not due";
   return fmt::format("{}as {}", certain ? "" : "probably ",
-                     reason == "wrong status" ? "its account had the wrong status" : reason);
+                     reason == "wrong status" ? "its account had the wrong status" : shown_text(reason));
 }
 
 std::string where_and_who(const BatchRecord& batch) {
   const auto again =
       batch.attempts > 1 ? fmt::format(" at attempt {}", with_thousands(batch.attempts)) : std::string();
-  return fmt::format("in batch {} by {}{}", batch.id, batch.claimed_by, again);
+  return fmt::format("in batch {} by {}{}", batch.id, shown_text(batch.claimed_by), again);
 }
 
 std::string fate_text(const TokenStory& story, std::int64_t now) {
   const auto& token = story.token;
-  const auto action = token.action.empty() ? "" : fmt::format(" ({})", token.action);
+  const auto action = token.action.empty() ? "" : fmt::format(" ({})", shown_text(token.action));
   return fmt::format("token {}{}: {}{}; {}{}", token.id, action, outcome_text(story), next_text(story.fate),
                      state_text(token, now), other_text(token));
 }
@@ -166,9 +167,10 @@ std::string fate_text(const TokenStory& story, std::int64_t now) {
 std::string batch_text(const BatchRecord& batch) {
   if (batch.is_mere_state()) {
     return fmt::format("batch {} of queue {}: no tokens, only where the queue stood {}, by {}", batch.id,
-                       batch.queue, time_of(batch.claimed_at), batch.claimed_by);
+                       shown_text(batch.queue), time_of(batch.claimed_at), shown_text(batch.claimed_by));
   }
-  auto text = fmt::format("batch {} of queue {}: {}, ", batch.id, batch.queue, tokens_text(batch.size));
+  auto text =
+      fmt::format("batch {} of queue {}: {}, ", batch.id, shown_text(batch.queue), tokens_text(batch.size));
   const auto skipped = skipped_text(batch);
   if (batch.emitted_at) {
     text += fmt::format("{} handed on {}", with_thousands(batch.emitted), time_of(*batch.emitted_at));
@@ -177,7 +179,7 @@ std::string batch_text(const BatchRecord& batch) {
   } else {
     text += fmt::format("handed out {}, not acknowledged yet", time_of(batch.claimed_at));
   }
-  text += fmt::format(", by {}, handed out {}", batch.claimed_by, times_text(batch.attempts));
+  text += fmt::format(", by {}, handed out {}", shown_text(batch.claimed_by), times_text(batch.attempts));
   return skipped.empty() ? text : text + "; passed over: " + skipped;
 }
 

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "cmd/audit_report.hpp"
 #include "cmd/audit_words.hpp"
@@ -122,7 +123,7 @@ Json entry_json(const TimelineEntry& entry) {
 
 /// What is no UTF-8, as a database without an encoding may hold, is replaced.
 std::string line_of(const Json& object) {
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 std::string lines_of(const Json& summary, const Timeline& timeline) {

@@ -11,16 +11,8 @@
 namespace mailroom {
 namespace {
 
-/// A reason or a name that somebody else chose must neither end the line nor steer the terminal.
-std::string without_controls(std::string_view text) {
-  std::string result(text);
-  std::replace_if(
-      result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
-  return result;
-}
-
 std::string paragraph(const std::string& text, Width width) {
-  return wrapped(without_controls(text), width, 2) + "\n";
+  return wrapped(shown_text(text), width, 2) + "\n";
 }
 
 std::string render_entries(const Timeline& timeline, Width width) {
@@ -31,8 +23,7 @@ std::string render_entries(const Timeline& timeline, Width width) {
   for (const auto& entry : timeline.entries) {
     const auto start = fmt::format("{}  {:<{}}  ", moment_text(entry.at / microseconds_a_second),
                                    what_text(entry.what), widest);
-    text +=
-        start + wrapped(without_controls(details_text(entry.what)), width, start.size(), start.size()) + "\n";
+    text += start + wrapped(shown_text(details_text(entry.what)), width, start.size(), start.size()) + "\n";
   }
   return text;
 }
@@ -40,7 +31,8 @@ std::string render_entries(const Timeline& timeline, Width width) {
 std::string account_text(const History& history) {
   const auto& account = history.account;
   if (!account) return fmt::format("account {}: not in the database (any more)", history.account_id);
-  return fmt::format("account {} ({}, {}): {}", account->id, account->login, account->email, account->status);
+  return fmt::format("account {} ({}, {}): {}", account->id, shown_text(account->login),
+                     shown_text(account->email), shown_text(account->status));
 }
 
 /// A line a token.
@@ -63,7 +55,7 @@ std::string render_totals(const Overview& overview, Width width) {
                    {"open", Align::right},
                    {"set aside", Align::right}});
   for (const auto& queue : overview.queues) {
-    table.add({queue.queue, with_thousands(queue.batches), with_thousands(queue.handed_on),
+    table.add({shown_text(queue.queue), with_thousands(queue.batches), with_thousands(queue.handed_on),
                with_thousands(queue.passed_over()), with_thousands(queue.repeated),
                with_thousands(queue.open), with_thousands(queue.set_aside)});
   }

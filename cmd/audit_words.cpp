@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 #include "feed/event.hpp"
@@ -11,14 +12,15 @@
 namespace mailroom {
 namespace {
 
-std::string by_text(const std::string& actor, const std::string& reason) {
-  return fmt::format("by {}{}{}", actor, reason.empty() ? "" : ": ", reason);
+std::string by_text(const std::string& actor, const std::string& as, const std::string& reason) {
+  return fmt::format("by {}{}{}{}", shown_text(actor), shown_text(as), reason.empty() ? "" : ": ",
+                     shown_text(reason));
 }
 
 /// The word that tail has for it.
 std::string done_text(const Operation& operation) {
   const auto word = word_of_operation(operation.kind);
-  return word ? std::string(word_text(*word)) : operation.kind;
+  return word ? std::string(word_text(*word)) : shown_text(operation.kind);
 }
 
 std::string ids_text(const std::vector<IdRange>& ids) {
@@ -44,15 +46,16 @@ std::string where_and_who_in_short(BatchRecord batch) {
 }
 
 std::string number_text(const nlohmann::json& number) {
-  return number.is_number_integer() ? with_thousands(number.get<std::int64_t>()) : number.dump();
+  return number.is_number_integer() ? with_thousands(number.get<std::int64_t>())
+                                    : shown_text(json_text(number));
 }
 
 std::string value_text(const nlohmann::json& value) {
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return shown_text(value.get<std::string>());
   if (!value.is_array()) return number_text(value);
   std::vector<std::string> parts;
   for (const auto& part : value)
-    parts.push_back(part.is_object() ? part.dump() : value_text(part));
+    parts.push_back(part.is_object() ? shown_text(json_text(part)) : value_text(part));
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
@@ -65,7 +68,7 @@ std::string other_details(const nlohmann::json& details) {
     if (std::find(told.begin(), told.end(), key) != told.end() || value.is_null()) continue;
     auto name = key;
     std::replace(name.begin(), name.end(), '_', ' ');
-    text += fmt::format(", {} {}", name, value_text(value));
+    text += fmt::format(", {} {}", shown_text(name), value_text(value));
   }
   return text;
 }
@@ -76,7 +79,7 @@ std::string narrowed_text(const nlohmann::json& details) {
   if (accounts == details.end() || !accounts->is_array() || accounts->empty()) return "";
   std::vector<std::string> ids;
   for (const auto& id : *accounts)
-    ids.push_back(id.dump());
+    ids.push_back(shown_text(json_text(id)));
   return fmt::format(", account{} {}", ids.size() == 1 ? "" : "s", fmt::join(ids, " and "));
 }
 
@@ -88,7 +91,7 @@ std::string pruned_text(const nlohmann::json& details) {
   auto text = fmt::format("{} and {} batch record{}", tokens_text(count("tokens")),
                           with_thousands(count("batches")), count("batches") == 1 ? "" : "s");
   if (const auto age = details.find("older_than"); age != details.end() && age->is_string())
-    text += " older than " + age->get<std::string>();
+    text += " older than " + value_text(*age);
   if (count("skipped") > 0)
     text += fmt::format(", {} left for the next time", with_thousands(count("skipped")));
   const auto stopped = details.find("stopped");
@@ -107,16 +110,16 @@ std::string subject_text(const Operation& operation, const nlohmann::json& detai
     return found == details.end() ? std::string("?") : value_text(*found);
   };
   if (operation.kind == "rewind")
-    return fmt::format("cursor of {} {} -> {}", operation.queue, value("cursor_before"),
+    return fmt::format("cursor of {} {} -> {}", shown_text(operation.queue), value("cursor_before"),
                        value("cursor_after"));
   if (operation.kind == "replay") {
-    return operation.tokens.empty() ? "queue " + operation.queue
-                                    : ids_text(operation.tokens) + " in queue " + operation.queue;
+    return operation.tokens.empty() ? "queue " + shown_text(operation.queue)
+                                    : ids_text(operation.tokens) + " in queue " + shown_text(operation.queue);
   }
   if (operation.account) {
     return fmt::format("account {} {} -> {}", *operation.account, value("before"), value("after"));
   }
-  return operation.queue.empty() ? "all queues" : "queue " + operation.queue;
+  return operation.queue.empty() ? "all queues" : "queue " + shown_text(operation.queue);
 }
 
 }  // namespace
@@ -148,19 +151,19 @@ std::string what_text(const Happening& happening) {
 std::string details_text(const Happening& happening) {
   struct Words {
     std::string operator()(const AccountChange& change) const {
-      return fmt::format("account {} ({})", change.account, change.login);
+      return fmt::format("account {} ({})", change.account, shown_text(change.login));
     }
     std::string operator()(const TokenChange& change) const {
       return fmt::format("token {}, {}", change.token, change.action);
     }
     std::string operator()(const TokenPassing& passing) const {
-      return fmt::format("token {} in queue {}, {}", passing.token, passing.queue,
+      return fmt::format("token {} in queue {}, {}", passing.token, shown_text(passing.queue),
                          passing_reason_text(passing.reason, passing.reason_certain));
     }
     std::string operator()(const BatchRecord& batch) const {
       const auto skipped = skipped_text(batch);
       if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
-        return fmt::format("{}, by {}", skipped, batch.claimed_by);
+        return fmt::format("{}, by {}", skipped, shown_text(batch.claimed_by));
       // Where all were handed on, those passed over were others.
       const bool of_its_own = (batch.is_mixed() || batch.is_left_out()) && !skipped.empty();
       return fmt::format("{} {}{}", held_text(batch), where_and_who_in_short(batch),
@@ -177,11 +180,11 @@ std::string details_text(const Happening& happening) {
                             ? pruned_text(details)
                             : subject_text(operation, details) + narrowed_text(details) +
                                   other_details(details) + cut_text(operation);
-      return what + ", " + by_text(operation.actor + " as " + operation.db_user, operation.reason);
+      return what + ", " + by_text(operation.actor, " as " + operation.db_user, operation.reason);
     }
     std::string operator()(const SchemaChange& change) const {
-      return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, change.name,
-                         with_thousands(change.duration_ms), by_text(change.actor, change.reason));
+      return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, shown_text(change.name),
+                         with_thousands(change.duration_ms), by_text(change.actor, "", change.reason));
     }
   };
   return std::visit(Words{}, happening);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
+#include "base/printable.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/shown_setting.hpp"
 #include "db/conninfo.hpp"
@@ -17,12 +19,13 @@ std::string render_text(const Settings& settings) {
   for (const auto& value : settings.values) {
     key_width = std::max(key_width, value.key.size());
     // A long value pushes its own origin aside, and nobody else's.
-    if (const auto size = shown(value).size(); size <= 30) value_width = std::max(value_width, size);
+    if (const auto size = printable(shown(value)).size(); size <= 30)
+      value_width = std::max(value_width, size);
   }
   std::string text;
   for (const auto& value : settings.values) {
-    text += fmt::format("{:<{}}  {:<{}}  {}\n", value.key, key_width, shown(value), value_width,
-                        value.origin.where);
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", value.key, key_width, printable(shown(value)), value_width,
+                        printable(value.origin.where));
   }
   return text;
 }
@@ -32,13 +35,13 @@ std::string render_json(const Settings& settings) {
   for (const auto& value : settings.values) {
     object[value.key] = {{"value", shown(value)}, {"origin", value.origin.where}};
   }
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 ExitCode run_show(Context& context) {
   const auto& settings = context.settings();
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(settings) : render_text(settings));
+  context.print(json ? render_json(settings) : render_text(settings));
   return ExitCode::done;
 }
 
@@ -50,9 +53,9 @@ ExitCode run_check(Context& context) {
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{
         {"valid", true}, {"key", fingerprint}, {"previous_keys", ring.previous.size()}};
-    context.out().write(object.dump() + "\n");
+    context.print(json_text(object) + "\n");
   } else {
-    context.out().write(
+    context.print(
         fmt::format("valid: signing with key {}, {} previous\n", fingerprint, ring.previous.size()));
   }
   return ExitCode::done;

@@ -5,6 +5,8 @@
 #include <iostream>
 #include <unistd.h>
 
+#include "base/printable.hpp"
+
 namespace mailroom {
 
 bool is_yes(std::string_view answer) {
@@ -20,7 +22,7 @@ void confirm(Context& context, const std::string& question) {
   if (isatty(STDIN_FILENO) != 1 || !context.err().is_terminal()) {
     throw Error(ExitCode::declined, "there is no terminal to ask on: " + question, "--yes answers with yes");
   }
-  context.err().write(question + " [y/N] ");
+  context.err().write(printable(question) + " [y/N] ");
   std::string answer;
   if (!std::getline(std::cin, answer)) context.err().write("\n");
   if (!is_yes(answer)) throw Error(ExitCode::declined, "declined: nothing has been done");

@@ -1,5 +1,6 @@
 #include "cmd/context.hpp"
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 #include "db/pooler.hpp"
@@ -14,8 +15,12 @@ Settings Context::load(FileUse use) const {
   return load_settings(overrides_, environment_, use);
 }
 
+void Context::print(std::string_view text) {
+  out_.write(printable_lines(text));
+}
+
 void Context::say(const std::string& text) {
-  out_.write(folded(text, out_.columns().value_or(0)));
+  print(folded(text, out_.columns().value_or(0)));
 }
 
 const Settings& Context::settings() {

@@ -34,7 +34,9 @@ class Context {
   const GlobalOptions& global() const { return global_; }
   Output& out() { return out_; }
   Output& err() { return err_; }
-  /// Text for people, to stdout; on a terminal its long lines are wrapped.
+  /// Writes text or JSON to stdout, and of what could steer a terminal nothing but colours.
+  void print(std::string_view text);
+  /// The same of text for people; on a terminal its long lines are wrapped.
   void say(const std::string& text);
 
   /// The effective configuration, loaded at the first call. Throws Error(configuration).

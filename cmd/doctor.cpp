@@ -10,9 +10,9 @@ ExitCode run_doctor(Context& context) {
   const auto findings = examine({.load = [&](FileUse use) { return context.load(use); },
                                  .now = [] { return std::chrono::system_clock::now(); }});
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(findings)
-                           : render_text(findings, {.colour = context.colour_on(context.out()),
-                                                    .width = context.out().width()}));
+  context.print(json ? render_json(findings)
+                     : render_text(findings, {.colour = context.colour_on(context.out()),
+                                              .width = context.out().width()}));
   return judge(findings);
 }
 

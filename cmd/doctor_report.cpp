@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -43,18 +44,18 @@ std::string render_finding(const Finding& finding, const Widths& widths, const D
   const std::string word = verdict_word(finding.verdict);
   const auto mend_indent = widths.verdict + gap;
   const auto reason_indent = mend_indent + widths.check + gap;
-  auto text =
-      fmt::format("{}{}{}{}{:<{}}{}\n", style.colour ? colour_of(finding.verdict) : "", word,
-                  style.colour ? "\x1b[0m" : "", std::string(mend_indent - word.size(), ' '), finding.check,
-                  widths.check + gap, wrapped(finding.reason, style.width, reason_indent, reason_indent));
+  auto text = fmt::format("{}{}{}{}{:<{}}{}\n", style.colour ? colour_of(finding.verdict) : "", word,
+                          style.colour ? "\x1b[0m" : "", std::string(mend_indent - word.size(), ' '),
+                          finding.check, widths.check + gap,
+                          wrapped(shown_text(finding.reason), style.width, reason_indent, reason_indent));
   if (!finding.hint.empty()) {
     const std::string label = "hint: ";
     const auto hint_indent = mend_indent + label.size();
     text += fmt::format("{}{}{}\n", std::string(mend_indent, ' '), label,
-                        wrapped(finding.hint, style.width, hint_indent, hint_indent));
+                        wrapped(shown_text(finding.hint), style.width, hint_indent, hint_indent));
   }
   for (const auto& command : finding.mend)
-    text += fmt::format("{}mend: {}\n", std::string(mend_indent, ' '), command);
+    text += fmt::format("{}mend: {}\n", std::string(mend_indent, ' '), printable(command));
   return text;
 }
 
@@ -99,7 +100,7 @@ std::string render_json(const Findings& findings) {
                                       {"warnings", count_of(findings, CheckVerdict::warning)},
                                       {"failures", count_of(findings, CheckVerdict::failure)},
                                       {"not_checked", count_of(findings, CheckVerdict::not_checked)}};
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace mailroom

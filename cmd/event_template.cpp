@@ -114,7 +114,7 @@ std::string EventTemplate::render(const Event& event) const {
     line += piece.literal;
     if (piece.field == nullptr) continue;
     const auto text = piece.field(event);
-    line += text.empty() ? "-" : printable(text);
+    line += text.empty() ? "-" : shown_text(text);
   }
   return line;
 }

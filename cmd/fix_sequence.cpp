@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "base/who.hpp"
 #include "cmd/confirm.hpp"
@@ -27,7 +28,7 @@ std::string render_queues(const SequenceFix& fix, std::size_t width) {
                    {"expired", right},
                    {"wrong state", right}});
   for (const auto& missed : fix.queues) {
-    table.add({printable(missed.queue), with_thousands(missed.cursor), with_thousands(missed.due),
+    table.add({shown_text(missed.queue), with_thousands(missed.cursor), with_thousands(missed.due),
                with_thousands(missed.revived), with_thousands(missed.expired),
                with_thousands(missed.wrong_status)});
   }
@@ -84,7 +85,7 @@ std::string fix_json(const SequenceFix& fix, bool carried_out) {
       {"queues", std::move(queues)},
       {"carried_out", carried_out},
       {"emitted", carried_out ? nlohmann::ordered_json(fix.to_emit()) : nlohmann::ordered_json(nullptr)}};
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace
@@ -95,16 +96,16 @@ ExitCode run_fix_sequence(const FixSequenceOptions& options, Context& context) {
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_plan(plan, options.extend_seconds, context.out().width()));
   if (options.dry_run || plan.changes_nothing()) {
-    context.out().write(json              ? fix_json(plan, false)
-                        : options.dry_run ? "dry run: nothing has been done\n"
-                                          : "nothing to do\n");
+    context.print(json              ? fix_json(plan, false)
+                  : options.dry_run ? "dry run: nothing has been done\n"
+                                    : "nothing to do\n");
     return ExitCode::done;
   }
   confirm(context, question(plan));
   const auto done = carry_out_sequence_fix(*connection, options.extend_seconds,
                                            {.actor = operator_name(), .reason = options.reason},
                                            context.settings().channel);
-  context.out().write(json ? fix_json(done, true) : render_result(done));
+  context.print(json ? fix_json(done, true) : render_result(done));
   return ExitCode::done;
 }
 

@@ -32,11 +32,23 @@ void forbid_core_dumps() {
     throw Error(ExitCode::failed, std::string("cannot forbid core dumps: ") + std::strerror(errno));
 }
 
+/// A statement that failed has lines of its own.
+std::string printable_message(std::string_view message) {
+  std::string text;
+  for (;;) {
+    const auto line = message.substr(0, message.find('\n'));
+    text += printable(line);
+    if (line.size() == message.size()) return text;
+    text += '\n';
+    message.remove_prefix(line.size() + 1);
+  }
+}
+
 /// stderr may be closed as well, and then there is nobody left to tell.
 void print_error(const std::string& message, const std::string& hint) noexcept {
   try {
-    Output(2).write(without_secrets(
-        fmt::format("mailroom: error: {}\n{}", message, hint.empty() ? "" : "hint: " + hint + "\n")));
+    Output(2).write(without_secrets(fmt::format("mailroom: error: {}\n{}", printable_message(message),
+                                                hint.empty() ? "" : "hint: " + printable(hint) + "\n")));
   } catch (const std::exception&) {
     return;
   }

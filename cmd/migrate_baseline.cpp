@@ -44,7 +44,7 @@ ExitCode run_baseline(const MigrateOptions& options, long version, Context& cont
   require_claimable(*connection, migrator.begin(), version);
   const auto verification = verify_before_claim(*connection, version);
   if (context.global().output == OutputFormat::text) {
-    context.out().write(render_differences(verification, paint_for(context)));
+    context.print(render_differences(verification, paint_for(context)));
   }
   if (!verification.is_sound()) confirm(context, question_about(verification));
   migrator.claim(version);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "cmd/migrate_action.hpp"
 #include "schema/migration_files.hpp"
 
@@ -13,10 +14,10 @@ ExitCode run_export(const std::string& folder, Context& context) {
   const auto present = 2 * migrations.size() - written;
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{{"folder", folder}, {"written", written}, {"present", present}};
-    context.out().write(object.dump() + "\n");
+    context.print(json_text(object) + "\n");
   } else {
-    context.out().write(fmt::format("{}: {} files written{}\n", folder, written,
-                                    present == 0 ? "" : fmt::format(", {} there already", present)));
+    context.print(fmt::format("{}: {} files written{}\n", folder, written,
+                              present == 0 ? "" : fmt::format(", {} there already", present)));
   }
   return ExitCode::done;
 }
@@ -36,8 +37,8 @@ MigrateRun add_new(CommandSyntax& syntax) {
   return [name, folder](const MigrateOptions& /*options*/, Context& context) {
     for (const auto& path : new_migration(*folder, *name)) {
       const bool json = context.global().output == OutputFormat::json;
-      const auto line = json ? nlohmann::json{{"file", path.string()}}.dump() : path.string();
-      context.out().write(line + "\n");
+      const auto line = json ? json_text(nlohmann::json{{"file", path.string()}}) : path.string();
+      context.print(line + "\n");
     }
     return ExitCode::done;
   };

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/duration.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/text_table.hpp"
 
@@ -32,9 +33,9 @@ StepPrinter::~StepPrinter() {
 
 void StepPrinter::begins(const MigrationStep& step) {
   if (is_json()) return;
-  if (options_.show_sql) context_.out().write(fmt::format("-- {}\n{}", step.file(), step.text()));
+  if (options_.show_sql) context_.print(fmt::format("-- {}\n{}", step.file(), step.text()));
   if (!context_.out().is_terminal()) return;
-  context_.out().write(beginning(step, options_.show_sql));
+  context_.print(beginning(step, options_.show_sql));
   within_line_ = true;
 }
 
@@ -46,11 +47,11 @@ void StepPrinter::ended(const MigrationStep& step, Milliseconds took) {
                                 {"milliseconds", took.count()},
                                 {"dry_run", options_.dry_run}};
     if (options_.show_sql) line["sql"] = step.text();
-    return context_.out().write(line.dump() + "\n");
+    return context_.print(json_text(line) + "\n");
   }
   const auto begun = within_line_ ? std::string() : beginning(step, options_.show_sql);
   within_line_ = false;
-  context_.out().write(begun + took_text(took) + "\n");
+  context_.print(begun + took_text(took) + "\n");
 }
 
 void StepPrinter::locked_out(const MigrationStep& step, const std::string& holder, Milliseconds pause) {
@@ -64,7 +65,7 @@ void StepPrinter::locked_out(const MigrationStep& step, const std::string& holde
 }
 
 void StepPrinter::end_line() {
-  if (within_line_) context_.out().write("\n");
+  if (within_line_) context_.print("\n");
   within_line_ = false;
 }
 
@@ -73,7 +74,7 @@ std::string render_losses(const std::vector<Loss>& losses) {
   for (const auto& loss : losses) {
     const auto* what =
         loss.column.empty() ? (loss.rows == 1 ? "row" : "rows") : (loss.rows == 1 ? "value" : "values");
-    table.add({loss.name(), with_thousands(loss.rows), what});
+    table.add({shown_text(loss.name()), with_thousands(loss.rows), what});
   }
   return table.render(80, 2);
 }

@@ -2,6 +2,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "cmd/migrate_action.hpp"
 #include "cmd/text_table.hpp"
@@ -77,14 +78,14 @@ std::string render_json(const SchemaStatus& status) {
     if (!arrival.empty()) entry["applied_at"] = arrival;
     object["migrations"].push_back(entry);
   }
-  return object.dump() + "\n";
+  return json_text(object) + "\n";
 }
 
 ExitCode run_migrate_status(const MigrateOptions& options, Context& context) {
   const auto connection = connect_to_migrate(options, context);
   const auto status = read_status(*connection);
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(status) : render_text(status));
+  context.print(json ? render_json(status) : render_text(status));
   return std::string(status.verdict()) == "current" ? ExitCode::done : ExitCode::schema;
 }
 

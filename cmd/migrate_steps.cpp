@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/confirm.hpp"
 #include "cmd/migrate_printer.hpp"
@@ -31,7 +32,7 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
   const auto what = rows == 0 ? std::string("deletes no row")
                               : fmt::format("deletes {} row{}", with_thousands(rows), rows == 1 ? "" : "s");
   if (rows > 0) {
-    context.err().write(fmt::format("{}, this deletes:\n{}", way, render_losses(losses)));
+    context.err().write(printable_lines(fmt::format("{}, this deletes:\n{}", way, render_losses(losses))));
   }
   if (!options.dry_run) confirm(context, fmt::format("go {}, which {}?", way, what));
 }

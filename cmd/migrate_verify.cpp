@@ -13,7 +13,7 @@ ExitCode run_migrate_verify(const MigrateOptions& options, Context& context) {
   if (context.global().output == OutputFormat::json) {
     print_object(verification_object(verification), context.out());
   } else {
-    context.out().write(render_verification(verification, paint_for(context)));
+    context.print(render_verification(verification, paint_for(context)));
   }
   return verification.is_sound() ? ExitCode::done : ExitCode::schema;
 }

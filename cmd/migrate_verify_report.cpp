@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_text.hpp"
 #include "base/line_diff.hpp"
 #include "base/locale_text.hpp"
 #include "base/moment.hpp"
@@ -84,7 +85,7 @@ std::string render_edited(const EditedMigration& edited, DriftPaint paint) {
   return title_line(
       fmt::format("file {}.up.sql differs from what was {} at {} by {} with mailroom {}",
                   file_of(edited.version), edited.direction == "up" ? "applied" : "recorded",
-                  precise_moment_text(edited.at), printable(edited.actor), printable(edited.made_by)),
+                  precise_moment_text(edited.at), shown_text(edited.actor), shown_text(edited.made_by)),
       paint);
 }
 
@@ -159,7 +160,7 @@ DriftPaint paint_for(Context& context) {
 }
 
 void print_object(const nlohmann::ordered_json& object, Output& output) {
-  output.write(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  output.write(json_text(object) + "\n");
 }
 
 std::string verification_state(const Verification& verification) {

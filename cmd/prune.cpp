@@ -59,7 +59,7 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
   const auto report = prune(options, pause, context, *connection);
   const bool json = context.global().output == OutputFormat::json;
   if (json) {
-    context.out().write(render_json(report));
+    context.print(render_json(report));
   } else {
     context.say(render_text(report));
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/duration.hpp"
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 #include "cmd/text_table.hpp"
@@ -37,7 +38,7 @@ std::string render_text(const PruneReport& report) {
   }
   if (const auto& held = summary.held_back) {
     text += fmt::format("held back: what ended above token {}, until queue {} has passed it\n",
-                        with_thousands(held->cursor), held->queue);
+                        with_thousands(held->cursor), shown_text(held->queue));
   }
   if (summary.stopped) text += "stopped by a signal before the end\n";
   return text;
@@ -55,7 +56,7 @@ std::string render_json(const PruneReport& report) {
                                 {"stopped", summary.stopped}};
   if (const auto& held = summary.held_back)
     object["held_back"] = {{"queue", held->queue}, {"cursor", held->cursor}};
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace mailroom

@@ -112,9 +112,9 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_rewind_plan(request, plan));
   if (options.dry_run || plan.changes_nothing()) {
-    context.out().write(json              ? rewind_json(request, plan, std::nullopt)
-                        : options.dry_run ? "dry run: nothing has been done\n"
-                                          : "nothing to do\n");
+    context.print(json              ? rewind_json(request, plan, std::nullopt)
+                  : options.dry_run ? "dry run: nothing has been done\n"
+                                    : "nothing to do\n");
     return ExitCode::done;
   }
   refuse_above_limit(request, plan);
@@ -122,7 +122,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   const auto replayed =
       carry_out_rewind(*connection, request, plan, {.actor = operator_name(), .reason = options.reason},
                        context.settings().channel);
-  context.out().write(json ? rewind_json(request, plan, replayed) : render_rewind_result(plan, replayed));
+  context.print(json ? rewind_json(request, plan, replayed) : render_rewind_result(plan, replayed));
   return ExitCode::done;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 #include "cmd/text_table.hpp"
@@ -93,7 +94,7 @@ nlohmann::ordered_json tally_json(const TokenTally& tally) {
 }  // namespace
 
 std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan) {
-  auto text = fmt::format("queue:   {}\ncursor:  {}\n", request.queue, cursor_text(plan));
+  auto text = fmt::format("queue:   {}\ncursor:  {}\n", shown_text(request.queue), cursor_text(plan));
   if (request.filter.until)
     text += fmt::format("until:   created before {}\n", moment_text(*request.filter.until));
   text += "\n" + render_tallies(plan) + "\n";
@@ -138,7 +139,7 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
                                 {"replayed", nullptr}};
   if (request.filter.until) object["until"] = moment_text(*request.filter.until);
   if (replayed) object["replayed"] = *replayed;
-  return object.dump() + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace mailroom

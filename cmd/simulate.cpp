@@ -144,7 +144,7 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
     }
   }
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(report) : render_text(report));
+  context.print(json ? render_json(report) : render_text(report));
   if (report.stopped) end_stopped(report, options, stop.number());
   return ExitCode::done;
 }

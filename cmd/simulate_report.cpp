@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -81,7 +82,7 @@ std::string render_json(const SimulateReport& report) {
   if (report.played) add_play(object, *report.played);
   if (report.removed) object["removed"] = *report.removed;
   object["stopped"] = report.stopped;
-  return object.dump() + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace mailroom

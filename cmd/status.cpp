@@ -34,9 +34,9 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("status");
   const auto report = look_at_queue(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(report)
-                           : render_text(report, {.colour = context.colour_on(context.out()),
-                                                  .width = context.out().width()}));
+  context.print(json ? render_json(report)
+                     : render_text(report, {.colour = context.colour_on(context.out()),
+                                            .width = context.out().width()}));
   return judge(report);
 }
 

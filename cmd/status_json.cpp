@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "cmd/status_report.hpp"
 
@@ -124,7 +125,7 @@ std::string render_json(const StatusOutage& outage) {
                        {"code", "unreachable"},
                        {"text", fmt::format("no answer for {}: {}", age_text(outage.lasts), outage.reason)},
                        {"mend", ""}}}}};
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 std::string render_json(const StatusReport& report) {
@@ -149,7 +150,7 @@ std::string render_json(const StatusReport& report) {
       {"schema", {{"version", report.schema_version}, {"newest", report.newest_schema_version}}},
       {"findings", findings_json(report)}};
   // A database in another encoding than UTF-8 may hold anything.
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace mailroom

@@ -22,14 +22,6 @@ std::string row(const std::string& label, const std::string& value, std::size_t 
   return fmt::format("{:<12} {}\n", label + ":", wrapped(value, width, indent, indent));
 }
 
-/// What came from the server, without what a terminal would take for a command.
-std::string visible(std::string text) {
-  for (auto& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  return text;
-}
-
 std::string painted(const std::string& text, Severity severity, bool colour) {
   if (!colour) return text;
   const char* paint = severity == Severity::failure   ? "\x1b[1;31m"
@@ -140,7 +132,7 @@ std::string doing(const ServerSession& session) {
   auto text = session.state;
   if (session.silent_for) text += " " + age_text(*session.silent_for);
   if (!session.wait.empty()) text += ", " + session.wait;
-  return visible(text);
+  return shown_text(text);
 }
 
 std::string render_collectors(const QueueStatus& queue, std::size_t width) {
@@ -148,7 +140,7 @@ std::string render_collectors(const QueueStatus& queue, std::size_t width) {
   TextTable table({{"collector"}, {"process"}, {"since", Align::right}, {"doing"}});
   for (std::size_t i = 0; i < std::min(queue.collectors.size(), most_rows); ++i) {
     const auto& session = queue.collectors[i].session;
-    table.add({fmt::format("pid {}", session.pid), visible(session.application),
+    table.add({fmt::format("pid {}", session.pid), shown_text(session.application),
                optional_age(session.connected_for), doing(session)});
   }
   return section(table, queue.collectors.size(), width);
@@ -167,7 +159,7 @@ std::string render_open_batches(const QueueStatus& queue, std::size_t width) {
                          : queue.on_standby  ? std::string()
                                              : std::string(", gone");
     table.add({with_thousands(batch.id), with_thousands(batch.tokens), std::to_string(batch.attempts),
-               age_text(batch.age), visible(batch.claimed_by) + session});
+               age_text(batch.age), shown_text(batch.claimed_by) + session});
   }
   return section(table, queue.open_batches.size(), width);
 }
@@ -181,7 +173,7 @@ std::string render_holders(const QueueStatus& queue, std::size_t width) {
     const auto who = holder.session.pid == 0
                          ? "prepared " + holder.gid
                          : fmt::format("pid {} {}", holder.session.pid, holder.session.application);
-    table.add({visible(who), visible(holder.session.user), optional_age(holder.session.transaction_age),
+    table.add({shown_text(who), shown_text(holder.session.user), optional_age(holder.session.transaction_age),
                holder.writes_tokens ? with_thousands(holder.ids) : "none", doing(holder.session)});
   }
   return section(table, queue.hole_holders.size(), width);
@@ -209,10 +201,10 @@ std::string render_findings(const StatusReport& report, const StatusStyle& style
   for (std::size_t i = 0; i < std::min(report.findings.size(), most_findings); ++i) {
     const auto& finding = report.findings[i];
     const std::string word = severity_name(finding.severity);
-    const auto lines = wrapped(word + ": " + visible(finding.text), style.width, 2);
+    const auto lines = wrapped(word + ": " + shown_text(finding.text), style.width, 2);
     text += "\n" + painted(word, finding.severity, style.colour) + lines.substr(word.size()) + "\n";
     // Whole, however long, to be copied.
-    if (!finding.mend.empty()) text += "  mend: " + visible(finding.mend) + "\n";
+    if (!finding.mend.empty()) text += "  mend: " + printable(finding.mend) + "\n";
   }
   if (report.findings.size() > most_findings) {
     text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(),
@@ -255,8 +247,8 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   const auto line = [&style](const std::string& label, const std::string& value) {
     return row(label, value, style.width);
   };
-  auto text = fmt::format("queue {}: {}\n", visible(queue.queue), headline(report, style));
-  if (style.outage != nullptr) text += line("reason", visible(style.outage->reason));
+  auto text = fmt::format("queue {}: {}\n", shown_text(queue.queue), headline(report, style));
+  if (style.outage != nullptr) text += line("reason", shown_text(style.outage->reason));
   text += line("at", moment_text(queue.now / 1000));
   text += line("pending", pending_text(queue.waiting));
   text += line("oldest", oldest_text(queue));

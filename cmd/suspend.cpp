@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounts/suspension.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "base/who.hpp"
 #include "cmd/commands.hpp"
@@ -119,7 +120,7 @@ std::string render_json(const SuspendOptions& options, const SuspendOutcome& out
   }
   nlohmann::ordered_json object{{"accounts", std::move(accounts)}};
   if (options.undo) object["replayed"] = outcome.replayed;
-  return object.dump() + "\n";
+  return json_text(object) + "\n";
 }
 
 ExitCode run_suspend(const SuspendOptions& options, Context& context) {
@@ -133,7 +134,7 @@ ExitCode run_suspend(const SuspendOptions& options, Context& context) {
   const auto outcome = carry_out(options, context, *connection, accounts);
   const bool json = context.global().output == OutputFormat::json;
   if (json) {
-    context.out().write(render_json(options, outcome));
+    context.print(render_json(options, outcome));
   } else {
     context.say(render_text(options, outcome, context.out().width()));
   }

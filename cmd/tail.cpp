@@ -5,6 +5,7 @@
 
 #include "accounts/account_lookup.hpp"
 #include "base/moment.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/event_template.hpp"
@@ -129,7 +130,7 @@ void tell_events(const TailOptions& options, Context& context, const EventRender
     std::string text;
     for (auto event = events.begin(); event != events.end() && left > 0; ++event, --left)
       text += render(*event);
-    output.write(text);
+    output.write(printable_lines(text));
     return left > 0;
   });
 }

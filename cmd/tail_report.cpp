@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 #include "cmd/event_text.hpp"
@@ -27,8 +28,8 @@ std::string token_details(const Event& event, std::optional<std::size_t> room) {
       fmt::format("{:<10}  {} ", event.action == "activation" ? "activation" : "recovery", *event.account);
   // A token is due when it is made, so that only another state is worth a word.
   const bool is_odd = event.word == EventWord::created && event.state != "due";
-  const auto after = is_odd ? "  " + event.state : std::string();
-  auto address = printable(event.email);
+  const auto after = is_odd ? "  " + shown_text(event.state) : std::string();
+  auto address = shown_text(event.email);
   if (room) {
     const auto taken = display_width(before) + display_width(after);
     address = fit(address, std::max<std::size_t>(*room > taken ? *room - taken : 0, shortest_address));
@@ -61,11 +62,11 @@ std::string batch_tokens(const Event& event) {
 /// A collector's name without what all of them begin with.
 std::string collector_name(const std::string& name) {
   const std::string_view start = "mailroom ";
-  return printable(name.compare(0, start.size(), start) == 0 ? name.substr(start.size()) : name);
+  return shown_text(name.compare(0, start.size(), start) == 0 ? name.substr(start.size()) : name);
 }
 
 std::string batch_details(const Event& event, const std::string& usual_queue) {
-  const auto of_queue = event.queue == usual_queue ? std::string() : ", queue " + printable(event.queue);
+  const auto of_queue = event.queue == usual_queue ? std::string() : ", queue " + shown_text(event.queue);
   if (event.word == EventWord::passed_over) return skipped_text(event) + of_queue;
   auto text = batch_tokens(event);
   if (skipped(event) > 0) text += ", passed over " + skipped_text(event);
@@ -90,7 +91,8 @@ std::string operation_text(const Event& event) {
   if (event.word == EventWord::replayed) {
     const auto until = details.find("until");
     return counted(number_in(details, "replayed"), "token") +
-           (until != details.end() && until->is_string() ? " until " + until->get<std::string>() : "");
+           (until != details.end() && until->is_string() ? " until " + shown_text(until->get<std::string>())
+                                                         : "");
   }
   if (event.word == EventWord::pruned) {
     return fmt::format("{} and {}", counted(number_in(details, "tokens"), "token"),
@@ -101,10 +103,10 @@ std::string operation_text(const Event& event) {
 
 std::string operation_details(const Event& event, std::optional<std::size_t> room) {
   auto text = operation_text(event);
-  text += (text.empty() ? "by " : ", by ") + printable(event.by);
-  if (!event.reason.empty()) text += ": " + printable(event.reason);
+  text += (text.empty() ? "by " : ", by ") + shown_text(event.by);
+  if (!event.reason.empty()) text += ": " + shown_text(event.reason);
   if (event.email.empty()) return text;
-  auto address = printable(event.email);
+  auto address = shown_text(event.email);
   const auto taken = display_width(text) + 2;
   if (room)
     address = fit(address, std::max<std::size_t>(*room > taken ? *room - taken : 0, shortest_address));
@@ -114,7 +116,7 @@ std::string operation_details(const Event& event, std::optional<std::size_t> roo
 }  // namespace
 
 std::string EventLines::render(const Event& event) {
-  const auto subject = printable(subject_text(event));
+  const auto subject = shown_text(subject_text(event));
   if (!subject.empty() && subject.front() != 'q') subject_width_ = std::max(subject_width_, subject.size());
   const auto subject_width = std::max(subject_width_, display_width(subject));
   const auto width = std::max(word_width, word_text(event.word).size());
@@ -197,7 +199,7 @@ std::string render_json(const Event& event) {
     add_operation(object, event);
   }
   // Text that an older system left in another encoding is told as well as it can be.
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace mailroom

@@ -110,7 +110,7 @@ class LineVerifier {
   }
 
   void flush() {
-    context_.out().write(answers_);
+    context_.print(answers_);
     answers_.clear();
   }
 
@@ -136,8 +136,7 @@ ExitCode run_verify(const VerifyOptions& options, Context& context) {
   const bool marked = !options.token.empty() && options.token.front() == token_mark;
   const auto finding = token_judge.find(std::string_view(options.token).substr(marked ? 1 : 0), options.code);
   const bool json = context.global().output == OutputFormat::json;
-  context.out().write(json ? render_json(finding, options.show_code)
-                           : render_text(finding, options.show_code));
+  context.print(json ? render_json(finding, options.show_code) : render_text(finding, options.show_code));
   return judge(finding);
 }
 

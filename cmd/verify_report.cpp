@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 
@@ -25,7 +26,7 @@ std::string sentence(const VerifyFinding& finding) {
   if (word == "usable") return "genuine and usable";
   if (word == "not found") return "genuine, but not in this database";
   if (word == "wrong status")
-    return fmt::format("genuine, but not usable: the account is {}", finding.record->status);
+    return fmt::format("genuine, but not usable: the account is {}", shown_text(finding.record->status));
   return "genuine, but not usable: " + word;
 }
 
@@ -34,12 +35,14 @@ std::string emission_text(const TokenEmission& emission) {
   const auto times =
       emission.attempts > 1 ? fmt::format(", handed out {} times", emission.attempts) : std::string();
   const auto doubt = emission.is_certain ? "" : ", unless that was another token with its id";
-  return fmt::format("{} in batch {} of queue {}{}{}", when, emission.batch, emission.queue, times, doubt);
+  return fmt::format("{} in batch {} of queue {}{}{}", when, emission.batch, shown_text(emission.queue),
+                     times, doubt);
 }
 
 std::string render_record(const TokenRecord& record) {
   std::string text = fact("token", std::to_string(record.id));
-  text += fact("account", fmt::format("{} ({}), {}", record.account, printable(record.login), record.status));
+  text += fact("account", fmt::format("{} ({}), {}", record.account, shown_text(record.login),
+                                      shown_text(record.status)));
   text += fact("created", moment_text(record.created_at));
   text += fact("expires", moment_from(record.expires_at, record.now));
   text += fact("consumed", record.consumed_at ? moment_from(*record.consumed_at, record.now) : "no");
@@ -109,7 +112,7 @@ std::string render_json(const VerifyFinding& finding, bool show_code) {
     object["key"] = {{"fingerprint", verdict.key_fingerprint}, {"current", verdict.is_current_key}};
   }
   if (finding.record) object["token"] = record_json(*finding.record);
-  return object.dump() + "\n";
+  return json_text(object) + "\n";
 }
 
 }  // namespace mailroom

@@ -76,7 +76,7 @@ std::vector<std::string> names_where(pqxx::transaction_base& transaction, const 
            "SELECT CASE WHEN lower(email) = lower($1) THEN email ELSE login END FROM accounts WHERE " +
                condition,
            parsed.email, parsed.login))
-    names.push_back(prefix + printable(row[0].c_str()));
+    names.push_back(prefix + shown_text(row[0].c_str()));
   return names;
 }
 
@@ -114,7 +114,10 @@ std::string hint_for_missing(Connection& connection, const std::vector<std::stri
 }
 
 std::string quoted(const std::vector<std::string>& names) {
-  return fmt::format("'{}'", fmt::join(names, "', '"));
+  std::vector<std::string> shown;
+  for (const auto& name : names)
+    shown.push_back(shown_text(name));
+  return fmt::format("'{}'", fmt::join(shown, "', '"));
 }
 
 void require_one(const std::string& name, const std::vector<AccountRecord>& candidates) {
@@ -124,8 +127,9 @@ void require_one(const std::string& name, const std::vector<AccountRecord>& cand
     ids.push_back(account.id);
   throw Error(
       ExitCode::usage,
-      fmt::format("'{}' names {} accounts: {}", name, candidates.size(), fmt::join(ids, " and ")),
-      fmt::format("say which one is meant: id:{}, email:{} or login:{}", candidates[0].id, name, name));
+      fmt::format("'{}' names {} accounts: {}", shown_text(name), candidates.size(), fmt::join(ids, " and ")),
+      fmt::format("say which one is meant: id:{}, email:{} or login:{}", candidates[0].id, shown_text(name),
+                  shown_text(name)));
 }
 
 }  // namespace

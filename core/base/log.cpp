@@ -7,6 +7,7 @@
 #include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -66,23 +67,24 @@ const char* pattern(LogFormat format) {
   return "%v";
 }
 
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string quoted_text(std::string_view text) {
+  return json_text(nlohmann::json(text));
 }
 
 std::string logfmt_text(std::string_view text) {
-  const bool plain = !text.empty() && text.find_first_of(" \"=\\\n\r\t") == std::string_view::npos;
-  return plain ? std::string(text) : json_text(text);
+  const bool plain =
+      !text.empty() && text.find_first_of(" \"=\\") == std::string_view::npos && printable(text) == text;
+  return plain ? std::string(text) : quoted_text(text);
 }
 
 std::string render(LogFormat format, std::string_view message, Fields fields) {
   const bool json = format == LogFormat::json;
-  std::string line = json                          ? "\"message\":" + json_text(message)
+  std::string line = json                          ? "\"message\":" + quoted_text(message)
                      : format == LogFormat::logfmt ? "msg=" + logfmt_text(message)
-                                                   : std::string(message);
+                                                   : printable(message);
   for (const auto& field : fields) {
-    line += json ? fmt::format(",{}:{}", json_text(field.key),
-                               field.is_number ? field.value : json_text(field.value))
+    line += json ? fmt::format(",{}:{}", quoted_text(field.key),
+                               field.is_number ? field.value : quoted_text(field.value))
                  : fmt::format(" {}={}", field.key, logfmt_text(field.value));
   }
   return line;

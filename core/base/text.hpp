@@ -5,18 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printable.hpp"
+
 namespace mailroom {
-
-/// True for well-formed UTF-8, control characters included.
-bool is_utf8(std::string_view text);
-
-/// True for well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates) without ASCII control characters
-/// (U+0000 to U+001F, U+007F): what may stand in a line of output.
-bool is_printable(std::string_view text);
-
-/// `text` with a question mark for every character that could steer a terminal or end a line, and for bytes
-/// that are no UTF-8.
-std::string printable(std::string_view text);
 
 /// The candidate with the smallest edit distance to `word`, or an empty text when none is near enough to be
 /// meant.

@@ -26,7 +26,7 @@ bool is_hex(std::string_view text) {
 }
 
 bool may_be_shown(const RawValue& value) {
-  return !value.is_secret && value.text.size() <= longest_shown && is_printable(value.text) &&
+  return !value.is_secret && value.text.size() <= longest_shown && printable(value.text) == value.text &&
          !may_hold_key(value.text);
 }
 
@@ -88,7 +88,7 @@ bool parse_switch(const RawValue& value) {
 }
 
 std::string parse_name(const RawValue& value) {
-  if (value.text.empty() || value.text.size() > longest_name || !is_printable(value.text)) {
+  if (value.text.empty() || value.text.size() > longest_name || printable(value.text) != value.text) {
     refuse(value, fmt::format("printable text of 1 to {} bytes", longest_name));
   }
   return value.text;

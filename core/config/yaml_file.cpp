@@ -139,7 +139,7 @@ class Flattener {
   }
 
   std::string key_text(const YAML::Node& key) const {
-    const bool is_name = key.IsScalar() && !key.Scalar().empty() && is_printable(key.Scalar());
+    const bool is_name = key.IsScalar() && !key.Scalar().empty() && printable(key.Scalar()) == key.Scalar();
     if (!is_name) refuse_at(key.Mark(), "a key must be printable text");
     return key.Scalar();
   }

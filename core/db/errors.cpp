@@ -6,6 +6,8 @@
 #include <pqxx/pqxx>
 #include <string_view>
 
+#include "base/printable.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -140,8 +142,9 @@ void rethrow_database_error(bool session_is_open, std::string_view heard) {
     if (message.empty()) message = first_line(report);
     const auto sqlstate = sqlstate_of(error);
     if (!session_is_open || is_about_the_session(sqlstate)) throw_lost({}, message);
-    throw DatabaseError(exit_code_of(sqlstate), message, hint_of(sqlstate, report), sqlstate,
-                        line_of(report));
+    // PostgreSQL quotes a value whole, however long.
+    throw DatabaseError(exit_code_of(sqlstate), shown_text(message), shown_text(hint_of(sqlstate, report)),
+                        sqlstate, line_of(report));
   } catch (const pqxx::in_doubt_error& error) {
     throw_lost(heard, first_line(error.what()));
   } catch (const pqxx::failure& error) {

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -12,12 +14,23 @@ std::string_view text_of(const TokenText& token) {
   return {token.data(), token.size()};
 }
 
-/// For texts that are printable: of what JSON escapes (RFC 8259, section 7) they hold these two at most.
+/// False for what JSON escapes (RFC 8259, section 7) and for the first bytes of what misleads.
+bool is_plain_json(char c) {
+  return c != '"' && c != '\\' && static_cast<unsigned char>(c) < 0x7F;
+}
+
+/// For texts that are printable.
 void append_json_text(std::string& line, std::string_view text) {
-  for (const char c : text) {
-    if (c == '"' || c == '\\') line += '\\';
-    line += c;
+  if (std::all_of(text.begin(), text.end(), is_plain_json)) {
+    line += text;
+    return;
   }
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  line += escaped_json(std::move(escaped));
 }
 
 bool needs_quotes(char c) {
@@ -54,7 +67,7 @@ class CsvEncoder final : public Encoder {
 
 class JsonlEncoder final : public Encoder {
  public:
-  explicit JsonlEncoder(const std::string& queue) : queue_(nlohmann::json(queue).dump()) {}
+  explicit JsonlEncoder(const std::string& queue) : queue_(json_text(nlohmann::json(queue))) {}
 
   void begin(const Lease& lease) override {
     // Not assigned: it keeps its room from batch to batch.

@@ -227,8 +227,8 @@ class Judge {
         warn("hole_held",
              fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
                          holder.session.user, age, waits),
-             is_printable(holder.gid) ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";"
-                                      : "SELECT gid, prepared FROM pg_prepared_xacts;");
+             printable(holder.gid) == holder.gid ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";"
+                                                 : "SELECT gid, prepared FROM pg_prepared_xacts;");
       } else {
         warn("hole_held",
              fmt::format("{} has had a transaction open for {}, {}: {}", session_text(holder.session), age,

@@ -7,6 +7,14 @@
 using namespace mailroom;
 using fuzz::require;
 
+namespace {
+
+std::int64_t characters(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(fuzz::text_of(data, size));
   const bool is_clean = is_printable(text);
@@ -14,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto shown = printable(text);
   require(is_printable(shown), "what is shown is printable");
   require(printable(shown) == shown, "showing it again changes nothing");
-  require(!is_clean || display_width(shown) == display_width(text), "a character is replaced by one");
+  require(!is_clean || characters(shown) == characters(text), "a character is replaced by one");
   require(!is_clean || is_printable(masked_address(text)), "a masked address is printable");
   masked_address(text);
   for (const std::size_t width : {0U, 1U, 2U, 7U, 40U}) {

@@ -26,8 +26,10 @@ class HeldUp {
       read();
       return waits_for_lock();
     }));
-    read();
-    REQUIRE(emitted_ids(output).size() == 1000);
+    REQUIRE(eventually([&] {
+      read();
+      return emitted_ids(output).size() == 1000;
+    }));
   }
 
   void read() { output += pipe.take(65536); }

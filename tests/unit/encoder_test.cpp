@@ -6,6 +6,7 @@
 
 #include "support/batch_rows.hpp"
 #include "support/catch.hpp"
+#include "support/misleading_text.hpp"
 
 using namespace mailroom;
 using test::parse_record;
@@ -129,4 +130,20 @@ TEST_CASE("batches of any printable addresses are read back from both formats, o
                   {"1", token.at("email"), token.at("login"), token.at("token"), token.at("code")});
     REQUIRE(read == expected);
   }
+}
+
+TEST_CASE("jsonl escapes what misleads, and leaves everything else as it is") {
+  const auto encoder = make_jsonl_encoder("queue");
+  const auto line_of = [&](const std::string& login) {
+    encoder->begin({7, 1});
+    encoder->add(row_of(1, Action::activation, "user@test.example", login), token_of('t'));
+    return std::string(encoder->finish());
+  };
+  for (const auto& character : test::misleading_characters()) {
+    if (character.size() == 1) continue;  // a batch writer refuses those
+    const auto line = line_of("\"a" + character);
+    CHECK(test::found_misleading(line).empty());
+    CHECK(nlohmann::json::parse(line)["tokens"][0]["login"] == "\"a" + character);
+  }
+  CHECK(line_of("grün 日本 \"\\").find("\"login\":\"grün 日本 \\\"\\\\\"") != std::string::npos);
 }

@@ -1,0 +1,195 @@
+// Names, reasons and other text that somebody else chose: no command lets a character of it through that
+// steers a terminal, turns text around or hides.
+
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+#include "support/catch.hpp"
+#include "support/misleading_text.hpp"
+#include "support/operator_rig.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// All that misleads, between two letters.
+std::string hostile() {
+  std::string text = "x";
+  for (const auto& character : misleading_characters())
+    text += character;
+  return text + "y";
+}
+
+/// What a collector emits nevertheless: it is no control character of ASCII.
+std::string hostile_beyond_ascii() {
+  std::string text = "x";
+  for (const auto& character : misleading_characters())
+    text += character.size() > 1 ? character : "";
+  return text + "y";
+}
+
+/// A database in which every text that can be anything is hostile. `text` is that of operators and programs.
+class HostileWorld {
+ public:
+  explicit HostileWorld(const std::string& text = hostile()) : connection(database.connect()) {
+    insert_accounts(*connection, 3);
+    const auto collector = attach(database);
+    const auto reply = collector->claim({.limit = 1});
+    collector->claim({.limit = 0, .receipt = Receipt{*reply.lease, {.emitted = 1}}});
+    const auto dead = collector->claim({.limit = 1});
+    collector->claim({.limit = 1});
+    connection->run("UPDATE mailroom_batches SET set_aside_at = clock_timestamp() WHERE id = $1",
+                    dead.lease->batch);
+    connection->run(
+        "UPDATE mailroom_batches SET claimed_by = $1, earlier_attempts = "
+        "jsonb_build_array(jsonb_build_object("
+        "'attempt', 1, 'collector', 1, 'claimed_by', $1::text, 'claimed_at', clock_timestamp()))",
+        text);
+    // As rows may be that are older than the triggers.
+    connection->run("SET session_replication_role = replica");
+    connection->run("UPDATE accounts SET email = $1 || id, login = $2 || id", "e" + hostile(),
+                    "l" + hostile());
+    connection->run("UPDATE accounts SET email = $1, login = $1 WHERE id = 3", hostile_beyond_ascii());
+    connection->run("INSERT INTO jobs VALUES ($1, 0)", text.substr(0, 2000));
+    connection->run("SELECT mailroom_attach($1)", text.substr(0, 2000));
+    connection->run(
+        "INSERT INTO mailroom_operations (kind, actor, db_user, reason, queue, account, details) "
+        "SELECT kind, $1, left($1, 20), $1, $2, account, jsonb_build_object('ids', '{[1,3)}', 'replayed', 1, "
+        "'until', $1::text, 'older_than', $1::text, 'after', $1::text, 'before', $1::text, $3::text, "
+        "$1::text, "
+        "'cursor_before', 2, 'cursor_after', 1, 'object', jsonb_build_object('key', $1::text), "
+        "'list', jsonb_build_array($1::text, jsonb_build_object($3::text, $1::text))) "
+        "FROM unnest('{rewind,replay,suspend,restore,prune}'::text[]) kind, unnest('{1,NULL}'::bigint[]) "
+        "account",
+        text, text.substr(0, 2000), hostile());
+    connection->run(
+        "UPDATE mailroom_schema_history SET actor = $1, reason = $1, name = $1, mailroom_version = $1", text);
+    connection->run("RESET session_replication_role");
+  }
+
+  TestDatabase database;
+  std::unique_ptr<Connection> connection;
+};
+
+/// Every command that says something of the data, or of what was typed.
+std::vector<Words> commands() {
+  const auto name = hostile();
+  const auto email = "e" + name + "1";
+  return {{"status"},
+          {"tail"},
+          {"tail", "--mask"},
+          {"tail", "--template", "{time} {email} {login} {by} {reason} {queue} {subject}"},
+          {"tail", "--account", email},
+          {"audit"},
+          {"audit", "--batches"},
+          {"audit", email},
+          {"audit", "token:1"},
+          {"audit", "token:2"},
+          {"audit", "token:3"},
+          {"audit", "batch:1"},
+          {"audit", "batch:2"},
+          {"audit", name},
+          {"audit", "token:" + name},
+          {"suspend", email},
+          {"suspend", "--undo", email},
+          {"suspend", name},
+          {"prune", "--dry-run", "--older-than", "1ms"},
+          {"prune"},
+          {"prune", "--older-than", name},
+          {"rewind-cursor", "--to-start", "--dry-run"},
+          {"rewind-cursor", "--to-start", "--account", email, "--dry-run"},
+          {"rewind-cursor", "--to-start", "--reason", name},
+          {"rewind-cursor", "--to-time", name},
+          {"rewind-cursor", "--fix-sequence", "--dry-run"},
+          {"migrate", "status"},
+          {"migrate", "verify"},
+          {"migrate", "goto", name},
+          {"doctor"},
+          {"doctor", "--channel", name},
+          {"doctor", "--queue", name},
+          {"config", "show"},
+          {"config", "show", "--database-url", "host=" + name},
+          {"config", "show", "--config", "/nowhere/" + name},
+          {"config", "check", "--key-file", "/nowhere/" + name},
+          {"verify", "--offline", name},
+          {"status", "--queue", name},
+          {"status", "--database-url", "dbname=" + name},
+          {"status", "--database-url", "host=/nowhere/" + name},
+          {"simulate", "--accounts", name},
+          {"collect", "--once", "--format", "jsonl"},
+          {"collect", "--format", name},
+          {name},
+          {"status", "--" + name},
+          {"status", name}};
+}
+
+void check_output(const std::string& text) {
+  const auto found = found_misleading(text);
+  INFO("found " << nlohmann::json(found).dump(-1, ' ', true));
+  CHECK(found.empty());
+  CHECK(is_utf8(text));
+}
+
+}  // namespace
+
+TEST_CASE("no command lets a character of the data through that misleads") {
+  const HostileWorld world;
+  const OperatorRig rig(world.database);
+  const Words log_formats{"text", "json", "logfmt"};
+  std::size_t round = 0;
+  for (const auto& words : commands()) {
+    for (const std::string format : {"text", "json"}) {
+      auto all = words;
+      const auto& log_format = log_formats[round++ % log_formats.size()];
+      all.insert(all.end(), {"-o", format, "--log-level", "debug", "--log-format", log_format});
+      INFO(nlohmann::json(all).dump(-1, ' ', true));
+      const auto run = rig.mailroom(all);
+      check_output(run.output);
+      check_output(run.errors);
+      CHECK(run.output.size() + run.errors.size() > 0);
+      // The server refuses nothing: what a command does not accept, it refuses itself.
+      CHECK(run.status != static_cast<int>(ExitCode::failed));
+    }
+  }
+}
+
+TEST_CASE("a collector's jsonl escapes what misleads, and keeps its value") {
+  const HostileWorld world;
+  const auto run = OperatorRig(world.database).mailroom({"collect", "--once", "--format", "jsonl"});
+  CHECK(run.status == 0);
+  check_output(run.output);
+  REQUIRE(count(run.output, "\n") == 1);
+  const auto tokens = nlohmann::json::parse(run.output)["tokens"];
+  REQUIRE(tokens.size() == 1);
+  CHECK(tokens[0]["email"] == hostile_beyond_ascii());
+  CHECK(tokens[0]["login"] == hostile_beyond_ascii());
+}
+
+TEST_CASE("text of a hundred kilobytes is cut in text, and whole in JSON") {
+  const std::string text(100'000, 'z');
+  const HostileWorld world(text);
+  const OperatorRig rig(world.database);
+  for (const Words& words : std::vector<Words>{{"status"},
+                                               {"tail"},
+                                               {"tail", "--template", "{by} {reason}"},
+                                               {"audit"},
+                                               {"audit", "--batches"},
+                                               {"audit", "id:1"},
+                                               {"audit", "token:1"},
+                                               {"audit", "batch:1"}}) {
+    INFO(nlohmann::json(words).dump());
+    const auto run = rig.mailroom(words);
+    CHECK(run.output.find(std::string(500, 'z')) != std::string::npos);
+    CHECK(run.output.find(std::string(1001, 'z')) == std::string::npos);
+    CHECK(run.errors.find(std::string(1001, 'z')) == std::string::npos);
+  }
+  for (const Words& words : std::vector<Words>{{"tail", "-o", "json"}, {"audit", "-o", "json"}}) {
+    const auto run = rig.mailroom(words);
+    CHECK(run.output.find("\"by\":\"" + text + "\"") != std::string::npos);
+    CHECK(run.output.find("\"reason\":\"" + text + "\"") != std::string::npos);
+  }
+}

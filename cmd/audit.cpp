@@ -61,7 +61,7 @@ AuditSubject signed_token(std::string_view text) {
 }
 
 std::int64_t require_id(std::string_view what, std::string_view text) {
-  if (const auto id = as_id(text)) return *id;
+  if (const auto id = as_id(text); id && *id < std::numeric_limits<std::int64_t>::max()) return *id;
   throw Error(ExitCode::usage, fmt::format("'{}' is no id of a {}", text, what),
               fmt::format("ids are numbers, as in mailroom audit {}:51", what));
 }

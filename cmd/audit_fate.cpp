@@ -119,10 +119,13 @@ std::string next_text(const TokenFate& fate) {
 
 std::string state_text(const TokenFacts& token, std::int64_t now) {
   if (!token.exists) return "not in the database (any more)";
-  if (token.consumed_at) return fmt::format("consumed {} ago", coarse(now - *token.consumed_at));
+  if (token.consumed_at && *token.consumed_at > now)
+    return fmt::format("consumed, recorded as {}", moment_text(*token.consumed_at));
+  if (token.consumed_at)
+    return fmt::format("consumed {} ago", coarse(now - bounded_moment(*token.consumed_at)));
   if (token.expires_at <= now)
-    return fmt::format("expired {} ago, not consumed", coarse(now - token.expires_at));
-  const auto left = coarse(token.expires_at - now);
+    return fmt::format("expired {} ago, not consumed", coarse(now - bounded_moment(token.expires_at)));
+  const auto left = coarse(bounded_moment(token.expires_at) - now);
   if (token.state == "due") return fmt::format("not consumed, usable for another {}", left);
   return fmt::format("not usable: the account is {}; expires in {}", shown_text(token.status), left);
 }

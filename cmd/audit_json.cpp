@@ -15,11 +15,12 @@ Json or_null(const std::string& text) {
 }
 
 Json time_json(const std::optional<std::int64_t>& microseconds) {
-  return microseconds ? Json(precise_moment_text(*microseconds)) : Json(nullptr);
+  if (!microseconds || !date_text(*microseconds / microseconds_a_second)) return nullptr;
+  return precise_moment_text(*microseconds);
 }
 
 Json seconds_json(const std::optional<std::int64_t>& seconds) {
-  return seconds ? Json(moment_text(*seconds)) : Json(nullptr);
+  return seconds ? moment_json<Json>(*seconds) : Json(nullptr);
 }
 
 Json ids_json(const std::vector<IdRange>& ranges) {
@@ -57,7 +58,7 @@ struct EntryJson {
   void operator()(const TokenChange& change) {
     object["account"] = change.account;
     object["tokens"] = {change.token};
-    object["details"] = {{"action", change.action}, {"expires_at", moment_text(change.expires_at)}};
+    object["details"] = {{"action", change.action}, {"expires_at", moment_json<Json>(change.expires_at)}};
   }
   void operator()(const TokenPassing& passing) {
     object["account"] = passing.account;
@@ -91,7 +92,7 @@ struct EntryJson {
     object["by"] = operation.actor;
     object["db_user"] = operation.db_user;
     object["reason"] = or_null(operation.reason);
-    object["details"] = Json::parse(operation.details);
+    object["details"] = Json::parse(sound_utf8(operation.details));
   }
   void operator()(const SchemaChange& change) {
     object["by"] = change.actor;
@@ -105,18 +106,18 @@ struct EntryJson {
 };
 
 Json entry_json(const TimelineEntry& entry) {
-  EntryJson json{{{"type", "event"},
-                  {"time", entry.precise ? precise_moment_text(entry.at)
-                                         : moment_text(entry.at / microseconds_a_second)},
-                  {"event", what_text(entry.what)},
-                  {"account", nullptr},
-                  {"tokens", Json::array()},
-                  {"batch", nullptr},
-                  {"queue", nullptr},
-                  {"by", nullptr},
-                  {"db_user", nullptr},
-                  {"reason", nullptr},
-                  {"details", Json::object()}}};
+  EntryJson json{
+      {{"type", "event"},
+       {"time", entry.precise ? time_json(entry.at) : moment_json<Json>(entry.at / microseconds_a_second)},
+       {"event", what_text(entry.what)},
+       {"account", nullptr},
+       {"tokens", Json::array()},
+       {"batch", nullptr},
+       {"queue", nullptr},
+       {"by", nullptr},
+       {"db_user", nullptr},
+       {"reason", nullptr},
+       {"details", Json::object()}}};
   std::visit(json, entry.what);
   return json.object;
 }
@@ -153,8 +154,8 @@ Json story_json(const TokenStory& story, std::int64_t now) {
               {"id_was_anothers", token.id_was_anothers},
               {"sentence", fate_text(story, now)}};
   if (!token.exists) return object;
-  object["created_at"] = moment_text(token.created_at);
-  object["expires_at"] = moment_text(token.expires_at);
+  object["created_at"] = moment_json<Json>(token.created_at);
+  object["expires_at"] = moment_json<Json>(token.expires_at);
   return object;
 }
 

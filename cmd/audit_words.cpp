@@ -175,7 +175,7 @@ std::string details_text(const Happening& happening) {
                          moment_text(claim.claimed_at / microseconds_a_second));
     }
     std::string operator()(const Operation& operation) const {
-      const auto details = nlohmann::json::parse(operation.details);
+      const auto details = nlohmann::json::parse(sound_utf8(operation.details));
       const auto what = operation.kind == "prune"
                             ? pruned_text(details)
                             : subject_text(operation, details) + narrowed_text(details) +

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 #include "db/pooler.hpp"
+#include "queue/foundations.hpp"
 #include "schema/bookkeeping.hpp"
 
 namespace mailroom {
@@ -76,6 +77,8 @@ std::unique_ptr<Connection> Context::connect(const std::string& purpose) {
 std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpose) {
   auto connection = connect(purpose);
   require_current_schema(*connection);
+  require_all_rows(*connection);
+  require_ids_to_spare(*connection);
   return connection;
 }
 

@@ -53,7 +53,7 @@ class Context {
   void explain_unreachable(const std::function<void()>& work);
   /// Connects as `mailroom PURPOSE`.
   std::unique_ptr<Connection> connect(const std::string& purpose);
-  /// connect(), and a schema that this binary can work on.
+  /// connect(), and a schema that this binary can work on, with no row hidden.
   std::unique_ptr<Connection> connect_to_schema(const std::string& purpose);
   /// Throws Error(configuration) where a pooler shares with others what `connection`, connected as `mailroom
   /// PURPOSE`, locks, sets or prepares.

@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::size_t gap = 2;
 
+/// What was typed in the wrong place may be a token.
+std::string shown(const std::string& text) {
+  return shown_text(without_secrets(text));
+}
+
 struct Widths {
   std::size_t verdict = 7;  ///< of `warning` and `failure`, so that columns move only for `not checked`
   std::size_t check = 0;
@@ -47,15 +52,15 @@ std::string render_finding(const Finding& finding, const Widths& widths, const D
   auto text = fmt::format("{}{}{}{}{:<{}}{}\n", style.colour ? colour_of(finding.verdict) : "", word,
                           style.colour ? "\x1b[0m" : "", std::string(mend_indent - word.size(), ' '),
                           finding.check, widths.check + gap,
-                          wrapped(shown_text(finding.reason), style.width, reason_indent, reason_indent));
+                          wrapped(shown(finding.reason), style.width, reason_indent, reason_indent));
   if (!finding.hint.empty()) {
     const std::string label = "hint: ";
     const auto hint_indent = mend_indent + label.size();
     text += fmt::format("{}{}{}\n", std::string(mend_indent, ' '), label,
-                        wrapped(shown_text(finding.hint), style.width, hint_indent, hint_indent));
+                        wrapped(shown(finding.hint), style.width, hint_indent, hint_indent));
   }
   for (const auto& command : finding.mend)
-    text += fmt::format("{}mend: {}\n", std::string(mend_indent, ' '), printable(command));
+    text += fmt::format("{}mend: {}\n", std::string(mend_indent, ' '), printable(without_secrets(command)));
   return text;
 }
 
@@ -89,11 +94,14 @@ std::string render_text(const Findings& findings, const DoctorStyle& style) {
 std::string render_json(const Findings& findings) {
   auto checks = nlohmann::ordered_json::array();
   for (const auto& finding : findings) {
+    auto mend = nlohmann::ordered_json::array();
+    for (const auto& command : finding.mend)
+      mend.push_back(without_secrets(command));
     checks.push_back({{"name", finding.check},
                       {"verdict", verdict_word(finding.verdict)},
-                      {"reason", finding.reason},
-                      {"hint", finding.hint},
-                      {"mend", finding.mend}});
+                      {"reason", without_secrets(finding.reason)},
+                      {"hint", without_secrets(finding.hint)},
+                      {"mend", std::move(mend)}});
   }
   const nlohmann::ordered_json object{{"checks", std::move(checks)},
                                       {"ok", count_of(findings, CheckVerdict::ok)},

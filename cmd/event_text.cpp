@@ -7,17 +7,10 @@
 #include "base/text.hpp"
 
 namespace mailroom {
-namespace {
-
-constexpr std::int64_t microseconds = 1'000'000;
-
-}  // namespace
 
 std::string time_text(const Event& event) {
-  auto text = moment_text(event.time_us / microseconds);
-  if (event.whole_seconds) return text;
-  text.pop_back();
-  return fmt::format("{}.{:03}Z", text, event.time_us % microseconds / 1000);
+  return event.whole_seconds ? moment_text(event.time_us / microseconds_a_second)
+                             : precise_moment_text(event.time_us);
 }
 
 std::string subject_text(const Event& event) {

@@ -48,7 +48,7 @@ std::string printable_message(std::string_view message) {
 void print_error(const std::string& message, const std::string& hint) noexcept {
   try {
     Output(2).write(without_secrets(fmt::format("mailroom: error: {}\n{}", printable_message(message),
-                                                hint.empty() ? "" : "hint: " + printable(hint) + "\n")));
+                                                hint.empty() ? "" : "hint: " + printable_message(hint) + "\n")));
   } catch (const std::exception&) {
     return;
   }
@@ -72,6 +72,10 @@ int main(int argc, char** argv) {
   try {
     forbid_core_dumps();
     return static_cast<int>(run({argv + 1, argv + argc}));
+  } catch (const DatabaseError& error) {
+    const auto explained = explained_damage(error);
+    print_error(explained.what(), explained.hint());
+    return static_cast<int>(explained.code());
   } catch (const Error& error) {
     print_error(error.what(), error.hint());
     return static_cast<int>(error.code());

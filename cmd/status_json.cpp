@@ -46,7 +46,7 @@ Json pending_json(const QueueStatus& queue) {
               {"oldest_created_at", nullptr},
               {"oldest_estimated", waiting.oldest_estimated},
               {"lag_seconds", seconds_json(queue.lag())}};
-  if (waiting.oldest_created_at) object["oldest_created_at"] = moment_text(*waiting.oldest_created_at);
+  if (waiting.oldest_created_at) object["oldest_created_at"] = moment_json<Json>(*waiting.oldest_created_at);
   return object;
 }
 

@@ -13,6 +13,7 @@
 #include "cmd/patient_output.hpp"
 #include "cmd/tail_report.hpp"
 #include "feed/event_stream.hpp"
+#include "queue/foundations.hpp"
 #include "schema/bookkeeping.hpp"
 
 namespace mailroom {
@@ -105,7 +106,11 @@ EventRenderer make_render(const TailOptions& options, Context& context) {
 }
 
 std::unique_ptr<FeedSession> connect(const Settings& settings, bool follow) {
-  auto session = std::make_unique<FeedSession>(settings.database_url, require_current_schema);
+  auto session = std::make_unique<FeedSession>(settings.database_url, [](Connection& connection) {
+    require_current_schema(connection);
+    require_all_rows(connection);
+    require_ids_to_spare(connection);
+  });
   if (follow) session->follow(settings.channel);
   return session;
 }

@@ -82,7 +82,7 @@ std::int64_t number_in(const nlohmann::json& details, const char* key) {
 
 /// What an operation did, in figures; details that are lists are left to JSON.
 std::string operation_text(const Event& event) {
-  const auto details = nlohmann::json::parse(event.details);
+  const auto details = nlohmann::json::parse(sound_utf8(event.details));
   if (event.word == EventWord::rewound) {
     const auto number = [&](const char* key) { return with_thousands(number_in(details, key)); };
     return fmt::format("cursor {} to {}, {} due", number("cursor_before"), number("cursor_after"),
@@ -155,7 +155,7 @@ void add_token(nlohmann::ordered_json& object, const Event& event) {
   object["token"] = *event.token;
   object["action"] = event.action;
   add_account(object, event);
-  object["expires_at"] = moment_text(event.expires_at);
+  object["expires_at"] = moment_json<nlohmann::ordered_json>(event.expires_at);
 }
 
 void add_batch(nlohmann::ordered_json& object, const Event& event) {
@@ -183,14 +183,16 @@ void add_operation(nlohmann::ordered_json& object, const Event& event) {
   object["by"] = event.by;
   object["reason"] = nullptr;
   if (!event.reason.empty()) object["reason"] = event.reason;
-  object["details"] = nlohmann::ordered_json::parse(event.details);
+  object["details"] = nlohmann::ordered_json::parse(sound_utf8(event.details));
 }
 
 }  // namespace
 
 std::string render_json(const Event& event) {
-  nlohmann::ordered_json object{
-      {"time", time_text(event)}, {"event", word_text(event.word)}, {"state", event.state}};
+  const auto has_date = date_text(event.time_us / us_per_second).has_value();
+  nlohmann::ordered_json object{{"time", has_date ? nlohmann::ordered_json(time_text(event)) : nullptr},
+                                {"event", word_text(event.word)},
+                                {"state", event.state}};
   if (event.token) {
     add_token(object, event);
   } else if (event.batch) {

@@ -66,11 +66,11 @@ nlohmann::ordered_json record_json(const TokenRecord& record) {
   nlohmann::ordered_json object{
       {"id", record.id},
       {"account", {{"id", record.account}, {"login", record.login}, {"status", record.status}}},
-      {"created_at", moment_text(record.created_at)},
-      {"expires_at", moment_text(record.expires_at)},
+      {"created_at", moment_json<nlohmann::ordered_json>(record.created_at)},
+      {"expires_at", moment_json<nlohmann::ordered_json>(record.expires_at)},
       {"consumed_at", nullptr},
       {"emissions", std::move(emissions)}};
-  if (record.consumed_at) object["consumed_at"] = moment_text(*record.consumed_at);
+  if (record.consumed_at) object["consumed_at"] = moment_json<nlohmann::ordered_json>(*record.consumed_at);
   return object;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accounts/reused_ids.hpp"
+#include "base/printable.hpp"
 #include "db/array_text.hpp"
 
 namespace mailroom {
@@ -34,7 +35,7 @@ std::string columns(const std::string& ids) {
 std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, std::int64_t claimed_at) {
   std::vector<AbandonedAttempt> attempts;
   if (rows.empty()) return attempts;
-  for (const auto& row : nlohmann::json::parse(rows)) {
+  for (const auto& row : nlohmann::json::parse(sound_utf8(rows))) {
     attempts.push_back({.attempt = row.at(0).get<int>(),
                         .claimed_by = row.at(1).get<std::string>(),
                         .collector = row.at(2).get<int>(),

@@ -48,7 +48,7 @@ std::optional<AccountLife> read_account(pqxx::transaction_base& transaction, std
 /// has the beginning of the transaction, rounded, and the record what came after it.
 bool is_recorded(const std::vector<Operation>& operations, const std::string& kind, std::int64_t seconds) {
   return std::any_of(operations.begin(), operations.end(), [&](const auto& operation) {
-    return operation.kind == kind && operation.at >= (seconds - 1) * microseconds_a_second;
+    return operation.kind == kind && operation.at >= to_microseconds(seconds) - microseconds_a_second;
   });
 }
 

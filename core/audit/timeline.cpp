@@ -23,15 +23,15 @@ std::int64_t read_moment(const char* flag, const std::string& text, std::int64_t
 }  // namespace
 
 TimelineEntry to_the_second(std::int64_t seconds, AccountChange change) {
-  const auto rank = seconds * microseconds_a_second +
-                    (change.what == AccountChange::What::created ? before_all : after_all);
-  return {.at = seconds * microseconds_a_second, .precise = false, .rank = rank, .what = std::move(change)};
+  const auto rank =
+      to_microseconds(seconds) + (change.what == AccountChange::What::created ? before_all : after_all);
+  return {.at = to_microseconds(seconds), .precise = false, .rank = rank, .what = std::move(change)};
 }
 
 TimelineEntry to_the_second(std::int64_t seconds, TokenChange change) {
-  const auto rank = seconds * microseconds_a_second +
-                    (change.what == TokenChange::What::issued ? before_all + 1 : after_all - 1);
-  return {.at = seconds * microseconds_a_second, .precise = false, .rank = rank, .what = std::move(change)};
+  const auto rank =
+      to_microseconds(seconds) + (change.what == TokenChange::What::issued ? before_all + 1 : after_all - 1);
+  return {.at = to_microseconds(seconds), .precise = false, .rank = rank, .what = std::move(change)};
 }
 
 TimelineEntry entry_of(const BatchRecord& batch) {

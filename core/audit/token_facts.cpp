@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/moment.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -49,7 +51,7 @@ TokenFacts missing_token(pqxx::transaction_base& transaction, std::int64_t id, s
                           id)[0];
   TokenFacts token{.id = id, .exists = false, .expires_at = now};
   if (!row[0].is_null()) token.created_at = row[0].as<std::int64_t>();
-  if (!row[1].is_null()) token.expires_at = row[1].as<std::int64_t>() + day;
+  if (!row[1].is_null()) token.expires_at = bounded_moment(row[1].as<std::int64_t>()) + day;
   return token;
 }
 

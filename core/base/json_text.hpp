@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/moment.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom {
@@ -11,6 +12,13 @@ namespace mailroom {
 template <typename Json>
 std::string json_text(const Json& value) {
   return escaped_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// `seconds` since 1970 as a time; null where it has no year of four digits.
+template <typename Json>
+Json moment_json(std::int64_t seconds) {
+  const auto text = date_text(seconds);
+  return text ? Json(*text) : Json(nullptr);
 }
 
 }  // namespace mailroom

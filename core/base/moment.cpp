@@ -1,5 +1,6 @@
 #include "base/moment.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -87,8 +88,21 @@ std::optional<std::int64_t> parse_moment(std::string_view text, std::int64_t now
 }
 
 std::string moment_text(std::int64_t seconds) {
-  if (seconds < year_0 || seconds >= year_10000) return fmt::format("@{}", seconds);
+  if (seconds < year_0) return "before the year 0";
+  return date_text(seconds).value_or("after the year 9999");
+}
+
+std::optional<std::string> date_text(std::int64_t seconds) {
+  if (seconds < year_0 || seconds >= year_10000) return std::nullopt;
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::int64_t bounded_moment(std::int64_t seconds) {
+  return std::clamp(seconds, year_0 - 1, year_10000);
+}
+
+std::int64_t to_microseconds(std::int64_t seconds) {
+  return bounded_moment(seconds) * microseconds_a_second;
 }
 
 std::string precise_moment_text(std::int64_t microseconds) {
@@ -99,7 +113,7 @@ std::string precise_moment_text(std::int64_t microseconds) {
     fraction += microseconds_a_second;
   }
   auto text = moment_text(seconds);
-  return text.insert(text.size() - (text.back() == 'Z' ? 1 : 0), fmt::format(".{:03}", fraction / 1000));
+  return date_text(seconds) ? text.insert(text.size() - 1, fmt::format(".{:03}", fraction / 1000)) : text;
 }
 
 std::string moment_from(std::int64_t seconds, std::int64_t now) {

@@ -12,12 +12,22 @@ namespace mailroom {
 /// such as `+02:00` follows. Nothing for anything else. (RFC 3339, with the seconds and the zone optional.)
 std::optional<std::int64_t> parse_moment(std::string_view text, std::int64_t now);
 
-/// `2026-11-21T09:30:15Z`; outside the years 0000 to 9999 the seconds since 1970, `@253402300800`.
+/// `2026-11-21T09:30:15Z`; outside the years 0000 to 9999 `before the year 0` or `after the year 9999`.
 std::string moment_text(std::int64_t seconds);
+
+/// `2026-11-21T09:30:15Z`; nothing outside the years 0000 to 9999.
+std::optional<std::string> date_text(std::int64_t seconds);
 
 constexpr std::int64_t microseconds_a_second = 1'000'000;
 
-/// `2026-11-21T09:30:15.266Z`, of microseconds since 1970.
+/// What the database keeps is any bigint: of what lies outside the years 0000 to 9999 the nearest second that
+/// does, so that it can be calculated with.
+std::int64_t bounded_moment(std::int64_t seconds);
+
+/// The microseconds since 1970 of bounded_moment().
+std::int64_t to_microseconds(std::int64_t seconds);
+
+/// `2026-11-21T09:30:15.266Z`, of microseconds since 1970; outside the years 0000 to 9999 as moment_text().
 std::string precise_moment_text(std::int64_t microseconds);
 
 /// `2026-11-21T09:30:15Z (in 4m)`, or `(4m ago)`; outside the years 0000 to 9999 no distance. `now` is within

@@ -78,6 +78,17 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string sound_utf8(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const auto length = sequence_length(text);
+    result.append(length > 0 ? text.substr(0, length) : "\xEF\xBF\xBD");
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
 bool is_printable(std::string_view text) {
   while (!text.empty()) {
     const auto length = sequence_length(text);

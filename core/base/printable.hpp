@@ -8,6 +8,9 @@ namespace mailroom {
 /// True for well-formed UTF-8, control characters included.
 bool is_utf8(std::string_view text);
 
+/// `text` with U+FFFD for each byte that is no UTF-8.
+std::string sound_utf8(std::string_view text);
+
 /// True for well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates) without ASCII control characters
 /// (U+0000 to U+001F, U+007F): what may stand in a line of output.
 bool is_printable(std::string_view text);

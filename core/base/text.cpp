@@ -168,7 +168,9 @@ std::string with_thousands(std::int64_t number) {
   return text;
 }
 
-std::string without_secrets(std::string_view text) {
+std::string without_secrets(std::string_view whole) {
+  const auto without = without_passwords(whole);
+  std::string_view text = without;
   std::string shown;
   while (!text.empty()) {
     const auto* const end = std::find_if_not(text.begin(), text.end(), is_token_character);

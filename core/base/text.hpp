@@ -32,9 +32,12 @@ std::string folded(std::string_view text, std::size_t width);
 /// What tells an address apart without giving it away: `a***@mail.example`, for a login `a***`.
 std::string masked_address(std::string_view address);
 
-/// `text` with `***` for each word that may be a secret of ours, for what repeats what somebody typed: 43 or
-/// more characters of base64url with capitals, small letters and digits among them, or 43 or more hexadecimal
-/// digits.
+/// `text` with `***` for what stands between `://` and `@` of an address, and for what follows `password=`.
+std::string without_passwords(std::string_view text);
+
+/// without_passwords(), and `***` for each word that may be a secret of ours, for what repeats what somebody
+/// typed: 43 or more characters of base64url with capitals, small letters and digits among them, or 43 or
+/// more hexadecimal digits.
 std::string without_secrets(std::string_view text);
 
 /// 1234567 as `1,234,567`.

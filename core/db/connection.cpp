@@ -47,6 +47,10 @@ Connection::Connection(const std::string& conninfo, const std::string& purpose) 
     // A warning of the server belongs to nobody's output.
     run("SET client_min_messages = error");
     run("SET bytea_output = hex");
+    // The bytes of a database without an encoding come as they are: the server would refuse a whole result
+    // for one that is no UTF-8.
+    run("SELECT set_config('client_encoding', 'SQL_ASCII', false) "
+        "WHERE current_setting('server_encoding') = 'SQL_ASCII'");
   });
 }
 

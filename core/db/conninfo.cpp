@@ -5,12 +5,19 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
 
 bool is_secret(const std::string& keyword) {
   return keyword == "password" || keyword == "sslpassword";
+}
+
+/// A connection string, or a part of one, in place of a name: what is a password in it would be shown as part
+/// of that.
+bool holds_password(const ConninfoOption& option) {
+  return !is_secret(option.keyword) && without_passwords(option.value) != option.value;
 }
 
 std::string quoted(const std::string& value) {
@@ -88,6 +95,11 @@ std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo) {
   for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {
     if (option->val != nullptr) options.push_back({option->keyword, option->val});
   }
+  for (const auto& option : options) {
+    if (!holds_password(option)) continue;
+    throw Error(ExitCode::configuration, "the connection string has a password in its " + option.keyword,
+                "give the parts of a connection string by themselves: host=… dbname=… user=…");
+  }
   return options;
 }
 
@@ -118,7 +130,7 @@ std::string describe_target(const std::string& conninfo) {
     if (value != given.end()) {
       target.push_back(*value);
     } else if (const char* fallback = default_of(defaults.get(), keyword)) {
-      target.push_back({keyword, fallback});
+      target.push_back({keyword, without_passwords(fallback)});
     }
   }
   return plain_text(target);

@@ -6,7 +6,7 @@
 #include <pqxx/pqxx>
 #include <string_view>
 
-#include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -65,7 +65,8 @@ std::string reason_of_loss(std::string_view report) {
 /// `said` unless the server, or a pooler before it, has said why it ended the session.
 [[noreturn]] void throw_lost(std::string_view heard, const std::string& said) {
   const auto last_word = labelled(heard, "FATAL");
-  const auto reason = last_word.empty() ? said : last_word;
+  // What a variable of libpq names wrongly is quoted by libpq and by the server.
+  const auto reason = without_passwords(last_word.empty() ? said : last_word);
   if (reason.find("statement pooling mode") == std::string::npos) throw ConnectionLost(reason);
   throw Error(
       ExitCode::configuration, reason,
@@ -83,8 +84,16 @@ bool is_about_the_session(std::string_view sqlstate) {
 
 /// libpqxx 6 forgets the SQLSTATE of what it has a type of its own for.
 std::string sqlstate_of(const pqxx::sql_error& error) {
+  if (dynamic_cast<const pqxx::undefined_column*>(&error) != nullptr) return "42703";
+  if (dynamic_cast<const pqxx::undefined_function*>(&error) != nullptr) return "42883";
+  if (dynamic_cast<const pqxx::undefined_table*>(&error) != nullptr) return "42P01";
   if (dynamic_cast<const pqxx::insufficient_privilege*>(&error) != nullptr) return "42501";
   return error.sqlstate();
+}
+
+bool names_what_is_missing(std::string_view sqlstate) {
+  constexpr std::array<std::string_view, 4> states{"42703", "42P01", "42883", "42704"};
+  return std::find(states.begin(), states.end(), sqlstate) != states.end();
 }
 
 ExitCode exit_code_of(std::string_view sqlstate) {
@@ -92,6 +101,7 @@ ExitCode exit_code_of(std::string_view sqlstate) {
   if (sqlstate == "MR004") return ExitCode::usage;
   if (sqlstate == "MR005") return ExitCode::declined;
   if (sqlstate == "55P03") return ExitCode::locked;
+  if (names_what_is_missing(sqlstate)) return ExitCode::schema;
   return ExitCode::failed;
 }
 
@@ -110,6 +120,8 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   }
   if (sqlstate == "MR005") return "--max-replay raises the limit";
   if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";
+  if (sqlstate == "22003")
+    return "an id or a time in the database is too large to be worked with; mailroom doctor says more";
   const auto hint = labelled(report, "HINT");
   if (sqlstate == "42501" && hint.empty())
     return "mailroom doctor says what collect needs; docs/security.md has roles for the other commands";
@@ -128,6 +140,16 @@ bool is_transient(const DatabaseError& error) {
 
 bool takes_no_writes(const DatabaseError& error) {
   return error.sqlstate() == read_only_state;
+}
+
+bool tells_of_damage(const DatabaseError& error) {
+  return names_what_is_missing(error.sqlstate());
+}
+
+Error explained_damage(const DatabaseError& error) {
+  if (!tells_of_damage(error)) return error;
+  return {ExitCode::schema, std::string("the schema is not as the migrations make it: ") + error.what(),
+          "mailroom migrate verify shows what differs, and mailroom doctor what else is wrong"};
 }
 
 void rethrow_database_error(bool session_is_open, std::string_view heard) {

@@ -33,6 +33,12 @@ bool is_transient(const DatabaseError& error);
 /// does better.
 bool takes_no_writes(const DatabaseError& error);
 
+/// True when a table, column, function, type or other object is not there that a statement of ours names.
+bool tells_of_damage(const DatabaseError& error);
+
+/// `error`, of a statement that reads our schema: where that is damaged with what to do about it.
+Error explained_damage(const DatabaseError& error);
+
 /// There is no session (any more): a new one may do better. ExitCode::database.
 class ConnectionLost : public Error {
  public:

@@ -78,7 +78,7 @@ Findings findings_of(Subject& subject, Work&& work) {
   } catch (const DatabaseError& error) {
     // The check of the privileges says what to grant.
     const bool forbidden = error.sqlstate() == "42501";
-    return {forbidden ? not_checked(error.what()) : failure_of(error)};
+    return {forbidden ? not_checked(error.what()) : failure_of(explained_damage(error))};
   } catch (const Error& error) {
     return {failure_of(error)};
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "doctor/subject.hpp"
+#include "queue/foundations.hpp"
 
 namespace mailroom {
 namespace {
@@ -30,12 +31,6 @@ constexpr const char* executable_functions_sql =
     "'mailroom\\_%' "
     "AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1";
 
-constexpr const char* hidden_rows_sql =
-    "SELECT c.relname, format('ALTER ROLE %I BYPASSRLS;', current_user) FROM pg_class c "
-    "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') "
-    "AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_holes') "
-    "AND row_security_active(c.oid) ORDER BY 1";
-
 std::string joined(const std::string& list, const std::string& item) {
   return list.empty() ? item : list + ", " + item;
 }
@@ -57,15 +52,12 @@ Findings judge_grants(Connection& connection, const std::string& role) {
 }
 
 Findings judge_row_security(Connection& connection, const std::string& role) {
-  const auto rows = connection.run(hidden_rows_sql);
-  if (rows.empty()) return {};
-  std::string tables;
-  for (const auto& row : rows)
-    tables = joined(tables, row[0].c_str());
+  const auto hidden = hidden_rows(connection);
+  if (hidden.tables.empty()) return {};
   return {
       failure(fmt::format("row security hides rows of {} from {}, and collect refuses to work with a part",
-                          tables, role),
-              {rows[0][1].c_str()})};
+                          hidden.tables, role),
+              {hidden.mend})};
 }
 
 Findings judge_statistics(Connection& connection, const std::string& role) {

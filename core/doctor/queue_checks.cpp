@@ -64,6 +64,7 @@ bool concerns_collectors(const QueueFinding& finding) {
 
 Findings check_sequence(Subject& subject) {
   auto& connection = *subject.connection;
+  require_ids_to_spare(connection);
   Findings findings;
   if (!gives_ids_in_order(connection)) {
     findings.push_back(

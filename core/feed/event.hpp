@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/id_range.hpp"
+#include "base/moment.hpp"
 
 namespace mailroom {
 
@@ -55,11 +56,11 @@ struct EventKey {
 // Tokens keep seconds, and a cast of extract(epoch …) rounds them: the moment was half a second earlier or
 // later. Within one snapshot a token is told of before, and its consumption after, what else may have been
 // then, since a batch comes in between.
-constexpr std::int64_t creation_order(std::int64_t created_at) {
-  return created_at * 1'000'000 - 500'000;
+inline std::int64_t creation_order(std::int64_t created_at) {
+  return to_microseconds(created_at) - 500'000;
 }
-constexpr std::int64_t consumption_order(std::int64_t consumed_at) {
-  return consumed_at * 1'000'000 + 999'999;
+inline std::int64_t consumption_order(std::int64_t consumed_at) {
+  return to_microseconds(consumed_at) + 999'999;
 }
 
 /// One event, with all that may be told of it. Strings are empty and ids null where they have no meaning.

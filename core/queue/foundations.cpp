@@ -12,6 +12,38 @@ TriggerState trigger_state(Connection& connection, const std::string& table, con
   return rows[0][0].as<bool>() ? TriggerState::enabled : TriggerState::disabled;
 }
 
+HiddenRows hidden_rows(Connection& connection) {
+  const auto row = connection.run(
+      "SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''), "
+      "format('ALTER ROLE %I BYPASSRLS;', current_user) FROM pg_class c "
+      "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') "
+      "AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_holes', "
+      "'mailroom_operations') AND row_security_active(c.oid)")[0];
+  return {.tables = row[0].c_str(), .mend = row[1].c_str()};
+}
+
+void require_all_rows(Connection& connection) {
+  const auto hidden = hidden_rows(connection);
+  if (hidden.tables.empty()) return;
+  throw Error(
+      ExitCode::failed,
+      fmt::format("row security hides rows of {}, and a part would be taken for the whole", hidden.tables),
+      hidden.mend);
+}
+
+void require_ids_to_spare(Connection& connection) {
+  // The view shows nothing of a sequence to whom it is not granted, where reading that itself would fail.
+  const auto rows = connection.run(
+      "SELECT FROM pg_sequences WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' "
+      "AND last_value = 9223372036854775807");
+  if (rows.empty()) return;
+  throw Error(
+      ExitCode::schema,
+      "the sequence tokens_id_seq stands at 9223372036854775807, and no token can have an id so large",
+      "DELETE FROM tokens WHERE id = 9223372036854775807; "
+      "SELECT setval('tokens_id_seq', coalesce((SELECT max(id) FROM tokens), 0) + 1, false);");
+}
+
 std::string enable_trigger_statement(const std::string& table, const std::string& trigger) {
   return fmt::format("ALTER TABLE {} ENABLE TRIGGER {}", table, trigger);
 }

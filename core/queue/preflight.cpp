@@ -21,6 +21,7 @@ void check_trigger(Connection& connection) {
 }
 
 void check_sequence(Connection& connection) {
+  require_ids_to_spare(connection);
   if (gives_ids_in_order(connection)) return;
   throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
               ids_in_order_statement);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/moment.hpp"
 #include "base/who.hpp"
 #include "queue/queue_sessions.hpp"
 #include "queue/queue_waiting.hpp"
@@ -138,7 +139,7 @@ double RecentEmissions::per_second() const {
 
 std::optional<Milliseconds> QueueStatus::lag() const {
   if (!waiting.oldest_created_at) return std::nullopt;
-  return Milliseconds{std::max<std::int64_t>(now - *waiting.oldest_created_at * 1000, 0)};
+  return Milliseconds{std::max<std::int64_t>(now - bounded_moment(*waiting.oldest_created_at) * 1000, 0)};
 }
 
 QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const std::string& queue) {

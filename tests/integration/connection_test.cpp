@@ -91,7 +91,7 @@ TEST_CASE("an error of a statement keeps PostgreSQL's message, hint and SQLSTATE
   } catch (const DatabaseError& error) {
     CHECK(std::string(error.what()) == "column \"colum\" does not exist");
     CHECK(error.sqlstate() == "42703");
-    CHECK(error.code() == ExitCode::failed);
+    CHECK(error.code() == ExitCode::schema);
   }
   CHECK(value<int>(*connection, "SELECT 1") == 1);
 }

@@ -18,11 +18,11 @@ std::string unique_name() {
 
 }  // namespace
 
-TestDatabase::TestDatabase(Schema schema) : name_(unique_name()) {
+TestDatabase::TestDatabase(Schema schema, const std::string& options) : name_(unique_name()) {
   if (std::getenv("MAILROOM_TEST_PG") == nullptr) {
     throw std::runtime_error("these tests need a server of their own: scripts/with-postgres");
   }
-  Connection("dbname=postgres", "test").run("CREATE DATABASE " + name_);
+  Connection("dbname=postgres", "test").run("CREATE DATABASE " + name_ + " " + options);
   if (schema == Schema::current) migrate(*connect());
 }
 

@@ -14,7 +14,8 @@ class TestDatabase {
  public:
   enum class Schema { none, current };
 
-  explicit TestDatabase(Schema schema = Schema::current);
+  /// `options` follow the name in CREATE DATABASE.
+  explicit TestDatabase(Schema schema = Schema::current, const std::string& options = {});
   ~TestDatabase();
   TestDatabase(const TestDatabase&) = delete;
   TestDatabase& operator=(const TestDatabase&) = delete;

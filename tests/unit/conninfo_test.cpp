@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -164,4 +165,35 @@ TEST_CASE("what a connection string says reads the same after defaults were adde
     REQUIRE(options_of(with_defaults(conninfo, {{"user", "nobody"}, {"application_name", added}})) ==
             expected);
   }
+}
+
+TEST_CASE("a connection string whose parts hold a password is refused and never quoted") {
+  for (const std::string conninfo :
+       {"dbname='postgres://u:hunter2@h/db'", "user='x password=hunter2'", "host='h PASSWORD = hunter2'",
+        "dbname='host=h password=\\'hunter2 x\\''", "application_name=password=hunter2",
+        "postgresql://h/postgres%3A%2F%2Fu%3Ahunter2%40h"}) {
+    INFO(conninfo);
+    try {
+      redact_conninfo(conninfo);
+      FAIL("it was taken");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::configuration);
+      CHECK_FALSE(contains(error.what(), "hunter"));
+      CHECK_FALSE(contains(error.hint(), "hunter"));
+    }
+  }
+}
+
+TEST_CASE("of text with a password in it all else stays") {
+  CHECK(without_passwords("database \"postgres://u:hunter2@h/db\" does not exist") ==
+        "database \"postgres://***@h/db\" does not exist");
+  CHECK(without_passwords("role \"x password=hunter2\" does not exist") ==
+        "role \"x password=***\" does not exist");
+  CHECK(without_passwords("user='x Password = \\'hunter2 x\\'' host=h") ==
+        "user='x Password = \\***' host=h");
+  CHECK(without_passwords("see https://mail.example/a@b and password files") ==
+        "see https://mail.example/a@b and password files");
+  CHECK(without_passwords("password=*** dbname=x") == "password=*** dbname=x");
+  CHECK(without_passwords("password=") == "password=");
+  CHECK(without_passwords("").empty());
 }

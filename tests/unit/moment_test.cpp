@@ -52,12 +52,12 @@ TEST_CASE("a moment that no calendar has is shown as its seconds") {
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   CHECK(moment_text(253'402'300'799) == "9999-12-31T23:59:59Z");
-  CHECK(moment_text(253'402'300'800) == "@253402300800");
+  CHECK(moment_text(253'402'300'800) == "after the year 9999");
   CHECK(moment_text(-62'167'219'200) == "0000-01-01T00:00:00Z");
-  CHECK(moment_text(-62'167'219'201) == "@-62167219201");
-  CHECK(moment_text(most) == "@9223372036854775807");
-  CHECK(moment_from(most, -1) == "@9223372036854775807");
-  CHECK(moment_from(least, 1) == "@-9223372036854775808");
+  CHECK(moment_text(-62'167'219'201) == "before the year 0");
+  CHECK(moment_text(most) == "after the year 9999");
+  CHECK(moment_from(most, -1) == "after the year 9999");
+  CHECK(moment_from(least, 1) == "before the year 0");
 }
 
 TEST_CASE("a precise moment before 1970 has the milliseconds after its second") {

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+constexpr std::string_view mask = "***";
+
+/// `://user:word@` without what stands before the @.
+std::string without_addresses(std::string_view text) {
+  constexpr std::string_view mark = "://";
+  std::string shown;
+  for (auto at = text.find(mark); at != std::string_view::npos; at = text.find(mark)) {
+    const auto start = at + mark.size();
+    const auto word = text.substr(start, text.substr(start).find_first_of(" \t\r\n'\""));
+    const auto end = word.rfind('@');
+    const bool has_password = end != std::string_view::npos && word.find(':') < end;
+    shown.append(text.substr(0, start)).append(has_password ? mask : "");
+    text.remove_prefix(start + (has_password ? end : 0));
+  }
+  return shown.append(text);
+}
+
+/// How many bytes of `text`, which follows `password`, are an equals sign and what belongs to it before the
+/// value; 0 when there is none.
+std::size_t before_value(std::string_view text) {
+  const auto equals = text.find_first_not_of(blanks);
+  if (equals == std::string_view::npos || text[equals] != '=') return 0;
+  return std::min(text.find_first_not_of(" \t\r\n\\", equals + 1), text.size());
+}
+
+std::size_t value_length(std::string_view text) {
+  if (text.starts_with('\'')) return std::min(text.find('\'', 1), text.size() - 1) + 1;
+  return std::min(text.find_first_of(" \t\r\n'\"&;,"), text.size());
+}
+
+/// `password=word` without the word.
+std::string without_values(const std::string& whole) {
+  constexpr std::string_view keyword = "password";
+  std::string lower = whole;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string shown;
+  std::size_t done = 0;
+  for (auto at = lower.find(keyword); at != std::string::npos; at = lower.find(keyword, at)) {
+    at += keyword.size();
+    const std::string_view rest = std::string_view(whole).substr(at);
+    const auto start = before_value(rest);
+    if (start == 0) continue;
+    const auto length = value_length(rest.substr(start));
+    shown.append(whole, done, at + start - done);
+    if (length > 0) shown += mask;
+    at += start + length;
+    done = at;
+  }
+  return shown.append(whole, done);
+}
+
+}  // namespace
+
+std::string without_passwords(std::string_view text) {
+  return without_values(without_addresses(text));
+}
+
+}  // namespace mailroom

@@ -47,8 +47,9 @@ std::string printable_message(std::string_view message) {
 /// stderr may be closed as well, and then there is nobody left to tell.
 void print_error(const std::string& message, const std::string& hint) noexcept {
   try {
-    Output(2).write(without_secrets(fmt::format("mailroom: error: {}\n{}", printable_message(message),
-                                                hint.empty() ? "" : "hint: " + printable_message(hint) + "\n")));
+    Output(2).write(
+        without_secrets(fmt::format("mailroom: error: {}\n{}", printable_message(message),
+                                    hint.empty() ? "" : "hint: " + printable_message(hint) + "\n")));
   } catch (const std::exception&) {
     return;
   }

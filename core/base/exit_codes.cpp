@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::array<ExitStatus, 12> statuses{{
     {"0", "done", ""},
-    {"1", "failed: the server refused a statement, or something unexpected", "read the message"},
+    {"1", "failed: the server refused a statement, row security hides rows, or something unexpected",
+     "read the message"},
     {"2", "the command line is wrong: a command, an option or its value",
      "the hint names the option that was probably meant"},
     {"3",
@@ -17,9 +18,10 @@ constexpr std::array<ExitStatus, 12> statuses{{
     {"4", "the database cannot be reached, or was lost for good",
      "check server and connection string; collect --wait keeps trying"},
     {"5",
-     "the schema is missing, too old, dirty, drifted or asks for a newer mailroom, or a trigger or sequence "
-     "is not as the queue needs it",
-     "mailroom migrate, or the statement in the hint"},
+     "the schema is missing, too old, dirty, drifted or asks for a newer mailroom; a table, column, function "
+     "or type of it is not there; a trigger or sequence is not as the queue needs it, or the sequence stands "
+     "at the largest bigint",
+     "mailroom migrate, mailroom migrate verify, or the statement in the hint"},
     {"6", "another process holds the lock, or a table is locked",
      "wait, or find it with the statement in the hint"},
     {"7", "declined, nobody there to ask, or more than --max-replay allows", "--yes, or raise the limit"},

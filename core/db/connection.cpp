@@ -64,13 +64,6 @@ void Connection::prepare(const std::string& name, const std::string& sql) {
   guarded([&] { session_->prepare(name, sql); });
 }
 
-void Connection::prepare_once(pqxx::transaction_base& transaction, const std::string& name,
-                              const std::string& sql) {
-  const auto prepared =
-      execute(transaction, "SELECT FROM pg_catalog.pg_prepared_statements WHERE name = $1", name);
-  if (prepared.empty()) transaction.conn().prepare(name, sql);
-}
-
 void Connection::listen(const std::string& channel) {
   guarded([&] {
     subscription_ = std::make_unique<pqxx_compat::Subscription>(

@@ -106,17 +106,6 @@ class Connection {
     }
   }
 
-  /// Prepares `sql` under `name` in the session of `transaction`, unless that has been done.
-  static void prepare_once(pqxx::transaction_base& transaction, const std::string& name,
-                           const std::string& sql);
-
-  /// As execute(), of what is prepared under `name`.
-  template <typename... Arguments>
-  static pqxx::result execute_prepared(pqxx::transaction_base& transaction, const std::string& name,
-                                       const Arguments&... arguments) {
-    return pqxx_compat::execute_prepared(transaction, name, arguments...);
-  }
-
   /// Subscribes to a channel; take_notifications() tells of what came.
   void listen(const std::string& channel);
 

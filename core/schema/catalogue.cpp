@@ -97,8 +97,6 @@ WHERE p.pronamespace = schema_oid AND (names IS NULL OR p.proname = ANY (names))
   AND ('pg_proc'::regclass::oid, p.oid) NOT IN (SELECT classid, objid FROM extension_owned)
 )";
 
-constexpr auto catalogue_statement = "mailroom_catalogue";
-
 constexpr std::array<const char*, 9> kind_words{"type",    "table", "column",   "constraint", "index",
                                                 "trigger", "rule",  "sequence", "function"};
 
@@ -124,6 +122,18 @@ std::string joined(const std::vector<std::string>& names) {
   return list;
 }
 
+Catalogue catalogue_of(const pqxx::result& rows) {
+  Catalogue catalogue;
+  for (const auto& row : rows) {
+    catalogue[{kind_of(row[0].c_str()), row[1].c_str()}] = {.definition = row[2].c_str(),
+                                                            .table = row[3].c_str(),
+                                                            .columns = split(row[4].c_str()),
+                                                            .must_be_given = row[5].as<bool>(),
+                                                            .body_digest = row[6].c_str()};
+  }
+  return catalogue;
+}
+
 }  // namespace
 
 const char* object_kind_word(ObjectKind kind) {
@@ -132,20 +142,25 @@ const char* object_kind_word(ObjectKind kind) {
 
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names) {
-  // Asked after every migration, and worth more to plan than to run.
-  Connection::execute(transaction,
+  Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
+  return catalogue_of(Connection::execute(transaction, catalogue_query, schema, joined(names)));
+}
+
+PreparedCatalogue::PreparedCatalogue(pqxx::transaction_base& transaction, std::string schema)
+    : transaction_(transaction), schema_(std::move(schema)) {
+  Connection::execute(transaction_,
                       "SET LOCAL search_path = pg_catalog; SET LOCAL plan_cache_mode = force_generic_plan");
-  Connection::prepare_once(transaction, catalogue_statement, catalogue_query);
-  Catalogue catalogue;
-  for (const auto& row :
-       Connection::execute_prepared(transaction, catalogue_statement, schema, joined(names))) {
-    catalogue[{kind_of(row[0].c_str()), row[1].c_str()}] = {.definition = row[2].c_str(),
-                                                            .table = row[3].c_str(),
-                                                            .columns = split(row[4].c_str()),
-                                                            .must_be_given = row[5].as<bool>(),
-                                                            .body_digest = row[6].c_str()};
-  }
-  return catalogue;
+  Connection::execute(transaction_,
+                      "PREPARE " + schema_ + " (text, text) AS " + std::string(catalogue_query));
+}
+
+Catalogue PreparedCatalogue::read() {
+  Connection::execute(transaction_, "SET LOCAL search_path = pg_catalog");
+  return catalogue_of(Connection::execute(transaction_, "EXECUTE " + schema_ + " ('" + schema_ + "', '')"));
+}
+
+void PreparedCatalogue::forget() {
+  Connection::execute(transaction_, "DEALLOCATE " + schema_);
 }
 
 }  // namespace mailroom

@@ -42,6 +42,23 @@ using Catalogue = std::map<CatalogueKey, CatalogueEntry>;
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names = {});
 
+/// Reads the catalogue of a schema again and again within a transaction: the query is worth more to plan than
+/// to run.
+class PreparedCatalogue {
+ public:
+  /// `schema` is an identifier that needs no quotes, and that no prepared statement of the session has.
+  PreparedCatalogue(pqxx::transaction_base& transaction, std::string schema);
+
+  /// As read_catalogue() of everything.
+  Catalogue read();
+  /// Leaves nothing behind in the session.
+  void forget();
+
+ private:
+  pqxx::transaction_base& transaction_;
+  std::string schema_;
+};
+
 /// What each of the embedded migrations, by version, would leave behind in `schema`: they are run in a schema
 /// of their own and looked at after each, so the caller's transaction must be rolled back. Touches and locks
 /// nothing that exists. Needs the privilege to create schemas in the database; throws Error(schema) without

@@ -68,12 +68,14 @@ void run_in_transaction(pqxx::transaction_base& transaction, const std::string& 
 std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema) {
   require_permission(transaction);
   const auto scratch = create_scratch(transaction, schema);
+  PreparedCatalogue prepared(transaction, scratch.name);
   std::vector<Catalogue> catalogues;
   for (const auto& migration : embedded_migrations()) {
     Connection::execute(transaction, "SELECT set_config('search_path', $1, true)", scratch.search_path);
     run_in_transaction(transaction, migration.up);
-    catalogues.push_back(in_place(read_catalogue(transaction, scratch.name), scratch));
+    catalogues.push_back(in_place(prepared.read(), scratch));
   }
+  prepared.forget();
   return catalogues;
 }
 

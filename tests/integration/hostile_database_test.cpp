@@ -30,17 +30,19 @@ TEST_CASE("a time that no calendar has is null in JSON, and no wrong date in tex
   connection->run("SET session_replication_role = replica");
   for (const std::string seconds : {"9223372036854775807", "253402300800", "-9223372036854775808"}) {
     INFO(seconds);
-    connection->run(fmt::format(
-        "UPDATE tokens SET consumed_at = {0}, expires_at = {0} WHERE id = 1", seconds));
+    connection->run(
+        fmt::format("UPDATE tokens SET consumed_at = {0}, expires_at = {0} WHERE id = 1", seconds));
     const auto* honest = seconds.front() == '-' ? "before the year 0" : "after the year 9999";
-    for (const Words& words :
-         std::vector<Words>{{"audit", "token:1"}, {"audit", "user1"}, {"tail"}, {"tail", "--since", "1970-01-01"},
-                            {"status"}}) {
+    for (const Words& words : std::vector<Words>{{"audit", "token:1"},
+                                                 {"audit", "user1"},
+                                                 {"tail"},
+                                                 {"tail", "--since", "1970-01-01"},
+                                                 {"status"}}) {
       INFO(fmt::format("{}", fmt::join(words, " ")));
       const auto text = rig.mailroom(words);
       CHECK(text.status <= 8);
       CHECK_FALSE(contains(text.output + text.errors, "1969-"));
-      CHECK_FALSE(contains(text.output + text.errors, "@"  + seconds));
+      CHECK_FALSE(contains(text.output + text.errors, "@" + seconds));
       CHECK_FALSE(contains(text.output + text.errors, "fault of mailroom"));
       if (words.front() == "audit") CHECK(contains(text.output, honest));
       auto json = words;
@@ -64,15 +66,21 @@ TEST_CASE("in a database without an encoding an invalid address is skipped, and 
   const OperatorRig rig(database);
   insert_accounts(*connection, 3);
   connection->run("UPDATE accounts SET email = E'caf\\xe9@test.example', login = E'caf\\xe9' WHERE id = 2");
-  connection->run("INSERT INTO mailroom_operations (kind, actor, reason, account, details) VALUES "
-                  "('suspend', E'\\xe9ve', E'caf\\xe9', 2, jsonb_build_object('before', E'\\xe9', 'after', E'\\xe9'))");
+  connection->run(
+      "INSERT INTO mailroom_operations (kind, actor, reason, account, details) VALUES "
+      "('suspend', E'\\xe9ve', E'caf\\xe9', 2, jsonb_build_object('before', E'\\xe9', 'after', E'\\xe9'))");
   const auto collected = rig.mailroom({"collect", "--once", "--format", "jsonl"});
   CHECK(collected.status == 0);
   CHECK(emitted_ids(collected.output) == std::map<std::int64_t, int>{{1, 1}, {3, 1}});
   CHECK(value<int>(*connection, "SELECT skipped_invalid FROM mailroom_batches") == 1);
   for (const std::string format : {"text", "json"}) {
-    for (const Words& words : std::vector<Words>{{"tail"}, {"audit"}, {"audit", "id:2"}, {"audit", "token:2"},
-                                                 {"audit", "batch:1"}, {"status"}, {"doctor"}}) {
+    for (const Words& words : std::vector<Words>{{"tail"},
+                                                 {"audit"},
+                                                 {"audit", "id:2"},
+                                                 {"audit", "token:2"},
+                                                 {"audit", "batch:1"},
+                                                 {"status"},
+                                                 {"doctor"}}) {
       INFO(fmt::format("{} {}", fmt::join(words, " "), format));
       auto all = words;
       all.insert(all.end(), {"-o", format});
@@ -212,9 +220,14 @@ TEST_CASE("a password within another part of a connection string is refused, and
                                       "service='x password=" + secret + "'",
                                       "options='-c x.password=" + secret + "'"};
   for (const auto& url : urls) {
-    for (const Words& words :
-         std::vector<Words>{{"status"}, {"doctor"}, {"doctor", "-o", "json"}, {"config", "show"}, {"config", "check"},
-                            {"tail"}, {"migrate", "status"}, {"collect", "--once", "--wait", "1ms"}}) {
+    for (const Words& words : std::vector<Words>{{"status"},
+                                                 {"doctor"},
+                                                 {"doctor", "-o", "json"},
+                                                 {"config", "show"},
+                                                 {"config", "check"},
+                                                 {"tail"},
+                                                 {"migrate", "status"},
+                                                 {"collect", "--once", "--wait", "1ms"}}) {
       auto all = words;
       all.insert(all.begin(), mailroom_binary);
       const auto run = run_to_end(all, {{"MAILROOM_DATABASE_URL", url}, {"MAILROOM_SECRET_KEY", test_key}});
@@ -224,12 +237,13 @@ TEST_CASE("a password within another part of a connection string is refused, and
     }
   }
   for (const std::string variable : {"PGDATABASE", "PGUSER", "PGHOST"}) {
-    for (const Words& words : std::vector<Words>{{"status"}, {"doctor"}, {"doctor", "-o", "json"}, {"tail"}}) {
+    for (const Words& words :
+         std::vector<Words>{{"status"}, {"doctor"}, {"doctor", "-o", "json"}, {"tail"}}) {
       for (const auto& value : {"postgres://u:" + secret + "@h/db", "x password=" + secret}) {
         auto all = words;
         all.insert(all.begin(), mailroom_binary);
-        const auto run =
-            run_to_end(all, {{"MAILROOM_DATABASE_URL", ""}, {"MAILROOM_SECRET_KEY", test_key}, {variable, value}});
+        const auto run = run_to_end(
+            all, {{"MAILROOM_DATABASE_URL", ""}, {"MAILROOM_SECRET_KEY", test_key}, {variable, value}});
         INFO(fmt::format("{} {}\n{}\n{}", variable, fmt::join(words, " "), run.output, run.errors));
         CHECK_FALSE(contains(run.output + run.errors, secret));
       }
@@ -240,7 +254,8 @@ TEST_CASE("a password within another part of a connection string is refused, and
 TEST_CASE("a token in place of a channel or a queue is not repeated") {
   const TestDatabase database;
   const OperatorRig rig(database);
-  const std::string token = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdEfGhIj";
+  const std::string token =
+      "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdEfGhIj";
   for (const auto& secret : {token, token.substr(0, 60), token.substr(0, 43)}) {
     for (const Words& words : std::vector<Words>{{"doctor", "--channel", secret},
                                                  {"doctor", "--channel", secret, "-o", "json"},

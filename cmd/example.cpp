@@ -18,8 +18,8 @@ std::vector<Example> parse_lines(std::string_view lines) {
     lines.remove_prefix(std::min(end + 1, lines.size()));
     if (!line.starts_with("  ")) continue;
     const auto text = trimmed(line);
-    const auto gap = std::min(text.find("  "), text.size());
-    all.push_back({std::string(text.substr(0, gap)), std::string(trimmed(text.substr(gap)))});
+    const auto blanks = std::min(text.find("  "), text.size());
+    all.push_back({std::string(text.substr(0, blanks)), std::string(trimmed(text.substr(blanks)))});
   }
   return all;
 }

@@ -116,9 +116,9 @@ class Play {
     ended_.notify_one();
   }
 
-  bool all_ended_within(Milliseconds pause) {
+  bool all_ended_within(Milliseconds limit) {
     std::unique_lock lock(mutex_);
-    return ended_.wait_for(lock, pause, [this] { return running_ == 0; });
+    return ended_.wait_for(lock, limit, [this] { return running_ == 0; });
   }
 
   void stop() {

@@ -1,5 +1,6 @@
 #include "db/connection.hpp"
 
+#include <functional>
 #include <unistd.h>
 
 #include "base/who.hpp"
@@ -21,7 +22,7 @@ std::string last_words(const pqxx::connection& session);
 
 template <auto words>
 struct LastWords {
-  friend std::string last_words(const pqxx::connection& session) { return (session.*words)(); }
+  friend std::string last_words(const pqxx::connection& session) { return std::invoke(words, session); }
 };
 template struct LastWords<&pqxx::connection::err_msg>;
 

@@ -25,7 +25,7 @@ std::string figures_table(const Results& results) {
     table.add({series.name, number_text(spread.median), range_text(spread), series.unit,
                std::to_string(series.values.size())});
   }
-  return table.render();
+  return table.render(120);
 }
 
 std::string targets_table(const std::vector<Verdict>& verdicts) {
@@ -37,7 +37,7 @@ std::string targets_table(const std::vector<Verdict>& verdicts) {
                number_text(verdict.measured.median), range_text(verdict.measured),
                verdict.reached ? "reached" : "not reached"});
   }
-  return table.render();
+  return table.render(120);
 }
 
 nlohmann::ordered_json spread_json(const Spread& spread) {

@@ -40,7 +40,8 @@ RETURNS int8multirange LANGUAGE sql STABLE AS $$
                     AND t.created_at > extract(epoch FROM b.claimed_at)) later,
          unnest(held.ids - coalesce(later.ids, '{}')) g
     WHERE b.job_type = p_queue AND b.emitted_at IS NOT NULL
-      AND b.claimed_at >= to_timestamp(p_created_at) - interval '1 hour' AND b.ids && p_within
+      AND b.claimed_at >= to_timestamp(greatest(least(p_created_at, 253402300800), 0)) - interval '1 hour'
+      AND b.ids && p_within
 $$;
 
 -- The tokens that a queue has missed: its cursor had passed their ids before they were made, and no batch has held them
@@ -58,7 +59,7 @@ CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUA
              (SELECT claimed_at, xmin AS written FROM mailroom_batches
               WHERE job_type = p_queue ORDER BY id DESC LIMIT 1) b),
     made AS MATERIALIZED (
-        SELECT t.id, to_timestamp(t.created_at + CASE
+        SELECT t.id, to_timestamp(least(t.created_at, 253402300800) + CASE
                    WHEN l.is_behind AND t.created_at = l.second AND age(t.xmin) < age(l.written) THEN 1 ELSE 0 END) AS at
         FROM tokens t, last l
         WHERE t.id <= l.cursor AND t.created_at >= l.since AND t.consumed_at IS NULL

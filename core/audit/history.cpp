@@ -150,8 +150,8 @@ void tell_fates(pqxx::transaction_base& transaction, const AuditRequest& request
 void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                 const std::vector<TokenFacts>& tokens) {
   if (tokens.empty()) return;
-  const auto operations =
-      operations_on_tokens(transaction, ids_of(tokens), std::max(earliest_creation(tokens), std::int64_t{0}));
+  const auto operations = operations_on_tokens(
+      transaction, ids_of(tokens), std::max(bounded_moment(earliest_creation(tokens)), std::int64_t{0}));
   const auto batches = find_batches(transaction, spans_of(tokens, operations));
   std::for_each(tokens.rbegin(), tokens.rend(),
                 [&](const auto& token) { add_token_changes(history, token); });
@@ -182,7 +182,7 @@ void add_account_of_token(pqxx::transaction_base& transaction, History& history,
   history.account_id = token.account;
   if (const auto life = read_account(transaction, token.account)) history.account = life->record;
   add_operations_on_account(history, operations_on_account(transaction, token.account),
-                            {.since = token.created_at - 1, .until = token.expires_at});
+                            {.since = bounded_moment(token.created_at) - 1, .until = token.expires_at});
 }
 
 /// Each time that it was handed out, and what came of it.

@@ -59,7 +59,7 @@ std::optional<Passing> find_passing(pqxx::transaction_base& transaction, const s
       "skipped_consumed FROM mailroom_batches WHERE job_type = $1 AND id >= $2 AND cursor >= $3 "
       "AND claimed_at >= to_timestamp($4::bigint) ORDER BY id LIMIT 1",
       queue, first_batch_since(transaction, token_span(token.id, token.created_at, token.expires_at).since),
-      token.id, token.exists ? token.created_at : 0);
+      token.id, token.exists ? bounded_moment(token.created_at) : 0);
   if (rows.empty()) return std::nullopt;
   const auto& row = rows[0];
   return Passing{.batch = row[0].as<std::int64_t>(),

@@ -57,6 +57,25 @@ TEST_CASE("a time that no calendar has is null in JSON, and no wrong date in tex
     CHECK(token["consumed_at"].is_null());
     CHECK(token["expires_at"].is_null());
   }
+  // Whatever a statement is asked for by such a time is answered.
+  for (const std::string seconds : {"9223372036854775807", "253402300800", "-9223372036854775808"}) {
+    connection->run(
+        fmt::format("UPDATE tokens SET consumed_at = NULL, expires_at = 2000, created_at = {}", seconds));
+    for (const Words& words : std::vector<Words>{{"audit", "token:1"},
+                                                 {"audit", "user1"},
+                                                 {"tail"},
+                                                 {"rewind-cursor", "--to-start", "--dry-run"},
+                                                 {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                                 {"suspend", "user1", "-y"},
+                                                 {"suspend", "--undo", "user1", "-y"},
+                                                 {"prune", "--dry-run"}}) {
+      INFO(fmt::format("{}: {}", seconds, fmt::join(words, " ")));
+      const auto run = rig.mailroom(words);
+      INFO(run.errors);
+      CHECK(run.status == 0);
+      CHECK_FALSE(run.output.empty());
+    }
+  }
 }
 
 TEST_CASE("in a database without an encoding an invalid address is skipped, and the rest goes out") {

@@ -152,21 +152,33 @@ Error explained_damage(const DatabaseError& error) {
           "mailroom migrate verify shows what differs, and mailroom doctor what else is wrong"};
 }
 
+namespace {
+
+/// What the server says of a statement that it refused.
+[[noreturn]] void throw_refused(std::string_view report, const std::string& sqlstate, bool session_is_open) {
+  auto message = labelled(report, "ERROR");
+  if (message.empty()) message = labelled(report, "FATAL");
+  if (message.empty()) message = first_line(report);
+  if (!session_is_open || is_about_the_session(sqlstate)) throw_lost({}, message);
+  // PostgreSQL quotes a value whole, however long.
+  throw DatabaseError(exit_code_of(sqlstate), shown_text(message), shown_text(hint_of(sqlstate, report)),
+                      sqlstate, line_of(report));
+}
+
+}  // namespace
+
 void rethrow_database_error(bool session_is_open, std::string_view heard) {
   try {
     throw;
   } catch (const pqxx::broken_connection& error) {
     throw_lost(heard, reason_of_loss(error.what()));
+  } catch (const pqxx::deadlock_detected& error) {
+    // This and the next one are no sql_error in libpqxx 6, and have no SQLSTATE there.
+    throw_refused(error.what(), "40P01", session_is_open);
+  } catch (const pqxx::serialization_failure& error) {
+    throw_refused(error.what(), "40001", session_is_open);
   } catch (const pqxx::sql_error& error) {
-    const std::string_view report = error.what();
-    auto message = labelled(report, "ERROR");
-    if (message.empty()) message = labelled(report, "FATAL");
-    if (message.empty()) message = first_line(report);
-    const auto sqlstate = sqlstate_of(error);
-    if (!session_is_open || is_about_the_session(sqlstate)) throw_lost({}, message);
-    // PostgreSQL quotes a value whole, however long.
-    throw DatabaseError(exit_code_of(sqlstate), shown_text(message), shown_text(hint_of(sqlstate, report)),
-                        sqlstate, line_of(report));
+    throw_refused(error.what(), sqlstate_of(error), session_is_open);
   } catch (const pqxx::in_doubt_error& error) {
     throw_lost(heard, first_line(error.what()));
   } catch (const pqxx::failure& error) {

@@ -4,10 +4,13 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "db/errors.hpp"
 #include "support/catch.hpp"
-#include "support/test_database.hpp"
+#include "support/test_collector.hpp"
+#include "support/test_queue.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -94,6 +97,41 @@ TEST_CASE("an error of a statement keeps PostgreSQL's message, hint and SQLSTATE
     CHECK(error.code() == ExitCode::schema);
   }
   CHECK(value<int>(*connection, "SELECT 1") == 1);
+}
+
+TEST_CASE("a deadlock and a failed serialization are errors of a statement that a second try may fix") {
+  TestDatabase database;
+  const auto first = database.connect();
+  const auto second = database.connect();
+  const auto sqlstate_of = [](Connection& connection, const std::string& sql) {
+    try {
+      connection.run(sql);
+    } catch (const DatabaseError& error) {
+      CHECK(is_transient(error));
+      return error.sqlstate();
+    }
+    return std::string("none");
+  };
+  // The second waits as long as it takes; the first looks for a deadlock at once, and is the one that ends.
+  first->run("SET deadlock_timeout = '10ms'");
+  second->run("SET deadlock_timeout = '1min'");
+  first->run("SELECT pg_advisory_lock(1)");
+  second->run("SELECT pg_advisory_lock(2)");
+  std::thread waiting([&] { second->run("SELECT pg_advisory_lock(1)"); });
+  CHECK(eventually([&] {
+    return value<int>(*database.connect(), "SELECT count(*) FROM pg_locks WHERE NOT granted") == 1;
+  }));
+  CHECK(sqlstate_of(*first, "SELECT pg_advisory_lock(2)") == "40P01");
+  first->run("SELECT pg_advisory_unlock_all()");
+  waiting.join();
+
+  insert_accounts(*first, 1);
+  first->run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  first->run("SELECT count(*) FROM accounts");
+  second->run("UPDATE accounts SET email = 'other@mail.example'");
+  CHECK(sqlstate_of(*first, "UPDATE accounts SET email = 'mine@mail.example'") == "40001");
+  first->run("ROLLBACK");
+  CHECK(value<int>(*first, "SELECT 1") == 1);
 }
 
 TEST_CASE("a session says at the server what it is for, on which host and of which process") {

@@ -52,7 +52,7 @@ std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std
   text += emitted == 0 ? std::string("No token that is due was missed.\n")
                        : fmt::format(
                              "{} would be emitted: the cursor had passed {} before {} made.\n"
-                             "Nothing is emitted twice.\n",
+                             "No other token is emitted.\n",
                              counted(emitted, "token"), emitted == 1 ? "its id" : "their ids",
                              emitted == 1 ? "it was" : "they were");
   return text + expired_note(fix, extend_seconds);

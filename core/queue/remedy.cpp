@@ -3,6 +3,7 @@
 #include "db/errors.hpp"
 
 namespace mailroom {
+
 Remedy remedy_for(const Error& error) {
   const auto* refusal = dynamic_cast<const DatabaseError*>(&error);
   if (refusal == nullptr) return error.code() == ExitCode::database ? Remedy::new_session : Remedy::none;

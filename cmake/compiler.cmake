@@ -1,4 +1,4 @@
-# Warnings, sanitizers and the include root, as one interface target that every target of ours links.
+# Warnings, sanitizers and the include root, as one interface target that every target of the project links.
 
 add_library(mailroom_compiler INTERFACE)
 target_include_directories(mailroom_compiler INTERFACE "${PROJECT_SOURCE_DIR}/core")
@@ -6,7 +6,7 @@ target_compile_options(mailroom_compiler INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
   -Woverloaded-virtual -Wimplicit-fallthrough)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 finds overlapping copies in operator+ of std::string where there are none (its bug 105651).
+  # g++ 12 reports false overlapping copies in operator+ of std::string (GCC bug 105651).
   target_compile_options(mailroom_compiler INTERFACE -Wduplicated-cond -Wlogical-op -Wno-restrict)
 endif()
 if(MAILROOM_WERROR)
@@ -17,13 +17,13 @@ if(MAILROOM_SANITIZE)
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(mailroom_compiler INTERFACE -fsanitize=address,undefined)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # g++ 12 reports false uses of uninitialized values inside the standard library when it instruments.
+    # With instrumentation g++ 12 reports false uses of uninitialized values in the standard library.
     target_compile_options(mailroom_compiler INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
 if(MAILROOM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    message(FATAL_ERROR "MAILROOM_FUZZ needs clang, which brings libFuzzer: cmake --preset fuzz")
+    message(FATAL_ERROR "MAILROOM_FUZZ needs clang, which contains libFuzzer: cmake --preset fuzz")
   endif()
   target_compile_options(mailroom_compiler INTERFACE
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -35,15 +35,15 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
-# Of code that runs once a command and not once a token: optimizing it takes most of a release build and saves nothing.
+# For code that runs once per command, not per token: optimizing it takes most of a release build and saves nothing.
 set(MAILROOM_COLD_OPTIONS "$<$<CONFIG:Release>:-O1>")
-# The garbage collector of g++ costs a tenth of a unity build, whose files it has to look at again and again.
+# The garbage collector of g++ takes a tenth of a unity build, because it scans the large files repeatedly.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(mailroom_compiler INTERFACE
     "SHELL:--param ggc-min-expand=300" "SHELL:--param ggc-min-heapsize=524288")
 endif()
 
-# mailroom_add_core(NAME [COLD] SOURCES… LINK…): one static library for one folder of core/.
+# mailroom_add_core(NAME [COLD] SOURCES… LINK…): one static library for one directory of core/.
 function(mailroom_add_core name)
   cmake_parse_arguments(ARG "COLD" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(mailroom_${name} STATIC ${ARG_SOURCES})

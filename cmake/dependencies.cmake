@@ -1,4 +1,4 @@
-# Everything comes from the system's packages; scripts/install-packages names them.
+# All dependencies are system packages; scripts/install-packages lists them.
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -8,7 +8,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# libpqxx and libpq ship no CMake package on Debian; yaml-cpp's names its target differently from version to version.
+# libpqxx and libpq have no CMake package on Debian; the target name of yaml-cpp's depends on its version.
 pkg_check_modules(PQXX REQUIRED IMPORTED_TARGET libpqxx)
 pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)

@@ -1,20 +1,20 @@
-# Run with cmake -P by embed_migrations.cmake. FOLDER holds N_name.up.sql and N_name.down.sql, from 0 on without gaps.
+# Run with cmake -P by embed_migrations.cmake. SOURCE holds N_name.up.sql and N_name.down.sql, from 0 on without gaps.
 
-file(GLOB ups "${FOLDER}/*.up.sql")
+file(GLOB ups "${SOURCE}/*.up.sql")
 list(LENGTH ups count)
 set(code "#include \"schema/migration.hpp\"\n\nnamespace mailroom {\n\n")
 string(APPEND code "const std::vector<Migration>& embedded_migrations() {\n")
 string(APPEND code "  static const std::vector<Migration> migrations{\n")
 math(EXPR last "${count} - 1")
 foreach(version RANGE ${last})
-  file(GLOB up "${FOLDER}/${version}_*.up.sql")
-  file(GLOB down "${FOLDER}/${version}_*.down.sql")
+  file(GLOB up "${SOURCE}/${version}_*.up.sql")
+  file(GLOB down "${SOURCE}/${version}_*.down.sql")
   if(NOT up OR NOT down)
-    message(FATAL_ERROR "migration ${version} needs one .up.sql and one .down.sql in ${FOLDER}")
+    message(FATAL_ERROR "migration ${version} needs one .up.sql and one .down.sql in ${SOURCE}")
   endif()
   get_filename_component(name "${up}" NAME)
   string(REGEX REPLACE "^[0-9]+_(.*)\\.up\\.sql$" "\\1" name "${name}")
-  # Hexadecimal bytes: no quoting rule of C++ or CMake can get at the text.
+  # Hexadecimal bytes need no quoting in C++ or CMake.
   foreach(direction up down)
     file(READ "${${direction}}" hex HEX)
     string(REGEX REPLACE "(................................................................)" "\\1\"\n\"" hex "${hex}")

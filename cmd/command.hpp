@@ -2,25 +2,27 @@
 
 #include <functional>
 
-#include "cmd/command_syntax.hpp"
-#include "cmd/context.hpp"
+#include "cmd/syntax/command_syntax.hpp"
+#include "cmd/terminal/context.hpp"
 
 namespace mailroom {
 
-/// Does the work of a parsed command and says how it ended.
+/// Runs a parsed command and returns its exit code.
 using Run = std::function<ExitCode(Context&)>;
 
-/// A subcommand: `add` describes what it takes, which parsing only stores, and returns what runs with that.
+/// A subcommand. `add` describes its options and operands, which parsing only stores, and returns the
+/// function that runs with them.
 struct Command {
   const char* name;
   const char* summary;
-  const char* examples;  ///< the first thing that --help shows, and notes, the last one: see ExampleText
+  const char*
+      examples;  ///< examples, which --help shows first, and notes, which it shows last: see ExampleText
   Run (*add)(CommandSyntax& syntax);
-  /// What the man page says beyond the help: paragraphs of plain text with an empty line between them.
+  /// The DESCRIPTION of the man page: paragraphs of plain text, separated by empty lines.
   const char* description = "";
 };
 
-/// Stands before an argument that is a token beginning with a hyphen, so that it does not pass for an option.
+/// Marks an argument that is a token beginning with a hyphen, so that CLI11 does not parse it as an option.
 constexpr char token_mark = '\x01';
 
 }  // namespace mailroom

@@ -6,7 +6,7 @@
 
 namespace mailroom {
 
-/// Every subcommand, in the order of the help.
+/// All subcommands, in help order.
 const std::vector<Command>& commands();
 
 extern const Command migrate_command;

@@ -7,32 +7,32 @@
 #include <sys/prctl.h>
 
 #include "base/text.hpp"
-#include "cmd/arguments.hpp"
+#include "cmd/syntax/arguments.hpp"
 
 namespace mailroom {
 namespace {
 
-/// A standard descriptor that the caller closed would be given to the next file or socket, and our output to
-/// that.
+/// Opens /dev/null on each standard descriptor that the caller closed. Otherwise the next file or socket
+/// would get its number, and our output.
 void occupy_standard_descriptors() {
   for (const int fd : {0, 1, 2}) {
     if (fcntl(fd, F_GETFD) == -1) {
-      // The lowest free number, and in the direction in which nobody uses it: what reads stdin or writes to
-      // the others fails, as with a closed descriptor.
+      // open() returns the lowest free number, which is fd. The access mode is the unused one: reading stdin
+      // or writing to the others fails, as on a closed descriptor.
       [[maybe_unused]] const int opened = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
   }
 }
 
-/// The environment may hold the key and passwords from the first moment on: no core file, no core sent to a
-/// collector of cores, and no look at memory or environment for other processes of the same user. A limit of
-/// RLIMIT_CORE would not hold off a collector of cores.
+/// Protects the key and passwords in the environment: no core file, no core piped to a core handler, and no
+/// access to memory or environment for other processes of the same user. RLIMIT_CORE does not stop a core
+/// handler.
 void forbid_core_dumps() {
   if (prctl(PR_SET_DUMPABLE, 0) != 0)
     throw Error(ExitCode::failed, std::string("cannot forbid core dumps: ") + std::strerror(errno));
 }
 
-/// A statement that failed has lines of its own.
+/// Escapes line by line: the message of a failed statement has several lines.
 std::string printable_message(std::string_view message) {
   std::string text;
   for (;;) {
@@ -44,7 +44,7 @@ std::string printable_message(std::string_view message) {
   }
 }
 
-/// stderr may be closed as well, and then there is nobody left to tell.
+/// Ignores a failed write: stderr may be closed as well.
 void print_error(const std::string& message, const std::string& hint) noexcept {
   try {
     Output(2).write(
@@ -67,7 +67,7 @@ ExitCode run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   using namespace mailroom;
   occupy_standard_descriptors();
-  // A reader that has gone, or a file at its size limit, is then an error of write(2).
+  // write(2) then returns an error when the reader has gone or the file is at its size limit.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   try {
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     print_error(error.what(), error.hint());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    print_error(error.what(), "this is a fault of mailroom: please report it with the command you ran");
+    print_error(error.what(), "this is a bug in mailroom: please report it with the command you ran");
     return static_cast<int>(ExitCode::failed);
   }
 }

@@ -1,6 +1,6 @@
 -- Drops the index tokens_created_at_idx.
 --
--- Dropped beside the work of others, outside a transaction: readers and writers go on. Waits for every
--- transaction that uses the table when it begins.
+-- Runs outside a transaction and does not block readers or writers. Waits for every transaction that uses the table
+-- when it begins.
 
 DROP INDEX CONCURRENTLY IF EXISTS tokens_created_at_idx;

@@ -1,6 +1,6 @@
--- Tokens by when they were consumed; those that are not take no room.
+-- Finds tokens by the time they were consumed. Unconsumed tokens take no space in it.
 --
--- Built beside the work of others, outside a transaction: readers and writers go on, rewrites no table. Waits for
--- every transaction of the database that is open when it begins.
+-- Runs outside a transaction, does not block readers or writers, rewrites no table. Waits for every transaction of the
+-- database that is open when it begins.
 
 CREATE INDEX CONCURRENTLY IF NOT EXISTS tokens_consumed_at_idx ON tokens (consumed_at) WHERE consumed_at IS NOT NULL;

@@ -1,8 +1,8 @@
--- Each insert notifies again, as before. Replaces the body of a function; locks nothing.
+-- Makes every insert notify again. Replaces the body of a function; locks nothing.
 
-DROP FUNCTION mailroom_fall_asleep();
+DROP FUNCTION mailroom_start_listening();
 DROP FUNCTION mailroom_open_inserts(text[]);
-DROP FUNCTION mailroom_stay_awake();
+DROP FUNCTION mailroom_stay_polling();
 
 CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,5 @@
--- An account's times as integer again, rounded to the nearest second. Fails, changing nothing, if one lies after
--- January 2038.
+-- Turns an account's times back into integer, rounded to the nearest second. Fails and changes nothing if a time lies
+-- after January 2038.
 --
 -- Rewrites accounts under ACCESS EXCLUSIVE.
 

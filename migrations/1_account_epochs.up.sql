@@ -1,8 +1,8 @@
--- An account's times as bigint seconds since 1970: integer ends in January 2038. Rounded down, as whoever compares
--- them does: a row is not created half a second after it was handed on. Those of tokens follow in a migration of
--- their own: with both tables in one it would wait for a writer that waits for it.
+-- Stores an account's times as bigint seconds since 1970: integer ends in January 2038. Rounds down, as all comparisons
+-- do, so that no row appears to be created after it was emitted. The times of tokens follow in a separate migration:
+-- one migration that locks both tables could deadlock with a writer.
 --
--- Rewrites accounts under ACCESS EXCLUSIVE: nobody reads or writes it meanwhile (some seconds a million rows).
+-- Rewrites accounts under ACCESS EXCLUSIVE: blocks readers and writers (some seconds per million rows).
 
 ALTER TABLE accounts
     ALTER COLUMN created_at TYPE bigint,

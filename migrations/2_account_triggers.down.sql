@@ -1,4 +1,4 @@
--- The activation token from a BEFORE trigger again, and no check of addresses.
+-- Creates the activation token in a BEFORE trigger again, and stops checking addresses.
 --
 -- Takes ACCESS EXCLUSIVE on accounts for an instant.
 

@@ -1,14 +1,14 @@
--- An account's activation token comes after its row, and addresses hold no control characters.
+-- Inserts an account's activation token after its row, and refuses control characters in addresses.
 --
--- The token came from a BEFORE trigger, which also runs for a row that INSERT … ON CONFLICT DO NOTHING then
--- drops: the token pointed nowhere and the commit failed. An AFTER trigger runs in the same transaction for
--- rows that are really there. Control characters would break the line that a batch is written as; a trigger
--- and no constraint, so that rows an older system left behind can still change their status.
+-- A BEFORE trigger used to insert the token. It also runs for a row that INSERT … ON CONFLICT DO NOTHING then drops:
+-- the token referenced no account and the commit failed. An AFTER trigger runs in the same transaction, and only for
+-- rows that were inserted. Control characters would break the line of a batch. A trigger checks for them, not a
+-- constraint, so that rows from an older system can still change their status.
 --
 -- Takes SHARE ROW EXCLUSIVE on accounts for an instant: waits for open writers, rewrites nothing.
 
--- With the rights of its owner, so that who may insert accounts needs none on tokens; and for nobody else's
--- triggers, which could make tokens for any account with it.
+-- SECURITY DEFINER, so that a role that may insert accounts needs no rights on tokens. EXECUTE is revoked, so that no
+-- other role can attach it to a trigger and create tokens for any account.
 CREATE FUNCTION trg_after_account_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     INSERT INTO tokens (account, action) VALUES (NEW.id, 'activation');
@@ -21,7 +21,7 @@ REVOKE EXECUTE ON FUNCTION trg_after_account_insert() FROM PUBLIC;
 CREATE TRIGGER after_account_insert AFTER INSERT ON accounts
     FOR EACH ROW WHEN (NEW.status = 'provisioned') EXECUTE FUNCTION trg_after_account_insert();
 
--- Looks at what is new or changed alone. OLD is null in an INSERT.
+-- Checks only new and changed values. OLD is null in an INSERT.
 CREATE OR REPLACE FUNCTION trg_before_account_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.email IS DISTINCT FROM OLD.email AND NEW.email ~ '[\x01-\x1f\x7f]' THEN
@@ -37,7 +37,7 @@ $$;
 CREATE TRIGGER before_account_address_change BEFORE UPDATE OF email, login ON accounts
     FOR EACH ROW EXECUTE FUNCTION trg_before_account_insert();
 
--- Every function looks names up in this schema alone, whatever the caller's search_path is.
+-- Every function resolves names in this schema only, whatever the caller's search_path is.
 DO $$
 DECLARE
     v_function regprocedure;

@@ -1,4 +1,4 @@
--- Ids from the column's default, codes from random().
+-- Takes ids from the column's default again, and codes from random().
 --
 -- Takes ACCESS EXCLUSIVE on tokens for an instant.
 

@@ -1,7 +1,7 @@
 -- Tokens: ids that the queue can rely on, codes from a cryptographic source.
 --
--- A transaction must own its transaction id before it draws a token id; the queue's proof that no token is
--- passed by rests on it. A trigger sees to the order, and refuses ids that were chosen or drawn beforehand.
+-- A transaction must have its transaction id before it draws a token id: the proof that the queue loses no token
+-- depends on it. A trigger enforces the order, and refuses ids that were chosen or drawn beforehand.
 --
 -- Takes ACCESS EXCLUSIVE on tokens for an instant; rewrites no table.
 
@@ -15,9 +15,9 @@ ALTER TABLE tokens ALTER COLUMN code SET DEFAULT mailroom_random_code();
 CREATE FUNCTION trg_before_token_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.id IS NOT NULL THEN
-        RAISE EXCEPTION 'tokens.id is given out by the database, not by the application'
+        RAISE EXCEPTION 'tokens.id is assigned by the database, not by the application'
             USING ERRCODE = 'generated_always',
-                  HINT = 'leave the column out of the INSERT, and read it back with RETURNING id';
+                  HINT = 'omit the column from the INSERT, and read the id back with RETURNING id';
     END IF;
     PERFORM pg_current_xact_id();
     NEW.id := nextval('tokens_id_seq');

@@ -1,6 +1,6 @@
--- Removes the queue's own tables with their records. The cursor stays in jobs.last_seq, set back to before the
--- first batch that is still leased, so that whatever runs next repeats rather than loses. Refuses while jobs
--- has other queues than 'mailroom', which the older type cannot hold.
+-- Drops the queue's tables with their records. Sets jobs.last_seq to the cursor, or to before the first batch that is
+-- still leased, so that the next program repeats tokens and loses none. Fails while jobs has queues other than
+-- 'mailroom', which the older type cannot hold.
 --
 -- Takes ACCESS EXCLUSIVE on jobs and on the tables it drops.
 
@@ -13,8 +13,8 @@ SET last_seq = least(
      WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND NOT isempty(b.ids)))
 WHERE EXISTS (SELECT FROM mailroom_batches b WHERE b.job_type = j.job_type);
 
-DROP FUNCTION mailroom_merge_holes(bigint[]);
-DROP TABLE mailroom_holes;
+DROP FUNCTION mailroom_merge_gaps(bigint[]);
+DROP TABLE mailroom_gaps;
 DROP TABLE mailroom_batches;
 
 CREATE TYPE job_type AS ENUM ('mailroom');

@@ -1,14 +1,14 @@
--- Removes the functions that a collector begins and a claim reads with. Locks nothing.
+-- Drops the functions with which a collector attaches and a claim reads. Locks nothing.
 
 DROP FUNCTION mailroom_idle_cursor(text);
 DROP FUNCTION mailroom_fetch(bigint, integer);
 DROP FUNCTION mailroom_batch_tokens(bigint, integer);
-DROP FUNCTION mailroom_look_at_holes(bigint[], integer);
-DROP FUNCTION mailroom_look_at_hole(bigint, integer);
-DROP TYPE mailroom_hole_look;
+DROP FUNCTION mailroom_check_gaps(bigint[], integer);
+DROP FUNCTION mailroom_check_gap(bigint, integer);
+DROP TYPE mailroom_gap_check;
 DROP FUNCTION mailroom_window(bigint, bigint, integer);
 DROP FUNCTION mailroom_attach(text);
-DROP FUNCTION mailroom_find_orphan(text, bigint, boolean, bigint, integer);
+DROP FUNCTION mailroom_find_abandoned(text, bigint, boolean, bigint, integer);
 DROP FUNCTION mailroom_is_collector(integer);
 DROP FUNCTION mailroom_token_state(token_action, bigint, bigint, account_status, bigint);
 DROP FUNCTION mailroom_queue_state(text);

@@ -1,4 +1,4 @@
--- Removes the claim and what it is made of. Locks nothing; a collector that runs fails at its next claim.
+-- Drops the claim and its parts. Locks nothing; a running collector fails at its next claim.
 
 DROP FUNCTION mailroom_minimum_client();
 DROP FUNCTION mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint,
@@ -7,6 +7,6 @@ DROP FUNCTION mailroom_claim_any(text, integer, boolean, boolean, boolean, bigin
                                  integer, integer, int8multirange);
 DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, bigint, integer, integer, integer,
                              integer, integer, integer, int8multirange);
-DROP FUNCTION mailroom_settle_holes(mailroom_hole_look[], boolean);
+DROP FUNCTION mailroom_settle_gaps(mailroom_gap_check[], boolean);
 DROP FUNCTION mailroom_publish_cursor(text, bigint);
 DROP FUNCTION mailroom_acknowledge(bigint, integer, integer, integer, integer, integer, integer, int8multirange);

@@ -1,4 +1,4 @@
--- Removes the record of operations, with what is in it.
+-- Drops the record of operations with its contents.
 --
 -- Takes ACCESS EXCLUSIVE on accounts for an instant.
 

@@ -1,4 +1,4 @@
--- The record of what operators do: rewinds, suspensions, prunings.
+-- The record of operations: rewinds, replays, suspensions, prunings.
 --
 -- Takes SHARE ROW EXCLUSIVE on accounts for an instant: waits for open writers, rewrites nothing.
 
@@ -14,17 +14,17 @@ CREATE TABLE mailroom_operations (
     details jsonb NOT NULL DEFAULT '{}'
 );
 
-COMMENT ON TABLE mailroom_operations IS 'what operators and applications did to queues and accounts, and why';
+COMMENT ON TABLE mailroom_operations IS 'operations of operators and applications on queues and accounts';
 COMMENT ON COLUMN mailroom_operations.actor IS
-    'who: the setting mailroom.actor of the transaction, or else the application_name of its session';
+    'the setting mailroom.actor of the transaction, or else the application_name of its session';
 COMMENT ON COLUMN mailroom_operations.account IS 'no foreign key: the record outlives the account';
 
 CREATE INDEX mailroom_operations_at_idx ON mailroom_operations (at);
 CREATE INDEX mailroom_operations_account_idx ON mailroom_operations (account) WHERE account IS NOT NULL;
 
--- Whoever suspends an account, mailroom or an application, is recorded. An application names its user and a
--- reason with SET LOCAL mailroom.actor and mailroom.reason. With the rights of its owner, so that an
--- application needs none on the record; and for nobody else's triggers, which could write anything into it.
+-- Records every suspension and its end, by mailroom or by an application. An application names its user and a reason
+-- with SET LOCAL mailroom.actor and mailroom.reason. SECURITY DEFINER, so that an application needs no rights on the
+-- record. EXECUTE is revoked, so that no other role can attach it to a trigger and write false records.
 CREATE FUNCTION trg_after_account_suspension() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     INSERT INTO mailroom_operations (kind, actor, reason, account, details)

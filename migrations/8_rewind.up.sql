@@ -1,10 +1,10 @@
--- Replays: the cursor moved back or forward, or single tokens handed on again.
+-- Moves the cursor back or forward, emits single tokens again, and finds the batches of tokens.
 --
--- New functions; locks nothing. At run time each takes the queue's advisory lock, as a claim does, so that
--- collectors go on before and after. SQLSTATEs of our own: MR003 as for a claim, MR004 a target that the
--- sequence has not reached, MR005 more tokens than the caller allows.
+-- New functions; locks nothing. At run time each takes the queue's advisory lock, as a claim does, so collectors need
+-- not stop. Custom SQLSTATEs: MR003 as for a claim, MR004 a target that the sequence has not reached, MR005 more
+-- tokens than the caller allows.
 
--- Records what was done, with the actor and the reason that the transaction has set.
+-- Records an operation, with the actor and the reason that the transaction has set.
 CREATE FUNCTION mailroom_record_operation(p_kind text, p_queue text, p_details jsonb) RETURNS void
 LANGUAGE sql AS $$
     INSERT INTO mailroom_operations (kind, queue, details, actor, reason)
@@ -14,22 +14,22 @@ LANGUAGE sql AS $$
             nullif(current_setting('mailroom.reason', true), ''))
 $$;
 
--- Takes the queue's lock, in a statement of its own so that the caller's next one sees what the last claim did,
--- and returns the queue's state.
-CREATE FUNCTION mailroom_lock_queue(p_queue text, OUT cursor bigint, OUT open_from bigint, OUT hole_ids bigint[])
+-- Takes the queue's lock and returns the queue's state. It locks in a separate statement, so that the next statement
+-- sees what the last claim did.
+CREATE FUNCTION mailroom_lock_queue(p_queue text, OUT cursor bigint, OUT open_from bigint, OUT gap_ids bigint[])
 LANGUAGE plpgsql AS $$
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a rewind needs a read committed transaction' USING ERRCODE = 'MR003';
     END IF;
     PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
-    SELECT s.cursor, s.open_from, s.hole_ids INTO cursor, open_from, hole_ids FROM mailroom_queue_state(p_queue) s;
+    SELECT s.cursor, s.open_from, s.gap_ids INTO cursor, open_from, gap_ids FROM mailroom_queue_state(p_queue) s;
 END
 $$;
 
--- Which of the ids in p_within were emitted by acknowledged batches, for tokens that were created at p_created_at or
--- later (seconds since 1970; with an hour's grace for clocks). Older batch records may have been pruned. A token that
--- was made after a batch was claimed was not in it: the id was another token's.
+-- Returns the ids in p_within that acknowledged batches emitted, for tokens created at p_created_at or later (seconds
+-- since 1970; allows one hour of clock difference). Older batch records may have been pruned. A batch does not count
+-- for a token that was created after its claim: the id belonged to another token then.
 CREATE FUNCTION mailroom_emitted_ids(p_queue text, p_created_at bigint, p_within int8range)
 RETURNS int8multirange LANGUAGE sql STABLE AS $$
     SELECT coalesce(range_agg(g), '{}')
@@ -44,15 +44,16 @@ RETURNS int8multirange LANGUAGE sql STABLE AS $$
       AND b.ids && p_within
 $$;
 
--- The tokens that a queue has missed: its cursor had passed their ids before they were made, and no batch has held them
--- since. Ids come again when tokens are truncated or restored, or their sequence is set back. Only tokens
--- that were made in the last hour, or since the last claim, and not consumed are looked at.
+-- Returns the tokens that a queue has missed: its cursor had passed their ids before they were created, and no batch
+-- has held them since. Ids repeat after tokens is truncated or restored, or its sequence is set back. Reads only
+-- unconsumed tokens that were created in the last hour or since the last claim.
 --
--- A token keeps whole seconds. Of the second of the last claim those are missed whose row was written after that of the
--- batch, while the sequence stands behind the cursor: what was restored of this one second is emitted once more.
+-- Creation times have whole seconds. While the sequence is behind the cursor, a token created in the second of the
+-- last claim counts as missed if its row was written after the batch's row: restored tokens of that second are
+-- emitted again.
 CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
     WITH last AS MATERIALIZED (
-        SELECT s.cursor, s.hole_ids, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
+        SELECT s.cursor, s.gap_ids, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
                least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1) AS since
         FROM mailroom_queue_state(p_queue) s,
              (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) q,
@@ -63,7 +64,7 @@ CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUA
                    WHEN l.is_behind AND t.created_at = l.second AND age(t.xmin) < age(l.written) THEN 1 ELSE 0 END) AS at
         FROM tokens t, last l
         WHERE t.id <= l.cursor AND t.created_at >= l.since AND t.consumed_at IS NULL
-          AND NOT EXISTS (SELECT FROM mailroom_holes h WHERE h.id = ANY (l.hole_ids) AND h.ids @> t.id)),
+          AND NOT EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (l.gap_ids) AND h.ids @> t.id)),
     steps AS MATERIALIZED (
         (SELECT b.cursor, b.claimed_at AS at FROM mailroom_batches b, last l
          WHERE b.job_type = p_queue AND b.claimed_at < to_timestamp(l.since) ORDER BY b.id DESC LIMIT 1)
@@ -78,32 +79,121 @@ CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUA
         SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.claimed_at >= r.at AND b.ids @> r.id)
 $$;
 
--- Takes p_cut out of every open batch; one that becomes empty stays open, so that its collector's
--- acknowledgement still finds it. Returns what was taken out of which: [{"batch": 7, "ids": "{[12,15)}"}, …].
+-- The functions below find batches by bisection, about twenty index probes each. PL/pgSQL caches their plans, so that
+-- looking up thousands of tokens in a session costs no planning.
+
+-- Returns the id that a batch first leased at p_at would have; null if there is no batch. Ids follow the first lease,
+-- but claimed_at is the time of the last lease, so this probes only batches with one attempt.
+CREATE FUNCTION mailroom_first_batch_since(p_at timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_low bigint;
+    v_high bigint;
+    v_id bigint;
+    v_is_before boolean;
+BEGIN
+    SELECT min(id), max(id) + 1 INTO v_low, v_high FROM mailroom_batches;
+    WHILE v_low < v_high LOOP
+        SELECT b.id, b.claimed_at < p_at INTO v_id, v_is_before FROM mailroom_batches b
+        WHERE b.id >= (v_low + v_high) / 2 AND b.attempts = 1 ORDER BY b.id LIMIT 1;
+        IF v_is_before THEN
+            v_low := v_id + 1;
+        ELSE
+            v_high := (v_low + v_high) / 2;
+        END IF;
+    END LOOP;
+    RETURN v_low;
+END
+$$;
+
+-- Returns the first batch of a queue whose cursor is at or above p_token; null if there is none. After a rewind this is
+-- one of several. Searches by ids only, so that no clock and no changed expiry hides the batch.
+CREATE FUNCTION mailroom_batch_reaching(p_queue text, p_token bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_low bigint;
+    v_high bigint;
+    v_id bigint;
+    v_is_before boolean;
+BEGIN
+    SELECT min(id), max(id) + 1 INTO v_low, v_high FROM mailroom_batches;
+    WHILE v_low < v_high LOOP
+        SELECT b.id, b.cursor < p_token INTO v_id, v_is_before FROM mailroom_batches b
+        WHERE b.job_type = p_queue AND b.id >= (v_low + v_high) / 2 ORDER BY b.id LIMIT 1;
+        IF v_is_before THEN
+            v_low := v_id + 1;
+        ELSE
+            v_high := (v_low + v_high) / 2;
+        END IF;
+    END LOOP;
+    SELECT b.id INTO v_id FROM mailroom_batches b WHERE b.job_type = p_queue AND b.id >= v_low ORDER BY b.id LIMIT 1;
+    RETURN v_id;
+END
+$$;
+
+-- Returns the batches that hold one of p_tokens: those first leased between p_since and p_until, and for each queue the
+-- batch whose cursor reached the token. A batch may be returned twice.
+CREATE FUNCTION mailroom_batches_of(p_tokens bigint[], p_since timestamptz, p_until timestamptz)
+RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_queue text;
+    v_token bigint;
+    v_from bigint := mailroom_first_batch_since(p_since);
+    v_to bigint := mailroom_first_batch_since(p_until);
+    v_ids int8multirange := (SELECT range_agg(int8range(t, t, '[]')) FROM unnest(p_tokens) t);
+    v_id bigint;
+BEGIN
+    FOR v_queue, v_token IN SELECT j.job_type, t FROM jobs j, unnest(p_tokens) t LOOP
+        v_id := mailroom_batch_reaching(v_queue, v_token);
+        RETURN QUERY SELECT b.id FROM mailroom_batches b WHERE b.id = v_id AND (b.ids @> v_token OR b.skipped_ids @> v_token);
+    END LOOP;
+    -- Batches before the next one with one attempt may have been first leased within the time too.
+    SELECT b.id INTO v_to FROM mailroom_batches b WHERE b.attempts = 1 AND b.id >= v_to ORDER BY b.id LIMIT 1;
+    RETURN QUERY SELECT b.id FROM mailroom_batches b
+        WHERE b.id >= v_from AND b.id < coalesce(v_to, 9223372036854775807)
+          AND (b.ids && v_ids OR b.skipped_ids && v_ids);
+END
+$$;
+
+-- Returns when ids were drawn again: ids up to highest, by batches claimed before reused_until. The last row, without
+-- an end, is a sequence that is behind a cursor now.
+CREATE FUNCTION mailroom_id_reuses(OUT highest bigint, OUT reused_until timestamptz) RETURNS SETOF record
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY
+        SELECT (o.details->>'sequence_before')::bigint, o.at FROM mailroom_operations o
+        WHERE jsonb_typeof(o.details->'sequence_before') = 'number'
+        UNION ALL
+        SELECT s.drawn, 'infinity'::timestamptz
+        FROM (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) s
+        WHERE s.drawn < (SELECT max(q.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) q);
+END
+$$;
+
+-- Removes p_cut from every open batch. An empty batch stays open, so that its collector can still acknowledge it.
+-- Returns the removed ids of each batch: [{"batch": 7, "ids": "{[12,15)}"}, …].
 CREATE FUNCTION mailroom_cut_open_batches(p_queue text, p_open_from bigint, p_cut int8multirange) RETURNS jsonb
 LANGUAGE sql AS $$
     WITH cut AS (
         UPDATE mailroom_batches b SET ids = b.ids - p_cut
         FROM (SELECT o.id, o.ids * p_cut AS ids FROM mailroom_batches o
               WHERE o.job_type = p_queue AND o.id >= p_open_from AND o.emitted_at IS NULL
-                AND o.set_aside_at IS NULL AND o.ids && p_cut) taken
+                AND o.dead_at IS NULL AND o.ids && p_cut) taken
         WHERE b.id = taken.id
         RETURNING b.id, taken.ids)
     SELECT coalesce(jsonb_agg(jsonb_build_object('batch', cut.id, 'ids', cut.ids::text) ORDER BY cut.id), '[]') FROM cut
 $$;
 
--- The next row of a queue, which leases nothing.
-CREATE FUNCTION mailroom_append_state(p_queue text, p_cursor bigint, p_open_from bigint, p_hole_ids bigint[])
+-- Appends a row that leases nothing to a queue.
+CREATE FUNCTION mailroom_append_state(p_queue text, p_cursor bigint, p_open_from bigint, p_gap_ids bigint[])
 RETURNS void LANGUAGE sql AS $$
-    INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids)
-    VALUES (p_queue, '{}', pg_backend_pid(), clock_timestamp(), p_cursor, p_open_from, p_hole_ids);
+    INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids)
+    VALUES (p_queue, '{}', pg_backend_pid(), clock_timestamp(), p_cursor, p_open_from, p_gap_ids);
     SELECT mailroom_publish_cursor(p_queue, p_cursor);
 $$;
 
--- Moves the cursor to p_target: ids above it are handed on, again if they were before. Back, it cuts open
--- batches and holes to what lies at or below the target, since the window will meet the rest anew. Forward, it
--- passes by what lies between, for good: the caller's decision. Refuses to replay more than p_max_replay due
--- tokens. replayed = the due tokens between, at this moment.
+-- Moves the cursor to p_target. Tokens above the target are emitted, even if they were emitted before. A move back
+-- removes ids above the target from open batches and gaps, because the next claims read them again. A move forward
+-- skips the tokens between permanently. Raises MR005 if more than p_max_replay due tokens would be replayed. replayed
+-- = the due tokens between the target and the old cursor at this moment.
 CREATE FUNCTION mailroom_rewind(p_queue text, p_target bigint, p_max_replay bigint, p_details jsonb,
     OUT cursor_before bigint, OUT replayed bigint)
 LANGUAGE plpgsql AS $$
@@ -125,23 +215,23 @@ BEGIN
     WHERE t.id > p_target AND t.id <= v_state.cursor
       AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, v_now) = 'due';
     IF replayed > p_max_replay THEN
-        RAISE EXCEPTION 'this would hand on % tokens, and no more than % are allowed', replayed, p_max_replay
+        RAISE EXCEPTION 'this would emit % tokens, but at most % are allowed', replayed, p_max_replay
             USING ERRCODE = 'MR005';
     END IF;
     v_cut := mailroom_cut_open_batches(p_queue, v_state.open_from, v_beyond);
-    UPDATE mailroom_holes SET ids = ids - v_beyond WHERE id = ANY (v_state.hole_ids) AND ids && v_beyond;
-    DELETE FROM mailroom_holes WHERE id = ANY (v_state.hole_ids) AND isempty(ids);
+    UPDATE mailroom_gaps SET ids = ids - v_beyond WHERE id = ANY (v_state.gap_ids) AND ids && v_beyond;
+    DELETE FROM mailroom_gaps WHERE id = ANY (v_state.gap_ids) AND isempty(ids);
     PERFORM mailroom_append_state(p_queue, p_target, v_state.open_from,
-        ARRAY(SELECT h.id FROM mailroom_holes h WHERE h.id = ANY (v_state.hole_ids) ORDER BY h.id));
+        ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) ORDER BY h.id));
     PERFORM mailroom_record_operation('rewind', p_queue, jsonb_build_object(
         'cursor_before', cursor_before, 'cursor_after', p_target, 'replayed', replayed, 'cut', v_cut)
         || CASE WHEN v_top < cursor_before THEN jsonb_build_object('sequence_before', v_top) ELSE '{}' END || p_details);
 END
 $$;
 
--- Hands on p_tokens again, without moving the cursor: they are put where the claim looks for ids that it has
--- passed and that came to light late. Those above the cursor, or in a hole already, come of themselves.
--- A horizon of 0 says that no transaction can show more of them, so the hole is forgotten once it was read.
+-- Emits p_tokens again without moving the cursor: it adds their ids to gaps, which the next claims read. Ignores tokens
+-- above the cursor or in a gap, which will be emitted anyway. Returns how many it added. A horizon of 0 means that no
+-- transaction can show more ids, so a claim deletes the gap after reading it.
 CREATE FUNCTION mailroom_replay(p_queue text, p_tokens bigint[], p_details jsonb) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -149,27 +239,27 @@ DECLARE
     v_ids int8multirange;
     v_waiting int8multirange;
     v_cut jsonb;
-    v_holes bigint[];
+    v_gaps bigint[];
     v_replayed bigint;
 BEGIN
     v_state := mailroom_lock_queue(p_queue);
     SELECT coalesce(range_agg(int8range(x, x, '[]')), '{}') INTO v_ids
     FROM unnest(p_tokens) x WHERE x <= v_state.cursor;
     SELECT coalesce(range_agg(g), '{}') INTO v_waiting
-    FROM mailroom_holes h, unnest(h.ids) g WHERE h.id = ANY (v_state.hole_ids);
+    FROM mailroom_gaps h, unnest(h.ids) g WHERE h.id = ANY (v_state.gap_ids);
     v_ids := v_ids - v_waiting;
     SELECT coalesce(sum(upper(g) - lower(g)), 0) INTO v_replayed FROM unnest(v_ids) g;
     IF v_replayed = 0 THEN
         RETURN 0;
     END IF;
     v_cut := mailroom_cut_open_batches(p_queue, v_state.open_from, v_ids);
-    -- Several holes of moderate size: each is rewritten as often as a batch is taken from it.
+    -- Several gaps of moderate size, because a claim that takes ids from a gap rewrites the gap.
     WITH parts AS (
         SELECT range_agg(g.g) AS ids FROM unnest(v_ids) WITH ORDINALITY AS g (g, n) GROUP BY g.n / 500),
     made AS (
-        INSERT INTO mailroom_holes (ids, horizon) SELECT ids, '0' FROM parts RETURNING id)
-    SELECT array_agg(id ORDER BY id) INTO v_holes FROM made;
-    PERFORM mailroom_append_state(p_queue, v_state.cursor, v_state.open_from, v_state.hole_ids || v_holes);
+        INSERT INTO mailroom_gaps (ids, horizon) SELECT ids, '0' FROM parts RETURNING id)
+    SELECT array_agg(id ORDER BY id) INTO v_gaps FROM made;
+    PERFORM mailroom_append_state(p_queue, v_state.cursor, v_state.open_from, v_state.gap_ids || v_gaps);
     PERFORM mailroom_record_operation('replay', p_queue, jsonb_build_object(
         'cursor', v_state.cursor, 'replayed', v_replayed, 'ids', v_ids::text, 'cut', v_cut) || p_details);
     RETURN v_replayed;
@@ -184,7 +274,9 @@ BEGIN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace
           AND proname IN ('mailroom_record_operation', 'mailroom_emitted_ids', 'mailroom_missed_tokens', 'mailroom_lock_queue',
-                          'mailroom_cut_open_batches', 'mailroom_append_state', 'mailroom_rewind', 'mailroom_replay')
+                          'mailroom_cut_open_batches', 'mailroom_append_state', 'mailroom_rewind', 'mailroom_replay',
+                          'mailroom_first_batch_since', 'mailroom_batch_reaching', 'mailroom_batches_of',
+                          'mailroom_id_reuses')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

@@ -1,9 +1,9 @@
--- A token's times as integer again, rounded to the nearest second. Fails, changing nothing, if one lies after
--- January 2038.
+-- Turns a token's times back into integer, rounded to the nearest second. Fails and changes nothing if a time lies
+-- after January 2038.
 --
 -- Rewrites tokens under ACCESS EXCLUSIVE.
 
--- A trigger that names a column keeps its type from changing.
+-- The type of a column cannot change while a trigger names it.
 DROP TRIGGER after_token_consumed ON tokens;
 
 ALTER TABLE tokens

@@ -1,8 +1,8 @@
--- A token's times as bigint seconds since 1970, rounded down, as those of accounts are.
+-- Stores a token's times as bigint seconds since 1970, rounded down, like an account's times.
 --
--- Rewrites tokens under ACCESS EXCLUSIVE: nobody reads or writes it meanwhile (some seconds a million rows).
+-- Rewrites tokens under ACCESS EXCLUSIVE: blocks readers and writers (some seconds per million rows).
 
--- A trigger that names a column keeps its type from changing.
+-- The type of a column cannot change while a trigger names it.
 DROP TRIGGER after_token_consumed ON tokens;
 
 ALTER TABLE tokens

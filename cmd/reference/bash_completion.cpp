@@ -6,17 +6,18 @@
 namespace mailroom {
 namespace {
 
-constexpr const char* bash_head = R"(# bash completion of mailroom, made from the definitions of the program
+constexpr const char* bash_head =
+    R"(# bash completion for mailroom, generated from its command-line definitions
 
 )";
 
 constexpr const char* tail = R"(
-# Offers what $1 says for the word $2, behind the prefix $3 if any.
+# Completes the word $2 with the candidates that $1 describes, each with the prefix $3 if given.
 _mailroom_offer() {
   case $1 in
     @text) ;;
     @file) compopt -o default ;;
-    @folder) compopt -o dirnames ;;
+    @directory) compopt -o dirnames ;;
     *) mapfile -t COMPREPLY < <(compgen -P "${3-}" -W "$1" -- "$2") ;;
   esac
 }
@@ -28,7 +29,7 @@ _mailroom() {
     compopt -o default
     return
   fi
-  # bash takes = and : for words of their own; what was typed as one word becomes one again.
+  # bash splits words at = and :, so join the parts of each typed word again.
   for ((i = 1; i <= COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     if [[ ${#words[@]} -gt 0 && (-n $glued || $word == [=:]*) ]]; then
@@ -58,7 +59,7 @@ _mailroom() {
     _mailroom_values "$place" "$pending"
     _mailroom_offer "$values" "$current"
   elif [[ $current == --*=* ]]; then
-    # Of such a word bash completes what is behind the =, unless it was told not to split there.
+    # bash completes only the part after the =, unless COMP_WORDBREAKS lacks it.
     if [[ $COMP_WORDBREAKS != *=* ]]; then prefix=${current%%=*}=; fi
     if _mailroom_values "$place" "${current%%=*}"; then
       _mailroom_offer "$values" "${current#*=}" "$prefix"
@@ -79,8 +80,8 @@ std::string kind_of(const ValueReference& value) {
       return "'" + joined(value.choices) + "'";
     case ValueReference::Kind::file:
       return "@file";
-    case ValueReference::Kind::folder:
-      return "@folder";
+    case ValueReference::Kind::directory:
+      return "@directory";
     default:
       return "@text";
   }
@@ -100,8 +101,9 @@ std::string bash_place(const Place& place) {
 
 std::string render_places(const CommandReference& program, const std::vector<Place>& places) {
   std::string text =
-      "# Sets commands and options to those of the place $1, which is a command behind those above it, and\n"
-      "# operand to what else may stand there: words, @file, @folder, @text, or nothing.\n"
+      "# Sets commands and options to those of the command $1, given as its path, and operand to what else "
+      "is\n"
+      "# allowed there: a list of words, @file, @directory, @text, or nothing.\n"
       "_mailroom_place() {\n"
       "  commands='' options='' operand=''\n"
       "  case $1 in\n";
@@ -111,7 +113,7 @@ std::string render_places(const CommandReference& program, const std::vector<Pla
          fmt::format("  esac\n  options+=' {}'\n}}\n\n", joined(names_of(pointers_to(program.options))));
 }
 
-/// A case of _mailroom_values: `option` at the place `path`, or anywhere.
+/// A case of _mailroom_values for `option` of the command `path`, or of any command if `path` is empty.
 std::string bash_option(const OptionReference& option, const std::string& path = "") {
   if (!takes_next_word(option)) return {};
   std::vector<std::string> patterns;
@@ -122,9 +124,9 @@ std::string bash_option(const OptionReference& option, const std::string& path =
 
 std::string render_values(const CommandReference& program, const std::vector<Place>& places) {
   std::string text =
-      "# Sets values to what may follow the option $2 at the place $1: words, @file, @folder or @text. "
-      "Fails\n"
-      "# for an option without a value.\n"
+      "# Sets values to what may follow the option $2 of the command $1: a list of words, @file, @directory "
+      "or\n"
+      "# @text. Fails for an option without a value.\n"
       "_mailroom_values() {\n"
       "  case \"$1 $2\" in\n";
   for (const auto& place : places) {

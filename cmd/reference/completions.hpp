@@ -6,8 +6,8 @@
 
 namespace mailroom {
 
-// Scripts that complete a command line of the program: commands, options, and the values of options that are
-// files or have choices. Where any text may stand nothing is offered.
+// Scripts that complete commands, options, and values that are files, directories or one of several choices.
+// For free text they offer nothing.
 
 std::string render_bash_completion(const CommandReference& program);
 std::string render_zsh_completion(const CommandReference& program);

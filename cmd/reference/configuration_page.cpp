@@ -7,17 +7,16 @@ namespace mailroom {
 namespace {
 
 constexpr const char* description =
-    "The file is YAML, a section for each group of keys. It is the one that --config names, else the one in "
-    "MAILROOM_CONFIG, else mailroom.yaml in the working folder, else /etc/mailroom/mailroom.yaml; the last "
-    "two "
-    "may be absent.\n\n"
-    "A command-line option wins over an environment variable, that over the file, and that over the default. "
-    "An unknown key and a value that does not parse are refused, with line and column. mailroom config show "
-    "prints every effective value with its origin, and mailroom config check says whether a collector could "
-    "start.\n\n"
-    "A running collector reads the file anew on SIGHUP.\n\n"
-    "A duration is a number with a unit, or several: 250ms, 5s, 4m30s, 1d; a bare number is milliseconds. A "
-    "relative path starts at the folder of the file.";
+    "The file is YAML with a section for each group of keys. mailroom reads the file that --config names, "
+    "else the one that MAILROOM_CONFIG names, else mailroom.yaml in the working directory, else "
+    "/etc/mailroom/mailroom.yaml; the last two may be absent.\n\n"
+    "A command-line option overrides an environment variable, which overrides the file, which overrides the "
+    "default. An unknown key or an invalid value is an error, reported with line and column. mailroom config "
+    "show prints every effective value with its origin, and mailroom config check shows whether a collector "
+    "could start.\n\n"
+    "A running collector reloads the file on SIGHUP.\n\n"
+    "A duration is one or more numbers with units: 250ms, 5s, 4m30s, 1d; a bare number is milliseconds. A "
+    "relative path starts at the directory of the file.";
 
 std::string_view section_of(std::string_view key) {
   return key.substr(0, key.find('.'));
@@ -37,7 +36,7 @@ void add_key(ManPage& page, const KeyEntry& key) {
     facts += fmt::format("{}{}: {}", facts.empty() ? "" : "; ", label, fact);
   };
   if (!key.choices.empty()) add_fact("one of", roff_escaped(listed(key.choices)));
-  if (key.is_list) add_fact("a list", "in the variable separated by commas");
+  if (key.is_list) add_fact("a list", "separated by commas in the variable");
   if (!key.default_text.empty()) add_fact("default", roff_escaped(key.default_text));
   if (!key.environment.empty()) add_fact("variable", roff_bold(key.environment));
   if (!facts.empty()) page.item_goes_on(facts);

@@ -6,9 +6,10 @@
 namespace mailroom {
 namespace {
 
-constexpr const char* fish_head = R"(# fish completion of mailroom, made from the definitions of the program
+constexpr const char* fish_head =
+    R"(# fish completion for mailroom, generated from its command-line definitions
 
-# Prints the command that the words before the cursor lead to, behind those above it: mailroom migrate down
+# Prints the path of the command before the cursor: mailroom migrate down
 function __mailroom_place
     set -l words (commandline -opc)
     set -e words[1]
@@ -34,7 +35,7 @@ function __mailroom_place
     echo $place
 end
 
-# True when the words before the cursor lead to one of the arguments.
+# True if the command before the cursor is one of the arguments.
 function __mailroom_at
     contains -- (__mailroom_place) $argv
 end
@@ -45,7 +46,7 @@ std::string in_quotes(std::string_view text) {
   return "'" + with_backslashes(text, "\\'") + "'";
 }
 
-/// A function that holds for some texts, which are patterns.
+/// A fish function that is true if its argument matches one of `patterns`.
 std::string render_predicate(const std::string& name, const std::vector<std::string>& patterns) {
   std::string text = "function " + name + "\n    switch $argv[1]\n        case";
   for (const auto& pattern : patterns)
@@ -68,20 +69,20 @@ std::string render_predicates(const CommandReference& program, const std::vector
   }
   for (const auto& option : program.options)
     add("*", option);
-  return "# True for a command behind those above it.\n" + render_predicate("__mailroom_is_place", paths) +
-         "# True for an option behind the command that it is given to, when a value follows it.\n" +
+  return "# True for the path of a command.\n" + render_predicate("__mailroom_is_place", paths) +
+         "# True for the path of a command and one of its options, if that option needs a value.\n" +
          render_predicate("__mailroom_has_value", valued);
 }
 
-/// What may stand where `value` is expected, as arguments of complete.
+/// The candidates for `value`, as arguments of fish's complete.
 std::string values_of(const ValueReference& value) {
   switch (value.kind) {
     case ValueReference::Kind::choice:
       return " -a " + in_quotes(joined(value.choices));
     case ValueReference::Kind::file:
       return " -F";
-    case ValueReference::Kind::folder:
-      // Behind --option= it is the rest that is completed.
+    case ValueReference::Kind::directory:
+      // After --option= complete only the rest.
       return R"( -a '(__fish_complete_directories (string replace -r "^--[^=]*=" "" -- (commandline -ct)))')";
     default:
       return "";
@@ -94,7 +95,7 @@ std::string fish_option(const OptionReference& option, const std::string& condit
     const bool is_long = name.starts_with("--");
     text += (is_long ? " -l " : " -s ") + name.substr(is_long ? 2 : 1);
   }
-  // -x: a value, which is no file; -r: a value.
+  // -x: takes a value that is not a file; -r: takes a value.
   if (takes_next_word(option)) text += option.value.kind == ValueReference::Kind::file ? " -r" : " -x";
   if (takes_next_word(option)) text += values_of(option.value);
   return text + " -d " + in_quotes(option.help) + "\n";

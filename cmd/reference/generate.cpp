@@ -1,5 +1,5 @@
-// generate_reference FOLDER: writes man pages and completions of mailroom into FOLDER, laid out as below
-// /usr/share. What another version left there is removed first.
+// generate_reference DIRECTORY: writes man pages and completions of mailroom into DIRECTORY, laid out as in
+// /usr/share. Removes the man pages of another version first.
 
 #include <exception>
 #include <filesystem>
@@ -23,22 +23,22 @@ void write(const fs::path& path, const std::string& text) {
   if (!file) throw std::runtime_error("cannot write " + path.string());
 }
 
-void write_pages(const CommandReference& program, const fs::path& folder) {
-  // A page of a command that is gone must not stay.
-  fs::remove_all(folder);
-  write(folder / "man1" / (program.name + ".1"), render_program_page(program));
+void write_pages(const CommandReference& program, const fs::path& directory) {
+  // Remove the pages of former commands.
+  fs::remove_all(directory);
+  write(directory / "man1" / (program.name + ".1"), render_program_page(program));
   for (const auto& command : program.commands) {
-    write(folder / "man1" / (program.name + "-" + command.name + ".1"), render_command_page(command));
+    write(directory / "man1" / (program.name + "-" + command.name + ".1"), render_command_page(command));
   }
-  write(folder / "man5" / "mailroom.yaml.5", render_configuration_page());
+  write(directory / "man5" / "mailroom.yaml.5", render_configuration_page());
 }
 
-void generate(const fs::path& folder) {
+void generate(const fs::path& directory) {
   const auto program = read_reference();
-  write_pages(program, folder / "man");
-  write(folder / "bash-completion" / "completions" / "mailroom", render_bash_completion(program));
-  write(folder / "zsh" / "site-functions" / "_mailroom", render_zsh_completion(program));
-  write(folder / "fish" / "vendor_completions.d" / "mailroom.fish", render_fish_completion(program));
+  write_pages(program, directory / "man");
+  write(directory / "bash-completion" / "completions" / "mailroom", render_bash_completion(program));
+  write(directory / "zsh" / "site-functions" / "_mailroom", render_zsh_completion(program));
+  write(directory / "fish" / "vendor_completions.d" / "mailroom.fish", render_fish_completion(program));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ void generate(const fs::path& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: generate_reference FOLDER\n";
+    std::cerr << "usage: generate_reference DIRECTORY\n";
     return 2;
   }
   try {

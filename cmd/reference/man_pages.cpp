@@ -16,7 +16,7 @@ std::string page_of(const CommandReference& command) {
   return name;
 }
 
-/// The sentence of the help as a NAME section has it: no capital, no full stop.
+/// The first sentence of the help, in the form of a NAME section: no initial capital, no full stop.
 std::string summary_of_program(const CommandReference& program) {
   auto text = program.summary;
   if (text.ends_with('.')) text.pop_back();
@@ -26,13 +26,13 @@ std::string summary_of_program(const CommandReference& program) {
 
 void add_commands_of_program(ManPage& page, const CommandReference& program) {
   page.section("COMMANDS");
-  page.paragraph("Each has a page of its own, and a short help: " + roff_bold("mailroom COMMAND --help") +
+  page.paragraph("Each command has its own page, and a short help: " + roff_bold("mailroom COMMAND --help") +
                  ".");
   for (const auto& command : program.commands)
     page.item(page_name(page_of(command), 1), roff_escaped(command.summary));
 }
 
-/// The commands of a command: they are explained in its page.
+/// Subcommands, which the page of their command explains.
 void add_commands_of_command(ManPage& page, const CommandReference& command) {
   if (command.commands.empty()) return;
   page.section("COMMANDS");
@@ -53,11 +53,10 @@ std::string origin_of(const KeyEntry& key) {
 
 void add_configuration(ManPage& page) {
   page.section("CONFIGURATION");
-  page.paragraph(
-      roff_escaped("An option of the command line wins over an environment variable, that over the "
-                   "configuration file, and that over the default. ") +
-      roff_bold("mailroom config show") + " says which one won. " + page_name("mailroom.yaml", 5) +
-      " describes the file. Its keys are:");
+  page.paragraph(roff_escaped("A command-line option overrides an environment variable, which overrides the "
+                              "configuration file, which overrides the default. ") +
+                 roff_bold("mailroom config show") + " shows the origin of each value. " +
+                 page_name("mailroom.yaml", 5) + " describes the file. Its keys are:");
   for (const auto& key : key_table()) {
     page.item(fmt::format("{} ({})", roff_bold(key.key), origin_of(key)), roff_escaped(key.meaning));
   }
@@ -66,20 +65,20 @@ void add_configuration(ManPage& page) {
 void add_environment(ManPage& page) {
   page.section("ENVIRONMENT");
   page.paragraph(
-      roff_escaped("Besides the variables in CONFIGURATION, of which an empty one counts as unset:"));
+      roff_escaped("In addition to the variables in CONFIGURATION (an empty variable counts as unset):"));
   page.item(roff_bold("MAILROOM_CONFIG"),
             "the configuration file, unless " + roff_bold("--config") + " names one");
   page.item(roff_bold("NO_COLOR"),
-            "when it is not empty, nothing is coloured unless " + roff_bold("--color always") + " is given");
+            "if not empty, output is not coloured unless " + roff_bold("--color always") + " is given");
   page.item(roff_bold("PGHOST") + ", " + roff_bold("PGDATABASE") + ", " + roff_bold("PGUSER") + ", ...",
-            roff_escaped("libpq's own variables, for what the connection string leaves open"));
+            roff_escaped("libpq's variables, for settings that the connection string omits"));
 }
 
 void add_files(ManPage& page) {
   page.section("FILES");
   page.item(roff_bold("./mailroom.yaml") + ", " + roff_bold("/etc/mailroom/mailroom.yaml"),
-            "the configuration file, when neither " + roff_bold("--config") + " nor " +
-                roff_bold("MAILROOM_CONFIG") + " names one: the first of these that is there");
+            "the configuration file, if neither " + roff_bold("--config") + " nor " +
+                roff_bold("MAILROOM_CONFIG") + " names one: the first of these that exists");
 }
 
 void add_see_also(ManPage& page, const std::string& pages) {
@@ -100,7 +99,7 @@ std::string render_program_page(const CommandReference& program) {
   add_examples(page, program.examples.examples);
   add_commands_of_program(page, program);
   page.section("GLOBAL OPTIONS");
-  page.paragraph(roff_escaped("Every command takes them, before and after its name."));
+  page.paragraph(roff_escaped("Every command accepts these options, before and after its name."));
   add_arguments(page, program);
   add_configuration(page);
   add_environment(page);
@@ -127,9 +126,10 @@ std::string render_command_page(const CommandReference& command) {
   }
   add_notes(page, command.examples.notes);
   page.section("GLOBAL OPTIONS");
-  page.paragraph(roff_escaped("Those that every command takes, such as ") + roff_bold("--config") + " and " +
-                 roff_bold("--output") + ", are in " + page_name("mailroom", 1) +
-                 ", and so are configuration, environment, files, and what to do after each exit status.");
+  page.paragraph(page_name("mailroom", 1) +
+                 roff_escaped(" describes the options of every command, such as ") + roff_bold("--config") +
+                 " and " + roff_bold("--output") +
+                 ", the configuration, environment and files, and what to do after each exit status.");
   add_exit_statuses(page, false);
   add_see_also(page, page_name("mailroom", 1) + ", " + page_name("mailroom.yaml", 5));
   return page.text();

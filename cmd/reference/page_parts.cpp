@@ -21,14 +21,14 @@ std::string tag(const OptionReference& option) {
   return joined(names, ", ") + (value.empty() ? "" : " " + roff_italic(value));
 }
 
-/// What the option overrides, and where else it can be said.
+/// The key and the variable that the option overrides.
 std::string setting_of(const KeyEntry& key) {
   const auto variable =
-      key.environment.empty() ? std::string() : fmt::format(" or {}", roff_bold(key.environment));
-  return fmt::format("Instead of {}{}.", roff_bold(key.key), variable);
+      key.environment.empty() ? std::string() : fmt::format(" and {}", roff_bold(key.environment));
+  return fmt::format("Overrides {}{}.", roff_bold(key.key), variable);
 }
 
-/// A question stays one.
+/// Appends a colon, except to a question.
 std::string with_colon(const std::string& text) {
   return text.ends_with('?') ? text : text + ":";
 }
@@ -84,9 +84,9 @@ void add_arguments(ManPage& page, const CommandReference& command) {
 void add_exit_statuses(ManPage& page, bool with_remedies) {
   page.section("EXIT STATUS");
   page.set_item_distance(with_remedies);
-  for (const auto& [status, meaning, remedy] : exit_statuses()) {
+  for (const auto& [status, meaning, fix] : exit_statuses()) {
     page.item(roff_bold(status), roff_escaped(meaning));
-    if (with_remedies && !remedy.empty()) page.item_goes_on(roff_escaped(remedy));
+    if (with_remedies && !fix.empty()) page.item_goes_on(roff_escaped(fix));
   }
   page.set_item_distance(true);
 }

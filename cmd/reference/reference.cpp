@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "cmd/command_line.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/syntax/command_line.hpp"
 
 namespace mailroom {
 namespace {
 
-/// The names in `{a,b}`, which may have a type before it; none when there is no such list.
+/// The names in `{a,b}`, which may follow a type; empty if there is no such list.
 std::vector<std::string> choices_in(const std::string& type) {
   std::vector<std::string> choices;
   const auto open = type.find('{');
@@ -28,8 +28,8 @@ ValueReference read_value(const CLI::Option& option, const std::string& name, co
     value.kind = Kind::choice;
   } else if (name == "FILE") {
     value.kind = Kind::file;
-  } else if (name == "FOLDER" || name == "DIR") {
-    value.kind = Kind::folder;
+  } else if (name == "DIRECTORY" || name == "DIR") {
+    value.kind = Kind::directory;
   }
   return value;
 }
@@ -66,7 +66,7 @@ CommandReference read_command(const CLI::App& app, const std::string& path_above
   command.needs_command = app.get_require_subcommand_min() > 0;
   const bool is_program = app.get_parent() == nullptr;
   for (const auto* option : app.get_options()) {
-    // --help is described for each command anew, and means the same.
+    // Describe --help once, for the program.
     if (option->get_group().empty() || (!is_program && option == app.get_help_ptr())) continue;
     if (option->get_positional()) {
       command.operands.push_back(read_operand(*option));

@@ -3,28 +3,28 @@
 #include <string>
 #include <vector>
 
-#include "cmd/example.hpp"
+#include "cmd/syntax/example.hpp"
 #include "config/key_table.hpp"
 
 namespace mailroom {
 
-/// What may be typed where a value is expected.
+/// The value of an option or operand.
 struct ValueReference {
-  enum class Kind { none, text, choice, file, folder };
+  enum class Kind { none, text, choice, file, directory };
   Kind kind = Kind::none;
-  std::string name;                  ///< what stands for it: `FILE`; empty for none
+  std::string name;                  ///< the placeholder: `FILE`; empty for none
   std::vector<std::string> choices;  ///< of a choice
-  bool optional = false;             ///< the option may also stand without it
+  bool optional = false;             ///< the option also works without a value
 };
 
 struct OptionReference {
   std::vector<std::string> names;  ///< as typed, the short ones first: `-o`, `--output`
   std::string help;
   ValueReference value;           ///< none for a flag
-  const KeyEntry* key = nullptr;  ///< of the configuration, which it overrides; null for most
+  const KeyEntry* key = nullptr;  ///< the configuration key that it overrides; null for none
 };
 
-/// An argument that is no option.
+/// A positional argument.
 struct OperandReference {
   std::string help;
   ValueReference value;
@@ -32,33 +32,33 @@ struct OperandReference {
   bool repeated = false;
 };
 
-/// A command, the program itself included, with the commands that it has.
+/// A command or the program itself, with its subcommands.
 struct CommandReference {
   std::string name;
   std::string path;  ///< `mailroom migrate down`
   std::string summary;
-  std::string description;  ///< paragraphs with an empty line between them; empty for a command of a command
-  ExampleText examples;     ///< likewise
-  std::vector<OptionReference> options;  ///< its own but for --help; it takes those above it as well
+  std::string description;               ///< paragraphs separated by empty lines; empty for a subcommand
+  ExampleText examples;                  ///< empty for a subcommand
+  std::vector<OptionReference> options;  ///< its own without --help; it also accepts those of its parents
   std::vector<OperandReference> operands;
   std::vector<CommandReference> commands;
   bool needs_command = false;
 };
 
-/// All of the program, as its command line is defined.
+/// The whole program, from the definitions of its command line.
 CommandReference read_reference();
 
-/// `command` and, in this order, every command below it.
+/// `command`, followed by every command below it, in depth-first order.
 std::vector<const CommandReference*> flatten(const CommandReference& command);
 
-/// A place in a command line: behind the words of `command->path`.
+/// A place in a command line: after the words of `command->path`.
 struct Place {
   const CommandReference* command;
-  /// Of the command and those above it, but for the program, whose options are taken everywhere.
+  /// Options of the command and its parents, except the program's, which are accepted everywhere.
   std::vector<const OptionReference*> options;
 };
 
-/// Every place there is, the program itself first.
+/// All places; the program itself comes first.
 std::vector<Place> places_of(const CommandReference& program);
 
 }  // namespace mailroom

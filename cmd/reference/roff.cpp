@@ -6,7 +6,7 @@
 namespace mailroom {
 namespace {
 
-/// What roff shows as something else, or not at all.
+/// The escape sequence for a character that roff would change or drop; empty for others.
 std::string_view replacement(char c) {
   switch (c) {
     case '\\':
@@ -30,7 +30,7 @@ std::string_view replacement(char c) {
   }
 }
 
-/// The character at the front of well-formed UTF-8, which is removed.
+/// Removes and returns the first character of `text`, which is well-formed UTF-8.
 char32_t take_character(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
@@ -51,7 +51,7 @@ std::string upper(std::string_view text) {
 }  // namespace
 
 std::string roff_escaped(std::string_view text) {
-  // A point at the beginning of a line would be a request.
+  // A dot at the beginning of a line would be a request.
   std::string result = text.starts_with('.') ? "\\&" : "";
   while (!text.empty()) {
     const auto character = take_character(text);
@@ -74,10 +74,10 @@ std::string roff_italic(std::string_view text) {
   return "\\fI" + roff_escaped(text) + "\\fR";
 }
 
-// The page has no date: the same sources make the same page at any time.
+// The page has no date, so that builds are reproducible.
 ManPage::ManPage(std::string_view name, int section, std::string_view version)
     : text_(fmt::format(
-          ".\\\" Made from the definitions of the program.\n.TH \"{}\" \"{}\" \"\" \"mailroom {}\" "
+          ".\\\" Generated from the command-line definitions.\n.TH \"{}\" \"{}\" \"\" \"mailroom {}\" "
           "\"mailroom manual\"\n.nh\n.ad l\n",
           roff_escaped(upper(name)), section, roff_escaped(version))) {}
 

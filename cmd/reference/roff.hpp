@@ -5,36 +5,36 @@
 
 namespace mailroom {
 
-/// `text` (UTF-8, newlines as spaces) as roff shows it character by character: what looks like a command, an
-/// option or a path can be copied from the page as it is.
+/// Escapes `text` (UTF-8) so that roff shows every character as it is, and commands, options and paths can be
+/// copied from the page. Newlines become spaces.
 std::string roff_escaped(std::string_view text);
 
 std::string roff_bold(std::string_view text);
 std::string roff_italic(std::string_view text);
 
-/// A man page in the making, in the macros of man(7).
+/// Builds a man page with the macros of man(7).
 class ManPage {
  public:
-  /// `name` is the page's, as man is asked for it.
+  /// `name` is the name of the page, as given to man.
   ManPage(std::string_view name, int section, std::string_view version);
 
-  // What is called `roff` is escaped already and may have fonts; `text` is plain.
+  // Parameters named `roff` are escaped already and may contain fonts; `text` is plain.
 
   void section(std::string_view text);
   void subsection(std::string_view text);
   void paragraph(std::string_view roff);
   /// A paragraph for each part of `text` between empty lines.
   void paragraphs(std::string_view text);
-  /// What is explained, and behind it, indented, the explanation.
+  /// A term, followed by an indented explanation.
   void item(std::string_view tag_roff, std::string_view roff);
-  /// Whether items have empty lines between them, as they have at first.
+  /// Whether items are separated by empty lines; initially true.
   void set_item_distance(bool distance);
-  /// One more paragraph of the item above.
+  /// Adds a paragraph to the last item.
   void item_goes_on(std::string_view roff);
-  /// Until the matching end all is indented to where the explanation of an item stands.
+  /// Indents everything up to the matching end_indent() like the explanation of an item.
   void begin_indent();
   void end_indent();
-  /// Lines to be shown as they are.
+  /// Shows lines as they are.
   void verbatim(std::string_view text);
   void line_break();
   void line(std::string_view roff);
@@ -42,7 +42,7 @@ class ManPage {
   const std::string& text() const { return text_; }
 
  private:
-  /// Behind a heading a new paragraph begins by itself.
+  /// Adds a paragraph macro, except after a heading.
   void begin_paragraph();
 
   std::string text_;

@@ -19,20 +19,20 @@ std::string action_of(const ValueReference& value) {
       return "(" + joined(value.choices) + ")";
     case ValueReference::Kind::file:
       return "_files";
-    case ValueReference::Kind::folder:
+    case ValueReference::Kind::directory:
       return "_files -/";
     default:
-      // A message, and nothing to choose from.
+      // A message without candidates.
       return " ";
   }
 }
 
-/// `:NAME:action`, for a value that is expected.
+/// `:NAME:action` for a value.
 std::string expectation(const ValueReference& value) {
   return ":" + with_backslashes(value.name, ":") + ":" + action_of(value);
 }
 
-/// A specification for _arguments. Of several names each excludes the others.
+/// A specification for _arguments. Each name of an option excludes the others.
 std::string zsh_option(const OptionReference& option) {
   const bool has_value = option.value.kind != ValueReference::Kind::none;
   std::vector<std::string> names;
@@ -106,10 +106,10 @@ std::string render_function(const Place& place, const CommandReference& program)
 
 std::string render_zsh_completion(const CommandReference& program) {
   std::string text =
-      "#compdef mailroom\n# zsh completion of mailroom, made from the definitions of the program\n\n";
+      "#compdef mailroom\n# zsh completion for mailroom, generated from its command-line definitions\n\n";
   for (const auto& place : places_of(program))
     text += render_function(place, program);
-  // Loaded as a function it is called at once; read with source it is made known.
+  // Autoloaded as a function, the script runs the completion; read with source, it registers it.
   return text +
          "if [[ $funcstack[1] == _mailroom ]]; then\n"
          "  _mailroom \"$@\"\n"

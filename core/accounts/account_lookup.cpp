@@ -12,7 +12,7 @@
 namespace mailroom {
 namespace {
 
-/// A name taken apart: what it may be, and the text that the table is asked for.
+/// A parsed name: the values to search for in each column.
 struct AccountName {
   std::optional<std::int64_t> id;
   std::string email;
@@ -55,7 +55,7 @@ std::vector<AccountRecord> find_candidates(Connection& connection, const std::st
   return found;
 }
 
-/// Whether there is anything in `name` that could be written in other capitals.
+/// True if `name` contains a character that has another case.
 bool has_capitals(const std::string& name) {
   const auto parsed = parse_name(name);
   const auto& text = parsed.login.empty() ? parsed.email : parsed.login;
@@ -63,8 +63,8 @@ bool has_capitals(const std::string& name) {
                      [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; });
 }
 
-/// The name that an account of `condition` has, with the prefix that was typed. $1 and $2 are the email and
-/// the login that were looked for in vain.
+/// The names of accounts that match `condition`, with the prefix that was typed. $1 and $2 are the email and
+/// the login that were not found.
 std::vector<std::string> names_where(pqxx::transaction_base& transaction, const std::string& name,
                                      const std::string& condition) {
   const auto parsed = parse_name(name);
@@ -80,8 +80,8 @@ std::vector<std::string> names_where(pqxx::transaction_base& transaction, const 
   return names;
 }
 
-/// Those that differ from `name` in capitals alone: the usual ones by their index, whatever else by reading
-/// the accounts, for half a second at the most.
+/// Names that differ from `name` only in case: first the usual spellings, by index, then any other, by
+/// reading the accounts for at most half a second.
 std::vector<std::string> names_in_other_capitals(Connection& connection, const std::string& name) {
   if (!has_capitals(name)) return {};
   auto names = connection.alone([&](pqxx::transaction_base& transaction) {
@@ -102,15 +102,15 @@ std::vector<std::string> names_in_other_capitals(Connection& connection, const s
   }
 }
 
-/// What the missing ones may have been meant as; of the first three, since each may cost a read of the table.
+/// Suggests existing names for the first three missing ones; each may cost a read of the whole table.
 std::string hint_for_missing(Connection& connection, const std::vector<std::string>& missing) {
   std::vector<std::string> meant;
   for (std::size_t i = 0; i < std::min<std::size_t>(missing.size(), 3); ++i) {
     const auto names = names_in_other_capitals(connection, missing[i]);
     meant.insert(meant.end(), names.begin(), names.end());
   }
-  if (meant.empty()) return "addresses and logins are compared exactly, capitals included";
-  return fmt::format("did you mean: {}; capitals count", fmt::join(meant, ", "));
+  if (meant.empty()) return "addresses and logins are case-sensitive";
+  return fmt::format("did you mean: {}; names are case-sensitive", fmt::join(meant, ", "));
 }
 
 std::string quoted(const std::vector<std::string>& names) {
@@ -128,7 +128,7 @@ void require_one(const std::string& name, const std::vector<AccountRecord>& cand
   throw Error(
       ExitCode::usage,
       fmt::format("'{}' names {} accounts: {}", shown_text(name), candidates.size(), fmt::join(ids, " and ")),
-      fmt::format("say which one is meant: id:{}, email:{} or login:{}", candidates[0].id, shown_text(name),
+      fmt::format("choose one with id:{}, email:{} or login:{}", candidates[0].id, shown_text(name),
                   shown_text(name)));
 }
 

@@ -16,10 +16,10 @@ struct AccountRecord {
   std::int64_t created_at = 0;  ///< seconds since 1970
 };
 
-/// The accounts that `names` name, in that order and each once. A name is an id, an email or a login;
-/// `id:7`, `email:…` and `login:…` say which, where one name is the id of one account and the login of
-/// another. Throws Error(unusable) that names all that are not found, with those that differ in capitals
-/// alone for a hint, and Error(usage) for a name of several accounts.
+/// Returns the accounts with these names, in that order and without duplicates. A name is an id, an email or
+/// a login; the prefixes `id:7`, `email:…` and `login:…` resolve ambiguous names. Throws Error(unusable) that
+/// lists all missing names, with names that differ only in case as a hint, and Error(usage) for a name of
+/// several accounts.
 std::vector<AccountRecord> find_accounts(Connection& connection, const std::vector<std::string>& names);
 
 }  // namespace mailroom

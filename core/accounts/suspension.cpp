@@ -12,7 +12,7 @@ std::string status_of(pqxx::transaction_base& transaction, const AccountRecord& 
   if (!rows.empty()) return rows[0][0].c_str();
   throw Error(ExitCode::unusable,
               fmt::format("account {} ({}) has been removed meanwhile", account.id, account.login),
-              "nothing has been done to the others either");
+              "no account was changed; try again without it");
 }
 
 std::string set_status(pqxx::transaction_base& transaction, const AccountRecord& account,

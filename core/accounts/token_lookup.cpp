@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "accounts/batch_lookup.hpp"
 #include "base/moment.hpp"
+#include "queue/batch_lookup.hpp"
 
 namespace mailroom {
 namespace {
@@ -21,7 +21,7 @@ std::vector<TokenEmission> find_emissions(Connection& connection, const TokenRec
   });
   std::vector<TokenEmission> emissions;
   for (const auto& batch : batches) {
-    if (!contains(batch.tokens, token.id) || contains(batch.left_out, token.id)) continue;
+    if (!contains(batch.tokens, token.id) || contains(batch.skipped_ids, token.id)) continue;
     TokenEmission emission{.batch = batch.id,
                            .queue = batch.queue,
                            .attempts = batch.attempts,

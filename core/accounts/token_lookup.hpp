@@ -10,16 +10,16 @@
 
 namespace mailroom {
 
-/// A batch that a token was in.
+/// A batch that contained a token.
 struct TokenEmission {
   std::int64_t batch = 0;
   std::string queue;
-  std::optional<std::string> emitted_at{};  ///< ISO 8601, UTC; nothing while the batch is leased
+  std::optional<std::string> emitted_at{};  ///< ISO 8601, UTC; nullopt while the batch is leased
   int attempts = 0;
-  bool is_certain = true;  ///< false: the id may have been another token's then
+  bool is_certain = true;  ///< false: the id may have belonged to another token then
 };
 
-/// What the database knows of a token. Times are seconds since 1970.
+/// A token as the database records it. Times are seconds since 1970.
 struct TokenRecord {
   std::int64_t id = 0;
   std::string state;  ///< `due`, `consumed`, `expired` or `wrong status`
@@ -33,11 +33,11 @@ struct TokenRecord {
   std::vector<TokenEmission> emissions{};
 };
 
-/// The token with this secret, if there is one, made for `action`: a signature over the secret for the other
-/// action speaks of a token that does not exist. Reads alone.
+/// Returns the token with this secret and `action`, or nullopt: a signature for the other action names a
+/// token that does not exist. Only reads.
 std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action);
 
-/// The id of the token with this secret, whatever its action. Reads alone.
+/// Returns the id of the token with this secret and any action, or nullopt. Only reads.
 std::optional<std::int64_t> find_token_id(Connection& connection, const Secret& secret);
 
 }  // namespace mailroom

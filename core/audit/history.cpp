@@ -11,9 +11,9 @@
 namespace mailroom {
 namespace {
 
-constexpr std::size_t most_stories = 20;
+constexpr std::size_t max_reports = 20;
 
-/// What the table says of an account, beyond what every command needs.
+/// An account's row, with the times that only audit needs.
 struct AccountLife {
   AccountRecord record;
   std::optional<std::int64_t> activated_at{};
@@ -44,8 +44,8 @@ std::optional<AccountLife> read_account(pqxx::transaction_base& transaction, std
                      .restored_at = optional_number(row[7])};
 }
 
-/// True where the record of operations tells of a change that the account's row dates to `seconds`: the row
-/// has the beginning of the transaction, rounded, and the record what came after it.
+/// True if `operations` include the change that the account's row dates to `seconds`. The row has the start
+/// of the transaction, rounded; the operation has a later time.
 bool is_recorded(const std::vector<Operation>& operations, const std::string& kind, std::int64_t seconds) {
   return std::any_of(operations.begin(), operations.end(), [&](const auto& operation) {
     return operation.kind == kind && operation.at >= to_microseconds(seconds) - microseconds_a_second;
@@ -82,8 +82,8 @@ void add_token_changes(History& history, const TokenFacts& token) {
     add(TokenChange::What::expired, token.expires_at);
 }
 
-/// When the batches of `tokens` were handed out: in their lifetimes, and for what a replay touched in the
-/// hour after it too.
+/// Returns when `tokens` may have been leased: during their lifetimes and, if rewound or replayed, also in
+/// the hour after that.
 std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
                                 const std::vector<Operation>& operations) {
   constexpr std::int64_t hour = 3600;
@@ -116,21 +116,21 @@ std::int64_t earliest_creation(const std::vector<TokenFacts>& tokens) {
       ->created_at;
 }
 
-void add_passing(History& history, const TokenFacts& token, const TokenFate& fate) {
-  history.timeline.entries.push_back({.at = fate.passing->at,
-                                      .rank = fate.passing->at,
-                                      .what = TokenPassing{.token = token.id,
-                                                           .account = token.account,
-                                                           .batch = fate.passing->batch,
-                                                           .queue = fate.queue,
-                                                           .reason = fate.reason,
-                                                           .reason_certain = fate.reason_certain}});
+void add_skip(History& history, const TokenFacts& token, const TokenStatus& status) {
+  history.timeline.entries.push_back({.at = status.skip->at,
+                                      .rank = status.skip->at,
+                                      .what = TokenSkip{.token = token.id,
+                                                        .account = token.account,
+                                                        .batch = status.skip->batch,
+                                                        .queue = status.queue,
+                                                        .reason = status.reason,
+                                                        .reason_certain = status.reason_certain}});
 }
 
-void tell_fates(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
-                std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
-                const std::vector<BatchRecord>& batches) {
-  tokens.resize(std::min(tokens.size(), most_stories));
+void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
+                        std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
+                        const std::vector<BatchRecord>& batches) {
+  tokens.resize(std::min(tokens.size(), max_reports));
   for (auto& token : tokens) {
     token.operations = operations;
     for (const auto& batch : batches) {
@@ -138,15 +138,15 @@ void tell_fates(pqxx::transaction_base& transaction, const AuditRequest& request
       if (contains(batch.of_others, token.id)) token.id_was_anothers = true;
     }
   }
-  read_queue_stands(transaction, request.queue, read_schema_history(transaction), tokens);
+  read_queue_positions(transaction, request.queue, read_schema_history(transaction), tokens);
   for (auto& token : tokens) {
-    const auto fate = judge_fate(token);
-    if (fate.outcome == Outcome::passed_over) add_passing(history, token, fate);
-    history.tokens.push_back({.token = std::move(token), .fate = fate});
+    const auto status = judge_token(token);
+    if (status.outcome == Outcome::skipped) add_skip(history, token, status);
+    history.tokens.push_back({.token = std::move(token), .status = status});
   }
 }
 
-/// Adds all that happened to `tokens`, and says what became of the newest.
+/// Adds the events of `tokens`, and the statuses of the newest.
 void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                 const std::vector<TokenFacts>& tokens) {
   if (tokens.empty()) return;
@@ -164,7 +164,7 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
       history.timeline.entries.push_back(entry_of(abandonment));
     history.timeline.entries.push_back(entry_of(batch));
   }
-  tell_fates(transaction, request, history, tokens, operations, batches);
+  add_token_statuses(transaction, request, history, tokens, operations, batches);
 }
 
 void add_operations_on_account(History& history, const std::vector<Operation>& operations,
@@ -176,7 +176,8 @@ void add_operations_on_account(History& history, const std::vector<Operation>& o
   }
 }
 
-/// Suspensions while a token could be handed on say why it was not. When it was made may be rounded up.
+/// Adds the operations on the token's account during the token's lifetime: a suspension explains why the
+/// token was not emitted. created_at may be rounded up.
 void add_account_of_token(pqxx::transaction_base& transaction, History& history, const TokenFacts& token) {
   if (!token.exists) return;
   history.account_id = token.account;
@@ -185,9 +186,9 @@ void add_account_of_token(pqxx::transaction_base& transaction, History& history,
                             {.since = bounded_moment(token.created_at) - 1, .until = token.expires_at});
 }
 
-/// Each time that it was handed out, and what came of it.
+/// Adds each lease of the batch and how it ended.
 void add_batch(History& history, const BatchRecord& batch) {
-  if (batch.is_mere_state()) return;
+  if (batch.is_state_only()) return;
   auto& entries = history.timeline.entries;
   for (const auto& abandonment : abandonments_of(batch)) {
     entries.push_back(entry_of(abandonment.claim));
@@ -212,7 +213,7 @@ History read_account_history(Connection& connection, std::int64_t account, const
       add_account(history, *life, operations);
     } else if (operations.empty()) {
       throw Error(ExitCode::unusable, fmt::format("there is no account {}, and no record of one", account),
-                  fmt::format("token:{} names a token, batch:{} a batch", account, account));
+                  fmt::format("for a token type token:{}, for a batch batch:{}", account, account));
     }
     add_operations_on_account(history, operations, {});
     const auto tokens = read_tokens_of(transaction, account, now, request.limit);
@@ -232,7 +233,7 @@ History read_token_history(Connection& connection, std::int64_t token, const Aud
     add_tokens(transaction, request, history, {facts});
     if (!facts.exists && history.timeline.entries.empty()) {
       throw Error(ExitCode::unusable, fmt::format("there is no token {}, and no record of one", token),
-                  "its account was removed, or the transaction that made it was rolled back");
+                  "its account was deleted, or the transaction that created it was rolled back");
     }
     arrange(history, request);
     return history;
@@ -244,7 +245,7 @@ History read_batch_history(Connection& connection, std::int64_t batch, const Aud
     History history{.now = now, .batch = find_batch(transaction, batch)};
     if (!history.batch) {
       throw Error(ExitCode::unusable, fmt::format("there is no record of a batch {}", batch),
-                  "older records may have been pruned; mailroom audit --batches lists those of a day");
+                  "older records may have been pruned; mailroom audit --batches lists the last 24 hours");
     }
     add_batch(history, *history.batch);
     for (const auto& operation : operations_on_tokens(transaction, history.batch->tokens,

@@ -6,8 +6,8 @@
 namespace mailroom {
 namespace {
 
-/// What of $1, an int8multirange, an operation touched. The conditions keep a row that somebody wrote by hand
-/// from ending the query.
+/// SQL for the ids of $1 (an int8multirange) that an operation replayed or moved the cursor over. The
+/// conditions keep a row that was inserted by hand from failing the query.
 constexpr const char* touched =
     "CASE WHEN kind = 'replay' AND details ? 'ids' THEN $1::int8multirange * "
     "(details->>'ids')::int8multirange "
@@ -19,9 +19,8 @@ constexpr const char* touched =
 
 std::string query(const std::string& condition) {
   return fmt::format(
-      "SELECT id, floor(extract(epoch FROM at) * 1000000)::bigint, kind, actor, db_user, coalesce(reason, "
-      "''), "
-      "coalesce(queue, ''), account, details::text, ({})::text, "
+      "SELECT id, floor(extract(epoch FROM at) * 1000000)::bigint, kind, actor, db_user, "
+      "coalesce(reason, ''), coalesce(queue, ''), account, details::text, ({})::text, "
       "ARRAY(SELECT (c->>'batch')::bigint FROM jsonb_array_elements("
       "CASE jsonb_typeof(details->'cut') WHEN 'array' THEN details->'cut' ELSE '[]' END) c)::text, "
       "kind = 'rewind' AND (details->>'cursor_after')::bigint > (details->>'cursor_before')::bigint "
@@ -78,7 +77,7 @@ std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction
 
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
                                             const std::vector<IdRange>& tokens, std::int64_t since) {
-  // Creation is known to the second, and is the start of the transaction that made the token.
+  // created_at is the start of the transaction that created the token, in whole seconds.
   return read(Connection::execute(
       transaction,
       query(fmt::format("kind IN ('rewind', 'replay') AND at >= to_timestamp($2::bigint) - interval '1 s' "

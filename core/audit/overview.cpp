@@ -15,8 +15,8 @@ std::vector<QueueTotals> read_totals(pqxx::transaction_base& transaction, const 
       "SELECT job_type, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitted_at IS NULL), "
       "sum(emitted), sum(skipped_expired), sum(skipped_consumed), sum(skipped_status), sum(skipped_invalid), "
       "count(*) FILTER (WHERE attempts > 1), "
-      "count(*) FILTER (WHERE emitted_at IS NULL AND set_aside_at IS NULL), "
-      "count(*) FILTER (WHERE emitted_at IS NULL AND set_aside_at IS NOT NULL), "
+      "count(*) FILTER (WHERE emitted_at IS NULL AND dead_at IS NULL), "
+      "count(*) FILTER (WHERE emitted_at IS NULL AND dead_at IS NOT NULL), "
       "count(*) FILTER (WHERE NOT isempty(ids) OR emitted_at IS NULL OR emitted + skipped_expired + "
       "skipped_consumed + skipped_status + skipped_invalid > 0) "
       "FROM mailroom_batches WHERE claimed_at >= to_timestamp($1::bigint) "
@@ -26,14 +26,14 @@ std::vector<QueueTotals> read_totals(pqxx::transaction_base& transaction, const 
   for (const auto& row : rows) {
     totals.push_back({.queue = row[0].c_str(),
                       .batches = row[1].as<std::int64_t>(),
-                      .handed_on = row[2].as<std::int64_t>(),
+                      .emitted = row[2].as<std::int64_t>(),
                       .expired = row[3].as<std::int64_t>(),
                       .consumed = row[4].as<std::int64_t>(),
                       .wrong_status = row[5].as<std::int64_t>(),
                       .invalid = row[6].as<std::int64_t>(),
                       .repeated = row[7].as<std::int64_t>(),
                       .open = row[8].as<std::int64_t>(),
-                      .set_aside = row[9].as<std::int64_t>(),
+                      .dead = row[9].as<std::int64_t>(),
                       .records = row[10].as<std::int64_t>()});
   }
   return totals;
@@ -46,12 +46,12 @@ std::int64_t count_records(const std::vector<QueueTotals>& queues) {
   return count;
 }
 
-/// Adds the newest of `total`.
+/// Adds `rows`, the newest of `total`.
 template <typename Rows>
 void add(Timeline& timeline, const Rows& rows, std::int64_t total) {
   for (const auto& row : rows)
     timeline.entries.push_back(entry_of(row));
-  timeline.left_out += std::max<std::int64_t>(0, total - static_cast<std::int64_t>(rows.size()));
+  timeline.omitted += std::max<std::int64_t>(0, total - static_cast<std::int64_t>(rows.size()));
 }
 
 void add_abandonments(Timeline& timeline, const BatchRecord& batch, const Period& period) {
@@ -83,7 +83,7 @@ Overview read_overview(Connection& connection, const OverviewRequest& request) {
         add_abandonments(timeline, batch, period);
       add(timeline, batches, count_records(overview.queues));
     }
-    // What was claimed within the period belongs to it, when it was acknowledged later too.
+    // A batch belongs to the period in which it was claimed, even if it was acknowledged later.
     timeline.arrange({}, request.limit);
     return overview;
   });

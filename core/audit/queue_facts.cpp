@@ -10,17 +10,17 @@ namespace {
 
 /// How far back the records of a queue go, in microseconds since 1970.
 struct Records {
-  std::optional<std::int64_t> complete_since{};  ///< nothing when it is not known
-  bool pruned = false;                           ///< older ones were there once
+  std::optional<std::int64_t> complete_since{};  ///< nullopt if unknown
+  bool pruned = false;                           ///< older records were deleted
 
   bool are_complete_for(const TokenFacts& token) const {
-    if (!token.exists) return !pruned;  // when it was made is a guess
-    // A token is made after the table, if perhaps within the same second.
+    if (!token.exists) return !pruned;  // its creation time is an estimate
+    // A token is created after the table, perhaps within the same second.
     return complete_since && token.created_at >= *complete_since / microseconds_a_second;
   }
 };
 
-/// The last time that the table of batches was made.
+/// Returns when the table of batches was last created.
 std::optional<std::int64_t> recording_since(const std::vector<SchemaChange>& history) {
   std::optional<std::int64_t> since;
   for (const auto& change : history) {
@@ -29,7 +29,7 @@ std::optional<std::int64_t> recording_since(const std::vector<SchemaChange>& his
   return since;
 }
 
-/// Where the first record of all is missing, older ones have been pruned.
+/// Records have been pruned if the first id of all queues is missing.
 Records read_records(pqxx::transaction_base& transaction, const std::string& queue,
                      const std::vector<SchemaChange>& history) {
   const auto row = Connection::execute(
@@ -51,8 +51,8 @@ std::vector<std::string> queue_names(pqxx::transaction_base& transaction, const 
   return names;
 }
 
-std::optional<Passing> find_passing(pqxx::transaction_base& transaction, const std::string& queue,
-                                    const TokenFacts& token) {
+std::optional<Skip> find_skip(pqxx::transaction_base& transaction, const std::string& queue,
+                              const TokenFacts& token) {
   const auto rows = Connection::execute(
       transaction,
       "SELECT id, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, skipped_expired, "
@@ -62,33 +62,33 @@ std::optional<Passing> find_passing(pqxx::transaction_base& transaction, const s
       token.id, token.exists ? bounded_moment(token.created_at) : 0);
   if (rows.empty()) return std::nullopt;
   const auto& row = rows[0];
-  return Passing{.batch = row[0].as<std::int64_t>(),
-                 .at = row[1].as<std::int64_t>(),
-                 .expired = row[2].as<int>(),
-                 .consumed = row[3].as<int>()};
+  return Skip{.batch = row[0].as<std::int64_t>(),
+              .at = row[1].as<std::int64_t>(),
+              .expired = row[2].as<int>(),
+              .consumed = row[3].as<int>()};
 }
 
-QueueStand read_stand(pqxx::transaction_base& transaction, const std::string& queue, const TokenFacts& token,
-                      const Records& records) {
+QueuePosition read_position(pqxx::transaction_base& transaction, const std::string& queue,
+                            const TokenFacts& token, const Records& records) {
   const auto row = Connection::execute(
       transaction,
-      "SELECT s.cursor, EXISTS (SELECT FROM mailroom_holes h WHERE h.id = ANY (s.hole_ids) AND h.ids @> "
+      "SELECT s.cursor, EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> "
       "$2::bigint) FROM mailroom_queue_state($1) s",
       queue, token.id)[0];
-  QueueStand stand{.queue = queue,
-                   .cursor = row[0].as<std::int64_t>(),
-                   .in_hole = row[1].as<bool>(),
-                   .records_complete = records.are_complete_for(token)};
-  if (token.batches.empty() && token.id <= stand.cursor && !stand.in_hole)
-    stand.passing = find_passing(transaction, queue, token);
-  return stand;
+  QueuePosition position{.queue = queue,
+                         .cursor = row[0].as<std::int64_t>(),
+                         .in_gap = row[1].as<bool>(),
+                         .records_complete = records.are_complete_for(token)};
+  if (token.batches.empty() && token.id <= position.cursor && !position.in_gap)
+    position.skip = find_skip(transaction, queue, token);
+  return position;
 }
 
-bool may_be_missed(const TokenFacts& token, const QueueStand& stand) {
-  return token.exists && token.batches.empty() && token.id <= stand.cursor && !stand.in_hole;
+bool may_be_missed(const TokenFacts& token, const QueuePosition& position) {
+  return token.exists && token.batches.empty() && token.id <= position.cursor && !position.in_gap;
 }
 
-/// Asks for all tokens at once, and only where there is one.
+/// Runs one query for all tokens, or none if no token can be missed.
 void mark_missed(pqxx::transaction_base& transaction, const std::string& queue,
                  std::vector<TokenFacts>& tokens) {
   std::vector<std::int64_t> ids;
@@ -111,12 +111,12 @@ void require_queue(pqxx::transaction_base& transaction, const std::string& queue
   if (!queue.empty()) Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
 }
 
-void read_queue_stands(pqxx::transaction_base& transaction, const std::string& first_queue,
-                       const std::vector<SchemaChange>& history, std::vector<TokenFacts>& tokens) {
+void read_queue_positions(pqxx::transaction_base& transaction, const std::string& first_queue,
+                          const std::vector<SchemaChange>& history, std::vector<TokenFacts>& tokens) {
   for (const auto& queue : queue_names(transaction, first_queue)) {
     const auto records = read_records(transaction, queue, history);
     for (auto& token : tokens)
-      token.queues.push_back(read_stand(transaction, queue, token, records));
+      token.queues.push_back(read_position(transaction, queue, token, records));
     mark_missed(transaction, queue, tokens);
   }
 }

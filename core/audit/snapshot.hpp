@@ -4,8 +4,8 @@
 
 namespace mailroom {
 
-/// Does `body(transaction, now)` in a transaction that sees one snapshot of the database and writes nothing,
-/// so that what is read one after the other fits together. `now` = the server's clock, in seconds since 1970.
+/// Runs `body(transaction, now)` in a read-only transaction whose statements all see one snapshot. `now` =
+/// the server's clock, in seconds since 1970.
 template <typename Body>
 auto in_one_snapshot(Connection& connection, const Body& body) {
   return connection.transact([&](pqxx::work& transaction) {

@@ -9,8 +9,8 @@
 namespace mailroom {
 namespace {
 
-// The database rounds the seconds of its own, so that a beginning may be half a second earlier. An account
-// comes before its first token, and is activated by the end of it.
+// The database rounds times to seconds, so a creation may be half a second earlier than recorded. An account
+// is created before its first token, and activated after that is consumed.
 constexpr std::int64_t before_all = -500'001;
 constexpr std::int64_t after_all = 999'999;
 
@@ -35,7 +35,7 @@ TimelineEntry to_the_second(std::int64_t seconds, TokenChange change) {
 }
 
 TimelineEntry entry_of(const BatchRecord& batch) {
-  const auto at = batch.emitted_at.value_or(batch.set_aside_at.value_or(batch.claimed_at));
+  const auto at = batch.emitted_at.value_or(batch.dead_at.value_or(batch.claimed_at));
   return {.at = at, .rank = at, .what = batch};
 }
 
@@ -63,8 +63,8 @@ Period parse_period(const std::string& since, const std::string& until, std::int
   if (!since.empty()) period.since = read_moment("--since", since, now);
   if (!until.empty()) period.until = read_moment("--until", until, now);
   if (period.since < period.until) return period;
-  throw Error(ExitCode::usage, "--until does not come after --since",
-              "without --until everything until now is shown");
+  throw Error(ExitCode::usage, "--until must be later than --since",
+              "without --until, events until now are shown");
 }
 
 void Timeline::arrange(const Period& period, std::int64_t limit) {
@@ -78,7 +78,7 @@ void Timeline::arrange(const Period& period, std::int64_t limit) {
   const auto count = static_cast<std::int64_t>(entries.size());
   if (count <= limit) return;
   entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(limit));
-  left_out += count - limit;
+  omitted += count - limit;
 }
 
 }  // namespace mailroom

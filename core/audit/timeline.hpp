@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "accounts/batch_lookup.hpp"
 #include "audit/operations.hpp"
+#include "queue/batch_lookup.hpp"
 #include "schema/history.hpp"
 
 namespace mailroom {
@@ -28,37 +28,37 @@ struct TokenChange {
   std::int64_t expires_at = 0;  ///< seconds since 1970
 };
 
-/// A claim came to a token that was not due, and left it.
-struct TokenPassing {
+/// A claim skipped a token that was not due.
+struct TokenSkip {
   std::int64_t token = 0;
   std::int64_t account = 0;
   std::int64_t batch = 0;  ///< the record of the claim
   std::string queue{};
-  std::string reason{};         ///< `expired`, `consumed` or `wrong status`; empty where it is not known
-  bool reason_certain = false;  ///< recorded, and not concluded from how things are now
+  std::string reason{};         ///< `expired`, `consumed` or `wrong status`; empty if unknown
+  bool reason_certain = false;  ///< recorded, not derived from the present state
 };
 
-/// A collector ended without acknowledging its batch, and another took that over.
+/// A lease that ended without an acknowledgement; the next attempt took the batch over.
 struct Abandonment {
-  BatchRecord claim;    ///< the batch as the one held it
-  std::int64_t at = 0;  ///< when the other took it over, in microseconds since 1970
+  BatchRecord claim;    ///< the batch as it was during that lease
+  std::int64_t at = 0;  ///< when the next attempt began, in microseconds since 1970
 };
 
-using Happening =
-    std::variant<AccountChange, TokenChange, TokenPassing, BatchRecord, Abandonment, Operation, SchemaChange>;
+using TimelineEvent =
+    std::variant<AccountChange, TokenChange, TokenSkip, BatchRecord, Abandonment, Operation, SchemaChange>;
 
 struct TimelineEntry {
   std::int64_t at = 0;    ///< microseconds since 1970
-  bool precise = true;    ///< false: known to the second alone
-  std::int64_t rank = 0;  ///< orders those that the time does not
-  Happening what;
+  bool precise = true;    ///< false if `at` has whole seconds
+  std::int64_t rank = 0;  ///< sort key: `at`, adjusted by to_the_second()
+  TimelineEvent what;
 };
 
-/// Of what is known to the second alone, what begins a life comes before all that happened within the second,
-/// and what ends it after it.
+/// Entries whose times have whole seconds. A creation sorts before all other events of its second, and other
+/// changes sort after them.
 TimelineEntry to_the_second(std::int64_t seconds, AccountChange change);
 TimelineEntry to_the_second(std::int64_t seconds, TokenChange change);
-/// When it was acknowledged, set aside or, of one that is still open, claimed.
+/// At the time when the batch was acknowledged or dead-lettered or, if it is open, claimed.
 TimelineEntry entry_of(const BatchRecord& batch);
 TimelineEntry entry_of(const Abandonment& abandonment);
 TimelineEntry entry_of(const Operation& operation);
@@ -70,18 +70,18 @@ struct Period {
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
 };
 
-/// The period that two moments span (as parse_moment reads them), as of `now`; an empty one bounds nothing.
-/// Throws Error(usage) when one does not parse, or nothing lies between them.
+/// Returns the period between two moments, as parse_moment reads them at `now`; an empty moment is no bound.
+/// Throws Error(usage) if a moment is invalid or the period is empty.
 Period parse_period(const std::string& since, const std::string& until, std::int64_t now);
 
-/// The attempts of `batch` that came to nothing, oldest first.
+/// Returns the abandoned attempts of `batch`, oldest first.
 std::vector<Abandonment> abandonments_of(const BatchRecord& batch);
 
 struct Timeline {
   std::vector<TimelineEntry> entries{};
-  std::int64_t left_out = 0;  ///< older ones, for want of room
+  std::int64_t omitted = 0;  ///< number of older entries beyond the limit
 
-  /// Puts the entries in order and keeps those of `period`, the newest `limit` of them.
+  /// Sorts the entries and keeps the newest `limit` within `period`.
   void arrange(const Period& period, std::int64_t limit);
 };
 

@@ -7,7 +7,7 @@
 namespace mailroom {
 namespace {
 
-/// With the clock as $1. Never the secret or the code.
+/// $1 is the clock. Never reads the secret or the code.
 constexpr const char* columns =
     "t.id, t.action, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $1::bigint), "
     "coalesce(a.status::text, ''), t.account, t.created_at, t.expires_at, t.consumed_at";
@@ -25,23 +25,24 @@ TokenFacts read_row(const Row& row) {
   return token;
 }
 
-/// The furthest of the sequence and the cursors: it stands behind them when tokens were truncated or
-/// restored.
+/// Throws Error(unusable) if neither the sequence nor a cursor has reached `id`. The sequence may be behind
+/// the cursors after tokens were truncated or restored.
 void require_drawn(pqxx::transaction_base& transaction, std::int64_t id) {
   const auto newest =
       Connection::execute(
           transaction,
-          "SELECT greatest((SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "
-          "tokens_id_seq), "
+          "SELECT greatest((SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END "
+          "FROM tokens_id_seq), "
           "(SELECT max(s.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s))")[0][0]
           .as<std::int64_t>();
   if (id <= newest) return;
-  throw Error(
-      ExitCode::unusable, fmt::format("there is no token {}", id),
-      newest > 0 ? fmt::format("the newest token is {}", newest) : std::string("no token has been made yet"));
+  throw Error(ExitCode::unusable, fmt::format("there is no token {}", id),
+              newest > 0 ? fmt::format("the newest token is {}", newest)
+                         : std::string("no token has been created yet"));
 }
 
-/// Ids follow time, by and large; a token lives for minutes, so a day covers what its neighbour does not say.
+/// Estimates the times of a missing token from its neighbours: ids roughly follow time, and a token lives for
+/// less than a day.
 TokenFacts missing_token(pqxx::transaction_base& transaction, std::int64_t id, std::int64_t now) {
   constexpr std::int64_t day = 86'400;
   const auto row =
@@ -59,7 +60,7 @@ TokenFacts missing_token(pqxx::transaction_base& transaction, std::int64_t id, s
 
 AccountTokens read_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t now,
                              std::int64_t limit) {
-  // Materialized, lest the order by id walks the primary key instead of asking the index on account.
+  // Materialized: otherwise the planner may scan the primary key in order instead of the index on account.
   const auto rows = Connection::execute(
       transaction,
       fmt::format(

@@ -7,7 +7,7 @@ namespace mailroom {
 using Milliseconds = std::chrono::milliseconds;
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// Monotonic time, behind an interface so that tests drive it.
+/// Monotonic time, behind an interface so that tests can control it.
 class Clock {
  public:
   virtual ~Clock() = default;

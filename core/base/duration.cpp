@@ -17,7 +17,8 @@ constexpr std::array<Unit, 5> units{
 
 constexpr std::int64_t longest = 100LL * 365 * 86'400'000;
 
-/// Takes the digits at the front of `text`; nothing if there are none or they exceed `longest`.
+/// Takes the digits at the front of `text`. Returns nullopt if there are none or the number exceeds
+/// `longest`.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t number = 0;
   if (text.empty() || text.front() == '-') return std::nullopt;
@@ -27,7 +28,7 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
   return number;
 }
 
-/// Takes the letters at the front of `text` and finds their place in `units`, at or after `first`.
+/// Takes the letters at the front of `text` and returns their index in `units`, at or after `first`.
 std::optional<std::size_t> take_unit(std::string_view& text, std::size_t first) {
   const auto length = std::min(text.find_first_of("0123456789"), text.size());
   for (std::size_t i = first; i < units.size(); ++i) {

@@ -9,8 +9,8 @@
 namespace mailroom {
 
 /// Reads `250ms`, `5s`, `4m30s`, `1h`, `30d`, or a bare integer of milliseconds. Units run from large to
-/// small and stand at most once each; no sign, no fraction, no white space. Nothing for anything else, and
-/// for what exceeds 100 years.
+/// small, each at most once; no sign, fraction or white space. Returns nullopt for anything else and above
+/// 100 years.
 std::optional<Milliseconds> parse_duration(std::string_view text);
 
 /// The shortest text that parse_duration reads back to the same value: `4m30s`, `0s`.

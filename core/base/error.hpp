@@ -6,8 +6,7 @@
 
 namespace mailroom {
 
-/// How a run ended; the value is the exit status of the process. exit_codes.hpp has what users are told
-/// of each.
+/// How a run ended; the value is the exit status of the process. exit_codes.hpp explains each to users.
 enum class ExitCode : int {
   done = 0,
   failed = 1,
@@ -20,12 +19,12 @@ enum class ExitCode : int {
   unusable = 8,
   forged = 9,
   output_closed = 10,
-  interrupted = 130,  ///< as a shell tells of SIGINT
-  terminated = 143,   ///< and of SIGTERM
+  interrupted = 130,  ///< as a shell reports SIGINT
+  terminated = 143,   ///< as a shell reports SIGTERM
 };
 
-/// The one exception of the project: a lower-case message that says what went wrong, a hint that says what to
-/// do next (may be empty), and the exit code. Thrown where the cause is known, caught once, in main.
+/// The one exception of the project: a lower-case message (what went wrong), a hint (what to do next; may be
+/// empty) and the exit code. Thrown where the cause is known, caught once, in main.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message, std::string hint = {})

@@ -13,27 +13,28 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "the hint names the option that was probably meant"},
     {"3",
      "configuration: a value in the file or the environment, a key, the file; an unknown queue; a pooler "
-     "whose mode does not fit",
-     "mend what the message names"},
+     "in an unsupported mode",
+     "fix what the message names"},
     {"4", "the database cannot be reached, or was lost for good",
      "check server and connection string; collect --wait keeps trying"},
     {"5",
-     "the schema is missing, too old, dirty, drifted or asks for a newer mailroom; a table, column, function "
-     "or type of it is not there; a trigger or sequence is not as the queue needs it, or the sequence stands "
-     "at the largest bigint",
+     "the schema is missing, too old, dirty, drifted or needs a newer mailroom; a table, column, function "
+     "or type is missing; a trigger or sequence is not as the queue needs it, or the sequence has reached "
+     "the largest bigint",
      "mailroom migrate, mailroom migrate verify, or the statement in the hint"},
     {"6", "another process holds the lock, or a table is locked",
-     "wait, or find it with the statement in the hint"},
-    {"7", "declined, nobody there to ask, or more than --max-replay allows", "--yes, or raise the limit"},
+     "wait, or find the process with the statement in the hint"},
+    {"7", "declined, no terminal to ask on, or more than --max-replay allows",
+     "pass --yes, or raise the limit"},
     {"8",
      "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database; "
      "a name that is not found; status or doctor found a failure",
-     "the message, or the finding, says what mends it"},
+     "the message or the finding says what fixes it"},
     {"9", "a malformed or forged token", ""},
     {"10", "the output was closed or cannot be written",
-     "a collector's batch was not acknowledged and comes again"},
-    {"130, 143", "stopped hard by a second SIGINT or SIGTERM; simulate stopped by the first",
-     "the batch in flight may come again; the hint says how to clean up"},
+     "a collector's batch was not acknowledged and will be emitted again"},
+    {"130, 143", "stopped at once by a second SIGINT or SIGTERM; simulate stopped by the first",
+     "the batch in flight may be emitted again; the hint says how to clean up"},
 }};
 
 }  // namespace

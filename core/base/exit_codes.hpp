@@ -5,14 +5,14 @@
 
 namespace mailroom {
 
-/// One exit status, or several of the same meaning, as users are told of it.
+/// One exit status, or several of the same meaning, as documented for users.
 struct ExitStatus {
   std::string_view status;  ///< `3`, or `130, 143`
   std::string_view meaning;
-  std::string_view remedy;  ///< empty where there is none
+  std::string_view fix;  ///< empty for none
 };
 
-/// Every exit status, in the order of the numbers; docs/exit-codes.md shows the same table.
+/// Every exit status, in numeric order; docs/exit-codes.md shows the same table.
 std::span<const ExitStatus> exit_statuses();
 
 }  // namespace mailroom

@@ -7,14 +7,14 @@
 
 namespace mailroom {
 
-/// `value`, of nlohmann::json or ordered_json, as JSON on one line: bytes that are no UTF-8 are replaced, and
-/// what could mislead is escaped.
+/// `value` (nlohmann::json or ordered_json) as JSON on one line. Invalid UTF-8 is replaced, misleading
+/// characters are escaped: see escaped_json().
 template <typename Json>
 std::string json_text(const Json& value) {
   return escaped_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// `seconds` since 1970 as a time; null where it has no year of four digits.
+/// `seconds` since 1970 as a date and time; null outside the years 0000 to 9999.
 template <typename Json>
 Json moment_json(std::int64_t seconds) {
   const auto text = date_text(seconds);

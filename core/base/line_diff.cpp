@@ -17,7 +17,7 @@ Lines split(std::string_view text) {
   return lines;
 }
 
-/// lengths[i][j]: how many lines the tails before[i…] and after[j…] have in common.
+/// lengths[i][j] is the length of the longest common subsequence of before[i…] and after[j…].
 std::vector<std::vector<std::size_t>> common_lengths(const Lines& before, const Lines& after) {
   std::vector<std::vector<std::size_t>> lengths(before.size() + 1,
                                                 std::vector<std::size_t>(after.size() + 1));

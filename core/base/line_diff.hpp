@@ -6,7 +6,7 @@
 
 namespace mailroom {
 
-/// A line of one of two texts, or of both.
+/// A line of one of two texts or of both.
 struct DiffLine {
   enum class Side { both, before, after };
   Side side = Side::both;
@@ -15,12 +15,11 @@ struct DiffLine {
   bool operator==(const DiffLine&) const = default;
 };
 
-/// The lines of `before` and `after` in their order, the common ones (a longest common subsequence) once.
-/// Takes time and memory in proportion to the product of their numbers of lines.
+/// The lines of `before` and `after` in order; lines of their longest common subsequence appear once. Time
+/// and memory are proportional to the product of the numbers of lines.
 std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after);
 
-/// `lines` with no more than `context` common lines beside what differs; a common line `…` stands for
-/// those that are left out.
+/// `lines` with at most `context` common lines around each change; a common line `…` replaces those omitted.
 std::vector<DiffLine> only_changes(const std::vector<DiffLine>& lines, std::size_t context);
 
 }  // namespace mailroom

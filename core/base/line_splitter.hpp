@@ -6,28 +6,27 @@
 
 namespace mailroom {
 
-/// Cuts a stream of bytes into lines, in memory for one line however long the input has one.
+/// Splits a stream of bytes into lines. Buffers at most `max_size` + 1 bytes, however long a line is.
 class LineSplitter {
  public:
-  /// Takes a line without its newline. One that is longer than allowed comes as its first `max_size` + 1
-  /// bytes.
+  /// Receives a line without its newline. A line longer than `max_size` is cut to `max_size` + 1 bytes.
   using Each = std::function<void(std::string_view line)>;
 
   explicit LineSplitter(std::size_t max_size) : max_size_(max_size) {}
 
-  /// Calls `each` with every line that ends within `bytes`. Looks at each byte once.
+  /// Calls `each` with every line that ends within `bytes`. Takes linear time.
   void add(std::string_view bytes, const Each& each);
-  /// Calls `each` with what follows the last newline, if there is anything.
+  /// Calls `each` with the text after the last newline, if any.
   void finish(const Each& each);
 
-  /// Bytes that are held at the moment.
+  /// The capacity of the buffer, in bytes.
   std::size_t held() const { return rest_.capacity(); }
 
  private:
   void keep(std::string_view bytes);
 
   std::size_t max_size_;
-  std::string rest_;  ///< the beginning of a line whose end has not come yet
+  std::string rest_;  ///< the beginning of a line that has not ended yet
 };
 
 }  // namespace mailroom

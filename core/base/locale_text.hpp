@@ -4,12 +4,11 @@
 
 namespace mailroom {
 
-/// True where the locale shows more than ASCII: its charset is UTF-8, by the first of LC_ALL, LC_CTYPE and
-/// LANG that is set. Without any of them it is the C locale, and false. Text of our own keeps to it; data is
-/// shown as it is.
+/// True if the locale's charset is UTF-8, by the first of LC_ALL, LC_CTYPE and LANG that is set; false if
+/// none is set (the C locale). Applies to mailroom's own text; data is shown as it is.
 bool shows_utf8();
 
-/// Stands for what was left out: one column, or three where only ASCII is shown.
+/// Marks omitted text: `…` (one column), or `...` if the locale is not UTF-8.
 std::string_view ellipsis();
 
 }  // namespace mailroom

@@ -40,7 +40,7 @@ std::string_view name_of(spdlog::level::level_enum level) {
   }
 }
 
-/// %N: the level as the configuration spells it; spdlog's own %l says `warning`.
+/// %N: the level as the configuration spells it; spdlog's own %l prints `warning`.
 class LevelName final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,

@@ -17,7 +17,7 @@ namespace mailroom {
 enum class LogLevel { debug, info, warn, error };
 enum class LogFormat { text, logfmt, json };
 
-/// One `key=value` of a log line. Never holds a secret, a token or a code.
+/// One `key=value` of a log line. Must not hold a secret, a token or a code.
 struct Field {
   template <typename T>
   Field(std::string_view field_key, const T& field_value)
@@ -43,7 +43,7 @@ class Log {
 
   /// Writes to stderr.
   explicit Log(const Options& options);
-  /// Writes to `stream`, which outlives the log and never gets colour.
+  /// Writes to `stream`, which must outlive the log; never uses colour.
   Log(const Options& options, std::ostream& stream);
   ~Log();
   Log(Log&&) noexcept;

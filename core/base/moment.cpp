@@ -11,7 +11,7 @@
 namespace mailroom {
 namespace {
 
-// What the database keeps is any bigint; beyond these two no date has four digits for its year.
+// The database stores any bigint; a date has a four-digit year only from year_0 to before year_10000.
 constexpr std::int64_t year_0 = -62'167'219'200;
 constexpr std::int64_t year_10000 = 253'402'300'800;
 
@@ -57,7 +57,7 @@ std::optional<std::int64_t> take_time(std::string_view& text) {
   return *hour * 3600 + *minute * 60 + *second;
 }
 
-/// Seconds east of UTC: `Z`, `+02:00`, `-0330`, or nothing at all.
+/// Seconds east of UTC: `Z`, `+02:00`, `-0330`, or an empty text (UTC).
 std::optional<std::int64_t> take_offset(std::string_view& text) {
   if (text.empty() || take(text, "Zz")) return 0;
   const int sign = text.front() == '-' ? -1 : 1;

@@ -25,20 +25,20 @@ constexpr int slow_after_ms = 5;
               error == EPIPE ? "the process that reads it has gone" : "");
 }
 
-/// A descriptor inherited in non-blocking mode says EAGAIN instead of waiting.
+/// A write to a descriptor inherited in non-blocking mode fails with EAGAIN instead of waiting.
 void wait_until_writable(int fd) {
   pollfd waiting{fd, POLLOUT, 0};
   if (poll(&waiting, 1, -1) < 0 && errno != EINTR) throw_closed(errno);
 }
 
-/// Where the next byte of a regular file will go.
+/// The offset at which the next write to a regular file begins.
 off_t next_offset(int fd, const struct stat& file) {
   const int flags = fcntl(fd, F_GETFL);
   const off_t position = lseek(fd, 0, SEEK_CUR);
   return flags >= 0 && (flags & O_APPEND) != 0 ? file.st_size : position;
 }
 
-/// What COLUMNS says, or nothing.
+/// Parses the value of COLUMNS. Returns nullopt unless it is a number from 1 to 9999.
 std::optional<std::size_t> parse_columns(std::string_view text) {
   std::size_t columns = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
@@ -53,7 +53,7 @@ bool Output::is_terminal() const {
 }
 
 std::optional<std::size_t> Output::columns() const {
-  constexpr std::size_t fewest = 40;  // below which no layout is any use
+  constexpr std::size_t fewest = 40;  // a narrower layout is unreadable
   if (!is_terminal()) return std::nullopt;
   winsize size{};
   if (ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
@@ -88,7 +88,7 @@ void Output::write(std::string_view bytes, const std::function<void()>& when_slo
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) when_slow();
     if (ready <= 0) break;
-    // poll(2) says that a pipe takes PIPE_BUF bytes, and no more.
+    // If poll(2) reports POLLOUT, a pipe takes PIPE_BUF bytes without blocking.
     const auto piece = bytes.substr(0, PIPE_BUF);
     write(piece);
     bytes.remove_prefix(piece.size());
@@ -116,7 +116,7 @@ bool Output::is_within_line() const {
   if (fstat(fd_, &file) != 0 || !S_ISREG(file.st_mode)) return false;
   const off_t offset = next_offset(fd_, file);
   if (offset <= 0 || offset > file.st_size) return false;
-  // The shell opened the file for writing alone, so it is opened once more for reading.
+  // The shell opened the file for writing only, so open it again for reading.
   const int reader = open(fmt::format("/proc/self/fd/{}", fd_).c_str(), O_RDONLY | O_CLOEXEC);
   if (reader < 0) return false;
   char last = '\n';

@@ -7,36 +7,36 @@
 
 namespace mailroom {
 
-/// Bytes to a file descriptor that somebody else owns, unbuffered, so that a failure is seen where it
-/// happens.
+/// Unbuffered writes to a file descriptor that the caller owns; an error surfaces at the write that causes
+/// it.
 class Output {
  public:
   explicit Output(int fd) : fd_(fd) {}
 
   int fd() const { return fd_; }
   bool is_terminal() const;
-  /// Columns of the terminal: what it says itself, else COLUMNS, else 80; 40 at least. Nothing where there is
-  /// no terminal.
+  /// Columns of the terminal: as the terminal reports, else COLUMNS, else 80; at least 40. Returns nullopt
+  /// if the descriptor is not a terminal.
   std::optional<std::size_t> columns() const;
-  /// The columns that text is laid out in: the terminal's, or 80 where there is none.
+  /// The width for laying out text: columns(), or 80 without a terminal.
   std::size_t width() const { return columns().value_or(usual_columns); }
-  /// Lines of the terminal; 24 where it does not say.
+  /// Lines of the terminal; 24 if unknown.
   std::size_t lines() const;
 
-  /// Writes all of `bytes`, in one write(2) where the descriptor takes it so; waits for a slow reader.
-  /// Throws Error with ExitCode::output_closed when it cannot.
+  /// Writes all of `bytes`, in one write(2) if the descriptor accepts them at once; waits for a slow reader.
+  /// Throws Error(output_closed) if the write fails.
   void write(std::string_view bytes);
-  /// The same in pieces that a pipe takes without waiting, where it is none but a file. `when_slow` is called
-  /// once, before it waits for longer than some milliseconds; it must not throw.
+  /// As write(bytes). Unless the descriptor is a regular file, writes in pieces that a pipe takes without
+  /// blocking, and calls `when_slow` once before it waits longer than 5 ms; `when_slow` must not throw.
   void write(std::string_view bytes, const std::function<void()>& when_slow);
 
-  /// True when it is a pipe or a socket that nobody reads any more.
+  /// True if the descriptor is a pipe or socket whose reader has closed it.
   bool reader_is_gone() const;
-  /// False while a write would have to wait for the reader.
+  /// False if a write would block.
   bool takes_more() const;
 
-  /// True when the descriptor is a regular file and the byte before the next write is no newline: an earlier
-  /// writer was killed in mid-line.
+  /// True if the descriptor is a regular file and the byte before the next write is not a newline: an earlier
+  /// writer was killed in the middle of a line.
   bool is_within_line() const;
 
  private:

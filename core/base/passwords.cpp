@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view blanks = " \t\r\n";
 constexpr std::string_view mask = "***";
 
-/// `://user:word@` without what stands before the @.
+/// Replaces `user:password` in `://user:password@` by `***`.
 std::string without_addresses(std::string_view text) {
   constexpr std::string_view mark = "://";
   std::string shown;
@@ -24,8 +24,8 @@ std::string without_addresses(std::string_view text) {
   return shown.append(text);
 }
 
-/// How many bytes of `text`, which follows `password`, are an equals sign and what belongs to it before the
-/// value; 0 when there is none.
+/// The number of bytes between `password` and its value in `text`, which follows `password`: the equals sign,
+/// blanks and backslashes; 0 if there is no equals sign.
 std::size_t before_value(std::string_view text) {
   const auto equals = text.find_first_not_of(blanks);
   if (equals == std::string_view::npos || text[equals] != '=') return 0;
@@ -37,7 +37,7 @@ std::size_t value_length(std::string_view text) {
   return std::min(text.find_first_of(" \t\r\n'\"&;,"), text.size());
 }
 
-/// `password=word` without the word.
+/// Replaces the value in `password=value` by `***`.
 std::string without_values(const std::string& whole) {
   constexpr std::string_view keyword = "password";
   std::string lower = whole;

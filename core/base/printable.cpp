@@ -9,8 +9,8 @@
 namespace mailroom {
 namespace {
 
-/// Control characters, those that turn the direction of text around, and those that nobody sees: what makes a
-/// terminal, a browser or a log show something else than stands there.
+/// True for control characters, characters that change the direction of text, and invisible characters: they
+/// make a terminal, a browser or a log show something other than the text.
 bool misleads(char32_t point) {
   constexpr std::array<PointRange, 8> ranges{{{0x00, 0x1F},
                                               {0x7F, 0x9F},
@@ -23,22 +23,21 @@ bool misleads(char32_t point) {
   return is_in(ranges, point);
 }
 
-/// The bytes with which all of those begin, and bytes that may be no UTF-8. What holds none of these is
-/// plain.
+/// True for printable ASCII: neither the first byte of a misleading character nor part of invalid UTF-8.
 bool is_plain(char c) {
   return c >= 0x20 && c < 0x7F;
 }
 
-/// The size of a sequence that sets a colour, `ESC [ digits and semicolons m`, at the front of `text`, 0 if
-/// there is none.
+/// The size of a colour sequence (`ESC [ digits and semicolons m`) at the front of `text`; 0 if there is
+/// none.
 std::size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const auto end = text.find_first_not_of("0123456789;", 2);
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-/// `text` with a question mark for each character that misleads and each byte that is no UTF-8, but for what
-/// `kept`, called with the rest of the text, says the length of.
+/// `text` with a question mark for each misleading character and each byte of invalid UTF-8. `kept`, called
+/// with the rest of the text at such a place, returns how many bytes to keep as they are.
 template <typename Kept>
 std::string replaced(std::string_view text, Kept kept) {
   std::string result;
@@ -58,7 +57,7 @@ std::string replaced(std::string_view text, Kept kept) {
   return result;
 }
 
-/// As JSON writes a character of the first 65,536, of which all are that mislead.
+/// `\uXXXX`. All misleading characters are below U+10000.
 std::string escaped_point(char32_t point) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text = "\\u";
@@ -115,7 +114,7 @@ std::string shown_text(std::string_view text) {
 }
 
 std::string escaped_json(std::string json) {
-  // Behind DEL comes all that is not ASCII.
+  // JSON text has ASCII control characters escaped already, except DEL.
   const auto may_mislead = [](char c) { return c == 0x7F || static_cast<unsigned char>(c) >= 0x80; };
   if (std::none_of(json.begin(), json.end(), may_mislead)) return json;
   std::string result;

@@ -34,7 +34,7 @@ std::string sparkline(const std::vector<std::optional<double>>& values) {
       line += ' ';
       continue;
     }
-    // Rounded up, so that only nothing looks like nothing.
+    // Round up, so that only zero gets the lowest bar.
     const double part = most > 0 ? *value / most : 0;
     line += bars.at(static_cast<std::size_t>(std::ceil(part * highest)));
   }

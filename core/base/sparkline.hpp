@@ -6,11 +6,11 @@
 
 namespace mailroom {
 
-/// A column a value, from ▁ for zero to █ for the largest of them, and a space where there is none. Values
-/// are not negative.
+/// One column per value, from ▁ for zero to █ for the largest; a space for a missing value. Values must not
+/// be negative.
 std::string sparkline(const std::vector<std::optional<double>>& values);
 
-/// The largest of `values`; 0 when there is none.
+/// The largest of `values`; 0 if there is none.
 double largest(const std::vector<std::optional<double>>& values);
 
 }  // namespace mailroom

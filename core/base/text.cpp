@@ -11,7 +11,7 @@
 namespace mailroom {
 namespace {
 
-/// The blocks in which all or nearly all characters are wide, and those of combining ones.
+/// `wide` and `combining` list the blocks in which all or nearly all characters are wide or combining.
 std::size_t columns_of(char32_t point) {
   constexpr std::array<PointRange, 9> wide{{{0x1100, 0x115F},
                                             {0x2E80, 0x303E},
@@ -28,7 +28,7 @@ std::size_t columns_of(char32_t point) {
   return is_in(combining, point) ? 0 : is_in(wide, point) ? 2 : 1;
 }
 
-/// Takes a character off the front of `text`, and gives the columns of it.
+/// Removes the first character of `text` and returns its columns.
 std::size_t take_character(std::string_view& text) {
   const auto length = sequence_length(text);
   const auto columns = length == 0 ? 1 : columns_of(code_point(text, length));
@@ -61,13 +61,13 @@ bool any_is(std::string_view word, Is is) {
 }
 
 bool may_be_secret(std::string_view word) {
-  // The 32 bytes of a secret are 43 characters, and those of a key are more.
+  // The 32 bytes of a secret take 43 characters of base64url; a key takes 64.
   constexpr std::size_t shortest = 43;
   if (word.size() < shortest) return false;
   const bool is_mixed = any_is(word, [](int c) { return std::isupper(c); }) &&
                         any_is(word, [](int c) { return std::islower(c); }) &&
                         any_is(word, [](int c) { return std::isdigit(c); });
-  // bytea begins with \x, of which the backslash ends the word before.
+  // bytea begins with \x; the backslash ends the previous word.
   const auto digits = word.substr(word.front() == 'x' ? 1 : 0);
   return is_mixed || !any_is(digits, [](int c) { return std::isxdigit(c) == 0; });
 }

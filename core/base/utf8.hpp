@@ -11,8 +11,8 @@ inline bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-/// Length of the well-formed UTF-8 sequence at the front of `text`, 0 if there is none.
-/// The ranges are those of table 3-7 of the Unicode standard.
+/// Length of the well-formed UTF-8 sequence at the front of `text`, which is not empty; 0 if there is none.
+/// The ranges are from table 3-7 of the Unicode standard.
 inline std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto first = byte(0);

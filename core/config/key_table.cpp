@@ -25,7 +25,7 @@ constexpr std::array<Choice<LogFormat>, 3> log_formats{
     {{"text", LogFormat::text}, {"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}}};
 
 constexpr std::array<Choice<NotifyWhen>, 2> notify_choices{
-    {{"when_asleep", NotifyWhen::when_asleep}, {"always", NotifyWhen::always}}};
+    {{"when_listening", NotifyWhen::when_listening}, {"always", NotifyWhen::always}}};
 
 template <const auto& choices>
 constexpr auto choice_names = [] {
@@ -37,19 +37,19 @@ constexpr auto choice_names = [] {
 
 constexpr std::array<KeyEntry, 17> entries{{
     {"database.url", "MAILROOM_DATABASE_URL", "",
-     "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables count", true,
+     "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables apply", true,
      false, [](const RawValue& value, Settings& settings) { settings.database_url = value.text; }},
 
     {"signing.key_file", "MAILROOM_SECRET_KEY_FILE", "",
-     "file of the signing key: 64 hexadecimal digits (make them with: openssl rand -hex 32)", false, false,
+     "file of the signing key: 64 hexadecimal digits (make it with: openssl rand -hex 32)", false, false,
      [](const RawValue& value, Settings& settings) { settings.signing_key_file = parse_path(value); }},
 
     {"signing.key", "MAILROOM_SECRET_KEY", "",
-     "the signing key itself, instead of key_file; in a file only when that has mode 0600", true, false,
+     "the signing key itself, instead of key_file; in a file only if the file has mode 0600", true, false,
      [](const RawValue& value, Settings& settings) { settings.signing_key = parse_key(value); }},
 
     {"signing.previous_key_files", "MAILROOM_PREVIOUS_SECRET_KEYS", "",
-     "files of earlier keys, under which verify still accepts tokens", false, true,
+     "files of earlier keys, whose tokens verify still accepts", false, true,
      [](const RawValue& value, Settings& settings) { settings.previous_keys = parse_keys_or_paths(value); }},
 
     {"signing.allow_readable_key", "", "false", "accept a key file that everyone can read", false, false,
@@ -61,59 +61,57 @@ constexpr std::array<KeyEntry, 17> entries{{
     {"collect.queue", "MAILROOM_QUEUE_NAME", "mailroom", "queue whose cursor the collector moves", false,
      false, [](const RawValue& value, Settings& settings) { settings.queue = parse_name(value); }},
 
-    {"collect.batch_limit", "MAILROOM_BATCH_LIMIT", "10", "most tokens in a batch, from 1 to 10000", false,
-     false,
+    {"collect.batch_limit", "MAILROOM_BATCH_LIMIT", "10",
+     "maximum number of tokens in a line, from 1 to 10000", false, false,
      [](const RawValue& value, Settings& settings) { settings.batch_limit = parse_count(value, 1, 10'000); }},
 
     {"collect.lines_per_claim", "MAILROOM_LINES_PER_CLAIM", "1",
-     "lines that one claim may take, from 1 to 10000; a crash repeats so many at the most", false, false,
+     "maximum number of lines in one claim, from 1 to 10000; a crash repeats at most that many", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.lines_per_claim = parse_count(value, 1, 10'000);
      }},
 
-    {"collect.batch_timeout", "MAILROOM_BATCH_TIMEOUT", "5s", "longest wait for a batch to fill, up to 1d",
-     false, false,
+    {"collect.batch_timeout", "MAILROOM_BATCH_TIMEOUT", "5s",
+     "maximum time that a token waits for its batch to fill, up to 1d", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.batch_timeout = parse_interval(value, 0ms, 24h);
      }},
 
     {"collect.healthcheck_interval", "MAILROOM_HEALTHCHECK_INTERVAL", "4m30s",
-     "time between two looks whether the database is still there, from 1s to 1d", false, false,
+     "how long the connection may be silent before it is checked, from 1s to 1d", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.healthcheck_interval = parse_interval(value, 1s, 24h);
      }},
 
-    {"collect.format", "MAILROOM_COLLECT_FORMAT", "csv", "shape of a batch's line: csv or jsonl", false,
-     false,
+    {"collect.format", "MAILROOM_COLLECT_FORMAT", "csv", "format of a line: csv or jsonl", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.format = parse_choice(value, collect_formats);
      },
      choice_names<collect_formats>},
 
     {"collect.poll_interval", "MAILROOM_POLL_INTERVAL", "1s",
-     "longest time between two looks at the queue when no notification comes, from 10ms to 1h", false, false,
+     "maximum time between two polls of the queue without a notification, from 10ms to 1h", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.poll_interval = parse_interval(value, 10ms, 1h);
      }},
 
-    {"collect.notify", "MAILROOM_NOTIFY", "when_asleep",
-     "when inserts notify: when_asleep (not while a collector is awake and looks by itself) or always", false,
-     false,
+    {"collect.notify", "MAILROOM_NOTIFY", "when_listening",
+     "when inserts notify: when_listening (not while a collector is polling) or always", false, false,
      [](const RawValue& value, Settings& settings) { settings.notify = parse_choice(value, notify_choices); },
      choice_names<notify_choices>},
 
     {"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
-     "how long prune keeps what has expired, was consumed or was handed on, from 1h to 36500d", false, false,
+     "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.audit_retention = parse_interval(value, 1h, 24h * 36'500);
      }},
 
-    {"log.level", "MAILROOM_LOG_LEVEL", "info", "least level that is logged: debug, info, warn or error",
+    {"log.level", "MAILROOM_LOG_LEVEL", "info", "minimum level that is logged: debug, info, warn or error",
      false, false,
      [](const RawValue& value, Settings& settings) { settings.log_level = parse_choice(value, log_levels); },
      choice_names<log_levels>},
 
-    {"log.format", "MAILROOM_LOG_FORMAT", "text", "shape of a log line: text, logfmt or json", false, false,
+    {"log.format", "MAILROOM_LOG_FORMAT", "text", "format of a log line: text, logfmt or json", false, false,
      [](const RawValue& value, Settings& settings) {
        settings.log_format = parse_choice(value, log_formats);
      },
@@ -128,9 +126,9 @@ std::string_view name_of(std::string_view key) {
   return key.substr(key.find('.') + 1);
 }
 
-/// What an unknown key may have been meant as, by what would have to be typed for it. Within a known section
-/// the names alone count, so that what they share does not make them alike; without a section its lack may be
-/// all.
+/// The keys that an unknown key may stand for, indexed by the text to type. Within a known section only names
+/// are compared, so that a shared section does not make them similar. A key without a section may lack only
+/// that.
 std::map<std::string, std::string> suggestions_for(const std::string& key) {
   std::map<std::string, std::string> suggestions;
   const bool has_section = key.find('.') != std::string::npos;
@@ -167,7 +165,7 @@ std::string hint_for_unknown(const std::string& key) {
   for (const auto& [typed, meant] : suggestions)
     candidates.push_back(typed);
   const auto nearest = nearest_word(is_section(section_of(key)) ? name_of(key) : key, candidates);
-  return nearest.empty() ? "mailroom.yaml.example names every key"
+  return nearest.empty() ? "mailroom.yaml.example lists every key"
                          : fmt::format("did you mean {}?", suggestions.at(nearest));
 }
 

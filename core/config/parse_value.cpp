@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t key_digits = 64;
 constexpr std::size_t longest_name = 63;
 constexpr std::size_t longest_shown = 100;
-/// A plain file name of this length is rather a key with a digit missing, which no message may show.
+/// A plain file name of this length is probably a mistyped key, which no message may show.
 constexpr std::size_t shortest_mistaken_key = 32;
 
 bool is_hex_digit(char c) {
@@ -31,7 +31,7 @@ bool may_be_shown(const RawValue& value) {
 }
 
 std::string resolve(const std::string& path, const RawValue& value) {
-  return (value.folder / path).string();
+  return (value.directory / path).string();
 }
 
 bool is_mistaken_key(std::string_view item) {
@@ -46,7 +46,7 @@ std::string describe(const Origin& origin) {
 
 void refuse(const RawValue& value, const std::string& requirement, const std::string& hint) {
   const auto shown = value.text.empty() ? "empty" : value.text;
-  // Who typed an option knows it by its name, and that he typed it.
+  // A value from an option: name the option, not the key and its origin.
   if (value.origin.kind == OriginKind::flag) {
     throw Error(ExitCode::usage,
                 may_be_shown(value)
@@ -95,14 +95,14 @@ std::string parse_name(const RawValue& value) {
 }
 
 std::string parse_key(const RawValue& value) {
-  // A secret that was made from a file often brings the file's line end along.
+  // A secret that was made from a file often ends in the file's newline.
   std::string_view text = value.text;
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.ends_with('\r')) text.remove_suffix(1);
   const auto hint = "make one with: openssl rand -hex 32";
   if (!is_hex(text)) {
     throw Error(ExitCode::configuration,
-                fmt::format("the signing key in {} holds a character that is no hexadecimal digit",
+                fmt::format("the signing key in {} contains a character that is not a hexadecimal digit",
                             value.origin.where),
                 hint);
   }
@@ -121,7 +121,7 @@ std::string parse_path(const RawValue& value) {
     throw Error(
         ExitCode::configuration,
         fmt::format("{} ({}) is a key, and must be the path of a file", value.key, describe(value.origin)),
-        "give the key itself as signing.key; a file with such a name is written ./NAME");
+        "give the key itself as signing.key; write ./NAME for a file with such a name");
   }
   return resolve(value.text, value);
 }
@@ -134,7 +134,7 @@ std::vector<std::string> parse_keys_or_paths(const RawValue& value) {
       throw Error(ExitCode::configuration,
                   fmt::format("item {} of {} ({}) is {}", parsed.size() + 1, value.key,
                               describe(value.origin), problem),
-                  item.empty() ? "" : "a file with such a name is written ./NAME");
+                  item.empty() ? "" : "write ./NAME for a file with such a name");
     }
     parsed.push_back(is_key_text(item) ? item : resolve(item, value));
   }

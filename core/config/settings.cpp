@@ -37,8 +37,8 @@ std::vector<std::string> split_list(std::string_view text) {
   }
 }
 
-/// The value of an empty variable is that of no variable.
-std::string lookup(const Environment& environment, std::string_view name) {
+/// An empty variable counts as unset.
+std::string lookup(const EnvironmentVariables& environment, std::string_view name) {
   const auto found = environment.find(std::string(name));
   return found == environment.end() ? std::string{} : found->second;
 }
@@ -52,7 +52,7 @@ YamlFile read_named_file(const std::string& path, const std::string& named_by) {
   return std::move(*file);
 }
 
-std::optional<YamlFile> find_file(const Overrides& overrides, const Environment& environment) {
+std::optional<YamlFile> find_file(const Overrides& overrides, const EnvironmentVariables& environment) {
   if (overrides.file) return read_named_file(*overrides.file, "--config");
   if (const auto path = lookup(environment, file_variable); !path.empty()) {
     return read_named_file(path, file_variable);
@@ -65,7 +65,7 @@ void set_text(RawValue& value, const KeyEntry& entry, const std::string& text, O
   value.text = text;
   value.items = entry.is_list ? split_list(text) : std::vector<std::string>{};
   value.origin = std::move(origin);
-  value.folder.clear();
+  value.directory.clear();
 }
 
 RawValue default_of(const KeyEntry& entry) {
@@ -83,21 +83,21 @@ RawValues defaults() {
   return values;
 }
 
-/// A file that others may read must hold no key, neither today's nor an earlier one, even where something
-/// else overrides it.
+/// Throws if a file with a mode beyond 0600 contains a current or previous key, even if the key is
+/// overridden.
 void check_mode(const YamlFile& file) {
   if ((file.mode & ~0600U) == 0) return;
   for (const auto& [name, value] : file.values) {
     const bool holds_key =
         name == inline_key || (name == previous_keys && std::ranges::any_of(value.items, is_key_text));
     if (!holds_key) continue;
-    throw Error(
-        ExitCode::configuration,
-        fmt::format(
-            "{}:{}:{}: {} in a file of mode {:04o}, and needs 0600", file.path, value.line, value.column,
-            name == inline_key ? "signing.key stands" : "signing.previous_key_files holds a key", file.mode),
-        fmt::format("chmod 600 {}, or {}", file.path,
-                    name == inline_key ? "use signing.key_file" : "name the file of each key"));
+    throw Error(ExitCode::configuration,
+                fmt::format("{}:{}:{}: {} in a file of mode {:04o}, which must be 0600", file.path,
+                            value.line, value.column,
+                            name == inline_key ? "signing.key is" : "signing.previous_key_files has a key",
+                            file.mode),
+                fmt::format("chmod 600 {}, or {}", file.path,
+                            name == inline_key ? "use signing.key_file" : "name the file of each key"));
   }
 }
 
@@ -110,11 +110,11 @@ void apply_file(RawValues& values, const YamlFile& file) {
     value.items = given->second.items;
     value.origin = {OriginKind::file,
                     fmt::format("{}:{}:{}", file.path, given->second.line, given->second.column)};
-    value.folder = std::filesystem::path(file.path).parent_path();
+    value.directory = std::filesystem::path(file.path).parent_path();
   }
 }
 
-void apply_environment(RawValues& values, const Environment& environment) {
+void apply_environment(RawValues& values, const EnvironmentVariables& environment) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto& entry = key_table()[i];
     const auto text = lookup(environment, entry.environment);
@@ -128,7 +128,7 @@ void apply_flags(RawValues& values, const std::vector<Overrides::Flag>& flags) {
     const auto* entry = find_key(flag.key);
     if (entry == nullptr) {
       throw Error(ExitCode::usage,
-                  fmt::format("{} sets {}, which is no key of the configuration", flag.name, flag.key),
+                  fmt::format("{} sets {}, which is not a configuration key", flag.name, flag.key),
                   hint_for_unknown(flag.key));
     }
     const auto at = static_cast<std::size_t>(entry - key_table().data());
@@ -140,7 +140,8 @@ RawValue& value_of(RawValues& values, std::string_view key) {
   return values[static_cast<std::size_t>(find_key(key) - key_table().data())];
 }
 
-/// The key and its file say the same in two ways: the one of the lower origin falls back to its default.
+/// signing.key and signing.key_file set the same thing: the one with the weaker origin is reset to its
+/// default. Throws if both have the same origin.
 void drop_overridden_key(RawValues& values) {
   auto& text = value_of(values, inline_key);
   auto& file = value_of(values, key_file);
@@ -154,7 +155,7 @@ void drop_overridden_key(RawValues& values) {
   weaker = default_of(*find_key(weaker.key));
 }
 
-/// A list of key files is no secret until a key itself stands in it.
+/// A list of key files is secret only if it contains a key itself.
 bool shows_secret(const RawValue& value) {
   return value.is_secret || std::ranges::any_of(value.items, is_key_text);
 }
@@ -171,8 +172,8 @@ Settings parse(const RawValues& values) {
 
 }  // namespace
 
-Environment process_environment() {
-  Environment environment;
+EnvironmentVariables process_environment() {
+  EnvironmentVariables environment;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const auto equals = text.find('=');
@@ -189,7 +190,7 @@ const SettingValue& setting_of(const Settings& settings, std::string_view key) {
   return *found;
 }
 
-Settings load_settings(const Overrides& overrides, const Environment& environment, FileUse use) {
+Settings load_settings(const Overrides& overrides, const EnvironmentVariables& environment, FileUse use) {
   RawValues values = defaults();
   const auto file = use == FileUse::read ? find_file(overrides, environment) : std::nullopt;
   if (file) apply_file(values, *file);

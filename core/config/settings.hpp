@@ -12,21 +12,21 @@
 namespace mailroom {
 
 enum class CollectFormat { csv, jsonl };
-enum class NotifyWhen { when_asleep, always };
+enum class NotifyWhen { when_listening, always };
 
-/// Where a value comes from; a later kind wins over an earlier one.
+/// The source of a value; a later kind overrides an earlier one.
 enum class OriginKind { default_value, file, environment, flag };
 
 struct Origin {
   OriginKind kind = OriginKind::default_value;
-  std::string
-      where;  ///< `mailroom.yaml:12:3`, `MAILROOM_BATCH_LIMIT`, `--batch-limit`; `default` for a default
+  /// `mailroom.yaml:12:3`, `MAILROOM_BATCH_LIMIT`, `--batch-limit`; `default` for a default.
+  std::string where;
 };
 
 /// One key as `config show` prints it.
 struct SettingValue {
   std::string key;   ///< `collect.batch_limit`
-  std::string text;  ///< as written, for a list joined by commas
+  std::string text;  ///< as written; a list is joined by commas
   Origin origin;
   bool is_secret = false;
 };
@@ -35,7 +35,7 @@ struct SettingValue {
 struct Settings {
   std::string database_url;
   std::string signing_key;                 ///< 64 hexadecimal digits given inline, or empty
-  std::string signing_key_file;            ///< or empty; of the two the one of the higher origin is left
+  std::string signing_key_file;            ///< or empty; only one of the two is set
   std::vector<std::string> previous_keys;  ///< each 64 hexadecimal digits or a path
   bool allow_readable_key = false;
   std::string channel;
@@ -46,24 +46,24 @@ struct Settings {
   Milliseconds poll_interval{};
   Milliseconds healthcheck_interval{};
   CollectFormat format = CollectFormat::csv;
-  NotifyWhen notify = NotifyWhen::when_asleep;
+  NotifyWhen notify = NotifyWhen::when_listening;
   Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
 
   std::vector<SettingValue> values;  ///< every key, in the order of the documentation
-  std::string file;                  ///< the configuration file that was read; empty when there was none
+  std::string file;                  ///< the configuration file that was read; empty for none
 };
 
-/// The entry of `key`, which must be one of the configuration.
+/// The entry of `key`, which must be a configuration key.
 const SettingValue& setting_of(const Settings& settings, std::string_view key);
 
-using Environment = std::map<std::string, std::string>;
+using EnvironmentVariables = std::map<std::string, std::string>;
 
-/// The environment of this process, of it NO_COLOR and the MAILROOM_ variables alone.
-Environment process_environment();
+/// NO_COLOR and the MAILROOM_ variables of this process.
+EnvironmentVariables process_environment();
 
-/// What the command line says of configuration.
+/// Configuration from the command line.
 struct Overrides {
   std::optional<std::string> file;  ///< --config
 
@@ -75,14 +75,15 @@ struct Overrides {
   std::vector<Flag> flags;
 };
 
-/// Whether a configuration file counts.
+/// Whether the configuration file is read.
 enum class FileUse { read, ignored };
 
-/// flag > environment > file > default. The file is --config, else MAILROOM_CONFIG, else ./mailroom.yaml,
-/// else /etc/mailroom/mailroom.yaml; the last two may be absent. An empty environment variable counts as
-/// unset. Throws Error with ExitCode::configuration for a file that cannot be read or parsed, an unknown key
-/// (naming line, column and the nearest known key) and a value that does not parse (naming its origin).
-Settings load_settings(const Overrides& overrides, const Environment& environment,
+/// Precedence: flag > environment > file > default. The file is --config, else MAILROOM_CONFIG, else
+/// ./mailroom.yaml, else /etc/mailroom/mailroom.yaml; the last two may be absent. An empty environment
+/// variable counts as unset. Throws Error(configuration) for a file that cannot be read or parsed, an unknown
+/// key (with line, column and the nearest known key) and an invalid value (with its origin); Error(usage) for
+/// a flag.
+Settings load_settings(const Overrides& overrides, const EnvironmentVariables& environment,
                        FileUse use = FileUse::read);
 
 }  // namespace mailroom

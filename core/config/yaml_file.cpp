@@ -28,7 +28,7 @@ constexpr std::size_t largest_file = 1 << 20;
               fmt::format("cannot read the configuration file {}: {}", path, reason));
 }
 
-/// An open file, read whole.
+/// An open file that is read whole.
 class TextFile {
  public:
   explicit TextFile(const std::string& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -65,8 +65,8 @@ class TextFile {
   int fd_;
 };
 
-/// What may be shown of a key that is none: with `url:postgresql://…` it is a value that lacks the space
-/// before it, and perhaps a secret.
+/// The part of an unknown key that may be shown. In `url:postgresql://…`, which lacks the space after the
+/// colon, the rest is a value and may be secret.
 std::string_view shown_key(std::string_view name) {
   constexpr std::size_t longest = 60;
   const auto is_of_name = [](char c) {
@@ -101,7 +101,7 @@ class Flattener {
 
  private:
   void flatten_section(const std::string& section, const YAML::Node& key, const YAML::Node& content) {
-    // A section whose every line is commented out.
+    // Every line of the section is commented out.
     if (content.IsNull()) return;
     if (!content.IsMap()) refuse_at(key.Mark(), section + " is a section, and must hold keys");
     for (const auto& pair : content) {
@@ -118,7 +118,7 @@ class Flattener {
   }
 
   YamlValue scalar(const std::string& name, const YAML::Node& key, const YAML::Node& value) const {
-    if (value.IsNull()) refuse_at(key.Mark(), name + " has no value", "remove the line to have the default");
+    if (value.IsNull()) refuse_at(key.Mark(), name + " has no value", "remove the line to use the default");
     if (!value.IsScalar()) {
       refuse_at(key.Mark(), fmt::format("{} must be a single value, and is a {}", name,
                                         value.IsMap() ? "section" : "list"));
@@ -148,15 +148,15 @@ class Flattener {
     const auto shown = shown_key(name);
     const bool lacks_space = shown.size() < name.size() && name[shown.size()] == ':';
     refuse_at(key.Mark(),
-              fmt::format("{}{} is no key of the configuration", shown, shown == name ? "" : ellipsis()),
-              lacks_space ? "a space follows the colon" : hint_for_unknown(name));
+              fmt::format("{}{} is not a configuration key", shown, shown == name ? "" : ellipsis()),
+              lacks_space ? "write a space after the colon" : hint_for_unknown(name));
   }
 
   [[noreturn]] void refuse_repeated(const YAML::Node& key, const std::string& name) const {
     const auto value = file_.values.find(name);
     const int line = value != file_.values.end() ? value->second.line : sections_.at(name) + 1;
-    refuse_at(key.Mark(), fmt::format("{} is given again", name),
-              fmt::format("line {} has it already", line));
+    refuse_at(key.Mark(), fmt::format("{} is given twice", name),
+              fmt::format("the first is in line {}", line));
   }
 
   [[noreturn]] void refuse_at(const YAML::Mark& mark, const std::string& problem,
@@ -169,7 +169,7 @@ class Flattener {
   std::map<std::string, int> sections_;
 };
 
-/// Hears where the documents of a file begin, and nothing of what is in them.
+/// Collects where the documents of a file begin and ignores their content.
 class DocumentStarts final : public YAML::EventHandler {
  public:
   const std::vector<YAML::Mark>& starts() const { return starts_; }
@@ -190,8 +190,8 @@ class DocumentStarts final : public YAML::EventHandler {
   std::vector<YAML::Mark> starts_;
 };
 
-/// 2 for any number above 1. Where nothing begins, as at a stray comma, yaml-cpp finds one empty document
-/// after another without end (and LoadAll never returns): that is no YAML.
+/// Returns 2 for any number above 1. At a stray comma yaml-cpp finds an endless sequence of empty documents
+/// (and LoadAll never returns): that is reported as invalid YAML.
 std::size_t count_documents(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
@@ -206,19 +206,19 @@ std::size_t count_documents(const std::string& text) {
 
 /// Null for a file without content.
 YAML::Node parse_document(const std::string& path, const std::string& text) {
-  // yaml-cpp takes the end of the file for the end of an unclosed quote when a line end comes before it.
+  // yaml-cpp accepts an unclosed quote if the file ends in a newline, so strip trailing white space.
   const auto last = text.find_last_not_of(" \t\r\n");
   const auto content = last == std::string::npos ? std::string{} : text.substr(0, last + 1);
   try {
     if (count_documents(content) < 2) return YAML::Load(content);
   } catch (const YAML::Exception& error) {
-    // The reason may quote the file: the name of an alias.
+    // The reason may quote the file (the name of an alias).
     const auto reason = may_hold_key(error.msg) ? "" : ": " + printable(error.msg);
     throw Error(ExitCode::configuration, fmt::format("{}:{}:{}: not valid YAML{}", path, error.mark.line + 1,
                                                      error.mark.column + 1, reason));
   }
   throw Error(ExitCode::configuration, fmt::format("{} holds more than one YAML document", path),
-              "remove all that follows the second line of ---");
+              "remove everything from the second --- line on");
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ struct YamlFile {
   std::map<std::string, YamlValue> values;
 };
 
-/// Nothing when there is no such file. Throws Error with ExitCode::configuration, naming line and column, for
-/// a file that cannot be read, is not YAML, or holds an unknown or repeated key, a section where a value
-/// belongs, or the reverse. Values are neither parsed nor shown.
+/// Returns nullopt if there is no such file. Throws Error(configuration), with line and column, for a file
+/// that cannot be read, is not YAML, or has an unknown or repeated key, a section in place of a value or the
+/// reverse. Values are neither parsed nor shown.
 std::optional<YamlFile> read_yaml_file(const std::string& path);
 
 }  // namespace mailroom

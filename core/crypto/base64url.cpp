@@ -23,7 +23,7 @@ constexpr std::uint32_t bits_of(std::uint8_t first, std::uint8_t second, std::ui
   return std::uint32_t{first} << 16U | std::uint32_t{second} << 8U | third;
 }
 
-/// The first `count` of the four characters of 24 bits.
+/// Writes the first `count` of the four characters that encode 24 bits.
 inline void put_characters(std::uint32_t bits, unsigned count, char* text) {
   for (unsigned i = 0; i < count; ++i)
     text[i] = alphabet[(bits >> (18 - 6 * i)) & 63];

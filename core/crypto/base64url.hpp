@@ -7,7 +7,7 @@
 
 namespace mailroom {
 
-/// Characters that `bytes` bytes take, unpadded.
+/// The length of the unpadded encoding of `bytes` bytes.
 constexpr std::size_t base64url_length(std::size_t bytes) {
   return (bytes * 8 + 5) / 6;
 }
@@ -16,9 +16,9 @@ constexpr std::size_t base64url_length(std::size_t bytes) {
 /// base64url_length(bytes.size()) characters; no NUL is added.
 void encode_base64url(std::span<const std::uint8_t> bytes, std::span<char> text);
 
-/// True when `text` is the one encoding of bytes.size() bytes, which are then in `bytes`. Strict: the
-/// URL-safe alphabet alone, no padding, no white space, unused bits zero. After false, `bytes` holds nothing
-/// of use.
+/// Decodes `text` into `bytes`. Returns false unless `text` is the one valid encoding of bytes.size() bytes:
+/// URL-safe alphabet, no padding, no white space, unused bits zero. After false the content of `bytes` is
+/// unspecified.
 bool decode_base64url(std::string_view text, std::span<std::uint8_t> bytes);
 
 }  // namespace mailroom

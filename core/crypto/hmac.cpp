@@ -54,7 +54,7 @@ Hmac& Hmac::operator=(Hmac&&) noexcept = default;
 Digest Hmac::digest(std::initializer_list<std::string_view> parts) {
   Digest digest;
   std::size_t size = 0;
-  // A null key keeps the one that the constructor set: six times as fast as setting it again.
+  // A null key keeps the key that the constructor set: six times as fast as setting it again.
   bool done = EVP_MAC_init(state_->context, nullptr, 0, nullptr) == 1;
   for (const auto part : parts)
     done = done && EVP_MAC_update(state_->context, as_bytes(part), part.size()) == 1;

@@ -13,7 +13,7 @@ namespace mailroom {
 constexpr std::size_t digest_size = 32;
 using Digest = std::array<std::uint8_t, digest_size>;
 
-/// HMAC-SHA256 (RFC 2104, FIPS 198-1) under one key, for many messages. Not for two threads at once.
+/// HMAC-SHA256 (RFC 2104, FIPS 198-1) with one key, for many messages. Not thread-safe.
 class Hmac {
  public:
   explicit Hmac(const Key& key);
@@ -21,7 +21,7 @@ class Hmac {
   Hmac(Hmac&&) noexcept;
   Hmac& operator=(Hmac&&) noexcept;
 
-  /// Of the message that `parts` make one after the other.
+  /// The HMAC of the concatenated `parts`. Throws Error(failed) if OpenSSL fails.
   Digest digest(std::initializer_list<std::string_view> parts);
 
  private:
@@ -29,7 +29,7 @@ class Hmac {
   std::unique_ptr<State> state_;
 };
 
-/// In a time that depends on nothing but the length.
+/// Compares in constant time.
 bool equal_in_constant_time(const Digest& a, const Digest& b);
 
 }  // namespace mailroom

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t hex_size = 2 * key_size;
 constexpr auto how_to_make = "make one with: openssl rand -hex 32";
 
-/// A file's text on its way into a key: read into place, so that no copy is left behind, and wiped.
+/// The text of a key file, in a fixed buffer, so that no copies remain in memory; wiped on destruction.
 struct KeyText {
   std::array<char, 4096> buffer{};
   std::size_t size = 0;
@@ -33,7 +33,7 @@ struct KeyText {
 
 class File {
  public:
-  /// Without waiting: the opening of a FIFO that nobody writes to would never return.
+  /// Opens without blocking: opening a FIFO without a writer would block forever.
   File(const std::string& path, const std::string& named_by)
       : path_(path),
         named_by_(named_by),
@@ -67,7 +67,7 @@ class File {
         throw_unreadable();
       }
     }
-    throw Error(ExitCode::configuration, fmt::format("the key file {} holds more than a key", path_),
+    throw Error(ExitCode::configuration, fmt::format("the key file {} contains more than a key", path_),
                 how_to_make);
   }
 
@@ -75,15 +75,15 @@ class File {
   [[noreturn]] void throw_unreadable() const {
     throw Error(ExitCode::configuration,
                 fmt::format("cannot read the key file {}: {}", path_, std::strerror(errno)),
-                named_by_ + " names it, and this user must be able to read it");
+                "it is set by " + named_by_ + ", and this user must be able to read it");
   }
 
-  /// A pipe whose writer is slow, as in --key-file <(command).
+  /// Waits for the writer of a pipe, as in --key-file <(command).
   void wait_for_writer() const {
     pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
     if (poll(&ready, 1, patience_ms) != 0) return;
     throw Error(ExitCode::configuration,
-                fmt::format("the key file {} is a pipe to which nothing is written", path_));
+                fmt::format("the key file {} is a pipe, and nothing was written to it in 10 s", path_));
   }
 
   static constexpr int patience_ms = 10'000;
@@ -106,9 +106,10 @@ std::string_view without_line_end(std::string_view text) {
 
 void check_hex(std::string_view hex, std::string_view source) {
   if (std::any_of(hex.begin(), hex.end(), [](char c) { return hex_value(c) < 0; })) {
-    throw Error(ExitCode::configuration,
-                fmt::format("the signing key in {} holds a character that is no hexadecimal digit", source),
-                how_to_make);
+    throw Error(
+        ExitCode::configuration,
+        fmt::format("the signing key in {} contains a character that is not a hexadecimal digit", source),
+        how_to_make);
   }
   if (hex.size() != hex_size) {
     throw Error(ExitCode::configuration,

@@ -11,8 +11,8 @@ Verifier::Verifier(const KeyRing& ring) {
 
 std::optional<Verdict> Verifier::verify(const DecodedToken& token, std::optional<std::string_view> code,
                                         bool search_codes) {
-  // The search comes last: an old key's activation token need not wait for 100,000 codes under the current
-  // one.
+  // Search last, so that an activation token of an old key does not wait for 100,000 codes of the current
+  // key.
   auto verdict = verify_at_once(token, code);
   if (!verdict && !code && search_codes) verdict = verify_by_search(token);
   return verdict;

@@ -10,13 +10,13 @@
 
 namespace mailroom {
 
-/// The key that signs, and those before it whose tokens are still around.
+/// The current signing key, and previous keys whose tokens are still valid.
 struct KeyRing {
   Key current;
   std::vector<Key> previous;
 };
 
-/// What the keys alone know of a genuine token.
+/// The facts about a genuine token that follow from the keys alone.
 struct Verdict {
   Action action;
   std::string code;  ///< the code that matched; empty for an activation
@@ -24,14 +24,14 @@ struct Verdict {
   bool is_current_key;
 };
 
-/// Judges tokens by the keys of a ring, of which it keeps a copy. Not for two threads at once.
+/// Verifies tokens with a copy of the keys of a ring. Not thread-safe.
 class Verifier {
  public:
   explicit Verifier(const KeyRing& ring);
 
-  /// Nothing when no key of the ring signed `token`. `code` is what came along with it: a recovery token must
-  /// match it, an activation token ignores it. Without a code a recovery token is genuine only with
-  /// `search_codes`, which tries all 100,000 under each key (some 25 ms a key).
+  /// Returns nullopt if no key of the ring signed `token`. A recovery token must match `code`; an activation
+  /// token ignores it. Without a code, a recovery token is accepted only with `search_codes`, which tries all
+  /// 100,000 codes with each key (about 25 ms per key).
   std::optional<Verdict> verify(const DecodedToken& token, std::optional<std::string_view> code,
                                 bool search_codes);
 

@@ -8,7 +8,7 @@
 
 namespace mailroom {
 
-/// Throws Error with ExitCode::failed: what was tried, and why OpenSSL refused. Private to this folder.
+/// Throws Error(failed) with `attempt` and OpenSSL's reason. Private to this directory.
 [[noreturn]] inline void throw_openssl_error(const std::string& attempt) {
   std::array<char, 256> reason{};
   ERR_error_string_n(ERR_get_error(), reason.data(), reason.size());

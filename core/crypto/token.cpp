@@ -28,7 +28,7 @@ Digest signature_of(Hmac& hmac, Action action, const Secret& secret, std::string
       {path_of(action), text_of(secret), action == Action::password_recovery ? code : std::string_view()});
 }
 
-/// Writes `number` over the digits of `code`.
+/// Writes `number` into `code`, with leading zeros.
 void write_code(int number, std::span<char> code) {
   for (auto digit = code.rbegin(); digit != code.rend(); ++digit, number /= 10) {
     *digit = static_cast<char>('0' + number % 10);

@@ -7,7 +7,7 @@
 
 namespace mailroom {
 
-/// PostgreSQL's text of an array, for a bound value. Of texts, only such as need no quotes: words of our own.
+/// PostgreSQL's text of an array, for a bound value. Strings must not need quotes.
 template <typename T>
 std::string array_text(const std::vector<T>& values) {
   return fmt::format("{{{}}}", fmt::join(values, ","));

@@ -3,34 +3,33 @@
 #include <functional>
 #include <unistd.h>
 
-#include "base/who.hpp"
+#include "base/actor.hpp"
 #include "db/conninfo.hpp"
 
 namespace mailroom {
 namespace {
 
-/// PostgreSQL cuts an application_name after 63 bytes; the pid must survive.
+/// PostgreSQL cuts an application_name to 63 bytes; shorten the name so that the pid survives.
 std::string application_name(const std::string& purpose) {
   const std::string pid = ":" + std::to_string(getpid());
   const std::string name = purpose + "@" + host_name();
   return name.substr(0, 63 - pid.size()) + pid;
 }
 
-/// What libpq heard last on a session: libpqxx keeps that to itself, but an explicit instantiation may name
-/// what is private.
-std::string last_words(const pqxx::connection& session);
+/// The last error message of libpq on a session. libpqxx keeps it private, but an explicit instantiation may
+/// name a private member.
+std::string last_text(const pqxx::connection& session);
 
 template <auto words>
 struct LastWords {
-  friend std::string last_words(const pqxx::connection& session) { return std::invoke(words, session); }
+  friend std::string last_text(const pqxx::connection& session) { return std::invoke(words, session); }
 };
 template struct LastWords<&pqxx::connection::err_msg>;
 
 }  // namespace
 
 std::string session_conninfo(const std::string& conninfo, const std::string& purpose) {
-  // A peer that vanished is noticed within some 30 s, and an address that does not answer is given up
-  // after 10.
+  // Detect a lost peer within about 30 s, and give up on an address that does not answer after 10 s.
   return with_defaults(conninfo, {{"application_name", application_name(purpose)},
                                   {"client_encoding", "UTF8"},
                                   {"connect_timeout", "10"},
@@ -45,11 +44,11 @@ Connection::Connection(const std::string& conninfo, const std::string& purpose) 
   guarded([&] {
     session_ = std::make_unique<pqxx::connection>(full);
     pqxx_compat::forbid_silent_reconnection(*session_);
-    // A warning of the server belongs to nobody's output.
+    // Keep the server's warnings out of the output.
     run("SET client_min_messages = error");
     run("SET bytea_output = hex");
-    // The bytes of a database without an encoding come as they are: the server would refuse a whole result
-    // for one that is no UTF-8.
+    // From a database without an encoding read the bytes as they are: with UTF8 the server would refuse a
+    // whole result for one invalid byte.
     run("SELECT set_config('client_encoding', 'SQL_ASCII', false) "
         "WHERE current_setting('server_encoding') = 'SQL_ASCII'");
   });
@@ -58,7 +57,7 @@ Connection::Connection(const std::string& conninfo, const std::string& purpose) 
 Connection::~Connection() = default;
 
 void Connection::rethrow() const {
-  rethrow_database_error(session_ && session_->is_open(), session_ ? last_words(*session_) : std::string());
+  rethrow_database_error(session_ && session_->is_open(), session_ ? last_text(*session_) : std::string());
 }
 
 void Connection::prepare(const std::string& name, const std::string& sql) {
@@ -73,7 +72,7 @@ void Connection::listen(const std::string& channel) {
 }
 
 std::set<std::string> Connection::take_payloads() {
-  // libpqxx finds nothing to read on a session that it has closed, and says no more.
+  // On a session that it has closed libpqxx reports no notifications instead of an error.
   guarded([&] {
     if (!session_->is_open()) throw pqxx::broken_connection();
     session_->get_notifs();
@@ -87,7 +86,7 @@ std::int64_t Connection::server_time() {
 
 void Connection::cancel() {
   try {
-    // Reads of the session only what stays as it is while a statement runs.
+    // Thread-safe: reads only members that do not change while a statement runs.
     session_->cancel_query();
   } catch (const std::exception& error) {
     throw Error(ExitCode::database, error.what());

@@ -14,21 +14,21 @@
 
 namespace mailroom {
 
-/// What a session is made with: `conninfo`, and for what it does not set the purpose as application_name (see
-/// Connection), UTF-8, and limits after which a peer that has vanished is given up.
+/// `conninfo` with defaults for a session: the purpose as application_name (see Connection), UTF-8, and
+/// timeouts that detect a lost peer.
 std::string session_conninfo(const std::string& conninfo, const std::string& purpose);
 
-/// One session of PostgreSQL. Never reconnects by itself, since locks and LISTEN would be gone in silence.
+/// One PostgreSQL session. Never reconnects by itself, since that would silently drop locks and LISTEN.
 class Connection {
  public:
-  /// Connects. `purpose` becomes the application_name (`mailroom collect`), with host and pid of this
-  /// process. Throws ConnectionLost when it cannot, Error(configuration) for a malformed connection string.
+  /// Connects. The application_name is `purpose` (`mailroom collect`) with host and pid of this process.
+  /// Throws ConnectionLost if it cannot connect, Error(configuration) for a malformed connection string.
   Connection(const std::string& conninfo, const std::string& purpose);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// One statement, committed by the server itself. Throws DatabaseError or ConnectionLost.
+  /// Runs one statement in autocommit mode. Throws DatabaseError or ConnectionLost.
   template <typename... Arguments>
   pqxx::result run(const std::string& sql, const Arguments&... arguments) {
     return guarded([&] {
@@ -37,8 +37,7 @@ class Connection {
     });
   }
 
-  /// Statements that the caller's `body(pqxx::transaction_base&)` runs with execute(), each committed by the
-  /// server itself.
+  /// Calls `body(pqxx::transaction_base&)`, which runs statements with execute(), each in autocommit mode.
   template <typename Body>
   auto alone(Body&& body) {
     return guarded([&] {
@@ -47,7 +46,7 @@ class Connection {
     });
   }
 
-  /// Several statements that the caller's `body(pqxx::work&)` runs with execute(), committed when it returns.
+  /// Calls `body(pqxx::work&)` in a transaction. Commits when `body` returns, rolls back when it throws.
   template <typename Body>
   auto transact(Body&& body) {
     return guarded([&] {
@@ -63,9 +62,9 @@ class Connection {
     });
   }
 
-  /// As transact(), but rolled back when `body` returns.
+  /// As transact(), but rolls back when `body` returns.
   template <typename Body>
-  void rehearse(Body&& body) {
+  void dry_run(Body&& body) {
     guarded([&] {
       pqxx::work transaction(*session_);
       body(transaction);
@@ -73,7 +72,7 @@ class Connection {
     });
   }
 
-  /// Prepares `sql` under `name`, for run_prepared.
+  /// Prepares `sql` as `name`, for run_prepared().
   void prepare(const std::string& name, const std::string& sql);
 
   template <typename... Arguments>
@@ -84,9 +83,8 @@ class Connection {
     });
   }
 
-  /// Calls `each` with the fields of each row of `query`, an array of `columns` views that are valid during
-  /// the call, while the server still makes the next rows. A null is empty. Committed when the last row has
-  /// come. The rows come by COPY, which binds no values.
+  /// Streams the rows of `query` by COPY, which binds no values. Calls `each` with an array of `columns`
+  /// views, valid during the call; a null is empty. Runs in autocommit mode.
   template <std::size_t columns, typename Each>
   void copy_out(const std::string& query, const Each& each) {
     guarded([&] {
@@ -95,7 +93,7 @@ class Connection {
     });
   }
 
-  /// One statement within the caller's transaction: values are bound, never formatted into the text.
+  /// Runs one statement within the caller's transaction. Values are bound, never formatted into the text.
   template <typename... Arguments>
   static pqxx::result execute(pqxx::transaction_base& transaction, const std::string& sql,
                               const Arguments&... arguments) {
@@ -106,21 +104,20 @@ class Connection {
     }
   }
 
-  /// Subscribes to a channel; take_notifications() tells of what came.
+  /// Subscribes to a channel; take_payloads() returns the notifications.
   void listen(const std::string& channel);
 
-  /// The different texts of the notifications that have come since the last call, most often an empty one.
-  /// Reads what the socket holds, waits for nothing. Throws ConnectionLost when the server has closed the
-  /// session.
+  /// The distinct payloads of the notifications since the last call; most payloads are empty. Reads what the
+  /// socket holds and does not wait. Throws ConnectionLost if the server has closed the session.
   std::set<std::string> take_payloads();
-  /// As take_payloads(): true if a notification has come.
+  /// As take_payloads(); true if there was a notification.
   bool take_notifications() { return !take_payloads().empty(); }
 
-  /// The server's clock, in seconds since 1970: what expiry is decided by.
+  /// The server's clock in seconds since 1970, which decides expiry.
   std::int64_t server_time();
 
-  /// Asks the server to give up the statement that another thread runs here; it fails with SQLSTATE 57014,
-  /// unless it is over before. Throws Error(database) when the server cannot be asked.
+  /// Cancels the statement that another thread runs on this connection. Unless it has ended, it fails with
+  /// SQLSTATE 57014. Throws Error(database) if the request cannot be sent.
   void cancel();
 
   /// For poll(2).
@@ -136,7 +133,7 @@ class Connection {
       rethrow();
     }
   }
-  /// To be called in a catch block: see rethrow_database_error().
+  /// Must be called in a catch block: see rethrow_database_error().
   [[noreturn]] void rethrow() const;
 
   std::unique_ptr<pqxx::connection> session_;

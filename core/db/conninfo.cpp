@@ -14,8 +14,8 @@ bool is_secret(const std::string& keyword) {
   return keyword == "password" || keyword == "sslpassword";
 }
 
-/// A connection string, or a part of one, in place of a name: what is a password in it would be shown as part
-/// of that.
+/// True if the value of a non-secret option contains a password, as a connection string in place of a
+/// database name does; it would be shown.
 bool holds_password(const ConninfoOption& option) {
   return !is_secret(option.keyword) && without_passwords(option.value) != option.value;
 }
@@ -38,7 +38,7 @@ std::string join(const std::vector<ConninfoOption>& options) {
   return text;
 }
 
-/// For reading: quoted where it must be, and nowhere else.
+/// keyword=value list for people; quotes only the values that need it.
 std::string plain_text(const std::vector<ConninfoOption>& options) {
   std::string text;
   for (const auto& option : options) {
@@ -50,7 +50,7 @@ std::string plain_text(const std::vector<ConninfoOption>& options) {
   return text;
 }
 
-/// What libpq takes from its environment and defaults; null if it has nothing.
+/// The value that libpq takes from its environment variables and defaults; null if there is none.
 const char* default_of(const PQconninfoOption* defaults, const std::string& keyword) {
   for (const auto* option = defaults; option != nullptr && option->keyword != nullptr; ++option) {
     if (option->keyword == keyword) return option->val;
@@ -63,8 +63,8 @@ bool sets(const std::vector<ConninfoOption>& options, const std::string& keyword
                      [&](const ConninfoOption& option) { return option.keyword == keyword; });
 }
 
-/// True for a URI with an @ besides the one that ends its password: it is part of a password that should have
-/// been percent-encoded, whose rest libpq would take for a host, a port or a database, and show.
+/// True for a URI with an @ other than the one before the host: probably an @ in the password that is not
+/// percent-encoded, so libpq would take the rest of the password for a host, port or database, and show it.
 bool has_stray_at(std::string_view conninfo) {
   for (const std::string_view scheme : {"postgresql://", "postgres://"}) {
     if (!conninfo.starts_with(scheme)) continue;
@@ -78,8 +78,8 @@ bool has_stray_at(std::string_view conninfo) {
 
 Error unparsable() {
   return {ExitCode::configuration, "the connection string cannot be parsed",
-          "write postgresql://user@host:5432/database or host=HOST dbname=NAME, percent-encoding special "
-          "characters in the former"};
+          "write postgresql://user@host:5432/database (percent-encode special characters) or host=HOST "
+          "dbname=NAME"};
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo) {
   for (const auto& option : options) {
     if (!holds_password(option)) continue;
     throw Error(ExitCode::configuration, "the connection string has a password in its " + option.keyword,
-                "give the parts of a connection string by themselves: host=… dbname=… user=…");
+                "write the parts of the connection string separately: host=… dbname=… user=…");
   }
   return options;
 }

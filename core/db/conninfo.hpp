@@ -11,18 +11,19 @@ struct ConninfoOption {
   std::string value;
 };
 
-/// The options that `conninfo` (a libpq URI or keyword=value list, possibly empty) sets. Throws Error with
-/// ExitCode::configuration for one that libpq cannot read, and for a URI whose password holds an @ that
-/// should be %40; the message never quotes it, since libpq's own may quote the password.
+/// The options that `conninfo` (a libpq URI or keyword=value list, possibly empty) sets. Throws
+/// Error(configuration) if libpq cannot parse it, if a URI's password has an @ that should be %40, or if
+/// another option contains a password. The message does not quote libpq's, which may contain the password.
 std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo);
 
-/// `conninfo` as keyword=value list with each of `defaults` added that it does not set.
+/// `conninfo` as a keyword=value list, plus those of `defaults` that it does not set.
 std::string with_defaults(const std::string& conninfo, const std::vector<ConninfoOption>& defaults);
 
-/// For people and logs: passwords read `***`.
+/// `conninfo` for people and logs: passwords are shown as `***`.
 std::string redact_conninfo(const std::string& conninfo);
 
-/// Where `conninfo` leads, with libpq's environment and defaults: host, port, dbname and user.
+/// The target of `conninfo` with libpq's environment and defaults: service, host, hostaddr, port, dbname,
+/// user.
 std::string describe_target(const std::string& conninfo);
 
 bool has_password(const std::string& conninfo);

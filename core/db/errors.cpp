@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::string_view read_only_state = "25006";
 
-/// What PostgreSQL's report says under one of its labels, `ERROR`, `DETAIL` or `HINT`; empty if it is not
-/// there.
+/// The text after a label (`ERROR`, `DETAIL`, `HINT`) of PostgreSQL's report; empty if the label is missing.
 std::string labelled(std::string_view report, std::string_view label) {
   const std::string marker = std::string(label) + ":  ";
   const auto start = report.find(marker);
@@ -23,7 +22,8 @@ std::string labelled(std::string_view report, std::string_view label) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-/// `LINE 3: …` of a report that is about our own text, not about one that a function runs.
+/// The number in `LINE 3: …` if the report is about our statement, not about a query that a function runs;
+/// else 0.
 int line_of(std::string_view report) {
   constexpr std::string_view marker = "\nLINE ";
   const auto start = report.find(marker);
@@ -38,7 +38,7 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-/// libpq's report on a connection has a line for each address tried, and further ones that explain.
+/// Joins the lines of libpq's report on a connection: one for each address tried, and explanations.
 std::string one_line(std::string_view report) {
   std::string text;
   for (std::size_t end = 0; !report.empty(); report.remove_prefix(std::min(end + 1, report.size()))) {
@@ -51,8 +51,8 @@ std::string one_line(std::string_view report) {
   return text;
 }
 
-/// What libpqxx says by itself of a session that the server has ended speaks of other things, and libpqxx 6
-/// says nothing else.
+/// The reason for a lost session. libpqxx's own messages for it are misleading, so replace them; libpqxx 6
+/// reports nothing else.
 std::string reason_of_loss(std::string_view report) {
   constexpr std::array<std::string_view, 3> of_libpqxx{"Connection to database failed",
                                                        "Lost connection to the database server",
@@ -62,16 +62,17 @@ std::string reason_of_loss(std::string_view report) {
   return is_its_own ? "the session has ended" : one_line(report);
 }
 
-/// `said` unless the server, or a pooler before it, has said why it ended the session.
+/// Throws with the reason that the server or a pooler gave for ending the session (FATAL in `heard`), else
+/// with `said`.
 [[noreturn]] void throw_lost(std::string_view heard, const std::string& said) {
   const auto last_word = labelled(heard, "FATAL");
-  // What a variable of libpq names wrongly is quoted by libpq and by the server.
+  // libpq and the server quote the value of a wrong libpq variable, which may contain a password.
   const auto reason = without_passwords(last_word.empty() ? said : last_word);
   if (reason.find("statement pooling mode") == std::string::npos) throw ConnectionLost(reason);
   throw Error(
       ExitCode::configuration, reason,
-      "a pooler in statement mode is between: connect to the server itself, or set pool_mode = session "
-      "for this database");
+      "the connection goes through a pooler in statement mode: connect to the server directly, or set "
+      "pool_mode = session for this database");
 }
 
 bool is_about_the_session(std::string_view sqlstate) {
@@ -82,7 +83,7 @@ bool is_about_the_session(std::string_view sqlstate) {
   return sqlstate.substr(0, 2) == "08";
 }
 
-/// libpqxx 6 forgets the SQLSTATE of what it has a type of its own for.
+/// libpqxx 6 drops the SQLSTATE of errors for which it has a type.
 std::string sqlstate_of(const pqxx::sql_error& error) {
   if (dynamic_cast<const pqxx::undefined_column*>(&error) != nullptr) return "42703";
   if (dynamic_cast<const pqxx::undefined_function*>(&error) != nullptr) return "42883";
@@ -105,7 +106,7 @@ ExitCode exit_code_of(std::string_view sqlstate) {
   return ExitCode::failed;
 }
 
-/// The DETAIL of a violated constraint shows the row, and that of a token holds its secret and code.
+/// True if DETAIL quotes a row, as for a violated constraint; a row of tokens contains secret and code.
 bool quotes_a_row(std::string_view sqlstate) {
   return sqlstate.substr(0, 2) == "23" || sqlstate == "44000";
 }
@@ -114,17 +115,16 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
   if (sqlstate == "MR001")
     return "the queues are the rows of the table jobs; collect.queue names one of them";
   if (sqlstate == "MR002") {
-    return "tokens were truncated or restored; run mailroom rewind-cursor --fix-sequence, which emits those "
-           "made "
-           "since, and none twice";
+    return "tokens were truncated or restored; run mailroom rewind-cursor --fix-sequence, which emits the "
+           "tokens created since then and repeats none";
   }
-  if (sqlstate == "MR005") return "--max-replay raises the limit";
+  if (sqlstate == "MR005") return "raise the limit with --max-replay";
   if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";
   if (sqlstate == "22003")
-    return "an id or a time in the database is too large to be worked with; mailroom doctor says more";
+    return "an id or a time in the database is out of range; run mailroom doctor for details";
   const auto hint = labelled(report, "HINT");
   if (sqlstate == "42501" && hint.empty())
-    return "mailroom doctor says what collect needs; docs/security.md has roles for the other commands";
+    return "mailroom doctor shows what collect needs; docs/security.md has roles for the other commands";
   return hint.empty() && !quotes_a_row(sqlstate) ? labelled(report, "DETAIL") : hint;
 }
 
@@ -148,19 +148,19 @@ bool tells_of_damage(const DatabaseError& error) {
 
 Error explained_damage(const DatabaseError& error) {
   if (!tells_of_damage(error)) return error;
-  return {ExitCode::schema, std::string("the schema is not as the migrations make it: ") + error.what(),
-          "mailroom migrate verify shows what differs, and mailroom doctor what else is wrong"};
+  return {ExitCode::schema, std::string("the schema differs from the migrations: ") + error.what(),
+          "mailroom migrate verify shows what differs; mailroom doctor shows other problems"};
 }
 
 namespace {
 
-/// What the server says of a statement that it refused.
+/// Throws what PostgreSQL's `report` says about a failed statement.
 [[noreturn]] void throw_refused(std::string_view report, const std::string& sqlstate, bool session_is_open) {
   auto message = labelled(report, "ERROR");
   if (message.empty()) message = labelled(report, "FATAL");
   if (message.empty()) message = first_line(report);
   if (!session_is_open || is_about_the_session(sqlstate)) throw_lost({}, message);
-  // PostgreSQL quotes a value whole, however long.
+  // PostgreSQL quotes a value in full, however long, so shorten the text.
   throw DatabaseError(exit_code_of(sqlstate), shown_text(message), shown_text(hint_of(sqlstate, report)),
                       sqlstate, line_of(report));
 }
@@ -173,7 +173,7 @@ void rethrow_database_error(bool session_is_open, std::string_view heard) {
   } catch (const pqxx::broken_connection& error) {
     throw_lost(heard, reason_of_loss(error.what()));
   } catch (const pqxx::deadlock_detected& error) {
-    // This and the next one are no sql_error in libpqxx 6, and have no SQLSTATE there.
+    // In libpqxx 6 this and the next exception are not derived from sql_error and have no SQLSTATE.
     throw_refused(error.what(), "40P01", session_is_open);
   } catch (const pqxx::serialization_failure& error) {
     throw_refused(error.what(), "40001", session_is_open);

@@ -18,7 +18,7 @@ int ask_pid(Connection& connection) {
   return connection.run("SELECT pg_backend_pid()")[0][0].as<int>();
 }
 
-/// A second connection that is not waited for: a pooler whose server processes are all taken lets it wait.
+/// A second connection with a timeout of its own: a pooler whose server processes are all busy lets it wait.
 class Probe {
  public:
   explicit Probe(const std::string& conninfo)
@@ -27,7 +27,7 @@ class Probe {
     connected_ = session_ && PQstatus(session_.get()) != CONNECTION_BAD && connect();
   }
 
-  /// The one value of `sql`; nothing when it did not come, or in time.
+  /// Returns the one value of `sql`, or nullopt if there was no answer in time.
   std::optional<std::string> ask(const char* sql) {
     if (!connected_ || PQsendQuery(session_.get(), sql) == 0) return std::nullopt;
     std::optional<std::string> answer;
@@ -41,7 +41,7 @@ class Probe {
     return std::nullopt;
   }
 
-  /// True unless it has just been told that there are none behind this pooler.
+  /// False if the pooler refuses BEGIN because it is in statement mode.
   bool allows_transactions() {
     if (ask("BEGIN")) return true;
     return std::string(PQerrorMessage(session_.get())).find("statement pooling mode") == std::string::npos;
@@ -86,8 +86,8 @@ bool is_shared(const PoolerFacts& facts) {
   return facts.other == facts.first || facts.again != facts.first;
 }
 
-/// A pooler hands the server process that was used last to whoever asks next, so that a quiet one looks like
-/// a session as long as nobody else asks. So somebody else does, more than once, since strangers ask too.
+/// A pooler assigns the most recently used server process to the next client, so an idle pooler looks like a
+/// session of one's own. Therefore a second client asks in turn, several rounds, since other clients ask too.
 PoolerFacts read_pooler_facts(Connection& connection, const std::string& conninfo,
                               const std::string& purpose) {
   PoolerFacts facts{.announced = connection.backend_pid(), .first = ask_pid(connection)};
@@ -106,7 +106,8 @@ PoolerFacts read_pooler_facts(Connection& connection, const std::string& conninf
 
 }  // namespace
 
-const char* const pooler_hint = "connect to the server itself, or set pool_mode = session for this database";
+const char* const pooler_hint =
+    "connect to the server directly, or set pool_mode = session for this database";
 
 PoolerKind judge_pooler(const PoolerFacts& facts) {
   if (facts.announced == facts.first) return PoolerKind::none;
@@ -120,13 +121,13 @@ PoolerKind find_pooler(Connection& connection, const std::string& conninfo, cons
 
 std::string pooler_text(PoolerKind kind) {
   return fmt::format(
-      "a pooler in {} is between: what a session locks, listens for, sets or prepares is lost there or "
-      "reaches others, and a collector's lease with it",
-      kind == PoolerKind::statement ? "statement mode, which refuses transactions too," : "transaction mode");
+      "the connection goes through a pooler in {}: a session's locks, LISTEN, settings and prepared "
+      "statements, and with them a collector's lease, are lost or reach other clients",
+      kind == PoolerKind::statement ? "statement mode, which also refuses transactions" : "transaction mode");
 }
 
 std::string direct_conninfo(Connection& connection) {
-  // A setting that this role may not see is no row there.
+  // pg_settings has no row for a setting that this role may not see.
   const auto row = connection.run(
       "SELECT coalesce(host(inet_server_addr()), (SELECT split_part(setting, ',', 1) FROM pg_settings "
       "WHERE name = 'unix_socket_directories')), coalesce(inet_server_port(), "

@@ -7,37 +7,37 @@
 
 namespace mailroom {
 
-/// What stands between a connection and its server process: one that gives each session a process of its own,
-/// or each transaction, or each statement, the one that is free.
+/// The pooler between a connection and the server, by pool mode: it assigns a server process for each
+/// session, each transaction or each statement.
 enum class PoolerKind { none, session, transaction, statement };
 
-/// Backend pids, of which a session of its own has the same one throughout.
+/// Backend pids as observed; without a shared server process the pid of a session never changes.
 struct PoolerFacts {
-  int announced = 0;           ///< what the connection was told when it began
-  int first = 0;               ///< what the server says
-  std::optional<int> other{};  ///< what it says to a second connection afterwards; nothing if it says nothing
-  int again = 0;               ///< what it says to the first one thereafter
+  int announced = 0;           ///< from the start of the connection
+  int first = 0;               ///< from pg_backend_pid()
+  std::optional<int> other{};  ///< from pg_backend_pid() on a second connection; nullopt without an answer
+  int again = 0;               ///< from pg_backend_pid() on the first connection after that
   bool allows_transactions = true;
 };
 
-/// All but `announced` and `first` count only where these two differ.
+/// If `announced` equals `first`, the other facts are ignored.
 PoolerKind judge_pooler(const PoolerFacts& facts);
 
-/// Finds out what is between. A second session, made with `conninfo` for `purpose`, is needed only where it
-/// is not the server itself; it is waited for a second at the most.
+/// Detects a pooler. If the server is not connected directly, opens a second session with `conninfo` for
+/// `purpose`, for at most 1 s.
 PoolerKind find_pooler(Connection& connection, const std::string& conninfo, const std::string& purpose);
 
-/// `a pooler in transaction mode is between: …`, of a kind whose sessions share their server processes.
+/// `the connection goes through a pooler in transaction mode: …`, for a kind that shares server processes.
 std::string pooler_text(PoolerKind kind);
 
-/// What can be done about it, in words.
+/// The hint that goes with pooler_text().
 extern const char* const pooler_hint;
 
-/// A connection string of the server as the pooler reaches it; empty when this role may not know.
+/// A connection string for the server as the pooler reaches it; empty if this role may not see its address.
 std::string direct_conninfo(Connection& connection);
 
-/// For what sets, prepares, locks or listens: throws Error(configuration) when `connection` is no session of
-/// its own, before any of that is left behind with a server process that others get.
+/// For commands that use settings, prepared statements, locks or LISTEN. Throws Error(configuration) if a
+/// pooler shares the server process of `connection`, before any of these reach other clients.
 void require_own_session(Connection& connection, const std::string& conninfo, const std::string& purpose);
 
 }  // namespace mailroom

@@ -19,7 +19,7 @@
 #define MAILROOM_PQXX_7_10
 #endif
 
-/// What the versions of libpqxx call by different names. No other file asks for the version.
+/// Differences between the versions of libpqxx. No other file checks the version.
 namespace mailroom::pqxx_compat {
 
 /// One field of a streamed row, valid until the next row is read. A null is empty.
@@ -33,7 +33,7 @@ using FieldAt = StreamedField;
 }  // namespace mailroom::pqxx_compat
 
 #if PQXX_VERSION_MAJOR >= 7
-// libpqxx 7 streams what it can convert, and converts to no view by itself.
+// libpqxx 7 streams only types that it can convert to, and has no conversion to a view.
 namespace pqxx {
 
 template <>
@@ -56,7 +56,7 @@ struct string_traits<mailroom::pqxx_compat::StreamedField> {
 
 namespace mailroom::pqxx_compat {
 
-/// Runs one statement with bound values. std::nullopt is bound as NULL.
+/// Runs one statement with bound values; std::nullopt is bound as NULL.
 template <typename... Arguments>
 pqxx::result execute(pqxx::transaction_base& transaction, const std::string& sql,
                      const Arguments&... arguments) {
@@ -78,8 +78,7 @@ pqxx::result execute_prepared(pqxx::transaction_base& transaction, const std::st
 #endif
 }
 
-/// Streams the rows of `query` by COPY. Calls `each` with an array of `columns` views that are valid during
-/// the call.
+/// Streams the rows of `query` by COPY. Calls `each` with an array of `columns` views, valid during the call.
 template <std::size_t columns, typename Each>
 void stream(pqxx::transaction_base& transaction, const std::string& query, const Each& each) {
   std::array<std::string_view, columns> fields;
@@ -92,7 +91,7 @@ void stream(pqxx::transaction_base& transaction, const std::string& query, const
   }
   (std::make_index_sequence<columns>());
 #else
-  // libpqxx 6 has a name for a table only, and passes it on as it is.
+  // The argument of libpqxx 6 is a table name, which it passes on unquoted, so a query in parentheses works.
   pqxx::stream_from stream(transaction, "(" + query + ")");
   for (std::string line; stream.get_raw_line(line);) {
     if (line.ends_with('\n')) line.pop_back();
@@ -103,10 +102,10 @@ void stream(pqxx::transaction_base& transaction, const std::string& query, const
 #endif
 }
 
-/// What is called with the payload of each notification.
+/// Called with the payload of each notification.
 using Receive = std::function<void(const std::string& payload)>;
 
-/// Hears of the notifications on `channel`. Lives no longer than `session`.
+/// Receives the notifications on `channel`. Must not outlive `session`.
 #ifdef MAILROOM_PQXX_7_10
 class Subscription {
  public:
@@ -128,7 +127,7 @@ class Subscription final : public pqxx::notification_receiver {
 };
 #endif
 
-/// libpqxx 6 would open another session in silence when one has ended.
+/// libpqxx 6 would silently open a new session when one has ended.
 inline void forbid_silent_reconnection([[maybe_unused]] pqxx::connection& session) {
 #if PQXX_VERSION_MAJOR < 7
 #include <pqxx/internal/ignore-deprecated-pre.hxx>

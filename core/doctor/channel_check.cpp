@@ -29,14 +29,14 @@ std::string source_of_trigger(Connection& connection) {
   return rows.empty() ? std::string() : rows[0][0].c_str();
 }
 
-/// How to set the channel where it is set now.
+/// A warning with the fix for the origin of collect.channel.
 Finding mismatch(const Settings& settings, const std::string& channel, const std::string& reason) {
   const auto& origin = setting_of(settings, "collect.channel").origin;
   switch (origin.kind) {
     case OriginKind::flag:
       return warning(reason, {fmt::format("mailroom collect {} {}", origin.where, channel)});
     case OriginKind::file:
-      return warning(reason, {}, fmt::format("write channel: {} at {}", channel, origin.where));
+      return warning(reason, {}, fmt::format("set channel: {} at {}", channel, origin.where));
     case OriginKind::environment:
     case OriginKind::default_value:
       break;
@@ -46,19 +46,19 @@ Finding mismatch(const Settings& settings, const std::string& channel, const std
 
 Findings judge_name(const Settings& settings, const std::vector<std::string>& channels) {
   const auto polls =
-      "a new token is only seen at the next poll, within " + format_duration(settings.poll_interval);
+      "collectors see a new token only at the next poll, within " + format_duration(settings.poll_interval);
   if (channels.empty()) {
     return {
-        warning("the tokens' trigger notifies no channel that its source shows: " + polls, {},
-                "run CREATE OR REPLACE FUNCTION trg_after_token_inserted of migrations/13_waking.up.sql")};
+        warning("the source of the trigger on tokens names no channel to notify: " + polls, {},
+                "run CREATE OR REPLACE FUNCTION trg_after_token_inserted from migrations/13_waking.up.sql")};
   }
   if (std::find(channels.begin(), channels.end(), settings.channel) != channels.end()) return {};
   return {mismatch(settings, channels.front(),
-                   fmt::format("collect.channel is {}, and the tokens' trigger notifies {}: {}",
+                   fmt::format("collect.channel is {}, but the trigger on tokens notifies {}: {}",
                                settings.channel, fmt::join(channels, " and "), polls))};
 }
 
-/// True if a notification comes back. Nobody else listens where it goes.
+/// True if a notification on a random channel comes back to this session.
 bool hears_itself(Connection& connection) {
   std::random_device random;
   const auto channel = fmt::format("mailroom_doctor_{:08x}{:08x}", random(), random());
@@ -99,21 +99,22 @@ Findings check_channel(Subject& subject) {
   const auto& settings = *subject.settings;
   auto findings = judge_name(settings, notified_channels(source_of_trigger(*subject.connection)));
   if (subject.in_recovery) {
-    findings.push_back(not_checked("whether notifications arrive: a standby has none"));
+    findings.push_back(not_checked("whether notifications arrive: a standby does not support them"));
     return findings;
   }
-  // Listening would stay with a server process that belongs to everyone.
+  // LISTEN would remain on a server process that other clients share.
   if (subject.pooler == PoolerKind::transaction) {
-    findings.push_back(not_checked("whether notifications arrive: not behind a pooler in transaction mode"));
+    findings.push_back(
+        not_checked("whether notifications arrive: a pooler in transaction mode does not support them"));
     return findings;
   }
   if (!hears_itself(*subject.connection)) {
-    findings.push_back(warning("a notification that was sent did not come back within " +
-                                   format_duration(std::chrono::milliseconds(patience)),
-                               {}, "let database.url lead to the server itself, without a pooler or proxy"));
+    findings.push_back(warning(
+        "a test notification did not arrive within " + format_duration(std::chrono::milliseconds(patience)),
+        {}, "point database.url at the server itself, without a pooler or proxy"));
   }
   return or_fine(std::move(findings),
-                 settings.channel + ", as the tokens' trigger notifies; a notification arrives");
+                 settings.channel + ", which the trigger on tokens notifies; a test notification arrived");
 }
 
 }  // namespace mailroom

@@ -6,8 +6,8 @@
 
 namespace mailroom {
 
-/// The channels that a function's source notifies, as LISTEN knows them: each `NOTIFY name`, `NOTIFY "Name"`
-/// and `pg_notify('name', …)` outside comments. One that is worked out when the function runs is not seen.
+/// The channels that a function's source notifies, as named for LISTEN: each `NOTIFY name`, `NOTIFY "Name"`
+/// and `pg_notify('name', …)` outside comments. Does not find channels that are computed at run time.
 std::vector<std::string> notified_channels(std::string_view source);
 
 }  // namespace mailroom

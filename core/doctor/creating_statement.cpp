@@ -6,7 +6,8 @@
 namespace mailroom {
 namespace {
 
-/// The position of `CREATE … KIND name`, followed by something that does not belong to the name.
+/// The position of `CREATE … KIND name`, where the name is followed by a space or a parenthesis; npos if
+/// absent.
 std::size_t find_creation(const std::string& sql, const std::string& kind, const std::string& name) {
   for (const std::string create : {"\nCREATE ", "\nCREATE OR REPLACE "}) {
     const auto start = create + kind + " " + name;

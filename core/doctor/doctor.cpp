@@ -9,7 +9,7 @@
 namespace mailroom {
 namespace {
 
-/// What has to be there before a check can be made.
+/// The preconditions of a check.
 struct Ground {
   std::string_view setting;  ///< a key of the configuration, or empty
   bool database = false;
@@ -44,7 +44,7 @@ constexpr std::array<CheckEntry, 16> checks{{
     {"batches", schema, check_batches},
 }};
 
-/// Why a check cannot be made; empty if it can.
+/// Why a check cannot run; empty if it can.
 std::string lacking(const Subject& subject, const Ground& ground) {
   const bool is_known = ground.setting.empty() || knows(subject, ground.setting) ||
                         (ground.setting == "signing.key_file" && knows(subject, "signing.key"));
@@ -53,7 +53,7 @@ std::string lacking(const Subject& subject, const Ground& ground) {
   if (ground.database && !subject.connection) return "there is no connection to the database";
   if (ground.database && !subject.server_usable) return "the server is too old";
   if (ground.database && subject.pooler == PoolerKind::statement)
-    return "a pooler in statement mode is between";
+    return "the connection goes through a pooler in statement mode";
   if (ground.schema && !subject.schema_usable) return "the schema is not current";
   return {};
 }
@@ -62,8 +62,8 @@ Finding failure_of(const Error& error) {
   return failure(error.what(), {}, error.hint());
 }
 
-/// What `work` finds. The one place besides main that catches: what one check runs into must not keep the
-/// others from being made, and is itself what the doctor was asked for.
+/// The findings of `work`; an Error becomes a finding. Besides main, only this function catches errors,
+/// because a failed check must not prevent the others.
 template <typename Work>
 Findings findings_of(Subject& subject, Work&& work) {
   try {
@@ -71,12 +71,12 @@ Findings findings_of(Subject& subject, Work&& work) {
   } catch (const ConnectionLost& error) {
     subject.connection.reset();
     auto lost = failure(error.what(), {},
-                        "start the server, or let database.url name another one; this is " +
+                        "start the server, or set database.url to another one; the current target is " +
                             describe_target(subject.settings->database_url));
     lost.check = "database";
     return {lost};
   } catch (const DatabaseError& error) {
-    // The check of the privileges says what to grant.
+    // The check `privileges` reports what to grant.
     const bool forbidden = error.sqlstate() == "42501";
     return {forbidden ? not_checked(error.what()) : failure_of(explained_damage(error))};
   } catch (const Error& error) {
@@ -93,8 +93,8 @@ Findings run_check(Subject& subject, const CheckEntry& entry) {
   return findings;
 }
 
-/// Flags and environment win over the file, so what they say holds also when it cannot be read. What is wrong
-/// with them too is told once the file is mended.
+/// Loads the settings without an unreadable file, since flags and environment override it anyway. Errors in
+/// these are reported once the file is fixed.
 void read_without_file(Subject& subject) {
   findings_of(subject, [&] {
     subject.settings = subject.sources.load(FileUse::ignored);

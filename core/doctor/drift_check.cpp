@@ -14,7 +14,7 @@ CreatingStatement creation_of(const std::string& kind, std::string_view name) {
 }
 
 std::string how_to_restore(const std::string& what, const std::string& migration) {
-  return fmt::format("restore {} from a backup; migrations/{}.up.sql shows how it was made", what, migration);
+  return fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", what, migration);
 }
 
 Findings judge_table(const ExpectedTable& table, const SchemaObjects& present) {
@@ -34,7 +34,7 @@ Findings judge_table(const ExpectedTable& table, const SchemaObjects& present) {
   return findings;
 }
 
-/// Builds beside the work of others: without CONCURRENTLY writers would wait.
+/// The statement that builds the index, with CONCURRENTLY where possible so that it does not block writers.
 std::string how_to_build(const ExpectedIndex& index) {
   if (!index.constraint.empty()) {
     return fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {};", index.table, index.name, index.constraint);
@@ -46,12 +46,12 @@ std::string how_to_build(const ExpectedIndex& index) {
 }
 
 Findings judge_index(const ExpectedIndex& index, const SchemaObjects& present) {
-  // The table says it already.
+  // The missing table is reported already.
   if (present.tables.count(std::string(index.table)) == 0) return {};
   const auto found = present.indexes.find(std::string(index.name));
   if (found != present.indexes.end() && found->second.is_valid) return {};
   if (found != present.indexes.end()) {
-    return {warning(fmt::format("the index {} was never finished, and helps nobody", index.name),
+    return {warning(fmt::format("the index {} is invalid: its creation did not finish", index.name),
                     {fmt::format("REINDEX INDEX CONCURRENTLY {};", index.name)})};
   }
   if (!index.constraint.empty()) {
@@ -59,7 +59,7 @@ Findings judge_index(const ExpectedIndex& index, const SchemaObjects& present) {
                     {how_to_build(index)})};
   }
   return {warning(
-      fmt::format("the index {} on {} is missing, and what needs it is slow", index.name, index.table),
+      fmt::format("the index {} on {} is missing: queries that need it are slow", index.name, index.table),
       {how_to_build(index)})};
 }
 
@@ -67,11 +67,11 @@ Findings judge_function(std::string_view name, const SchemaObjects& present) {
   const auto found = present.functions.find(std::string(name));
   if (found == present.functions.end()) {
     return {failure(fmt::format("the function {} is missing", name), {},
-                    fmt::format("run CREATE FUNCTION {} of migrations/{}.up.sql, and pin its search_path",
+                    fmt::format("run CREATE FUNCTION {} from migrations/{}.up.sql, and pin its search_path",
                                 name, creation_of("FUNCTION", name).migration))};
   }
   if (found->second.is_pinned) return {};
-  return {failure(fmt::format("the function {} looks names up wherever its caller's search_path leads", name),
+  return {failure(fmt::format("the function {} resolves names with its caller's search_path", name),
                   {found->second.pin})};
 }
 
@@ -88,8 +88,8 @@ Findings judge_drift(const SchemaObjects& present) {
     add(judge_index(index, present));
   for (const auto& function : expected_functions())
     add(judge_function(function, present));
-  return or_fine(std::move(all), fmt::format("none: {} tables, {} indexes and {} functions are there; "
-                                             "mailroom migrate verify compares what is in them",
+  return or_fine(std::move(all), fmt::format("none: {} tables, {} indexes and {} functions exist; "
+                                             "mailroom migrate verify compares their definitions",
                                              expected_tables().size(), expected_indexes().size(),
                                              expected_functions().size()));
 }

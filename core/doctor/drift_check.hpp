@@ -5,8 +5,8 @@
 
 namespace mailroom {
 
-/// What `present` lacks of the expected tables, columns, indexes and functions. (Triggers have a check of
-/// their own, and what is there in addition is nobody's business.)
+/// Reports expected tables, columns, indexes and functions that `present` lacks. check_triggers() checks
+/// triggers; additional objects are not reported.
 Findings judge_drift(const SchemaObjects& present);
 
 }  // namespace mailroom

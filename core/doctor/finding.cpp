@@ -8,12 +8,12 @@ Finding fine(std::string reason) {
   return {{}, CheckVerdict::ok, std::move(reason), {}, {}};
 }
 
-Finding warning(std::string reason, std::vector<std::string> mend, std::string hint) {
-  return {{}, CheckVerdict::warning, std::move(reason), std::move(mend), std::move(hint)};
+Finding warning(std::string reason, std::vector<std::string> fix, std::string hint) {
+  return {{}, CheckVerdict::warning, std::move(reason), std::move(fix), std::move(hint)};
 }
 
-Finding failure(std::string reason, std::vector<std::string> mend, std::string hint) {
-  return {{}, CheckVerdict::failure, std::move(reason), std::move(mend), std::move(hint)};
+Finding failure(std::string reason, std::vector<std::string> fix, std::string hint) {
+  return {{}, CheckVerdict::failure, std::move(reason), std::move(fix), std::move(hint)};
 }
 
 Finding not_checked(std::string reason) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto list_of_previous = "signing.previous_key_files";
 
-/// As a shell reads it.
+/// Quotes `text` for a shell if needed.
 std::string shell_word(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
@@ -37,17 +37,17 @@ bool is_readable_by_all(const std::string& path) {
          (status.permissions() & std::filesystem::perms::others_read) != std::filesystem::perms::none;
 }
 
-/// Nothing, or what is wrong with the permissions of a key's file: whether the key is refused for it is the
-/// configuration's affair.
+/// A key file that everyone can read is a failure, or a warning if signing.allow_readable_key is set
+/// (`allowed`).
 Findings judge_permissions(const std::string& path, bool allowed) {
   if (!is_readable_by_all(path)) return {};
   const auto reason = fmt::format("everyone can read the key file {}", path);
-  const auto mend = "chmod 640 " + shell_word(path);
-  if (!allowed) return {failure(reason, {mend})};
-  return {warning(reason + ", as signing.allow_readable_key allows", {mend})};
+  const auto fix = "chmod 640 " + shell_word(path);
+  if (!allowed) return {failure(reason, {fix})};
+  return {warning(reason + ", as signing.allow_readable_key allows", {fix})};
 }
 
-/// One byte over and over: a placeholder that somebody forgot to replace.
+/// True if all bytes are equal: probably a placeholder.
 bool is_weak(const Key& key) {
   const auto& bytes = key.bytes();
   return std::all_of(bytes.begin(), bytes.end(), [&](auto byte) { return byte == bytes.front(); });
@@ -68,7 +68,7 @@ std::string place_of_current(const Settings& settings) {
                                            : settings.signing_key_file;
 }
 
-/// `fingerprint` is that of the current key, empty if it could not be loaded.
+/// `fingerprint` is the current key's; empty if that key could not be loaded.
 Findings judge_previous(const Settings& settings, const std::string& item, const std::string& fingerprint) {
   const bool is_inline = is_key_text(item);
   const auto where = setting_of(settings, list_of_previous).origin.where;
@@ -99,7 +99,7 @@ Findings check_configuration(Subject& subject) {
   const bool has_secret = has_password(settings.database_url);
   subject.url_valid = true;
   if (has_secret && setting_of(settings, "database.url").origin.kind == OriginKind::flag) {
-    return {warning("the password in --database-url can be seen in the list of processes", {},
+    return {warning("the password in --database-url is visible in the process list", {},
                     "write it to ~/.pgpass instead: host:port:database:user:password, with mode 0600")};
   }
   return {fine(settings.file.empty() ? "no file; flags, environment and defaults"
@@ -116,9 +116,9 @@ Findings check_key(Subject& subject) {
   if (const auto& path = settings.signing_key_file; !path.empty()) {
     if (is_absent(path)) {
       const auto where = setting_of(settings, "signing.key_file").origin.where;
-      return {
-          failure(fmt::format("there is no key file {}", path), {how_to_replace(settings)},
-                  fmt::format("restore it, or let {} name another; only if there never was one:", where))};
+      return {failure(
+          fmt::format("there is no key file {}", path), {how_to_replace(settings)},
+          fmt::format("restore it, or name another file in {}; only if there never was a key:", where))};
     }
     findings = judge_permissions(path, settings.allow_readable_key);
   }
@@ -141,7 +141,7 @@ Findings check_previous_keys(Subject& subject) {
     findings.insert(findings.end(), more.begin(), more.end());
   }
   const auto count = settings.previous_keys.size();
-  return or_fine(findings, count == 0 ? "none" : fmt::format("{}, each of which can be read", count));
+  return or_fine(findings, count == 0 ? "none" : fmt::format("{}, all readable", count));
 }
 
 }  // namespace mailroom

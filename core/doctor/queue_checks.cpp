@@ -4,22 +4,22 @@
 
 #include "base/text.hpp"
 #include "doctor/subject.hpp"
-#include "queue/fix_commands.hpp"
-#include "queue/foundations.hpp"
-#include "queue/queue_health.hpp"
-#include "queue/sequence_fix.hpp"
+#include "queue/preconditions.hpp"
+#include "replay/sequence_fix.hpp"
+#include "status/fix_commands.hpp"
+#include "status/queue_health.hpp"
 
 namespace mailroom {
 namespace {
 
-/// Of the tokens at or below a cursor that no claim has seen only those count that are due.
+/// Reports due tokens at or below a cursor that no claim has seen.
 Findings judge_missed(const SequenceFix& fix) {
   Findings findings;
   for (const auto& missed : fix.queues) {
     if (missed.cursor > fix.sequence_before || missed.due == 0) continue;
     findings.push_back(
-        failure(fmt::format("{} due token{} made after the cursor of the queue {} had passed {}: "
-                            "nobody emits {}",
+        failure(fmt::format("{} due token{} created after the cursor of the queue {} had passed {}: "
+                            "no collector emits {}",
                             with_thousands(missed.due), missed.due == 1 ? " was" : "s were", missed.queue,
                             missed.due == 1 ? "its id" : "their ids", missed.due == 1 ? "it" : "them"),
                 {fix_sequence_command}));
@@ -27,21 +27,23 @@ Findings judge_missed(const SequenceFix& fix) {
   return findings;
 }
 
-/// The tokens at or below the sequence are all that the queue can have, unless rows came from elsewhere.
+/// Reports a sequence behind the newest token or behind a cursor: rows were inserted with ids of their own,
+/// or the tables were truncated or restored.
 Findings judge_position(const SequenceFix& fix) {
   const auto drawn = with_thousands(fix.sequence_before);
   Findings findings;
   if (fix.newest_token > fix.sequence_before) {
     findings.push_back(
-        failure(fmt::format("tokens_id_seq stands at {}, behind the newest token {}: the next INSERT fails",
+        failure(fmt::format("tokens_id_seq is at {}, behind the newest token {}: the next INSERT fails",
                             drawn, with_thousands(fix.newest_token)),
                 {fix_sequence_command}));
   }
   for (const auto& missed : fix.queues) {
     if (missed.cursor <= fix.sequence_before) continue;
     findings.push_back(failure(
-        fmt::format("tokens_id_seq stands at {}, behind the cursor of the queue {} at {}: every claim fails. "
-                    "Tokens were truncated or restored. The fix emits those made since, and none twice",
+        fmt::format("tokens_id_seq is at {}, behind the cursor of the queue {} at {}: every claim fails. "
+                    "Tokens were truncated or restored. The fix emits the tokens created since then and "
+                    "repeats none",
                     drawn, missed.queue, with_thousands(missed.cursor)),
         {fix_sequence_command}));
   }
@@ -52,7 +54,7 @@ bool has_queue(Connection& connection, const std::string& queue) {
   return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
 }
 
-/// Of what status finds.
+/// True for the findings of status that are about collectors and their batches.
 bool concerns_collectors(const QueueFinding& finding) {
   constexpr std::array<std::string_view, 7> codes{"no_collector",     "batch_open",        "batch_left",
                                                   "collector_silent", "collector_blocked", "queue_locked",
@@ -67,9 +69,9 @@ Findings check_sequence(Subject& subject) {
   require_ids_to_spare(connection);
   Findings findings;
   if (!gives_ids_in_order(connection)) {
-    findings.push_back(
-        failure("tokens_id_seq does not give out ids one by one, in order: late tokens can be passed by",
-                {std::string(ids_in_order_statement) + ";"}));
+    findings.push_back(failure(
+        "tokens_id_seq does not give out ids one by one, in order: the cursor can move past late tokens",
+        {std::string(ids_in_order_statement) + ";"}));
   }
   const auto fix = plan_sequence_fix(connection, 0);
   for (auto judge_part : {judge_position, judge_missed}) {
@@ -87,13 +89,13 @@ Findings check_queue(Subject& subject) {
       "job_type), "
       "'none'), format('INSERT INTO jobs (job_type, last_seq) VALUES (%L, 0);', $1::text) FROM jobs",
       queue)[0];
-  if (row[0].as<bool>()) return {fine(queue + " is a row of jobs")};
-  return {failure(fmt::format("there is no queue {}; those of jobs are: {}", queue, row[1].c_str()),
+  if (row[0].as<bool>()) return {fine(queue + " has a row in jobs")};
+  return {failure(fmt::format("there is no queue {}; the queues in jobs are: {}", queue, row[1].c_str()),
                   {row[2].c_str()})};
 }
 
 Findings check_collectors(Subject& subject) {
-  if (subject.in_recovery) return {not_checked("collectors are connected to the primary")};
+  if (subject.in_recovery) return {not_checked("collectors connect to the primary, not to this standby")};
   const auto& settings = *subject.settings;
   if (!has_queue(*subject.connection, settings.queue))
     return {not_checked("there is no queue " + settings.queue)};
@@ -103,10 +105,10 @@ Findings check_collectors(Subject& subject) {
   Findings findings;
   for (const auto& found : judge_queue(status, limits)) {
     if (!concerns_collectors(found)) continue;
-    // Who sets a queue up asks the doctor before there is a collector.
+    // no_collector is only a warning: a new queue has no collector yet.
     const bool fails = found.severity == Severity::failure && found.code != "no_collector";
-    const auto mend = found.mend.empty() ? std::vector<std::string>() : std::vector{found.mend};
-    findings.push_back(fails ? failure(found.text, mend) : warning(found.text, mend));
+    const auto fix = found.fix.empty() ? std::vector<std::string>() : std::vector{found.fix};
+    findings.push_back(fails ? failure(found.text, fix) : warning(found.text, fix));
   }
   const auto count = static_cast<std::int64_t>(status.collectors.size());
   return or_fine(std::move(findings),
@@ -118,23 +120,23 @@ Findings check_batches(Subject& subject) {
   Findings findings;
   const auto rows = subject.connection->run(
       "SELECT id, job_type, attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(ids) g), "
-      "count(*) OVER () FROM mailroom_batches WHERE set_aside_at IS NOT NULL AND emitted_at IS NULL "
+      "count(*) OVER () FROM mailroom_batches WHERE dead_at IS NOT NULL AND emitted_at IS NULL "
       "ORDER BY id DESC LIMIT $1",
       shown);
   for (const auto& row : rows) {
     findings.push_back(
-        warning(fmt::format("batch {} of the queue {} was set aside after {} attempts: {} tokens were "
-                            "not handed on",
+        warning(fmt::format("batch {} of the queue {} was dead-lettered after {} attempts: {} tokens were "
+                            "not emitted",
                             row[0].c_str(), row[1].c_str(), row[2].c_str(),
                             with_thousands(row[3].as<std::int64_t>())),
                 {fmt::format("mailroom audit batch:{}", row[0].c_str())}));
   }
   if (!rows.empty() && rows[0][4].as<std::int64_t>() > shown) {
     findings.push_back(warning(
-        fmt::format("in all {} batches were set aside", with_thousands(rows[0][4].as<std::int64_t>())),
+        fmt::format("{} batches in total were dead-lettered", with_thousands(rows[0][4].as<std::int64_t>())),
         {"mailroom audit --since 30d"}));
   }
-  return or_fine(std::move(findings), "none was set aside");
+  return or_fine(std::move(findings), "no batch was dead-lettered");
 }
 
 }  // namespace mailroom

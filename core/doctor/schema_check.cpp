@@ -15,7 +15,7 @@ bool has_queue_tables(Connection& connection) {
       .as<bool>();
 }
 
-/// Tables of ours that lie where this role does not look: in another schema than the search_path leads to.
+/// Reports mailroom's tables in a schema that is not on the search_path, or that the role may not use.
 Findings look_elsewhere(Connection& connection) {
   const auto rows = connection.run(
       "SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'), current_setting('search_path'), "
@@ -28,7 +28,7 @@ Findings look_elsewhere(Connection& connection) {
   if (rows.empty()) return {};
   const auto* name = rows[0][0].c_str();
   const auto reason = rows[0][1].as<bool>()
-                          ? fmt::format("the tables are in the schema {}, and the search_path is {}", name,
+                          ? fmt::format("the tables are in the schema {}, but the search_path is {}", name,
                                         rows[0][2].c_str())
                           : fmt::format("the tables are in the schema {}, which the role may not use", name);
   return {failure(reason, {rows[0][3].c_str()})};
@@ -36,12 +36,13 @@ Findings look_elsewhere(Connection& connection) {
 
 Finding judge_newer(long version, long newest, long minimum_client) {
   if (minimum_client > newest) {
-    return failure(fmt::format("version {} needs a mailroom that knows version {}, and this one knows {}",
-                               version, minimum_client, newest),
-                   {}, "upgrade mailroom on this machine");
+    return failure(
+        fmt::format("version {} needs a mailroom that knows version {}, but this one knows only {}", version,
+                    minimum_client, newest),
+        {}, "upgrade mailroom on this machine");
   }
   return warning(fmt::format("version {}, newer than the {} that this mailroom knows", version, newest), {},
-                 "it says that this mailroom may work on it; upgrade this one too");
+                 "the schema still supports this mailroom; upgrade it too");
 }
 
 Finding judge_state(const SchemaState& state, long newest, long minimum_client) {
@@ -49,14 +50,14 @@ Finding judge_state(const SchemaState& state, long newest, long minimum_client) 
   if (state.dirty) {
     const auto before = *state.version > 0 ? std::to_string(*state.version - 1) : std::string("none");
     return failure(
-        fmt::format("marked dirty at version {}: another tool broke off on its way there", *state.version),
+        fmt::format("marked dirty at version {}: another tool failed while migrating", *state.version),
         {"mailroom migrate force " + before}, explain_dirty(embedded_migrations(), state));
   }
   if (state.unrecorded) {
     return failure("the tables have no record of their version", {"mailroom migrate"});
   }
   if (*state.version < newest) {
-    return failure(fmt::format("version {}, and version {} is needed", *state.version, newest),
+    return failure(fmt::format("version {}, but version {} is needed", *state.version, newest),
                    {"mailroom migrate"});
   }
   if (*state.version > newest) return judge_newer(*state.version, newest, minimum_client);
@@ -66,7 +67,7 @@ Finding judge_state(const SchemaState& state, long newest, long minimum_client) 
 }  // namespace
 
 Findings check_schema(Subject& subject) {
-  // What follows is also looked at when the version is kept from this role.
+  // Set before reading the version, so that later checks run even if this role may not read it.
   subject.schema_usable = has_queue_tables(*subject.connection);
   subject.has_tables = subject.schema_usable;
   if (!subject.schema_usable) {

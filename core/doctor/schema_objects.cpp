@@ -11,10 +11,10 @@ constexpr std::array<ExpectedTable, 6> tables{{
     {"tokens", "id action secret code account expires_at consumed_at created_at"},
     {"jobs", "job_type last_seq"},
     {"mailroom_batches",
-     "id job_type ids collector claimed_by attempts claimed_at emitted_at set_aside_at emitted "
-     "skipped_expired skipped_consumed skipped_status skipped_invalid left_out cursor open_from hole_ids "
+     "id job_type ids collector claimed_by attempts claimed_at emitted_at dead_at emitted "
+     "skipped_expired skipped_consumed skipped_status skipped_invalid skipped_ids cursor open_from gap_ids "
      "earlier_attempts"},
-    {"mailroom_holes", "id ids horizon pending"},
+    {"mailroom_gaps", "id ids horizon pending"},
     {"mailroom_operations", "id at kind actor db_user reason queue account details"},
 }};
 
@@ -34,45 +34,48 @@ constexpr std::array<ExpectedIndex, 19> indexes{{
     {"mailroom_batches_state_idx", "mailroom_batches", {}},
     {"mailroom_batches_open_idx", "mailroom_batches", {}},
     {"mailroom_batches_claimed_at_idx", "mailroom_batches", {}},
-    {"mailroom_holes_pkey", "mailroom_holes", "PRIMARY KEY (id)"},
+    {"mailroom_gaps_pkey", "mailroom_gaps", "PRIMARY KEY (id)"},
     {"mailroom_operations_pkey", "mailroom_operations", "PRIMARY KEY (id)"},
     {"mailroom_operations_at_idx", "mailroom_operations", {}},
     {"mailroom_operations_account_idx", "mailroom_operations", {}},
 }};
 
 constexpr std::array<ExpectedTrigger, 8> triggers{{
-    {"before_token_insert", "tokens", true, "a token that is committed late can be passed by"},
-    {"after_token_inserted", "tokens", false, "collectors hear of a new token only at their next poll"},
+    {"before_token_insert", "tokens", true, "the cursor can move past a token that is committed late"},
+    {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
     {"before_account_insert", "accounts", false,
-     "an address with a control character is let in, and its tokens are passed over"},
+     "an address with a control character is accepted, and its tokens are skipped"},
     {"before_account_address_change", "accounts", false,
-     "an address with a control character is let in, and its tokens are passed over"},
+     "an address with a control character is accepted, and its tokens are skipped"},
     {"before_account_status_change", "accounts", true,
-     "changes of status get no time, and lifting a suspension can activate an account"},
-    {"after_token_consumed", "tokens", true, "consuming an activation token activates nothing"},
+     "status changes get no timestamp, and ending a suspension can activate an account"},
+    {"after_token_consumed", "tokens", true, "consuming an activation token does not activate the account"},
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 38> functions{
+constexpr std::array<std::string_view, 42> functions{
     "mailroom_acknowledge",
     "mailroom_append_batch",
     "mailroom_append_state",
     "mailroom_attach",
+    "mailroom_batch_reaching",
     "mailroom_batch_tokens",
+    "mailroom_batches_of",
+    "mailroom_check_gap",
+    "mailroom_check_gaps",
     "mailroom_claim",
     "mailroom_claim_any",
     "mailroom_cut_open_batches",
     "mailroom_emitted_ids",
-    "mailroom_fall_asleep",
     "mailroom_fetch",
-    "mailroom_find_orphan",
+    "mailroom_find_abandoned",
+    "mailroom_first_batch_since",
+    "mailroom_id_reuses",
     "mailroom_idle_cursor",
     "mailroom_is_collector",
     "mailroom_lock_queue",
-    "mailroom_look_at_hole",
-    "mailroom_look_at_holes",
-    "mailroom_merge_holes",
+    "mailroom_merge_gaps",
     "mailroom_minimum_client",
     "mailroom_missed_tokens",
     "mailroom_open_inserts",
@@ -82,8 +85,9 @@ constexpr std::array<std::string_view, 38> functions{
     "mailroom_record_operation",
     "mailroom_replay",
     "mailroom_rewind",
-    "mailroom_settle_holes",
-    "mailroom_stay_awake",
+    "mailroom_settle_gaps",
+    "mailroom_start_listening",
+    "mailroom_stay_polling",
     "mailroom_token_state",
     "mailroom_window",
     "trg_after_account_insert",
@@ -95,8 +99,8 @@ constexpr std::array<std::string_view, 38> functions{
     "trg_before_token_insert",
 };
 
-/// Each function, whether it means the same whatever the caller's search_path, and what makes it so. One that
-/// queries inline has to mean what they do.
+/// Each function, whether it is independent of the caller's search_path, and the statement that makes it so.
+/// A stable set-returning SQL function is exempt: queries inline it, so its names resolve as theirs.
 constexpr const char* functions_sql =
     "SELECT p.proname, p.prosqlbody IS NOT NULL "
     "OR format('search_path=%I, pg_temp', current_schema()) = ANY (p.proconfig) IS TRUE "

@@ -16,7 +16,7 @@ struct ExpectedTable {
   std::string_view columns;
 };
 
-/// An index, and the constraint that makes it (`UNIQUE (email)`) where it is not made by itself.
+/// An index, and the constraint that creates it (`UNIQUE (email)`); empty for a plain index.
 struct ExpectedIndex {
   std::string_view name;
   std::string_view table;
@@ -26,24 +26,24 @@ struct ExpectedIndex {
 struct ExpectedTrigger {
   std::string_view name;
   std::string_view table;
-  bool is_vital;                 ///< without it tokens are lost or accounts do not live as they should
-  std::string_view consequence;  ///< of its absence
+  bool is_vital;                 ///< without it tokens are lost or accounts behave incorrectly
+  std::string_view consequence;  ///< if it is missing or disabled
 };
 
-/// What the schema of the newest version has. A test holds these lists in step with the migrations.
+/// The objects of the newest schema version. A test compares these lists with the migrations.
 std::span<const ExpectedTable> expected_tables();
 std::span<const ExpectedIndex> expected_indexes();
 std::span<const ExpectedTrigger> expected_triggers();
 std::span<const std::string_view> expected_functions();
 
-/// What a schema has: the first of the search_path that can be used.
+/// The objects of the current schema.
 struct SchemaObjects {
   struct Index {
     bool is_valid = false;
   };
   struct Function {
-    bool is_pinned = false;  ///< no search_path of a caller matters to it
-    std::string pin;         ///< the statement that makes it so
+    bool is_pinned = false;  ///< independent of the caller's search_path
+    std::string pin;         ///< the statement that pins it
   };
   std::map<std::string, std::set<std::string>> tables;  ///< with their columns
   std::map<std::string, Index> indexes;

@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr int oldest_version = 140000;
 
-/// Of the settings in `wanted` ({{name, value}, …}) those that a new session would find otherwise, each with
-/// the statement that mends it where it was set, or how to mend it where no statement does.
+/// The settings ($1 names, $2 wanted values) with another value in a new session, each with the statement
+/// that resets it at its source, or with a hint if no statement can.
 constexpr const char* deviations_sql =
     "SELECT s.name, s.reset_val || coalesce(s.unit, ''), CASE s.source "
     "WHEN 'user' THEN format('ALTER ROLE %I RESET %I;', session_user, s.name) "
@@ -26,7 +26,7 @@ constexpr const char* deviations_sql =
     "WHEN 'client' THEN NULL WHEN 'command line' THEN NULL "
     "ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END, "
     "CASE s.source "
-    "WHEN 'client' THEN format('take %s out of the options of the connection string or PGOPTIONS', s.name) "
+    "WHEN 'client' THEN format('remove %s from the options of the connection string or PGOPTIONS', s.name) "
     "WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END "
     "FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name = w.name "
     "WHERE s.reset_val <> w.value ORDER BY s.name";
@@ -34,7 +34,7 @@ constexpr const char* deviations_sql =
 struct Deviation {
   std::string name;
   std::string value;
-  std::vector<std::string> mend;
+  std::vector<std::string> fix;
   std::string hint;
 };
 
@@ -42,10 +42,10 @@ std::vector<Deviation> find_deviations(Connection& connection, const std::string
                                        const std::string& values) {
   std::vector<Deviation> deviations;
   for (const auto& row : connection.run(deviations_sql, names, values)) {
-    Deviation deviation{.name = row[0].c_str(), .value = row[1].c_str(), .mend = {}, .hint = row[3].c_str()};
-    if (!row[2].is_null()) deviation.mend.emplace_back(row[2].c_str());
-    if (!deviation.mend.empty() && deviation.mend.front().starts_with("ALTER SYSTEM")) {
-      deviation.mend.emplace_back("SELECT pg_reload_conf();");
+    Deviation deviation{.name = row[0].c_str(), .value = row[1].c_str(), .fix = {}, .hint = row[3].c_str()};
+    if (!row[2].is_null()) deviation.fix.emplace_back(row[2].c_str());
+    if (!deviation.fix.empty() && deviation.fix.front().starts_with("ALTER SYSTEM")) {
+      deviation.fix.emplace_back("SELECT pg_reload_conf();");
     }
     deviations.push_back(std::move(deviation));
   }
@@ -64,8 +64,8 @@ ServerFacts read_server_facts(Connection& connection) {
           .target = {}};
 }
 
-/// Whatever a check asks, it then cannot change anything. Not behind a pooler, whose sessions are handed on
-/// to others together with their settings.
+/// Makes the session read-only, so that no check can change anything. Not behind a pooler, which would pass
+/// the setting on to other clients.
 void forbid_writing(Subject& subject) {
   if (subject.pooler == PoolerKind::none) subject.connection->run("SET default_transaction_read_only = on");
 }
@@ -73,7 +73,7 @@ void forbid_writing(Subject& subject) {
 const char* consequence_of(const std::string& setting) {
   if (setting == "fsync") return "a crash of the machine can lose or corrupt committed tokens";
   if (setting == "autovacuum") return "the tables of the queue grow and slow down";
-  return "a claim that takes longer is cut off, and the collector stops";
+  return "a claim that takes longer is cancelled, and the collector stops";
 }
 
 }  // namespace
@@ -87,13 +87,13 @@ Findings judge_server(const ServerFacts& facts) {
   if (facts.in_recovery) {
     findings.push_back(
         failure(server + " is a standby, on which nothing can be claimed", {},
-                "let database.url name the primary, or several hosts with target_session_attrs=read-write"));
+                "set database.url to the primary, or to several hosts with target_session_attrs=read-write"));
   }
   if (facts.encoding != "UTF8") {
-    findings.push_back(
-        warning(fmt::format("the encoding of the database is {}, which does not keep every address and login",
-                            facts.encoding),
-                {}, "move the data to a database that createdb --template template0 --encoding UTF8 makes"));
+    findings.push_back(warning(
+        fmt::format("the encoding of the database is {}, which cannot store every address and login",
+                    facts.encoding),
+        {}, "move the data to a database created with createdb --template template0 --encoding UTF8"));
   }
   return or_fine(findings, server);
 }
@@ -103,7 +103,7 @@ Finding judge_clock(milliseconds ahead, milliseconds round_trip) {
   const auto measured = fmt::format("the server's clock is {} {} this host's", format_duration(off),
                                     ahead.count() < 0 ? "behind" : "ahead of");
   if (off <= milliseconds(2000) + round_trip / 2) return fine("within 2s of the server's");
-  return warning(measured + "; the server's alone decides what has expired, and times here read wrong",
+  return warning(measured + "; only the server's clock decides expiry, and times on this host may be wrong",
                  {"timedatectl set-ntp true"}, "on the host whose clock is wrong");
 }
 
@@ -122,8 +122,8 @@ Findings check_database(Subject& subject) {
   if (!subject.server_usable) return findings;
   for (auto& read_only : find_deviations(connection, "{default_transaction_read_only}", "{off}")) {
     findings.push_back(
-        warning("transactions are read-only by default: accounts cannot be inserted, nor migrate run",
-                std::move(read_only.mend), std::move(read_only.hint)));
+        warning("transactions are read-only by default: INSERT INTO accounts and mailroom migrate fail",
+                std::move(read_only.fix), std::move(read_only.hint)));
   }
   forbid_writing(subject);
   return findings;
@@ -146,9 +146,9 @@ Findings check_server_settings(Subject& subject) {
            "{on,on,0,0,0}")) {
     findings.push_back(
         warning(fmt::format("{} is {}: {}", deviation.name, deviation.value, consequence_of(deviation.name)),
-                std::move(deviation.mend), std::move(deviation.hint)));
+                std::move(deviation.fix), std::move(deviation.hint)));
   }
-  return or_fine(findings, "none that endangers or cuts off a claim");
+  return or_fine(findings, "none endangers or interrupts a claim");
 }
 
 }  // namespace mailroom

@@ -12,33 +12,33 @@
 
 namespace mailroom {
 
-/// Where the doctor gets what it examines, so that a test hands it something else.
+/// The inputs of the doctor, replaceable in tests.
 struct DoctorSources {
   /// Throws Error(configuration).
   std::function<Settings(FileUse)> load;
   std::function<std::chrono::system_clock::time_point()> now;
 };
 
-/// What is examined, as far as the checks have come: each may rely on what those before it have found out.
+/// The state that the checks share: each check may use the results of earlier ones.
 struct Subject {
   DoctorSources sources;
-  std::optional<Settings> settings;        ///< without the file when that could not be read
-  bool settings_complete = false;          ///< the file, if there is one, was read
+  std::optional<Settings> settings;        ///< without the file if it could not be read
+  bool settings_complete = false;          ///< the file, if any, was read
   bool url_valid = true;                   ///< the connection string can be parsed
   std::string fingerprint;                 ///< of the current key; empty until it is loaded
-  std::unique_ptr<Connection> connection;  ///< none: not reached, or lost
-  bool server_usable = true;               ///< of a version that can be asked
+  std::unique_ptr<Connection> connection;  ///< null if not connected or lost
+  bool server_usable = true;               ///< its version is supported
   bool in_recovery = false;
   PoolerKind pooler = PoolerKind::none;
-  bool schema_usable = false;  ///< at least the newest version that this binary knows, as far as can be read
+  bool schema_usable = false;  ///< the version, if readable, is at least the newest that this binary knows
   bool schema_newer = false;
-  bool has_tables = false;  ///< of a schema of whatever version
+  bool has_tables = false;  ///< of any version
 };
 
-/// True if it is certain what `key` says: the file was read, or a flag or the environment wins over it.
+/// True if the value of `key` is certain: the file was read, or a flag or the environment overrides it.
 bool knows(const Subject& subject, std::string_view key);
 
-/// One check. It may throw Error, which then is its finding.
+/// One check. An Error that it throws becomes a finding.
 using Check = Findings (*)(Subject& subject);
 
 Findings check_configuration(Subject& subject);

@@ -3,7 +3,7 @@
 #include "doctor/creating_statement.hpp"
 #include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
-#include "queue/foundations.hpp"
+#include "queue/preconditions.hpp"
 
 namespace mailroom {
 namespace {
@@ -14,9 +14,9 @@ Finding complaint(const ExpectedTrigger& trigger, TriggerState state) {
   const bool missing = state == TriggerState::missing;
   const auto reason =
       fmt::format("{} on {} is {}: {}", name, table, missing ? "missing" : "disabled", trigger.consequence);
-  const auto mend = missing ? creating_statement(embedded_migrations(), "TRIGGER", name).text
-                            : enable_trigger_statement(table, name) + ";";
-  return trigger.is_vital ? failure(reason, {mend}) : warning(reason, {mend});
+  const auto fix = missing ? creating_statement(embedded_migrations(), "TRIGGER", name).text
+                           : enable_trigger_statement(table, name) + ";";
+  return trigger.is_vital ? failure(reason, {fix}) : warning(reason, {fix});
 }
 
 }  // namespace

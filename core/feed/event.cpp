@@ -1,61 +1,61 @@
 #include "feed/event.hpp"
 
 #include <array>
-#include <charconv>
 #include <stdexcept>
 #include <utility>
 
 namespace mailroom {
-std::string_view word_text(EventWord word) {
-  switch (word) {
-    case EventWord::suspended:
-      return "suspended";
-    case EventWord::restored:
-      return "restored";
-    case EventWord::rewound:
-      return "rewound";
-    case EventWord::replayed:
-      return "replayed";
-    case EventWord::pruned:
-      return "pruned";
-    case EventWord::created:
-      return "created";
-    case EventWord::taken_over:
-      return "taken-over";
-    case EventWord::set_aside:
-      return "set-aside";
-    case EventWord::passed_over:
-      return "passed-over";
-    case EventWord::emitted:
-      return "emitted";
-    case EventWord::consumed:
-      return "consumed";
-  }
-  throw std::logic_error("no such event");
+
+namespace {
+
+constexpr std::array<std::pair<EventKind, std::string_view>, 11> kinds{{{EventKind::suspended, "suspended"},
+                                                                        {EventKind::restored, "restored"},
+                                                                        {EventKind::rewound, "rewound"},
+                                                                        {EventKind::replayed, "replayed"},
+                                                                        {EventKind::pruned, "pruned"},
+                                                                        {EventKind::created, "created"},
+                                                                        {EventKind::taken_over, "taken-over"},
+                                                                        {EventKind::dead, "dead"},
+                                                                        {EventKind::skipped, "skipped"},
+                                                                        {EventKind::emitted, "emitted"},
+                                                                        {EventKind::consumed, "consumed"}}};
+
+}  // namespace
+
+std::string_view kind_text(EventKind kind) {
+  return kinds.at(static_cast<std::size_t>(kind)).second;
 }
 
-std::optional<EventWord> word_of_operation(std::string_view kind) {
-  constexpr std::array<std::pair<std::string_view, EventWord>, 5> words{{{"suspend", EventWord::suspended},
-                                                                         {"restore", EventWord::restored},
-                                                                         {"rewind", EventWord::rewound},
-                                                                         {"replay", EventWord::replayed},
-                                                                         {"prune", EventWord::pruned}}};
-  for (const auto& [name, word] : words) {
-    if (name == kind) return word;
+std::optional<EventKind> kind_of_operation(std::string_view kind) {
+  constexpr std::array<std::pair<std::string_view, EventKind>, 5> operations{
+      {{"suspend", EventKind::suspended},
+       {"restore", EventKind::restored},
+       {"rewind", EventKind::rewound},
+       {"replay", EventKind::replayed},
+       {"prune", EventKind::pruned}}};
+  for (const auto& [name, event] : operations) {
+    if (name == kind) return event;
   }
   return std::nullopt;
 }
 
-EventSource source_of(EventWord word) {
-  if (word == EventWord::created) return EventSource::tokens;
-  if (word == EventWord::consumed) return EventSource::consumption;
-  return word < EventWord::created ? EventSource::operations : EventSource::batches;
+EventKind find_kind(std::string_view text) {
+  for (const auto& [kind, name] : kinds) {
+    if (name == text) return kind;
+  }
+  throw std::logic_error("no such event");
 }
 
-const std::vector<std::string>& state_words() {
+EventSource source_of(EventKind kind) {
+  if (kind == EventKind::created) return EventSource::tokens;
+  if (kind == EventKind::consumed) return EventSource::consumption;
+  return kind < EventKind::created ? EventSource::operations : EventSource::batches;
+}
+
+const std::vector<std::string>& state_text() {
   static const std::vector<std::string> words{
-      "created",   "due",         "expired",   "consumed", "wrong-status", "emitted",  "taken-over",
-      "set-aside", "passed-over", "suspended", "restored", "rewound",      "replayed", "pruned"};
+      "created", "due",     "expired",   "consumed", "wrong-status", "emitted",  "taken-over",
+      "dead",    "skipped", "suspended", "restored", "rewound",      "replayed", "pruned"};
   return words;
 }
 

@@ -11,8 +11,8 @@
 
 namespace mailroom {
 
-/// What an event says happened. In the order in which events of one instant are told.
-enum class EventWord : std::uint8_t {
+/// The kind of an event. Events with the same time are shown in this order.
+enum class EventKind : std::uint8_t {
   suspended,
   restored,
   rewound,
@@ -20,42 +20,45 @@ enum class EventWord : std::uint8_t {
   pruned,
   created,
   taken_over,
-  set_aside,
-  passed_over,
+  dead,
+  skipped,
   emitted,
   consumed,
 };
 
-/// `taken-over`.
-std::string_view word_text(EventWord word);
+/// The name of a kind: `taken-over`.
+std::string_view kind_text(EventKind kind);
 
-/// The word that mailroom_operations.kind stands for; nothing for a kind that this program does not know.
-std::optional<EventWord> word_of_operation(std::string_view kind);
+/// Maps mailroom_operations.kind to the kind of an event; nullopt for an unknown one.
+std::optional<EventKind> kind_of_operation(std::string_view kind);
 
-/// Which table tells of an event.
+/// The inverse of kind_text(). Throws std::logic_error for any other text.
+EventKind find_kind(std::string_view text);
+
+/// Which table records an event.
 enum class EventSource : std::uint8_t { tokens, consumption, batches, operations };
-EventSource source_of(EventWord word);
+EventSource source_of(EventKind kind);
 
-/// An event before its row is read: what there may be millions of at a time. `id` is that of a token, a batch
-/// or an operation.
+/// An event before its row is read; millions of these may be in memory. `id` is that of a token, a batch or
+/// an operation.
 struct EventKey {
-  std::int64_t order_us = 0;  ///< when it happened, in microseconds since 1970, or see creation_order()
+  std::int64_t order_us = 0;  ///< microseconds since 1970, or see creation_order()
   std::int64_t id = 0;
-  EventWord word{};
+  EventKind kind{};
 
   friend bool operator<(const EventKey& a, const EventKey& b) {
     if (a.order_us != b.order_us) return a.order_us < b.order_us;
-    if (a.word != b.word) return a.word < b.word;
+    if (a.kind != b.kind) return a.kind < b.kind;
     return a.id < b.id;
   }
   friend bool operator==(const EventKey& a, const EventKey& b) {
-    return a.order_us == b.order_us && a.word == b.word && a.id == b.id;
+    return a.order_us == b.order_us && a.kind == b.kind && a.id == b.id;
   }
 };
 
-// Tokens keep seconds, and a cast of extract(epoch …) rounds them: the moment was half a second earlier or
-// later. Within one snapshot a token is told of before, and its consumption after, what else may have been
-// then, since a batch comes in between.
+// Tokens keep whole seconds, rounded by a cast of extract(epoch …): the real time is up to half a second
+// earlier or later. A token's creation sorts before all other events of that second, and its consumption
+// after them.
 inline std::int64_t creation_order(std::int64_t created_at) {
   return to_microseconds(created_at) - 500'000;
 }
@@ -63,13 +66,13 @@ inline std::int64_t consumption_order(std::int64_t consumed_at) {
   return to_microseconds(consumed_at) + 999'999;
 }
 
-/// One event, with all that may be told of it. Strings are empty and ids null where they have no meaning.
-/// Never holds a secret or a code.
+/// An event with everything that can be shown. Fields that do not apply are empty or null. Never holds a
+/// secret or a code.
 struct Event {
-  EventWord word{};
+  EventKind kind{};
   std::int64_t time_us = 0;
-  bool whole_seconds = false;  ///< tokens keep their times in seconds
-  std::string state;           ///< one word of state_words()
+  bool whole_seconds = false;  ///< true for events of tokens
+  std::string state;           ///< one of state_text()
 
   std::optional<std::int64_t> token;
   std::string action;  ///< activation or password_recovery
@@ -81,8 +84,8 @@ struct Event {
 
   std::optional<std::int64_t> batch;
   std::string queue;
-  std::vector<IdRange> tokens;                       ///< of a batch, all of them
-  std::optional<std::vector<std::int64_t>> matches;  ///< of these the ones that the filter asks for
+  std::vector<IdRange> tokens;                       ///< all tokens of a batch
+  std::optional<std::vector<std::int64_t>> matches;  ///< those that the filter asks for
   int attempts = 0;
   int emitted = 0;
   int expired = 0;
@@ -90,12 +93,12 @@ struct Event {
   int wrong_status = 0;
   int invalid = 0;
 
-  std::string by;       ///< who: the collector of a batch, the actor of an operation
+  std::string actor;    ///< the collector of a batch, or the actor of an operation
   std::string reason;   ///< of an operation
   std::string details;  ///< of an operation, a JSON object
 };
 
 /// Every state that an event can have, in the order in which a token meets them.
-const std::vector<std::string>& state_words();
+const std::vector<std::string>& state_text();
 
 }  // namespace mailroom

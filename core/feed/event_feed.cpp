@@ -1,6 +1,7 @@
 #include "feed/event_feed.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "feed/event_lookup.hpp"
@@ -8,182 +9,94 @@
 namespace mailroom {
 namespace {
 
-constexpr std::array<Followed, 3> all_followed{Followed::tokens, Followed::batches, Followed::operations};
-constexpr std::int64_t gaps_searched = 1'000'000;  ///< ids below the newest, at the start
-constexpr std::int64_t farthest_ahead = 3600;      ///< seconds that a consumed_at may be ahead
-constexpr std::size_t looked_up_at_once = 8000;
+using Steady = std::chrono::steady_clock;
 
-std::string_view name_of(Followed followed) {
-  constexpr std::array<std::string_view, 3> names{"tokens", "batches", "operations"};
-  return names.at(index_of(followed));
-}
+constexpr std::int64_t recent = 5;  ///< seconds that each poll reads
+constexpr std::chrono::seconds window_interval{2};
+constexpr int window_share = 10;  ///< reading the window takes at most a tenth of the time
+constexpr std::size_t events_per_lookup = 8000;
+
+// The times of tokens are rounded to seconds.
+constexpr std::int64_t rounding_us = 2'000'000;
 
 }  // namespace
 
-/// What one snapshot showed that is new, to be adopted once all of it has been read.
-struct EventFeed::Findings {
-  std::array<std::vector<std::int64_t>, 3> ids;
-  std::vector<EventKey> events;
-  std::vector<BatchRow> batches;
-  std::vector<std::int64_t> vanished_batches;
-  std::vector<std::pair<std::int64_t, std::int64_t>> consumed;  ///< token and consumed_at
-  std::string xmin;
-};
-
-EventFeed::EventFeed(HistoryRequest history, EventFilter filter, Log& log, std::int64_t slack)
-    : history_(history), filter_(std::move(filter)), log_(log), slack_(slack), consumption_(slack) {}
+EventFeed::EventFeed(HistoryRequest history, EventFilter filter, std::chrono::seconds window, Log& log)
+    : history_(history), filter_(std::move(filter)), window_(window.count()), log_(log) {}
 
 void EventFeed::start(FeedSession& session, bool follow) {
-  if (!follow) {
-    session.in_snapshot([&](const FeedSnapshot& snapshot) {
-      const auto events = read_history(snapshot, history_, filter_);
-      pending_.assign(events.begin(), events.end());
-    });
-    return;
+  if (follow) {
+    identity_ = session.identity();
+    last_ = session.moment();
+    since_ = last_.now - window_;
   }
-  identity_ = session.identity();
-  // In this order: an id up to `before` is visible in the snapshot, or its transaction is among the holders,
-  // or it never will be visible.
-  const auto before = session.sequence_positions();
-  const auto holders = session.sequence_holders();
-  const auto look = session.look(slack_ / 2);
-  consumption_.start(look);
-  server_now_ = look.now;
-  last_look_.clear();
-  session.in_snapshot([&](const FeedSnapshot& snapshot) {
-    find_place(before, holders, snapshot);
-    const auto events = read_history(snapshot, history_, filter_);
-    pending_.assign(events.begin(), events.end());
+  session.connection().transact([&](pqxx::work& transaction) {
+    const auto past = read_history(transaction, history_, filter_);
+    pending_.assign(past.begin(), past.end());
+    if (follow) shown_ = read_from(transaction, since_);
   });
-}
-
-void EventFeed::find_place(const SequencePositions& before, const std::array<SequenceHolders, 3>& holders,
-                           const FeedSnapshot& snapshot) {
-  for (const auto followed : all_followed) {
-    const auto i = index_of(followed);
-    const auto newest = snapshot.newest_id(followed);
-    const auto after =
-        holders.at(i).empty() ? before.at(i) : std::max<std::int64_t>(0, newest - gaps_searched);
-    ids_.at(i).start(newest, snapshot.gaps_between(followed, after, newest));
-  }
-  batches_.start(snapshot.open_batches());
-  snapshot.consumed_between(
-      consumption_.floor(), server_now_ + farthest_ahead, snapshot.xmin(),
-      [&](std::int64_t token, std::int64_t consumed_at) { consumption_.first_time(token, consumed_at); });
-  consumption_.read();
-  xmin_ = snapshot.xmin();
+  next_window_ = Steady::now() + window_interval;
 }
 
 void EventFeed::resume(FeedSession& session) {
   if (session.identity() == identity_) return;
-  log_.warn("this is another database than before: following it from its present on");
+  log_.warn("connected to a different database, following it from now on");
   history_ = HistoryRequest();
   history_.last = 0;
   start(session, true);
 }
 
+bool EventFeed::is_window_due() const {
+  return window_ <= recent || Steady::now() >= next_window_;
+}
+
+std::vector<EventKey> EventFeed::read_from(pqxx::work& transaction, std::int64_t second) const {
+  // The state of a token may change after it was shown, so look_up() filters by state.
+  auto filter = filter_;
+  filter.states.clear();
+  HistoryRequest request;
+  request.since = second;
+  return read_history(transaction, request, filter);
+}
+
 void EventFeed::poll(FeedSession& session) {
-  const auto look = session.look(slack_ / 2);
-  consumption_.observe(look);
-  server_now_ = look.now;
-  const auto any = [&](auto&& test) { return std::any_of(ids_.begin(), ids_.end(), test); };
-  if (any([](const auto& ids) { return ids.has_gaps(); })) {
-    const auto holders = session.sequence_holders();
-    for (std::size_t i = 0; i < ids_.size(); ++i)
-      ids_.at(i).set_holders(holders.at(i));
-  }
-  const bool nothing_ended = look.snapshot == last_look_;
-  if (nothing_ended && !consumption_.owes_a_read() &&
-      !any([](const auto& ids) { return ids.has_due_gaps(); })) {
-    return;
-  }
-  Findings findings;
-  session.in_snapshot([&](const FeedSnapshot& snapshot) {
-    look_for_reset(snapshot);
-    findings = read(snapshot);
+  auto moment = session.moment();
+  const bool due = is_window_due();
+  if (moment.snapshot == last_.snapshot && (read_window_ || !due)) return;
+  since_ = std::max(since_, moment.now - window_);
+  const auto from = due ? since_ : std::max(since_, std::min(last_.now, moment.now) - recent);
+
+  const auto started = Steady::now();
+  std::vector<EventKey> found;
+  session.connection().transact([&](pqxx::work& transaction) { found = read_from(transaction, from); });
+  const auto ended = Steady::now();
+  if (due)
+    next_window_ = ended + std::max<Steady::duration>(window_interval, (ended - started) * window_share);
+  show_new(found);
+  last_ = std::move(moment);
+  read_window_ = due;
+}
+
+void EventFeed::show_new(const std::vector<EventKey>& found) {
+  std::vector<EventKey> fresh;
+  std::set_difference(found.begin(), found.end(), shown_.begin(), shown_.end(), std::back_inserter(fresh));
+  std::copy_if(fresh.begin(), fresh.end(), std::back_inserter(pending_),
+               [&](const auto& event) { return filter_.may_want(event.kind); });
+  const auto middle = static_cast<std::ptrdiff_t>(shown_.size());
+  shown_.insert(shown_.end(), fresh.begin(), fresh.end());
+  std::inplace_merge(shown_.begin(), shown_.begin() + middle, shown_.end());
+  const auto past = std::find_if(shown_.begin(), shown_.end(), [&](const auto& event) {
+    return event.order_us >= to_microseconds(since_) - rounding_us;
   });
-  adopt(findings);
-  last_look_ = look.snapshot;
-}
-
-void EventFeed::look_for_reset(const FeedSnapshot& snapshot) {
-  for (const auto followed : all_followed) {
-    const auto i = index_of(followed);
-    const auto top = snapshot.tops().at(i);
-    if (top >= ids_.at(i).newest()) continue;
-    log_.warn("the sequence has been set back: following it from where it is now",
-              {{"of", name_of(followed)}, {"from", ids_.at(i).newest()}, {"to", top}});
-    ids_.at(i).start(snapshot.newest_id(followed), {});
-  }
-}
-
-EventFeed::Findings EventFeed::read(const FeedSnapshot& snapshot) const {
-  Findings found;
-  const auto ranges = [&](Followed followed) {
-    return ids_.at(index_of(followed)).to_read(snapshot.tops().at(index_of(followed)));
-  };
-  const auto note = [&](Followed followed) {
-    return [&found, followed](std::int64_t id, const std::optional<EventKey>& event) {
-      found.ids.at(index_of(followed)).push_back(id);
-      if (event) found.events.push_back(*event);
-    };
-  };
-  snapshot.tokens_in(ranges(Followed::tokens), note(Followed::tokens));
-  snapshot.operations_in(ranges(Followed::operations), note(Followed::operations));
-  found.batches = snapshot.batches_in(ranges(Followed::batches));
-  for (const auto& row : found.batches)
-    found.ids.at(index_of(Followed::batches)).push_back(row.id);
-
-  const auto open = batches_.open_ids();
-  const auto still_there = snapshot.batches(open);
-  std::vector<std::int64_t> seen;
-  for (const auto& row : still_there)
-    seen.push_back(row.id);
-  std::set_difference(open.begin(), open.end(), seen.begin(), seen.end(),
-                      std::back_inserter(found.vanished_batches));
-  found.batches.insert(found.batches.end(), still_there.begin(), still_there.end());
-
-  snapshot.consumed_between(consumption_.floor(), server_now_ + farthest_ahead, xmin_,
-                            [&](std::int64_t token, std::int64_t consumed_at) {
-                              if (consumption_.is_new(token)) found.consumed.emplace_back(token, consumed_at);
-                            });
-  found.xmin = snapshot.xmin();
-  return found;
-}
-
-void EventFeed::adopt(const Findings& findings) {
-  auto events = findings.events;
-  for (std::size_t i = 0; i < ids_.size(); ++i)
-    ids_.at(i).saw(findings.ids.at(i));
-  for (const auto id : findings.vanished_batches)
-    batches_.vanished(id);
-  const auto of_batches = batches_.saw(findings.batches);
-  events.insert(events.end(), of_batches.begin(), of_batches.end());
-  for (const auto& [token, consumed_at] : findings.consumed) {
-    if (!consumption_.first_time(token, consumed_at)) continue;
-    events.push_back({consumption_order(consumed_at), token, EventWord::consumed});
-  }
-  consumption_.read();
-  xmin_ = findings.xmin;
-
-  std::sort(events.begin(), events.end());
-  std::copy_if(events.begin(), events.end(), std::back_inserter(pending_),
-               [&](const auto& event) { return filter_.may_want(event.word); });
+  shown_.erase(shown_.begin(), past);
 }
 
 std::vector<Event> EventFeed::next(FeedSession& session) {
   const auto end =
-      pending_.begin() + static_cast<std::ptrdiff_t>(std::min(pending_.size(), looked_up_at_once));
+      pending_.begin() + static_cast<std::ptrdiff_t>(std::min(pending_.size(), events_per_lookup));
   auto events = look_up(session.connection(), {pending_.begin(), end}, filter_);
   pending_.erase(pending_.begin(), end);
   return events;
-}
-
-std::size_t EventFeed::open_gaps() const {
-  std::size_t count = 0;
-  for (const auto& ids : ids_)
-    count += ids.gaps().size();
-  return count;
 }
 
 }  // namespace mailroom

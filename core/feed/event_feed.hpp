@@ -1,73 +1,58 @@
 #pragma once
 
-#include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/log.hpp"
-#include "feed/batch_follower.hpp"
-#include "feed/consumption_follower.hpp"
+#include "feed/event.hpp"
 #include "feed/feed_session.hpp"
 #include "feed/history.hpp"
-#include "feed/id_follower.hpp"
 
 namespace mailroom {
 
-/// The one stream of what happens: tokens, batches, consumption and operations, the past up to a snapshot and
-/// from there on what each later snapshot shows anew. Within one snapshot by time, then in the order in which
-/// the snapshots were taken. Keeps its place when its session is lost.
+/// A stream of events: past ones and then, at each poll, those that have not been shown.
 ///
-/// What it cannot see: a token that is removed before it is looked at; a consumption whose consumed_at lies
-/// more than `slack` seconds before the start of its transaction or an hour after the server's clock, or is
-/// set anew after it was told; at the start, the late commit of a token more than a million ids behind the
-/// newest.
+/// Each poll re-reads the last seconds, and every few seconds the whole window, and omits events that it has
+/// shown. So an event that is committed late is shown, unless it is older than the window by then. The events
+/// of one poll are in order of time. The feed continues in a new session after its session is lost.
 class EventFeed {
  public:
-  static constexpr std::int64_t default_slack = 10;
+  /// `window` = how far back polls read.
+  EventFeed(HistoryRequest history, EventFilter filter, std::chrono::seconds window, Log& log);
 
-  EventFeed(HistoryRequest history, EventFilter filter, Log& log, std::int64_t slack = default_slack);
-
-  /// Reads the past and, if it is to be followed, where the present is: both from one snapshot.
+  /// Reads the past events. With `follow` it also marks the events of the window as shown, in the same
+  /// snapshot.
   void start(FeedSession& session, bool follow);
-  /// To be called when `session` is another one than before: warns and starts anew from the present if it
-  /// leads to another database.
+  /// Call it with each new session. If the database is a different one, warns and starts again from now.
   void resume(FeedSession& session);
-  /// Looks once. When nothing has happened, that is one statement.
+  /// Finds new events. Runs one statement if no transaction has ended since the last poll.
   void poll(FeedSession& session);
 
-  /// True while next() has something to look up.
+  /// True while next() has events to return.
   bool has_more() const { return !pending_.empty(); }
-  /// The next events, perhaps none where the filter wants none of them. They are forgotten then.
+  /// Returns and removes the next events; possibly none, if none of them matches the filter.
   std::vector<Event> next(FeedSession& session);
 
-  /// How many gaps among the ids may still bring something to light.
-  std::size_t open_gaps() const;
-
  private:
-  struct Findings;
-
-  void find_place(const SequencePositions& before, const std::array<SequenceHolders, 3>& holders,
-                  const FeedSnapshot& snapshot);
-  void look_for_reset(const FeedSnapshot& snapshot);
-  Findings read(const FeedSnapshot& snapshot) const;
-  void adopt(const Findings& findings);
+  bool is_window_due() const;
+  std::vector<EventKey> read_from(pqxx::work& transaction, std::int64_t second) const;
+  void show_new(const std::vector<EventKey>& found);
 
   HistoryRequest history_;
   EventFilter filter_;
+  std::int64_t window_;  ///< seconds
   Log& log_;
-  std::int64_t slack_;
 
-  std::array<IdFollower, 3> ids_;  ///< by Followed
-  BatchFollower batches_;
-  ConsumptionFollower consumption_;
-  std::string xmin_;       ///< of the last snapshot that was read
-  std::string last_look_;  ///< the look before that snapshot
-  std::int64_t server_now_ = 0;
   std::string identity_;
+  FeedSession::Moment last_;     ///< of the last poll
+  bool read_window_ = false;     ///< the last poll read the whole window
+  std::int64_t since_ = 0;       ///< the start of the window, which never moves back; seconds since 1970
+  std::vector<EventKey> shown_;  ///< of the window, in order
   std::deque<EventKey> pending_;
+  std::chrono::steady_clock::time_point next_window_{};
 };
 
 }  // namespace mailroom

@@ -9,19 +9,19 @@
 
 namespace mailroom {
 
-/// Which events are wanted. Empty lists and no action mean all.
+/// Selects events. Empty lists and no action match all.
 struct EventFilter {
   std::optional<std::string> action;   ///< activation or password_recovery
   std::vector<std::int64_t> accounts;  ///< by id
-  std::vector<std::string> states;     ///< words of state_words()
-  std::int64_t from_token = 0;         ///< of tokens, none with a smaller id
+  std::vector<std::string> states;     ///< of state_text()
+  std::int64_t from_token = 0;         ///< the smallest token id
 
-  /// True when a batch is judged by the tokens that it holds.
+  /// True if a batch matches by the tokens that it holds.
   bool asks_for_tokens() const { return action.has_value() || !accounts.empty(); }
   bool wants_state(std::string_view state) const;
-  /// False when no event of this word can be wanted, so that its row need not be read.
-  bool may_want(EventWord word) const;
-  /// Judges an event with all its fields, a batch by its `matches`.
+  /// False if no event of this kind can match, so its row need not be read.
+  bool may_want(EventKind kind) const;
+  /// True if a complete event matches; a batch matches by its `matches`.
   bool wants(const Event& event) const;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "feed/row_stream.hpp"
+#include "db/array_text.hpp"
 
 namespace mailroom {
 namespace {
@@ -18,13 +18,12 @@ constexpr const char* batch_events_sql =
     "SELECT id, job_type, ids::text, claimed_by, attempts, emitted, skipped_expired, skipped_consumed, "
     "skipped_status, skipped_invalid FROM mailroom_batches WHERE id = ANY ($1::bigint[])";
 
-// Each run of ids is a condition of the index of tokens; see also the fetch of a batch's rows. A token
-// that was made after a batch was claimed has its id from another one.
+// Each range of ids is a condition of the index of tokens, as in the fetch of a batch's rows. A token that
+// was created after the claim reuses the id of an earlier token.
 constexpr const char* matches_sql =
     "SELECT b.id, t.id FROM mailroom_batches b, unnest(b.ids) u (g), LATERAL ("
-    "SELECT id, action, account, created_at FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY "
-    "id LIMIT "
-    "2000000000) t "
+    "SELECT id, action, account, created_at FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) "
+    "ORDER BY id LIMIT 2000000000) t "
     "WHERE b.id = ANY ($1::bigint[]) AND t.created_at <= extract(epoch FROM b.claimed_at) "
     "AND ($2::token_action IS NULL OR t.action = $2) "
     "AND ($3::bigint[] IS NULL OR t.account = ANY ($3)) ORDER BY b.id, t.id";
@@ -33,7 +32,7 @@ constexpr const char* operation_events_sql =
     "SELECT o.id, o.actor, o.reason, o.queue, o.account, o.details::text, a.email, a.login "
     "FROM mailroom_operations o LEFT JOIN accounts a ON a.id = o.account WHERE o.id = ANY ($1::bigint[])";
 
-/// Rows of one table as events that lack their word and time.
+/// Rows of one table as events without kind and time.
 using EventsById = std::map<std::int64_t, Event>;
 
 template <typename Field>
@@ -44,7 +43,7 @@ std::string text_of(const Field& field) {
 std::vector<std::int64_t> ids_of(const std::vector<EventKey>& keys, bool (*belongs)(EventSource)) {
   std::vector<std::int64_t> ids;
   for (const auto& key : keys) {
-    if (belongs(source_of(key.word))) ids.push_back(key.id);
+    if (belongs(source_of(key.kind))) ids.push_back(key.id);
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -75,7 +74,7 @@ void find_batches(Connection& connection, const std::vector<std::int64_t>& ids, 
     event.batch = row[0].as<std::int64_t>();
     event.queue = row[1].c_str();
     event.tokens = parse_id_ranges(row[2].c_str());
-    event.by = row[3].c_str();
+    event.actor = row[3].c_str();
     event.attempts = row[4].as<int>();
     event.emitted = row[5].as<int>();
     event.expired = row[6].as<int>();
@@ -86,7 +85,7 @@ void find_batches(Connection& connection, const std::vector<std::int64_t>& ids, 
   }
 }
 
-/// Adds to each batch those of its tokens that the filter asks for.
+/// Adds to each batch the ids of its tokens that match the filter.
 void find_matches(Connection& connection, const std::vector<std::int64_t>& ids, const EventFilter& filter,
                   EventsById& batches) {
   if (ids.empty() || !filter.asks_for_tokens()) return;
@@ -106,7 +105,7 @@ void find_operations(Connection& connection, const std::vector<std::int64_t>& id
   if (ids.empty()) return;
   for (const auto& row : connection.run(operation_events_sql, array_text(ids))) {
     Event event;
-    event.by = row[1].c_str();
+    event.actor = row[1].c_str();
     event.reason = text_of(row[2]);
     event.queue = text_of(row[3]);
     if (!row[4].is_null()) event.account = row[4].as<std::int64_t>();
@@ -118,12 +117,12 @@ void find_operations(Connection& connection, const std::vector<std::int64_t>& id
 }
 
 Event complete(Event event, const EventKey& key) {
-  event.word = key.word;
+  event.kind = key.kind;
   event.time_us = key.order_us;
-  if (key.word == EventWord::created) event.time_us -= creation_order(0);
-  if (key.word == EventWord::consumed) event.time_us -= consumption_order(0);
-  // A created token's state is the one that it was found in; every other event is its own state.
-  if (key.word != EventWord::created) event.state = word_text(key.word);
+  if (key.kind == EventKind::created) event.time_us -= creation_order(0);
+  if (key.kind == EventKind::consumed) event.time_us -= consumption_order(0);
+  // The state of a created token is the one just read; the state of any other event is its kind.
+  if (key.kind != EventKind::created) event.state = kind_text(key.kind);
   return event;
 }
 
@@ -146,7 +145,7 @@ std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& 
 
   std::vector<Event> events;
   for (const auto& key : keys) {
-    const auto source = source_of(key.word);
+    const auto source = source_of(key.kind);
     const auto& found = source == EventSource::operations ? found_operations
                         : source == EventSource::batches  ? found_batches
                                                           : found_tokens;

@@ -7,8 +7,8 @@
 
 namespace mailroom {
 
-/// What `keys` stand for, in their order, as the database has it now; without those whose rows are gone
-/// meanwhile or that `filter` does not want. A statement or two for each kind.
+/// Returns the events of `keys`, in their order, with the present values of their rows. Omits events whose
+/// rows have been deleted, and events that `filter` excludes. Runs one or two statements for each table.
 std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& keys,
                            const EventFilter& filter);
 

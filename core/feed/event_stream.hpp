@@ -4,36 +4,36 @@
 #include <memory>
 
 #include "base/log.hpp"
-#include "base/retry_log.hpp"
 #include "feed/event_feed.hpp"
-#include "queue/backoff.hpp"
-#include "queue/surroundings.hpp"
+#include "process/backoff.hpp"
+#include "process/environment.hpp"
+#include "process/retry_log.hpp"
 
 namespace mailroom {
 
-/// Runs a feed: tells the past, then, if asked to, looks again and again, whenever a notification comes and
-/// every 200 ms, and connects anew when the session is lost. Between two looks no transaction is open.
+/// Runs a feed: shows past events, then, with `follow`, polls on each notification and every 200 ms, and
+/// reconnects when the session is lost. No transaction is open between polls.
 class EventStream {
  public:
   using Connect = std::function<std::unique_ptr<FeedSession>()>;
-  /// Returns false when it has heard enough.
-  using Tell = std::function<bool(const std::vector<Event>& events)>;
+  /// Returns false to stop.
+  using Show = std::function<bool(const std::vector<Event>& events)>;
 
-  /// Starts with `session`; `connect` makes the next ones, ready to follow.
+  /// Starts with `session`; `connect` opens later ones, ready to follow.
   EventStream(EventFeed& feed, std::unique_ptr<FeedSession> session, Connect connect,
-              Surroundings& surroundings, Log& log);
+              Environment& environment, Log& log);
 
-  /// Returns at the end of the past, or, with `follow`, when a stop is requested, the terminal is gone or
-  /// `tell` has heard enough. Throws what ends a session for good.
-  void run(bool follow, const Tell& tell);
+  /// Returns when a stop is requested, the terminal closes, `show` returns false or, without `follow`, after
+  /// the last past event. Throws errors that a new session does not solve.
+  void run(bool follow, const Show& show);
 
-  /// To be called every second or so while `tell` waits for a slow reader, so that the server is not kept
-  /// from clearing out notifications that this session has not taken.
-  void stay_awake();
+  /// Call it about every second while `show` waits for a slow reader. It receives this session's
+  /// notifications, which the server otherwise keeps in its queue.
+  void take_notifications();
 
  private:
   bool finished();
-  bool tell_all(const Tell& tell);
+  bool show_all(const Show& show);
   void poll();
   void wait();
   void reconnect();
@@ -41,7 +41,7 @@ class EventStream {
   EventFeed& feed_;
   std::unique_ptr<FeedSession> session_;
   Connect connect_;
-  Surroundings& surroundings_;
+  Environment& environment_;
   Log& log_;
   Backoff backoff_;
   RetryLog retries_;

@@ -1,40 +1,30 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <string>
 
 #include "db/connection.hpp"
-#include "feed/consumption_follower.hpp"
-#include "feed/feed_snapshot.hpp"
-#include "feed/id_follower.hpp"
 
 namespace mailroom {
 
-/// A session that reads: each of its transactions is READ ONLY and REPEATABLE READ, the server sees to it.
+/// A read-only session: each of its transactions is READ ONLY and REPEATABLE READ.
 class FeedSession {
  public:
   using Check = std::function<void(Connection&)>;
-  /// Connects, makes sure that no pooler shares the session, and lets `check_schema` have a look.
+  /// Connects and calls `check_schema`. Throws Error(configuration) if a pooler shares the session.
   FeedSession(const std::string& conninfo, const Check& check_schema);
 
-  /// Subscribes to `channel`. Throws Error(failed) on a standby, which does not show who holds a sequence.
+  /// Listens on `channel`, except on a standby, which has no notifications.
   void follow(const std::string& channel);
 
-  /// The server's clock, in seconds since 1970.
-  std::int64_t now();
-  /// The cluster and the database in it, for comparison after a reconnect.
+  /// Identifies the cluster and the database, for comparison after a reconnect.
   std::string identity();
-  SequencePositions sequence_positions();
-  /// Who holds which of the sequences. Must be a moment between two snapshots: no transaction is open.
-  std::array<SequenceHolders, 3> sequence_holders();
-  /// `listed_after`: seconds that a transaction has to run to be among the running.
-  ServerLook look(std::int64_t listed_after);
-  /// Does `body(const FeedSnapshot&)` within a transaction of its own.
-  template <typename Body>
-  void in_snapshot(Body&& body) {
-    connection_.transact([&](pqxx::work& transaction) { body(FeedSnapshot(transaction)); });
-  }
+
+  struct Moment {
+    std::string snapshot;  ///< unchanged if no transaction has ended since
+    std::int64_t now = 0;  ///< the server's clock, in seconds since 1970
+  };
+  Moment moment();
 
   Connection& connection() { return connection_; }
 

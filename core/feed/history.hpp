@@ -3,22 +3,21 @@
 #include <optional>
 #include <vector>
 
+#include "db/connection.hpp"
 #include "feed/event_filter.hpp"
-#include "feed/feed_snapshot.hpp"
 
 namespace mailroom {
 
-/// Which part of the past is told. Without a start, `last` is set.
+/// Which past events to read. `since` or `from_token` is the start; without either, `last` must be set.
 struct HistoryRequest {
-  std::optional<std::int64_t> last;   ///< so many events at the most, the newest
-  std::optional<std::int64_t> since;  ///< from this second on
-  /// From this token on; other events from the moment on in which it was made.
-  std::optional<std::int64_t> from_token;
+  std::optional<std::int64_t> last;        ///< at most this many events, the newest
+  std::optional<std::int64_t> since;       ///< seconds since 1970
+  std::optional<std::int64_t> from_token;  ///< this token and later ones; other events since it was created
 };
 
-/// The events that `snapshot` shows and `request` and `filter` ask for, by time. 24 bytes each, whatever
-/// their number; what they say is looked up later.
-std::vector<EventKey> read_history(const FeedSnapshot& snapshot, const HistoryRequest& request,
+/// Returns the events that match `request` and `filter`, in order of time, 24 bytes each. Reads through a
+/// cursor within the caller's transaction, so events that do not match use no memory.
+std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest& request,
                                    const EventFilter& filter);
 
 }  // namespace mailroom

@@ -6,14 +6,14 @@
 namespace mailroom {
 namespace {
 
-/// In the schema that we would create it in: what lies elsewhere on the search_path is somebody else's.
+/// Checks only the schema in which mailroom would create the table; other schemas of the search_path may
+/// belong to other applications.
 bool exists(Connection& connection, const char* table) {
   const auto row = connection.run(
       "SELECT current_schema() IS NULL, to_regclass(format('%I.%I', current_schema(), $1::text)) IS NOT NULL",
       std::string(table))[0];
   if (row[0].as<bool>()) {
-    throw Error(ExitCode::schema, "no schema of the search_path exists",
-                "create it, or mend the search_path");
+    throw Error(ExitCode::schema, "no schema of the search_path exists", "create it, or fix the search_path");
   }
   return row[1].as<bool>();
 }

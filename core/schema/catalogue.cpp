@@ -6,8 +6,8 @@
 namespace mailroom {
 namespace {
 
-/// kind, name, definition, table, columns, must_be_given, body_digest. $1 is the schema, $2 the names,
-/// separated by commas, or an empty text for all.
+/// Columns: kind, name, definition, table, columns, must_be_given, body_digest. $1 is the schema, $2 a
+/// comma-separated list of names (empty: all).
 constexpr const char* catalogue_query = R"(
 WITH named AS (
   SELECT n.oid AS schema_oid, string_to_array(nullif($2, ''), ',') AS names FROM pg_namespace n WHERE n.nspname = $1),
@@ -22,7 +22,8 @@ tables AS (
   SELECT * FROM relations WHERE relkind IN ('r', 'p', 'v', 'm', 'f'))
 SELECT 'table', c.relname::text,
   CASE c.relpersistence WHEN 'u' THEN 'unlogged ' ELSE '' END
-  || CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table' ELSE 'view' END
+  || CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table'
+     ELSE 'view' END
   || CASE WHEN c.relrowsecurity THEN ' with row level security' ELSE '' END,
   ''::text, ''::text, false, ''::text
 FROM tables c
@@ -73,9 +74,10 @@ SELECT 'type', t.typname,
   CASE t.typtype
     WHEN 'e' THEN format('enum (%s)', (SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder)
                                        FROM pg_enum e WHERE e.enumtypid = t.oid))
-    WHEN 'c' THEN format('(%s)', (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', '
-                                                    ORDER BY a.attnum)
-                                  FROM pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped))
+    WHEN 'c' THEN format('(%s)', (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)),
+                                                    ', ' ORDER BY a.attnum)
+                                  FROM pg_attribute a
+                                  WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped))
     ELSE 'domain over ' || format_type(t.typbasetype, t.typtypmod) END,
   '', '', false, ''
 FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid, named
@@ -89,20 +91,20 @@ SELECT 'function', format('%s(%s)', p.proname, replace(oidvectortypes(p.proargty
      THEN E'-- everyone may execute it\n' ELSE '' END,
   '', '', false,
   CASE p.prorettype WHEN 'trigger'::regtype THEN
-    encode(sha256(convert_to(btrim(regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '\s+', ' ', 'g')), 'UTF8')),
-           'hex')
+    encode(sha256(convert_to(btrim(regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '\s+', ' ', 'g')),
+                             'UTF8')), 'hex')
     ELSE '' END
 FROM pg_proc p, named
 WHERE p.pronamespace = schema_oid AND (names IS NULL OR p.proname = ANY (names)) AND p.prokind IN ('f', 'p')
   AND ('pg_proc'::regclass::oid, p.oid) NOT IN (SELECT classid, objid FROM extension_owned)
 )";
 
-constexpr std::array<const char*, 9> kind_words{"type",    "table", "column",   "constraint", "index",
-                                                "trigger", "rule",  "sequence", "function"};
+constexpr std::array<const char*, 9> kind_text{"type",    "table", "column",   "constraint", "index",
+                                               "trigger", "rule",  "sequence", "function"};
 
 ObjectKind kind_of(const std::string& word) {
   std::size_t i = 0;
-  while (word != kind_words.at(i))
+  while (word != kind_text.at(i))
     ++i;
   return static_cast<ObjectKind>(i);
 }
@@ -137,7 +139,7 @@ Catalogue catalogue_of(const pqxx::result& rows) {
 }  // namespace
 
 const char* object_kind_word(ObjectKind kind) {
-  return kind_words.at(static_cast<std::size_t>(kind));
+  return kind_text.at(static_cast<std::size_t>(kind));
 }
 
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,

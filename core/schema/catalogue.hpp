@@ -9,7 +9,7 @@
 
 namespace mailroom {
 
-/// In the order in which they are told of: what others rest on comes first.
+/// In the order of reports: objects come before those that depend on them.
 enum class ObjectKind { type, table, column, constraint, index, trigger, rule, sequence, function };
 
 /// `type`, `table`, ...
@@ -23,35 +23,34 @@ struct CatalogueKey {
 };
 
 struct CatalogueEntry {
-  /// As this server renders it while nothing but pg_catalog is on the search_path, so that every other name
-  /// is qualified; without carriage returns.
+  /// As the server renders it with only pg_catalog on the search_path, so that all other names are qualified;
+  /// without carriage returns.
   std::string definition;
-  std::string table{};                 ///< that it belongs to; empty for none
-  std::vector<std::string> columns{};  ///< of that table, on which a constraint stands
-  bool must_be_given = false;          ///< a column that an INSERT has to name
+  std::string table{};                 ///< the table that it belongs to; empty for none
+  std::vector<std::string> columns{};  ///< the columns of that table that a constraint covers
+  bool must_be_given = false;          ///< a column that an INSERT must set
   std::string body_digest{};           ///< SHA-256 of a trigger function's body without comments and layout
 };
 
-/// What a schema holds.
+/// The objects of a schema.
 using Catalogue = std::map<CatalogueKey, CatalogueEntry>;
 
-/// The catalogue of `schema` within the caller's transaction, without what belongs to an extension and
-/// without the records of migrations. `names`: tables, sequences, types and functions with one of these names
-/// alone, and what is attached to these tables; none: all. Leaves pg_catalog alone on the transaction's
-/// search_path. Needs no privilege.
+/// Reads the catalogue of `schema` within the caller's transaction, without objects of extensions and the
+/// records of migrations. `names` limits it to tables (with their parts), sequences, types and functions with
+/// these names; empty: all. Sets the transaction's search_path to pg_catalog. Needs no privilege.
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names = {});
 
-/// Reads the catalogue of a schema again and again within a transaction: the query is worth more to plan than
-/// to run.
+/// Reads the catalogue of a schema repeatedly within a transaction, with a prepared statement: planning the
+/// query costs more than running it.
 class PreparedCatalogue {
  public:
-  /// `schema` is an identifier that needs no quotes, and that no prepared statement of the session has.
+  /// `schema` is an identifier that needs no quotes, and not the name of a prepared statement of the session.
   PreparedCatalogue(pqxx::transaction_base& transaction, std::string schema);
 
-  /// As read_catalogue() of everything.
+  /// As read_catalogue() with all names.
   Catalogue read();
-  /// Leaves nothing behind in the session.
+  /// Deallocates the prepared statement.
   void forget();
 
  private:
@@ -59,10 +58,10 @@ class PreparedCatalogue {
   std::string schema_;
 };
 
-/// What each of the embedded migrations, by version, would leave behind in `schema`: they are run in a schema
-/// of their own and looked at after each, so the caller's transaction must be rolled back. Touches and locks
-/// nothing that exists. Needs the privilege to create schemas in the database; throws Error(schema) without
-/// it. Leaves pg_catalog alone on the search_path.
+/// The catalogues of `schema` after each embedded migration, by version. Runs the migrations in a scratch
+/// schema, so the caller must roll the transaction back. Does not change or lock existing objects. Throws
+/// Error(schema) without the privilege to create schemas in the database. Sets the transaction's search_path
+/// to pg_catalog.
 std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema);
 
 }  // namespace mailroom

@@ -7,13 +7,12 @@
 namespace mailroom {
 namespace {
 
-/// A schema that nobody else knows, and how names in it are told from the ones of the schema that it stands
-/// for.
+/// A temporary schema that replaces another one, and the name of that one for in_place().
 struct Scratch {
   std::string name;
   std::string search_path;
-  std::string stands_for_name;     ///< quoted as an identifier where it has to be
-  std::string stands_for_literal;  ///< quoted as a text
+  std::string stands_for_name;     ///< quoted as an identifier if needed
+  std::string stands_for_literal;  ///< quoted as a literal
 };
 
 void require_permission(pqxx::transaction_base& transaction) {
@@ -23,12 +22,12 @@ void require_permission(pqxx::transaction_base& transaction) {
       "format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)")[0];
   if (row[0].as<bool>()) return;
   throw Error(ExitCode::schema,
-              "the role may not make the schema that the migrations are built in to compare",
-              std::string("run it as the owner of the database, or: ") + row[1].c_str());
+              "the role may not create the temporary schema in which the migrations are built for comparison",
+              std::string("run the command as the owner of the database, or: ") + row[1].c_str());
 }
 
-/// The schema of pgcrypto comes behind it: 0_init needs its functions, and is satisfied with the extension
-/// wherever it is.
+/// The schema of pgcrypto follows on the search_path: 0_init needs its functions, and accepts the extension
+/// in any schema.
 Scratch create_scratch(pqxx::transaction_base& transaction, const std::string& schema) {
   const auto names = Connection::execute(
       transaction,
@@ -46,7 +45,7 @@ void replace_all(std::string& text, const std::string& part, const std::string& 
     text.replace(at, part.size(), by);
 }
 
-/// `catalogue` as it would read if it had been built where it stands for.
+/// `catalogue` with the scratch schema's name replaced by the name of the schema that it stands for.
 Catalogue in_place(Catalogue catalogue, const Scratch& scratch) {
   for (auto& [key, entry] : catalogue) {
     replace_all(entry.definition, "'" + scratch.name + "'", scratch.stands_for_literal);
@@ -55,8 +54,8 @@ Catalogue in_place(Catalogue catalogue, const Scratch& scratch) {
   return catalogue;
 }
 
-/// What would run outside of a transaction runs within it here: nobody waits for the tables of a scratch
-/// schema.
+/// Runs a CONCURRENTLY migration without CONCURRENTLY, within the transaction: no other session uses the
+/// tables.
 void run_in_transaction(pqxx::transaction_base& transaction, const std::string& sql) {
   const auto statements = split_statements(sql);
   const bool is_alone = is_concurrent(statements);

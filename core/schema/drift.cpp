@@ -6,12 +6,13 @@
 namespace mailroom {
 namespace {
 
-/// A function's definition up to its body.
+/// The part of a function's definition before the body.
 std::string head(const std::string& definition) {
   return definition.substr(0, definition.find("AS $function$"));
 }
 
-/// What a migration writes of an object: a function is made in one, and its properties may be set in another.
+/// The part of a definition that identifies its migration: of a function only the body, since another
+/// migration may set its properties.
 std::string written(const std::string& definition) {
   const auto body = definition.find("AS $function$");
   return body == std::string::npos ? definition : definition.substr(body);
@@ -60,8 +61,8 @@ class Comparison {
     return expected_.count({ObjectKind::column, table + "." + column}) == 0;
   }
 
-  /// What an application may add without asking. A column that has to be given is one only where applications
-  /// make the rows.
+  /// True for objects that an application may add. A column that an INSERT must set is allowed only on
+  /// accounts, whose rows applications insert.
   bool is_addition(const CatalogueKey& key, const CatalogueEntry& entry) const {
     if (key.kind == ObjectKind::index) return true;
     if (key.kind == ObjectKind::column) return !entry.must_be_given || entry.table == "accounts";
@@ -77,7 +78,7 @@ class Comparison {
     return std::nullopt;
   }
 
-  /// A later migration that makes this very index finds it there.
+  /// True if a later migration creates the same index; it will find the index in place.
   bool is_index_of_later(const CatalogueKey& key, const CatalogueEntry& entry, int maker) const {
     return key.kind == ObjectKind::index &&
            built_[static_cast<std::size_t>(maker)].at(key).definition == entry.definition;

@@ -13,7 +13,7 @@ bool has_history(Connection& connection) {
       .as<bool>();
 }
 
-/// The last row in which `migration` was applied, or said to be, says which text it was.
+/// Compares the migration's text with the checksum of the last row that records it as applied.
 void compare_checksum(Connection& connection, const Migration& migration, Verification& verification) {
   const auto rows = connection.run(
       "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex'), direction, "
@@ -58,7 +58,7 @@ SchemaState comparable_state(Connection& connection) {
 
 Verification verify_schema(Connection& connection) {
   const auto state = comparable_state(connection);
-  const auto look = look_at_schema(connection);
+  const auto look = inspect_schema(connection);
   Verification verification;
   verification.schema = look.schema;
   verification.dirty = state.dirty;
@@ -71,7 +71,7 @@ Verification verify_schema(Connection& connection) {
     verification.drift = std::move(recognition.drift);
     return verification;
   }
-  // Of a first migration that golang-migrate broke off nothing is there: version -1.
+  // Version -1: golang-migrate failed in the first migration, and nothing was applied.
   verification.version = std::max(*state.version, 0L);
   verification.drift = compare(look.built, static_cast<std::size_t>(verification.version), look.found);
   compare_checksums(connection, verification);
@@ -79,7 +79,7 @@ Verification verify_schema(Connection& connection) {
 }
 
 Verification verify_before_claim(Connection& connection, long version) {
-  const auto look = look_at_schema(connection);
+  const auto look = inspect_schema(connection);
   const auto recognition = recognise(look, find_foreign_record(connection));
   const bool is_hopeless = recognition.verdict == Recognition::Verdict::earlier_form ||
                            recognition.verdict == Recognition::Verdict::not_ours;

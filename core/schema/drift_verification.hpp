@@ -4,41 +4,40 @@
 
 namespace mailroom {
 
-/// A migration whose text in this binary is not the one that was recorded when it was applied.
+/// A migration whose text in this binary differs from the text recorded when it was applied.
 struct EditedMigration {
   int version = 0;
   std::string name{};
   std::string direction{};  ///< of the record: up, adopt or baseline
   std::int64_t at = 0;      ///< microseconds since 1970
-  std::string actor{};      ///< who applied it
-  std::string made_by{};    ///< the version of mailroom
+  std::string actor{};      ///< of the record
+  std::string made_by{};    ///< the version of mailroom that recorded it
 };
 
-/// How a schema and its record compare with this binary's migrations.
+/// The result of comparing a schema and its record with this binary's migrations.
 struct Verification {
   std::string schema;
-  long version = 0;  ///< that it was compared with: the recorded one, or of tables without a record the
-                     ///< nearest
+  long version = 0;  ///< the version compared with: the recorded one, or the nearest if there is no record
   bool dirty = false;
   bool is_recorded = true;
   Recognition::Verdict verdict = Recognition::Verdict::fits;  ///< of tables without a record
   std::optional<ForeignRecord> beside;
   Drift drift;
   std::vector<EditedMigration> edited;
-  long checksums = 0;  ///< versions up to this one that have a checksum on record
+  long checksums = 0;  ///< the number of versions that have a recorded checksum
 
-  /// Nothing differs from what this binary would have made.
+  /// True if nothing differs from what this binary's migrations create.
   bool is_sound() const {
     return !dirty && drift.differences.empty() && edited.empty() && verdict == Recognition::Verdict::fits;
   }
 };
 
-/// Looks at the schema as look_at_schema() does, whether or not there is a record. Throws Error(schema) when
-/// there is nothing to compare, or a version that this binary does not know.
+/// Compares the schema, with or without a record; see inspect_schema(). Throws Error(schema) if there is no
+/// schema or this binary does not know its version.
 Verification verify_schema(Connection& connection);
 
-/// The same against `version`, for whoever wants to record it, whatever the record says now. Throws
-/// Error(schema) for tables that cannot be taken for any version: of the earlier form, or not ours.
+/// Compares the schema with `version`, before that version is recorded; ignores the current record. Throws
+/// Error(schema) for tables that match no version at all: of the earlier form, or not mailroom's.
 Verification verify_before_claim(Connection& connection, long version);
 
 }  // namespace mailroom

@@ -7,11 +7,11 @@
 namespace mailroom {
 namespace {
 
-/// The words of a statement, read one by one. Names without quotes are in lower case, as PostgreSQL folds
-/// them.
+/// Reads the words of a statement one by one. name() folds an unquoted name to lower case, as PostgreSQL
+/// does.
 class Words {
  public:
-  explicit Words(std::string_view statement) : words_(statement_words(statement)) {}
+  explicit Words(std::string_view statement) : words_(statement_text(statement)) {}
 
   bool at_end() const { return next_ >= words_.size(); }
   const std::string& peek() const {
@@ -19,7 +19,7 @@ class Words {
     return at_end() ? none : words_[next_];
   }
   void skip() { ++next_; }
-  /// Steps over `word` if it comes next.
+  /// Skips `word` if it comes next.
   bool take(std::string_view word) {
     if (peek() != word) return false;
     skip();
@@ -53,7 +53,7 @@ void add_tables(Words& words, std::vector<Loss>& losses) {
   } while (words.take(","));
 }
 
-/// DROP a, DROP COLUMN a; not DROP CONSTRAINT a, nor ALTER COLUMN a DROP DEFAULT.
+/// Matches DROP a and DROP COLUMN a, but neither DROP CONSTRAINT a nor ALTER COLUMN a DROP DEFAULT.
 void add_columns(Words& words, std::vector<Loss>& losses) {
   words.take_if_exists();
   words.take("ONLY");

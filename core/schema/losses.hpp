@@ -10,7 +10,7 @@
 
 namespace mailroom {
 
-/// Rows that a migration deletes: those of a table, or the values of a column.
+/// Data that a migration deletes: the rows of a table or the values of a column.
 struct Loss {
   std::string table;
   std::string column{};  ///< empty: whole rows
@@ -20,10 +20,10 @@ struct Loss {
   std::string name() const { return column.empty() ? table : table + "." + column; }
 };
 
-/// What the text of a migration drops, truncates or deletes, not counted yet.
+/// The tables and columns that a migration drops, truncates or deletes from, without counts.
 std::vector<Loss> deletions_in(std::string_view sql);
 
-/// What `steps` will delete, in their order, counted now; a table that is not there is left out.
+/// What `steps` will delete, in order, with current counts. Omits missing tables and columns.
 std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& steps);
 
 }  // namespace mailroom

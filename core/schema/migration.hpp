@@ -5,7 +5,7 @@
 
 namespace mailroom {
 
-/// One step of the schema, as the pair of files migrations/N_name.{up,down}.sql holds it.
+/// One version of the schema: the files migrations/N_name.up.sql and N_name.down.sql.
 struct Migration {
   int version;
   std::string name;
@@ -13,7 +13,7 @@ struct Migration {
   std::string down;
 };
 
-/// All that this binary was built with, by version, from 0 without gaps.
+/// All migrations in this binary, by version, from 0 without gaps.
 const std::vector<Migration>& embedded_migrations();
 
 }  // namespace mailroom

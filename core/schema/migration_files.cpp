@@ -37,16 +37,16 @@ void write(const fs::path& path, const std::string& text) {
   }
 }
 
-void make_folder(const fs::path& folder) {
+void make_directory(const fs::path& directory) {
   std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure || !fs::is_directory(folder, failure)) {
-    throw Error(ExitCode::failed, fmt::format("cannot make the folder {}{}{}", folder.string(),
+  fs::create_directories(directory, failure);
+  if (failure || !fs::is_directory(directory, failure)) {
+    throw Error(ExitCode::failed, fmt::format("cannot make the directory {}{}{}", directory.string(),
                                               failure ? ": " : "", failure ? failure.message() : ""));
   }
 }
 
-/// N of `N_name.up.sql` and its like.
+/// N of `N_name.up.sql`; nullopt if the file is not a migration.
 std::optional<int> version_of(const fs::path& path) {
   const auto name = path.filename().string();
   int version = 0;
@@ -55,56 +55,55 @@ std::optional<int> version_of(const fs::path& path) {
   return is_migration ? std::optional(version) : std::nullopt;
 }
 
-int next_version(const fs::path& folder) {
+int next_version(const fs::path& directory) {
   std::error_code failure;
   int newest = -1;
-  for (const auto& entry : fs::directory_iterator(folder, failure))
+  for (const auto& entry : fs::directory_iterator(directory, failure))
     newest = std::max(newest, version_of(entry.path()).value_or(-1));
   if (newest >= 0) return newest + 1;
-  throw Error(ExitCode::failed, fmt::format("there are no migrations in {}", folder.string()),
-              "run it in the source tree of mailroom, or name the folder with --dir");
+  throw Error(ExitCode::failed, fmt::format("there are no migrations in {}", directory.string()),
+              "run it in the source tree of mailroom, or name the directory with --dir");
 }
 
 }  // namespace
 
-std::size_t export_migrations(const std::vector<Migration>& migrations, const fs::path& folder) {
+std::size_t export_migrations(const std::vector<Migration>& migrations, const fs::path& directory) {
   Files missing;
   for (const auto& migration : migrations) {
     for (const auto& [direction, text] : {std::pair{"up", migration.up}, std::pair{"down", migration.down}}) {
-      const auto path = folder / fmt::format("{}_{}.{}.sql", migration.version, migration.name, direction);
+      const auto path = directory / fmt::format("{}_{}.{}.sql", migration.version, migration.name, direction);
       const auto present = text_of(path);
       if (present && *present != text) {
         throw Error(ExitCode::failed,
-                    fmt::format("{} is there and differs; nothing was written", path.string()),
-                    "export into an empty folder, and compare the two with diff -r");
+                    fmt::format("{} exists with other content; nothing was written", path.string()),
+                    "export into an empty directory, and compare the two with diff -r");
       }
       if (!present) missing.emplace_back(path, text);
     }
   }
-  make_folder(folder);
+  make_directory(directory);
   for (const auto& [path, text] : missing)
     write(path, text);
   return missing.size();
 }
 
-std::vector<fs::path> new_migration(const fs::path& folder, const std::string& name) {
+std::vector<fs::path> new_migration(const fs::path& directory, const std::string& name) {
   const auto is_fit = [](unsigned char c) {
     return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
   };
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_fit)) {
-    throw Error(ExitCode::usage, fmt::format("'{}' is no name for a migration", name),
-                "small letters, digits and underscores: add_locale");
+    throw Error(ExitCode::usage, fmt::format("'{}' is not a valid migration name", name),
+                "use lower-case letters, digits and underscores: add_locale");
   }
-  const auto stem = fmt::format("{}_{}", next_version(folder), name);
-  const auto up = folder / (stem + ".up.sql");
-  const auto down = folder / (stem + ".down.sql");
+  const auto stem = fmt::format("{}_{}", next_version(directory), name);
+  const auto up = directory / (stem + ".up.sql");
+  const auto down = directory / (stem + ".down.sql");
   write(up,
-        "-- What it brings, and why.\n--\n-- Which locks it takes, for how long, and what it rewrites: "
-        "\"rewrites no "
-        "table\".\n-- A file that is one CREATE INDEX CONCURRENTLY IF NOT EXISTS runs outside a "
-        "transaction.\n\n");
+        "-- What it changes, and why.\n--\n-- Which locks it takes, for how long, and what it rewrites: "
+        "\"rewrites no table\".\n-- A file with a single CREATE INDEX CONCURRENTLY IF NOT EXISTS runs "
+        "outside a transaction.\n\n");
   write(down,
-        "-- What it takes away, and which data goes with it.\n--\n-- Which locks it takes, and what it "
+        "-- What it removes, and which data is lost.\n--\n-- Which locks it takes, and what it "
         "rewrites.\n\n");
   return {up, down};
 }

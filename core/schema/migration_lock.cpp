@@ -25,7 +25,7 @@ std::array<std::int64_t, 2> lock_keys(Connection& connection) {
           golang_migrate_key("/" + database, schema, "schema_migrations")};
 }
 
-/// Both, or neither.
+/// Takes both locks or neither.
 bool try_to_lock(Connection& connection, const std::array<std::int64_t, 2>& keys) {
   return connection
       .run(
@@ -43,14 +43,14 @@ Error locked_by_another(Connection& connection, const std::array<std::int64_t, 2
       "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
       "AND (l.classid::bigint << 32) + l.objid::bigint IN ($1::bigint, $2::bigint) LIMIT 1",
       keys[0], keys[1]);
-  const std::string message = "another migration is at work on this schema";
+  const std::string message = "another migration is running on this schema";
   if (rows.empty()) return Error(ExitCode::locked, message, "it has just ended: run the command again");
   const auto pid = rows[0][0].as<int>();
   const std::string name = rows[0][1].c_str();
   return Error(ExitCode::locked, message,
-               fmt::format("pid {} holds its lock ({}): wait for it with --wait 5m, or end it with "
+               fmt::format("pid {} holds its lock ({}): wait for it with --wait 5m, or terminate it with "
                            "SELECT pg_terminate_backend({})",
-                           pid, name.empty() ? "without a name, as golang-migrate is" : name, pid));
+                           pid, name.empty() ? "no application_name, as with golang-migrate" : name, pid));
 }
 
 }  // namespace

@@ -14,10 +14,10 @@ namespace mailroom {
 std::int64_t golang_migrate_key(const std::string& database, const std::string& schema,
                                 const std::string& table);
 
-/// Takes the locks that keep every migrator off this schema but one, until the session ends: both keys that
-/// golang-migrate may use, since its command line takes the database's name from the URL's path, with the
-/// slash. Waits up to `wait` for another one to end, asking again rather than queueing: a session that waits
-/// in the server would hold up CREATE INDEX CONCURRENTLY. Throws Error(locked), with the pid of who holds it.
+/// Takes the advisory locks that allow only one migrator on this schema, until the session ends: both keys
+/// that golang-migrate may use, since its command line takes the database name from the URL's path, with the
+/// slash. Waits up to `wait` for another migrator. Retries instead of queueing, because a waiting session
+/// would block CREATE INDEX CONCURRENTLY. Throws Error(locked) with the pid of the holder.
 void take_migration_lock(Connection& connection, Milliseconds wait);
 
 }  // namespace mailroom

@@ -33,11 +33,12 @@ std::string explain_dirty(const std::vector<Migration>& migrations, const Schema
     answers += (answers.empty() ? "" : " (or ") + fmt::format("mailroom migrate force {}", version + 1) +
                (ways.find(" or ") == std::string::npos ? "" : " for the down)");
   }
-  if (ways.empty()) return "no migration of this mailroom leads there: use the tool and files that made it";
+  if (ways.empty())
+    return "this mailroom has no migration to or from that version: use the tool and files that made it";
   return fmt::format(
-      "golang-migrate, or a tool like it, failed in {}. It runs a file as one transaction, so most likely "
-      "nothing of it was kept: mend what made it fail, then run {}, which only sets the version, and "
-      "mailroom migrate. If the file committed in between, first undo by hand what it left",
+      "golang-migrate or a similar tool failed in {}. It runs a file as one transaction, so probably all of "
+      "it was rolled back: fix the cause, then run {}, which only sets the version, and mailroom migrate. "
+      "If the file committed a part, undo that part by hand first",
       ways, answers);
 }
 

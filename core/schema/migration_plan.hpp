@@ -7,12 +7,13 @@
 
 namespace mailroom {
 
-/// What a database says of its schema. No version: nothing has been applied.
+/// The recorded state of a schema. No version: nothing has been applied.
 struct SchemaState {
   std::optional<long> version;
-  bool dirty = false;  ///< golang-migrate broke off on its way to `version`, which is -1 for nothing applied
-  bool unrecorded = false;  ///< tables of our names without bookkeeping, as psql leaves them; version is 0
-                            ///< then, for want of a look at them: see recognised()
+  bool dirty = false;  ///< golang-migrate failed on the way to `version` (-1: no version)
+  /// mailroom's tables exist without bookkeeping, as psql leaves them. `version` is then 0, a placeholder:
+  /// see recognised().
+  bool unrecorded = false;
 };
 
 enum class Direction { up, down };
@@ -21,7 +22,7 @@ struct MigrationStep {
   const Migration* migration;
   Direction direction;
 
-  /// The version that the database has afterwards.
+  /// The version after this step; nullopt: nothing applied.
   std::optional<long> version_after() const {
     if (direction == Direction::up) return migration->version;
     return migration->version == 0 ? std::nullopt : std::optional<long>(migration->version - 1);
@@ -33,26 +34,25 @@ struct MigrationStep {
 
 using MigrationSteps = std::vector<MigrationStep>;
 
-/// Throws Error with ExitCode::schema when nothing may be done from `state`: it is dirty, or newer than all
-/// of `migrations`.
+/// Throws Error(schema) if `state` is dirty or newer than all of `migrations`.
 void require_plannable(const std::vector<Migration>& migrations, const SchemaState& state);
 
-/// Every step up to version `to`, or to the newest. Throws Error(usage) for a version that does not exist or
-/// lies below the present one.
+/// The steps up to version `to`, or to the newest. Throws Error(usage) if `to` does not exist or is below the
+/// current version.
 MigrationSteps plan_up(const std::vector<Migration>& migrations, const SchemaState& state,
                        std::optional<long> to = std::nullopt);
 
-/// `count` steps down, newest first, or fewer where there are fewer; without a count all.
+/// At most `count` steps down, newest first; without a count all.
 MigrationSteps plan_down(const std::vector<Migration>& migrations, const SchemaState& state,
                          std::optional<int> count);
 
 /// The steps to version `to`, up or down. Throws Error(usage) for a version that does not exist.
 MigrationSteps plan_goto(const std::vector<Migration>& migrations, const SchemaState& state, long to);
 
-/// Throws Error(usage) unless `migrations` have `version`.
+/// Throws Error(usage) unless `migrations` contains `version`.
 void require_known_version(const std::vector<Migration>& migrations, long version);
 
-/// What a dirty state means and how it is mended, for the hint of an error.
+/// Explains a dirty state and how to fix it, for the hint of an error.
 std::string explain_dirty(const std::vector<Migration>& migrations, const SchemaState& state);
 
 }  // namespace mailroom

@@ -10,13 +10,13 @@ namespace {
 
 /// The name of the index that a CREATE INDEX CONCURRENTLY makes; empty for any other statement.
 std::string created_index(const Statement& statement) {
-  const auto words = statement_words(statement.text);
+  const auto words = statement_text(statement.text);
   const auto on = std::find(words.begin(), words.end(), "ON");
   if (words.front() != "CREATE" || on == words.end()) return {};
   return *(on - 1);
 }
 
-/// As PostgreSQL folds a name that is not quoted.
+/// Folds an unquoted name as PostgreSQL does.
 std::string folded(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -29,14 +29,14 @@ std::string who_may(Connection& connection) {
       "WHERE oid = to_regclass(format('%I.accounts', current_schema()))");
   if (rows.empty()) {
     return fmt::format(
-        "the role {} may not; run it as the database's owner, or see docs/security.md for what "
-        "to grant",
+        "the role {} lacks the privilege; run the command as the owner of the database, or see "
+        "docs/security.md for what to grant",
         connection.run("SELECT current_user")[0][0].c_str());
   }
   const std::string user = rows[0][0].c_str();
   const std::string owner = rows[0][1].c_str();
   if (user == owner) return {};
-  return fmt::format("connected as {}; migrations run as the owner of the tables, {}", user, owner);
+  return fmt::format("connected as {}; run migrations as the owner of the tables, {}", user, owner);
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void MigrationRun::run(pqxx::transaction_base& transaction) {
 }
 
 void MigrationRun::run_alone() {
-  // It waits for old transactions, and nobody waits behind it.
+  // No time limits: the statement waits for old transactions, but no session waits behind it.
   const auto set_limits_to = [this](const std::string& value) {
     connection_.run("SELECT set_config(name, " + value +
                     ", false) FROM pg_settings "
@@ -84,10 +84,10 @@ std::string MigrationRun::hint_for(const DatabaseError& error) const {
   if (state == "42501") return who_may(connection_);
   if (!error.hint().empty()) return error.hint();
   if (state == "42P07" || state == "42710" || state == "42723") {
-    return "something else has that name in this schema: rename it, or give mailroom a schema of its own";
+    return "another object has that name in this schema: rename it, or give mailroom its own schema";
   }
-  if (state == "2BP01") return "something that is not mailroom's needs it: drop or change that first";
-  if (state == "57014") return "somebody cancelled it";
+  if (state == "2BP01") return "an object outside mailroom depends on it: drop or change that object first";
+  if (state == "57014") return "the statement was cancelled";
   return {};
 }
 
@@ -100,8 +100,8 @@ Error MigrationRun::explained(const DatabaseError& error) const {
   }
   auto hint = hint_for(error);
   if (!hint.empty()) hint += "; ";
-  hint += runs_alone() ? "the version is as before, and mailroom migrate tries it again"
-                       : "nothing of it was kept, and the version is as before";
+  hint += runs_alone() ? "the version is unchanged, and mailroom migrate tries it again"
+                       : "the migration was rolled back, and the version is unchanged";
   return Error(ExitCode::schema,
                fmt::format("migration {} failed at {}: {}{}", step_.file(), where, error.what(), statement),
                hint);
@@ -129,7 +129,7 @@ std::string oldest_holder(Connection& connection, Milliseconds at_least) {
   if (rows.empty()) return {};
   const Milliseconds open(rows[0][2].as<Milliseconds::rep>());
   const auto shown = open < std::chrono::seconds(10) ? open : std::chrono::floor<std::chrono::seconds>(open);
-  return fmt::format("pid {} ({}), whose transaction is open for {}", rows[0][0].as<int>(),
+  return fmt::format("pid {} ({}), whose transaction has been open for {}", rows[0][0].as<int>(),
                      rows[0][1].c_str(), format_duration(shown));
 }
 

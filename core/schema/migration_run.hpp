@@ -9,20 +9,20 @@
 
 namespace mailroom {
 
-/// The text of one step, statement by statement, so that a failure is told with the statement and its line.
+/// Runs one step statement by statement, so that an error can name the statement and its line.
 class MigrationRun {
  public:
   MigrationRun(Connection& connection, const MigrationStep& step);
 
-  /// One CONCURRENTLY statement, which no transaction can hold.
+  /// True for a single CONCURRENTLY statement, which cannot run in a transaction.
   bool runs_alone() const { return is_concurrent(statements_); }
 
-  /// Within the caller's transaction, a CONCURRENTLY statement without that word.
+  /// Runs the step within the caller's transaction; removes CONCURRENTLY from a CONCURRENTLY statement.
   void run(pqxx::transaction_base& transaction);
-  /// Outside a transaction. Drops first what an earlier attempt left as an invalid index.
+  /// Runs the step outside a transaction. First drops an invalid index of an earlier attempt.
   void run_alone();
 
-  /// What the user is told of a failure of run(), run_alone() or of the commit behind it.
+  /// The error to report for a failure of run(), run_alone() or the following commit.
   Error explained(const DatabaseError& error) const;
 
  private:
@@ -35,15 +35,15 @@ class MigrationRun {
   const Statement* current_ = nullptr;
 };
 
-/// For the rest of the transaction: lock_timeout, and none of the time limits of the role, which are meant
-/// for an application's statements.
+/// For the rest of the transaction: sets lock_timeout and disables the role's other time limits, which are
+/// meant for applications.
 void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout);
 
-/// The session with the oldest transaction that holds locks on our tables, if that is open for `at_least`:
-/// `pid 12 (psql), whose transaction is open for 3m`; empty when there is none.
+/// The session with the oldest transaction that holds locks on tables of the schema and has been open for at
+/// least `at_least`: `pid 12 (psql), whose transaction has been open for 3m`; empty if there is none.
 std::string oldest_holder(Connection& connection, Milliseconds at_least);
 
-/// Runs `work` with a clock.
+/// Runs `work` and returns the time it took.
 Milliseconds timed(const std::function<void()>& work);
 
 }  // namespace mailroom

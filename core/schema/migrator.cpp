@@ -11,7 +11,7 @@
 namespace mailroom {
 namespace {
 
-/// Trying again, after others were let through, may do better.
+/// True for errors that a retry may avoid once other sessions have released their locks.
 bool is_about_locks(const DatabaseError& error) {
   return error.sqlstate() == "55P03" || error.sqlstate() == "40P01" || error.sqlstate() == "40001";
 }
@@ -21,31 +21,31 @@ Error locked_out_for_good(Connection& connection, const MigrationStep& step, std
   const auto holder = oldest_holder(connection, lock_timeout);
   const auto who =
       holder.empty()
-          ? std::string("the tables are busy, and no transaction on them is long: try at a quieter time")
-          : "the oldest transaction on its tables is that of " + holder + ": let it end, or end it";
+          ? std::string("the tables are busy, but no transaction on them is long: try at a quieter time")
+          : "the oldest transaction on its tables is that of " + holder + ": wait for it, or terminate it";
   return Error(ExitCode::locked,
                fmt::format("migration {} did not get its locks, in {} attempt{} of up to {}", step.file(),
                            attempts, attempts == 1 ? "" : "s", format_duration(lock_timeout)),
                who +
-                   "; nothing of it was kept, and the version is as before. Writers wait behind each "
-                   "attempt, up to --lock-timeout");
+                   "; the migration was rolled back, and the version is unchanged. Writers wait behind "
+                   "each attempt, up to --lock-timeout");
 }
 
 void require_writable(Connection& connection) {
   const auto row =
       connection.run("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::boolean")[0];
   if (row[0].as<bool>()) {
-    throw Error(ExitCode::database, "the server is a standby, which cannot be changed",
+    throw Error(ExitCode::database, "the server is a standby, which is read-only",
                 "connect to the primary; with several hosts add target_session_attrs=read-write");
   }
   if (row[1].as<bool>()) {
-    throw Error(ExitCode::database, "transactions are read-only here",
+    throw Error(ExitCode::database, "transactions are read-only on this connection",
                 "default_transaction_read_only is on for this role, database or server: use a role for which "
                 "it is off, or ?options=-cdefault_transaction_read_only%3Doff in the connection string");
   }
 }
 
-/// A server that builds something for a client which was killed would hold its locks up to the end.
+/// Makes the server notice a killed client within 1 s; else a long statement would keep its locks to the end.
 void notice_lost_clients(Connection& connection) {
   connection.run(
       "SELECT set_config(name, '1s', false) FROM pg_settings WHERE name = "
@@ -53,8 +53,8 @@ void notice_lost_clients(Connection& connection) {
 }
 
 ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
-  return ConnectionLost(fmt::format("migration {} was cut off: {}", step.file(), error.what()),
-                        "the server keeps all of it or nothing: mailroom migrate goes on from there");
+  return ConnectionLost(fmt::format("the connection was lost in migration {}: {}", step.file(), error.what()),
+                        "the server has applied all of it or nothing: run mailroom migrate to continue");
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ void Migrator::claim(long version) {
 void Migrator::run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer) {
   if (steps.empty() && !state.unrecorded) return;
   require_writable(connection_);
-  if (options_.dry_run) return rehearse(state, steps, observer);
+  if (options_.dry_run) return dry_run(state, steps, observer);
   if (state.unrecorded) connection_.transact([&](pqxx::work& transaction) { adopt(transaction, state); });
   for (const auto& step : steps) {
     try {
@@ -103,11 +103,11 @@ void Migrator::record(pqxx::transaction_base& transaction, const MigrationStep& 
                  author_);
 }
 
-void Migrator::rehearse(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer) {
+void Migrator::dry_run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer) {
   std::optional<MigrationRun> run;
   const MigrationStep* current = nullptr;
   try {
-    connection_.rehearse([&](pqxx::work& transaction) {
+    connection_.dry_run([&](pqxx::work& transaction) {
       set_limits(transaction, options_.lock_timeout);
       if (state.unrecorded) adopt(transaction, state);
       for (const auto& step : steps) {
@@ -146,7 +146,8 @@ Milliseconds Migrator::attempt(const MigrationStep& step, MigrationRun& run, Mil
 void Migrator::apply(const MigrationStep& step, MigrationObserver& observer) {
   observer.begins(step);
   MigrationRun run(connection_, step);
-  // A migration and a writer that wait for each other do so up to the end of it: better often than long.
+  // If a migration and a writer wait for each other, both wait until lock_timeout: try often with short
+  // limits.
   auto lock_timeout = std::min(options_.lock_timeout, Milliseconds(25));
   for (std::size_t failures = 0;; ++failures) {
     try {

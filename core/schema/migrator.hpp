@@ -13,57 +13,58 @@ namespace mailroom {
 class MigrationRun;
 
 struct MigratorOptions {
-  bool dry_run = false;  ///< all in one transaction, which is rolled back
-  /// How long a statement waits for a lock, with every later writer of that table behind it, at the most: the
-  /// first attempts wait less. Below the server's deadlock_timeout (1 s), so that of two that wait for each
-  /// other it is not the application that fails.
+  bool dry_run = false;  ///< run all steps in one transaction and roll it back
+  /// The maximum time that a statement waits for a lock, while later writers of that table wait behind it;
+  /// the first attempts wait less. Below the server's deadlock_timeout (1 s), so that in a deadlock the
+  /// migration fails, not the application.
   Milliseconds lock_timeout{500};
-  Milliseconds wait{0};  ///< for another migrator to end
-  /// How long writers are let through before each further attempt at a migration that did not get its locks:
-  /// a minute in all.
+  Milliseconds wait{0};  ///< maximum wait for another migrator to end
+  /// The pauses before further attempts at a migration that did not get its locks, in which writers proceed;
+  /// about a minute in total with the attempts.
   std::vector<Milliseconds> pauses = default_pauses();
 
   static std::vector<Milliseconds> default_pauses();
 };
 
-/// Hears what a migrator does.
+/// Receives the progress of a migrator.
 class MigrationObserver {
  public:
   virtual ~MigrationObserver() = default;
   virtual void begins(const MigrationStep& /*step*/) {}
-  /// Committed; in a dry run: carried out. `took`: the attempt that succeeded.
+  /// The step was committed, or run in a dry run. `took` is the time of the successful attempt.
   virtual void ended(const MigrationStep& /*step*/, Milliseconds /*took*/) {}
-  /// The locks were not to be had within lock_timeout; `holder` says who most likely has them, or is empty.
+  /// The step did not get its locks within lock_timeout. `holder`: the session that probably holds them, or
+  /// empty.
   virtual void locked_out(const MigrationStep& /*step*/, const std::string& /*holder*/,
                           Milliseconds /*pause*/) {}
 };
 
-/// Carries out steps of the schema on one session, one migrator at a time a schema.
+/// Runs schema migrations on one session. Only one migrator at a time can work on a schema.
 class Migrator {
  public:
   Migrator(Connection& connection, SchemaAuthor author, MigratorOptions options = {})
       : connection_(connection), author_(std::move(author)), options_(std::move(options)) {}
 
-  /// Takes the lock, until the session ends, and reads what the database says then, without a look at tables
-  /// that have no record: see recognised(). Throws Error(locked).
+  /// Takes the lock until the session ends, then reads the recorded state; does not inspect tables without a
+  /// record: see recognised(). Throws Error(locked).
   SchemaState begin();
 
-  /// Carries out each step together with its bookkeeping and history in one transaction of its own: a failure
-  /// leaves the version before it. A step that is one CONCURRENTLY statement runs outside a transaction,
-  /// after an invalid index of an earlier attempt was dropped, and the bookkeeping follows it. Tables that
-  /// psql made
-  /// (`state`) are recorded first. Throws Error: schema (the statement that failed, its line,
-  /// PostgreSQL's message), locked (locks not to be had), ConnectionLost.
+  /// Runs each step, with its bookkeeping and history, in a transaction of its own: a failure leaves the
+  /// version before it. A step with a single CONCURRENTLY statement runs outside a transaction, after
+  /// dropping an invalid index of an earlier attempt, and its bookkeeping follows. First records tables that
+  /// psql created (state.unrecorded). Throws Error(schema) with the failed statement, its line and
+  /// PostgreSQL's message, Error(locked) if a step does not get its locks, Error(database) on a read-only
+  /// server, ConnectionLost.
   void run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer);
 
-  /// Makes `version` (none: nothing applied) the recorded one, clean, and runs nothing.
+  /// Records `version` (nullopt: nothing applied) as clean without running a migration.
   void force(const std::vector<Migration>& migrations, std::optional<long> version);
 
-  /// Makes `version` the recorded one, as a baseline, and runs nothing.
+  /// Records `version` as a baseline without running a migration.
   void claim(long version);
 
  private:
-  void rehearse(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer);
+  void dry_run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer);
   void adopt(pqxx::transaction_base& transaction, const SchemaState& state);
   void apply(const MigrationStep& step, MigrationObserver& observer);
   Milliseconds attempt(const MigrationStep& step, MigrationRun& run, Milliseconds lock_timeout);

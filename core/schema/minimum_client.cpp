@@ -15,7 +15,7 @@ long read_minimum_client(Connection& connection) {
 void require_fitting(long version, long newest, long minimum_client) {
   if (version < newest) {
     throw Error(ExitCode::schema,
-                fmt::format("the schema has version {}, and version {} is needed", version, newest),
+                fmt::format("the schema has version {}, but version {} is needed", version, newest),
                 "run: mailroom migrate");
   }
   if (version > newest && minimum_client > newest) {
@@ -24,7 +24,7 @@ void require_fitting(long version, long newest, long minimum_client) {
         fmt::format("the schema has version {}, which needs a mailroom that knows version {} or newer; "
                     "this one knows versions up to {}",
                     version, minimum_client, newest),
-        "upgrade mailroom on this machine: the schema has been migrated by a newer one");
+        "upgrade mailroom on this machine: the schema was migrated by a newer version");
   }
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using Verdict = Recognition::Verdict;
 
-Recognition nearest_version(const SchemaLook& look) {
+Recognition nearest_version(const SchemaInspection& look) {
   std::optional<Recognition> nearest;
   for (auto version = look.built.size(); version-- > 0;) {
     auto drift = compare(look.built, version, look.found);
@@ -18,7 +18,7 @@ Recognition nearest_version(const SchemaLook& look) {
   return nearest.value();
 }
 
-Verdict judge(const SchemaLook& look, const Recognition& nearest) {
+Verdict judge(const SchemaInspection& look, const Recognition& nearest) {
   const auto secret = look.found.find({ObjectKind::column, "tokens.secret"});
   if (secret == look.found.end()) return Verdict::not_ours;
   if (secret->second.definition.rfind("bytea", 0) != 0) return Verdict::earlier_form;
@@ -42,18 +42,18 @@ std::string some_of(const std::vector<Difference>& differences) {
   const auto count = recognition.drift.differences.size();
   throw Error(
       ExitCode::schema,
-      fmt::format("mailroom's tables have no record of their version, and fit none: {} from version "
-                  "{}, the nearest ({})",
+      fmt::format("mailroom's tables have no recorded version, and match none: {} from version {}, the "
+                  "nearest ({})",
                   count == 1 ? "one thing differs" : fmt::format("{} things differ", count),
                   recognition.version, some_of(recognition.drift.differences)),
-      fmt::format("mailroom migrate verify shows how; mend it, or record the version as it is: mailroom "
-                  "migrate baseline {}",
+      fmt::format("mailroom migrate verify shows the differences; fix them, or record the version anyway: "
+                  "mailroom migrate baseline {}",
                   recognition.version));
 }
 
 }  // namespace
 
-Recognition recognise(const SchemaLook& look, const std::optional<ForeignRecord>& beside) {
+Recognition recognise(const SchemaInspection& look, const std::optional<ForeignRecord>& beside) {
   auto recognition = nearest_version(look);
   recognition.beside = beside;
   recognition.verdict = judge(look, recognition);
@@ -68,10 +68,10 @@ void require_recognised(const Recognition& recognition, const std::string& schem
       refuse_difference(recognition);
     case Verdict::fits_foreign:
       throw Error(ExitCode::schema,
-                  fmt::format("mailroom's tables stand beside {}, the record of {}, which may have made them",
+                  fmt::format("mailroom's tables are next to {}, the record of {}, which may have made them",
                               recognition.beside->table, recognition.beside->tool),
-                  fmt::format("they are as version {0} has them: mailroom migrate baseline {0} records that, "
-                              "and from then on {1} must leave them alone",
+                  fmt::format("they match version {0}: mailroom migrate baseline {0} records that; from then "
+                              "on {1} must not change them",
                               recognition.version, recognition.beside->tool));
     case Verdict::earlier_form:
       throw Error(ExitCode::schema,
@@ -80,9 +80,10 @@ void require_recognised(const Recognition& recognition, const std::string& schem
                   "nothing has been changed; mailroom migrate verify shows what differs and the statements "
                   "that convert it");
     case Verdict::not_ours:
-      throw Error(ExitCode::schema,
-                  fmt::format("the schema {} holds tables of mailroom's names that it has not made", schema),
-                  advice_of_own_schema());
+      throw Error(
+          ExitCode::schema,
+          fmt::format("the schema {} has tables with mailroom's names that mailroom did not create", schema),
+          advice_of_own_schema());
   }
 }
 
@@ -97,16 +98,16 @@ bool has_tables_of_our_names(Connection& connection) {
 void require_own_tables(Connection& connection, const SchemaState& state) {
   const bool says_applied = state.version && !state.unrecorded && !state.dirty;
   if (!says_applied || has_tables_of_our_names(connection)) return;
-  throw Error(ExitCode::schema,
-              fmt::format("schema_migrations says version {}, and none of mailroom's tables is there",
-                          *state.version),
-              "another application probably keeps its own migrations there; " + advice_of_own_schema());
+  throw Error(
+      ExitCode::schema,
+      fmt::format("schema_migrations says version {}, but none of mailroom's tables exists", *state.version),
+      "another application probably keeps its own migrations there; " + advice_of_own_schema());
 }
 
 SchemaState recognised(Connection& connection, SchemaState state) {
   require_own_tables(connection, state);
   if (!state.unrecorded) return state;
-  const auto look = look_at_schema(connection);
+  const auto look = inspect_schema(connection);
   const auto recognition = recognise(look, find_foreign_record(connection));
   require_recognised(recognition, look.schema);
   state.version = recognition.version;

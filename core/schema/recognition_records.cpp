@@ -6,7 +6,7 @@
 namespace mailroom {
 namespace {
 
-/// `version character varying(128)`, ..., in the order of the table.
+/// The columns in the order of the table: `version character varying(128)`, ...
 std::vector<std::string> columns_of_record(Connection& connection) {
   std::vector<std::string> columns;
   for (const auto& row :
@@ -53,10 +53,10 @@ void require_own_record(Connection& connection) {
           .as<bool>();
   const auto keeper = probable_keeper(columns, has_rails_metadata);
   throw Error(ExitCode::schema,
-              fmt::format("the table schema_migrations ({}) is another tool's{}", listed(columns),
+              fmt::format("the table schema_migrations ({}) belongs to another tool{}", listed(columns),
                           keeper.empty() ? "" : ", probably " + keeper),
-              "mailroom keeps (version bigint, dirty boolean) there, as golang-migrate does, and leaves this "
-              "one alone; " +
+              "mailroom needs (version bigint, dirty boolean) there, as golang-migrate does, and does not "
+              "change this table; " +
                   advice_of_own_schema());
 }
 
@@ -72,8 +72,8 @@ std::optional<ForeignRecord> find_foreign_record(Connection& connection) {
 }
 
 std::string advice_of_own_schema() {
-  return "use a schema of its own: CREATE SCHEMA mailroom, and ?options=-csearch_path%3Dmailroom,public in "
-         "the connection string";
+  return "give mailroom its own schema: CREATE SCHEMA mailroom, and "
+         "?options=-csearch_path%3Dmailroom,public in the connection string";
 }
 
 }  // namespace mailroom

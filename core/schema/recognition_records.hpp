@@ -8,24 +8,24 @@
 
 namespace mailroom {
 
-/// The record that another tool keeps of its migrations.
+/// Another tool's record of its migrations.
 struct ForeignRecord {
   std::string table;
-  std::string tool;  ///< `dbmate`; empty if the table tells nothing
+  std::string tool;  ///< `goose`, `Flyway`
 };
 
-/// Whose a table schema_migrations with these columns (`version character varying(128)`) probably is, or an
-/// empty text. `has_rails_metadata`: there is a table ar_internal_metadata.
+/// The tool that probably owns a table schema_migrations with these columns (`version character
+/// varying(128)`), or an empty text. `has_rails_metadata`: there is a table ar_internal_metadata.
 std::string probable_keeper(const std::vector<std::string>& columns, bool has_rails_metadata);
 
-/// Throws Error(schema) if the table schema_migrations of the current schema is not as golang-migrate and
-/// mailroom keep it: says whose it probably is, and what to do. There has to be such a table.
+/// Throws Error(schema), naming the tool that probably owns it, unless the table schema_migrations of the
+/// current schema has the columns of golang-migrate and mailroom. The table must exist.
 void require_own_record(Connection& connection);
 
-/// The table beside ours in which a tool for SQL files keeps its record, if there is one.
+/// The table of the current schema in which another migration tool keeps its record, if there is one.
 std::optional<ForeignRecord> find_foreign_record(Connection& connection);
 
-/// What to do where a name that mailroom needs is taken.
+/// The hint if a name that mailroom needs is taken.
 std::string advice_of_own_schema();
 
 }  // namespace mailroom

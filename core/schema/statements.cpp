@@ -32,8 +32,8 @@ std::size_t word_size(std::string_view sql) {
   return static_cast<std::size_t>(std::find_if_not(sql.begin(), sql.end(), continues_word) - sql.begin());
 }
 
-/// Up to the closing `quote`; a doubled one is part of the text, and so is one behind a backslash if that
-/// `escapes`.
+/// The size up to and including the closing `quote`. A doubled quote is part of the text; so is one after a
+/// backslash if `escapes` is true.
 std::size_t quoted_size(std::string_view sql, char quote, bool escapes) {
   for (std::size_t at = 1; at < sql.size(); ++at) {
     if (escapes && sql[at] == '\\') {
@@ -46,7 +46,7 @@ std::size_t quoted_size(std::string_view sql, char quote, bool escapes) {
   return sql.size();
 }
 
-/// Nested, as PostgreSQL allows.
+/// The size of a block comment, which may be nested.
 std::size_t block_comment_size(std::string_view sql) {
   int depth = 0;
   for (std::size_t at = 0; at + 1 < sql.size(); ++at) {
@@ -59,7 +59,7 @@ std::size_t block_comment_size(std::string_view sql) {
   return sql.size();
 }
 
-/// The size of `$tag$ … $tag$`, or 1 where the dollar begins none.
+/// The size of `$tag$ … $tag$`, or 1 if the dollar does not begin such a string.
 std::size_t dollar_size(std::string_view sql) {
   std::size_t end = 1;
   if (end < sql.size() && begins_word(sql[end])) {
@@ -106,7 +106,7 @@ std::string capitals(std::string_view word) {
   return text;
 }
 
-/// Knows where a statement ends.
+/// Detects where a statement ends.
 class Boundary {
  public:
   bool is_end(const Token& token) {
@@ -118,7 +118,7 @@ class Boundary {
   }
 
  private:
-  /// The body of a function may be written in SQL as it stands: BEGIN ATOMIC … END, with CASE … END in it.
+  /// Counts the blocks of a function body in standard SQL: BEGIN ATOMIC … END, with nested CASE … END.
   void take(const std::string& word) {
     if (words_ < 4 && (word == "FUNCTION" || word == "PROCEDURE")) is_routine_ = is_creation_;
     if (words_ == 0) is_creation_ = word == "CREATE";
@@ -169,7 +169,7 @@ std::vector<Statement> split_statements(std::string_view sql) {
   return statements;
 }
 
-std::vector<std::string> statement_words(std::string_view statement) {
+std::vector<std::string> statement_text(std::string_view statement) {
   std::vector<std::string> words;
   for (auto rest = statement; !rest.empty();) {
     const auto token = first_token(rest);
@@ -201,7 +201,7 @@ std::string shortened_statement(std::string_view statement, std::size_t width) {
 
 bool is_concurrent(const std::vector<Statement>& statements) {
   if (statements.size() != 1) return false;
-  const auto words = statement_words(statements.front().text);
+  const auto words = statement_text(statements.front().text);
   const auto head = words.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(words.size(), 4));
   return std::find(words.begin(), head, "INDEX") != head &&
          std::find(words.begin(), head, "CONCURRENTLY") != head;

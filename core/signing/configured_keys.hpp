@@ -7,16 +7,16 @@
 
 namespace mailroom {
 
-/// The key that `settings` name. Throws Error(configuration) when there is none, or it is not valid.
+/// Loads the current key. Throws Error(configuration) if none is configured or it is invalid.
 Key load_current_key(const Settings& settings);
 
-/// One of `settings.previous_keys`. Throws Error(configuration) when it is not valid.
+/// Loads `item`, one of `settings.previous_keys`. Throws Error(configuration) if it is invalid.
 Key load_previous_key(const Settings& settings, const std::string& item);
 
-/// The setting of the previous keys, where it stands and what separates several: for a hint.
+/// The name, origin and list syntax of the setting for previous keys, for a hint.
 std::string describe_previous_keys(const Settings& settings);
 
-/// All keys that `settings` name. Throws Error(configuration) as the two above.
+/// Loads all configured keys. Throws Error(configuration) as the functions above.
 KeyRing load_key_ring(const Settings& settings);
 
 }  // namespace mailroom

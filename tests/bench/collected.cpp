@@ -8,7 +8,7 @@
 namespace mailroom::bench {
 namespace {
 
-/// Of the whole file, in pieces.
+/// Counts newlines and commas in the whole file, which is read in pieces.
 std::pair<std::int64_t, std::int64_t> count_lines_and_commas(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("cannot read " + path);

@@ -11,9 +11,9 @@ constexpr const char* insert_accounts =
     "CASE WHEN g % 3 = 0 THEN 'active' ELSE 'provisioned' END::account_status "
     "FROM generate_series(1, $1::bigint) g";
 
-/// Tokens $1 to $2 for accounts 1 to $3, which expire at $4 (seconds since 1970); every other one is consumed
-/// where $5 holds. The accounts come in the order of sign-up, again and again, or where $6 holds in a
-/// scattered one.
+/// Inserts tokens $1 to $2 for accounts 1 to $3 that expire at $4 (seconds since 1970). If $5 is true, every
+/// second token is consumed. Accounts are used in order of sign-up and repeatedly, or in scattered order if
+/// $6 is true.
 constexpr const char* insert_tokens =
     "INSERT INTO tokens (id, account, action, secret, code, expires_at, consumed_at) "
     "SELECT g, a.id, CASE WHEN a.id % 3 = 0 THEN 'password_recovery' ELSE 'activation' END::token_action, "
@@ -35,7 +35,7 @@ void finish(Connection& connection) {
   connection.run("CHECKPOINT");
 }
 
-/// The table's indexes are made again after `load`, which takes half as long as keeping them up.
+/// Drops the table's indexes and rebuilds them after `load`, which takes half as long as maintaining them.
 void with_indexes_dropped(Connection& connection, const std::function<void()>& load) {
   connection.run("ALTER TABLE tokens DROP CONSTRAINT tokens_pkey, DROP CONSTRAINT tokens_secret_key");
   const auto indexes = connection.run(
@@ -131,7 +131,7 @@ std::string original_database(Stage& stage) {
 }
 
 void place_cursor(Connection& connection, std::int64_t cursor) {
-  connection.run("TRUNCATE mailroom_batches, mailroom_holes");
+  connection.run("TRUNCATE mailroom_batches, mailroom_gaps");
   connection.run("UPDATE jobs SET last_seq = $1", cursor);
 }
 

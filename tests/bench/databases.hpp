@@ -4,37 +4,37 @@
 
 namespace mailroom::bench {
 
-/// The databases that rows work on; each is made when first asked for.
+/// The databases that rows work on; each is created on first use.
 ///
-/// Accounts have the ids from 1 on, without gaps; every third one is active and gets recovery tokens, the
+/// Account ids start at 1 and have no gaps. Every third account is active and gets recovery tokens; the
 /// others are provisioned and get activation tokens. All addresses are `user<id>@bench.example`.
 std::int64_t account_count(const Stage& stage);
 
-/// The id of the nth provisioned account, from 0 on.
+/// The id of the nth provisioned account, counted from 0.
 constexpr std::int64_t provisioned_account(std::int64_t n) {
   return 3 * (n / 2) + 1 + n % 2;
 }
 
-/// A backlog of due tokens, behind `old_tokens` that have long expired or been consumed.
+/// A backlog of due tokens with higher ids than `old_tokens`, which have long expired or been consumed.
 struct Backlog {
   std::string database;
   std::int64_t old_tokens = 0;
   std::int64_t due = 0;
 };
 
-Backlog plain_backlog(Stage& stage);      ///< 500,000 due, in the order in which the accounts signed up
-Backlog scattered_backlog(Stage& stage);  ///< the same, but neighbours are of accounts far from each other
-Backlog deep_backlog(Stage& stage);       ///< 500,000 due behind ten million old ones
-Backlog expired_backlog(Stage& stage);    ///< 1,000 due behind a million that expired without being handed on
+Backlog plain_backlog(Stage& stage);      ///< 500,000 due, in order of sign-up
+Backlog scattered_backlog(Stage& stage);  ///< 500,000 due, accounts in scattered order
+Backlog deep_backlog(Stage& stage);       ///< 500,000 due after ten million old tokens
+Backlog expired_backlog(Stage& stage);    ///< 1,000 due after a million that expired unemitted
 
-/// A database with accounts only, for what inserts tokens itself.
+/// A database with accounts only, for rows that insert tokens themselves.
 std::string make_live_database(Stage& stage, const std::string& name);
 
-/// A million accounts with a token each under migration 0 alone, as the original system left them, and
-/// nothing recorded.
+/// A million accounts with one token each under migration 0 alone, without bookkeeping, as the original
+/// system left them.
 std::string original_database(Stage& stage);
 
-/// Forgets all batches; the next claim begins after `cursor`.
+/// Deletes all batches; the next claim starts after `cursor`.
 void place_cursor(Connection& connection, std::int64_t cursor);
 
 }  // namespace mailroom::bench

@@ -1,4 +1,4 @@
-// How fast a backlog leaves the database: whole processes, from their start to their end.
+// How fast collectors drain a backlog: whole processes, from start to exit.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,12 +16,12 @@ using LoadBacklog = Backlog (*)(Stage&);
 
 struct Drain {
   int limit;
-  std::int64_t tokens;  ///< how many of the backlog's last are drained, before scaling
+  std::int64_t tokens;  ///< drained from the end of the backlog, before scaling
   int collectors = 1;
   int lines_per_claim = 1;
 };
 
-/// Fewer tokens where each batch is small, so that every run takes seconds.
+/// Small batches drain fewer tokens, so that every run takes seconds.
 constexpr std::int64_t tokens_for(int limit) {
   if (limit == 1) return 3'000;
   if (limit == 10) return 30'000;
@@ -47,8 +47,7 @@ Figures measure_drain(Stage& stage, const Backlog& backlog, const Drain& drain) 
   return {{.value = static_cast<double>(tokens) / seconds, .unit = "tokens/s"}};
 }
 
-/// What PostgreSQL itself takes to join the same rows and hand them to a client that only writes them to a
-/// file.
+/// The time PostgreSQL takes to join the same rows and send them to a client that only writes them to a file.
 Figures measure_copy(Stage& stage, const Backlog& backlog) {
   const auto query = fmt::format(
       "COPY (SELECT t.action, a.email, a.login, t.secret, t.code FROM tokens t "
@@ -62,7 +61,7 @@ Figures measure_copy(Stage& stage, const Backlog& backlog) {
   return {{.value = static_cast<double>(backlog.due) / cost.seconds, .unit = "tokens/s"}};
 }
 
-/// One collector that passes over the expired tokens and stops after the first batch behind them.
+/// One collector skips the expired tokens and stops after the first batch of due ones.
 Figures measure_skip(Stage& stage) {
   const auto backlog = expired_backlog(stage);
   place_cursor(*stage.connect(backlog.database), 0);
@@ -116,7 +115,7 @@ std::vector<Row> drain_rows() {
   for (const int limit : {10, 100, 1'000, 10'000})
     rows.push_back(drain_row("/old", "one collector, " + old_tokens + ",", deep_backlog, limit, 1));
   rows.push_back({.name = "skip",
-                  .meaning = "a million expired tokens passed over, batch limit 1000",
+                  .meaning = "a million expired tokens skipped, batch limit 1000",
                   .prepare = [](Stage& stage) { expired_backlog(stage); },
                   .measure = measure_skip});
   return rows;

@@ -1,4 +1,4 @@
-// What a collector with nothing to do costs: measured for a minute, told by the hour.
+// What an idle collector costs: measured for a minute, reported per hour.
 
 #include <algorithm>
 #include <csignal>
@@ -15,7 +15,7 @@ namespace {
 
 const std::string database = "idle";
 
-/// What has been used up to one moment.
+/// Cumulative usage at one moment.
 struct Meter {
   std::chrono::steady_clock::time_point at;
   double collector_cpu = 0;
@@ -25,7 +25,7 @@ struct Meter {
   std::int64_t statements = 0;
 };
 
-/// Lines of the server's log that tell of a statement of `backend`.
+/// Counts the lines of the server's log that record a statement of `backend`.
 std::int64_t count_statements(Stage& stage, int backend) {
   std::ifstream log(stage.cluster().path("server.log"));
   const auto origin = fmt::format("[{}] LOG:  ", backend);
@@ -51,7 +51,7 @@ Meter read_meter(Stage& stage, Connection& connection, pid_t collector, int back
           .statements = count_statements(stage, backend)};
 }
 
-/// The backend of the one collector, once it listens; 0 before.
+/// The collector's backend, once it listens; 0 before.
 int find_backend(Connection& connection) {
   const auto rows =
       connection.run("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525");
@@ -77,7 +77,7 @@ Figures measure_idle(Stage& stage) {
   int backend = 0;
   if (!test::eventually([&] { return (backend = find_backend(*connection)) != 0; }))
     throw std::runtime_error("the collector does not begin");
-  // Until its beginning, and the checkpoint's own records, are over.
+  // Wait until the collector has started and the checkpoint's own records are written.
   connection->run("CHECKPOINT");
   std::this_thread::sleep_for(std::chrono::seconds(20));
   const auto before = read_meter(stage, *connection, collector.pid(), backend);
@@ -100,7 +100,7 @@ std::vector<Row> idle_rows() {
            .meaning = "an hour of a collector with nothing to do, reckoned from one minute",
            .prepare = make_database,
            .measure = measure_idle,
-           .most_runs = 1}};
+           .max_runs = 1}};
 }
 
 }  // namespace mailroom::bench

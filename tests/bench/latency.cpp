@@ -31,7 +31,7 @@ class Producer {
     sent_.push_back({account, connection_->run_prepared("produce", account)[0][0].as<std::string>()});
   }
 
-  /// Token n is due at start + n / rate, late or not; ends when that is half as long again as it should take.
+  /// Token n is due at start + n / rate, late or not. Gives up after 1.5 times the planned duration.
   void send_on_schedule(int first, int clients, double rate, std::int64_t count) {
     const auto start = Clock::now();
     const auto give_up = start + std::chrono::duration<double>(1.5 * static_cast<double>(count) / rate);
@@ -50,7 +50,7 @@ class Producer {
   std::vector<Sent> sent_;
 };
 
-/// Microseconds since 1970 of each commit.
+/// The time of each commit, in microseconds since 1970.
 std::vector<std::int64_t> commit_times(Connection& connection, const std::vector<Sent>& sent) {
   std::string transactions = "{";
   for (const auto& each : sent)

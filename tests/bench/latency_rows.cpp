@@ -12,7 +12,7 @@ const std::string database = "live";
 
 void clear_queue(Stage& stage) {
   const auto connection = stage.connect(database);
-  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_holes RESTART IDENTITY");
+  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_gaps RESTART IDENTITY");
   connection->run("UPDATE jobs SET last_seq = 0");
 }
 
@@ -23,7 +23,7 @@ Consumer collector(Stage& stage, int limit, const std::string& timeout) {
                 return stage.mailroom(database, {"collect", "--batch-limit", std::to_string(limit),
                                                  "--batch-timeout", timeout});
               },
-          // Its session listens once it holds the lock of a collector.
+          // The session listens by the time it holds the collector's lock.
           .is_ready =
               [&stage] {
                 return !stage.connect(database)

@@ -20,7 +20,7 @@ std::int64_t microseconds_now() {
       .count();
 }
 
-/// 17 of `user17`.
+/// Returns 17 for `user17`.
 std::size_t account_of(std::string_view login) {
   std::size_t id = 0;
   login.remove_prefix(std::min<std::size_t>(4, login.size()));

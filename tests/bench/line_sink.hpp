@@ -9,8 +9,8 @@
 
 namespace mailroom::bench {
 
-/// Reads a collector's lines from a pipe, in a thread of its own, and notes when the token of each account
-/// came.
+/// Reads a collector's lines from a pipe in its own thread, and records when the token of each account was
+/// read.
 class LineSink {
  public:
   /// For accounts 1 to `accounts`.
@@ -19,15 +19,16 @@ class LineSink {
   LineSink(const LineSink&) = delete;
   LineSink& operator=(const LineSink&) = delete;
 
-  /// The end that the collector writes to. close_input() once the collector has it.
+  /// The collector's end of the pipe. Call close_input() once the collector has inherited it.
   int input() const { return write_end_; }
   void close_input();
 
-  /// Waits until a token of `account` has come; false after 10 s.
+  /// Waits until a token of `account` has been read; false after 10 s.
   bool wait_for(std::int64_t account);
-  /// Waits until `count` tokens have come; false after 10 s.
+  /// Waits until `count` tokens have been read; false after 10 s.
   bool wait_for_count(std::int64_t count);
-  /// Microseconds since 1970 at which the account's token was read; 0 for none. After the last wait only.
+  /// When the account's token was read, in microseconds since 1970; 0 for none. Call only after the last
+  /// wait.
   std::int64_t came_at(std::int64_t account) const { return came_at_.at(static_cast<std::size_t>(account)); }
 
  private:

@@ -52,7 +52,7 @@ std::string load_averages() {
   return fmt::format("{:.2f} {:.2f} {:.2f}", loads[0], loads[1], loads[2]);
 }
 
-Machine look_at_machine(Stage& stage) {
+Machine describe_machine(Stage& stage) {
   struct sysinfo memory {};
   sysinfo(&memory);
   utsname names{};

@@ -7,21 +7,21 @@
 
 namespace mailroom::bench {
 
-/// Under what conditions the figures came to be.
+/// The conditions of the measurement.
 struct Machine {
   std::string processor;
   unsigned cores = 0;
   std::int64_t memory_mib = 0;
   std::string kernel;
   std::string server;       ///< PostgreSQL's version
-  double fsync_ms = 0;      ///< median of an 8 KiB write and fdatasync where the server's data lie
+  double fsync_ms = 0;      ///< median of an 8 KiB write and fdatasync in the server's data directory
   std::string load_before;  ///< the load averages of 1, 5 and 15 minutes
   std::string load_after{};
   std::string started;  ///< UTC
 };
 
-/// Looks at everything but load_after.
-Machine look_at_machine(Stage& stage);
+/// Fills everything but load_after.
+Machine describe_machine(Stage& stage);
 std::string load_averages();
 
 std::string describe(const Machine& machine);

@@ -1,4 +1,4 @@
-// bench_harness: measures mailroom on a PostgreSQL of its own, and prints medians with their spread.
+// bench_harness: measures mailroom on its own PostgreSQL server, and prints medians with their spread.
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ std::vector<Row> all_rows(const BenchOptions& options) {
   return all;
 }
 
-/// `drain` takes drain/10 and drain/10/old, and `drain/1` does not take drain/10.
+/// `drain` selects drain/10 and drain/10/old; `drain/1` does not select drain/10.
 bool is_wanted(const Row& row, const BenchOptions& options) {
   if (options.only.empty()) return true;
   return std::any_of(options.only.begin(), options.only.end(), [&](const auto& part) {
@@ -52,7 +52,7 @@ std::vector<Row> wanted_rows(const BenchOptions& options) {
   return wanted;
 }
 
-/// Rows that failed are not tried again.
+/// A row that has failed is not run again.
 class Session {
  public:
   Session(Stage& stage, std::vector<Row> rows) : stage_(stage), rows_(std::move(rows)) {}
@@ -62,10 +62,10 @@ class Session {
       attempt(row, "preparing", [&] { row.prepare(stage_); });
   }
 
-  /// Begins nothing after `until`.
+  /// Starts no row after `until`.
   void run(int number, Clock::time_point until) {
     for (auto& row : rows_) {
-      if (number > row.most_runs || Clock::now() > until) continue;
+      if (number > row.max_runs || Clock::now() > until) continue;
       attempt(row, fmt::format("run {}", number), [&] { results_.add(row.name, row.measure(stage_)); });
     }
   }
@@ -75,13 +75,13 @@ class Session {
  private:
   template <typename Body>
   void attempt(Row& row, const std::string& what, const Body& body) {
-    if (row.most_runs == 0) return;
+    if (row.max_runs == 0) return;
     const auto start = Clock::now();
     try {
       body();
     } catch (const std::exception& error) {
       results_.fail(row.name, error.what());
-      row.most_runs = 0;
+      row.max_runs = 0;
     }
     const std::chrono::duration<double> took = Clock::now() - start;
     fmt::print(stderr, "{}: {} took {:.1f} s\n", what, row.name, took.count());
@@ -103,7 +103,7 @@ int run_bench(const BenchOptions& options) {
                                         std::chrono::duration<double, std::ratio<60>>(options.minutes));
   test::stop_clusters_on_signals();
   Stage stage({.binary = options.binary, .scale = options.scale});
-  auto machine = look_at_machine(stage);
+  auto machine = describe_machine(stage);
   Session session(stage, rows);
   session.prepare();
   for (int number = 1; number <= options.runs; ++number)
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.1, 600.0));
   app.add_option("--json", options.json, "write all figures into this file too");
   app.add_option("--rivals", options.rivals,
-                 "the folder that npm installed the other systems in: measure them too");
+                 "the directory that npm installed the other systems in: measure them too");
   app.add_flag("--list", options.list, "name the rows and say what each measures");
   const bool is_consumer = argc == 2 && std::string(argv[1]) == "--pgq-consumer";
   if (!is_consumer) CLI11_PARSE(app, argc, argv);

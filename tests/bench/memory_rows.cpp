@@ -1,4 +1,4 @@
-// How much memory a collector holds at the highest.
+// A collector's peak memory.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 Figures measure_memory(Stage& stage, int limit) {
   const auto backlog = plain_backlog(stage);
-  // A few batches, the first of which shows what one takes.
+  // A few batches are enough: the first one shows what a batch takes.
   const auto tokens = std::min<std::int64_t>(backlog.due, std::max(5'000, 5 * limit));
   place_cursor(*stage.connect(backlog.database), backlog.due - tokens);
   auto setup =

@@ -1,4 +1,4 @@
-// How long the schema takes: from nothing, and from the original system's while it is in use.
+// How long migrations take: on an empty database, and on the original system's schema while it is in use.
 
 #include <atomic>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ Figures measure_fresh(Stage& stage) {
   return {{.value = cost.seconds, .unit = "s"}};
 }
 
-/// An application that signs somebody up a hundred times a second, on a session of its own.
+/// An application that signs up a hundred accounts per second on its own session.
 class Writer {
  public:
   Writer(Stage& stage, const std::string& database, std::string name)
@@ -33,7 +33,7 @@ class Writer {
     if (thread_.joinable()) thread_.join();
   }
 
-  /// After stop(): the longest that an insert took, in seconds, and how many failed.
+  /// Valid after stop(): the longest insert in seconds, and how many failed.
   double longest() const { return longest_; }
   int failed() const { return failed_; }
 
@@ -45,7 +45,7 @@ class Writer {
         connection_->run("INSERT INTO accounts (email, login) VALUES ($1 || '@bench.example', $1)",
                          name_ + std::to_string(n));
       } catch (const std::exception& error) {
-        // The figure counts it; what is measured is whether an application notices the migration.
+        // A failure is part of the figure: the row measures whether an application notices the migration.
         if (++failed_ == 1) fmt::print(stderr, "an insert failed beside the migration: {}\n", error.what());
       }
       longest_ = std::max(longest_, std::chrono::duration<double>(Clock::now() - start).count());

@@ -1,4 +1,4 @@
-// A consumer of PgQ as its tutorial has it: next_batch, get_batch_events, finish_batch; a line a batch.
+// A PgQ consumer as in its tutorial: next_batch, get_batch_events, finish_batch; one line per batch.
 
 #include <charconv>
 #include <cstdlib>
@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/output.hpp"
-#include "base/stop_signal.hpp"
 #include "bench/rival_rows.hpp"
-#include "queue/encoder.hpp"
+#include "consumer/encoder.hpp"
+#include "process/stop_signal.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -40,7 +40,7 @@ class PgqConsumer {
     connection_.prepare("finish", "SELECT pgq.finish_batch($1)");
   }
 
-  /// One batch; the number of its events, or nothing when there is none yet.
+  /// Handles one batch. Returns the number of its events, or nullopt when there is no batch yet.
   std::optional<std::int64_t> handle_batch() {
     const auto next = connection_.run_prepared("next")[0][0];
     if (next.is_null()) return std::nullopt;

@@ -25,7 +25,7 @@ void prepare(Stage& stage) {
   });
 }
 
-/// A new queue, so that nothing of the last run is left in it.
+/// Creates a new queue, without anything from the last run.
 void make_queue(Connection& connection) {
   connection.run("SELECT pgq.drop_queue(queue_name, true) FROM pgq.queue");
   connection.run("SELECT pgq.create_queue('mail')");
@@ -54,7 +54,7 @@ Figures drain(Stage& stage) {
   return measure_rival_drain(stage, consumer(stage), events);
 }
 
-/// Its daemon, at ten ticks a second.
+/// Starts PgQ's daemon at ten ticks per second.
 Process start_ticker(Stage& stage) {
   const auto file = stage.path("pgqd.ini");
   std::ofstream(file) << "[pgqd]\nsyslog = 0\nticker_period = 0.1\ncheck_period = 1\n"

@@ -24,7 +24,7 @@ double to_seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
-/// This process's environment with `more` instead of what has the same names.
+/// This process's environment; `more` overrides variables of the same name.
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& more) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -68,7 +68,7 @@ Process::Process(Setup setup) : setup_(std::move(setup)) {
     put(setup_.output, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
   }
   put(setup_.errors, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
-  if (chdir(setup_.folder.c_str()) != 0) _exit(126);
+  if (chdir(setup_.directory.c_str()) != 0) _exit(126);
   execvpe(words[0], words.data(), environment.data());
   _exit(127);
 }

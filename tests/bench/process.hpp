@@ -8,26 +8,26 @@
 
 namespace mailroom::bench {
 
-/// What a program cost that ran to its end.
+/// What a program cost that has exited.
 struct Cost {
-  int status = 0;             ///< as a shell tells it: 128 + signal for one that was killed
-  double seconds = 0;         ///< from just before it was started
+  int status = 0;             ///< as in a shell: 128 + signal if it was killed
+  double seconds = 0;         ///< from just before the start
   double cpu_seconds = 0;     ///< user and system
-  std::int64_t peak_kib = 0;  ///< resident memory at its highest, looked at every 10 ms
+  std::int64_t peak_kib = 0;  ///< peak resident memory, sampled every 10 ms
 };
 
-/// A program with its input and outputs in files, timed. Killed at the end if it still runs, and when this
-/// process ends.
+/// A timed program with its input and outputs in files. The destructor kills it if it still runs, as does the
+/// end of this process.
 class Process {
  public:
   struct Setup {
-    std::vector<std::string> command;                  ///< the first is a path, or is looked for in PATH
-    std::map<std::string, std::string> environment{};  ///< on top of this process's own
-    std::string folder = "/";                          ///< where it works
+    std::vector<std::string> command;                  ///< the first is a path or is found in PATH
+    std::map<std::string, std::string> environment{};  ///< added to this process's own
+    std::string directory = "/";                       ///< its working directory
     std::string input = "/dev/null";
     std::string output = "/dev/null";  ///< truncated first
     std::string errors = "/dev/null";  ///< appended to
-    int output_fd = -1;                ///< instead of `output`, where it is not negative
+    int output_fd = -1;                ///< replaces `output` unless negative
   };
 
   explicit Process(Setup setup);
@@ -39,8 +39,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  /// Waits for its end. Throws std::runtime_error, with what it wrote to `errors`, when that takes longer
-  /// than `patience` or when its status is not 0.
+  /// Waits for the program to exit. Throws std::runtime_error, with what the program wrote to `errors`, when
+  /// it runs longer than `patience` or its status is not 0.
   Cost wait(std::chrono::seconds patience = std::chrono::seconds(120));
 
  private:
@@ -51,10 +51,10 @@ class Process {
   std::chrono::steady_clock::time_point started_;
 };
 
-/// VmHWM of a process; 0 when it has gone.
+/// VmHWM of a process; 0 when it has exited.
 std::int64_t peak_kib_of(pid_t process);
 
-/// User and system time that a process of one thread has taken so far, to the nanosecond.
+/// User and system time that a single-threaded process has used so far, to the nanosecond.
 double cpu_seconds_of(pid_t process);
 
 }  // namespace mailroom::bench

@@ -1,4 +1,4 @@
-// What notifying costs those who insert.
+// What notifications cost the sessions that insert.
 
 #include <csignal>
 #include <fmt/format.h>
@@ -16,10 +16,10 @@ const std::string database = "producers";
 
 enum class Notifying { none, seeds, ours };
 
-/// The same inserts each time, into tables that are empty again.
+/// The same inserts each time, into emptied tables.
 void arrange(Stage& stage, Notifying notifying) {
   const auto connection = stage.connect(database);
-  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_holes RESTART IDENTITY");
+  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_gaps RESTART IDENTITY");
   connection->run("UPDATE jobs SET last_seq = 0");
   connection->run(std::string("ALTER TABLE tokens ") + (notifying == Notifying::ours ? "ENABLE" : "DISABLE") +
                   " TRIGGER after_token_inserted");
@@ -44,7 +44,7 @@ void make_database(Stage& stage) {
   });
 }
 
-/// The number in `tps = 5123.4 (without initial connection time)`.
+/// Reads the number in `tps = 5123.4 (without initial connection time)`.
 double read_rate(const std::string& report) {
   const auto at = report.find("tps = ");
   if (at == std::string::npos) throw std::runtime_error("pgbench gave no rate:\n" + report);
@@ -55,7 +55,7 @@ Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool c
   arrange(stage, notifying);
   std::unique_ptr<Process> collector;
   if (collecting) {
-    // Large batches and a short timeout: it hands on all that comes, at little cost, and has always work.
+    // Large batches and a short timeout: the collector emits everything at little cost and never idles.
     auto setup =
         stage.mailroom(database, {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
     setup.output = stage.path("collected0");
@@ -92,9 +92,9 @@ std::vector<Row> producer_rows() {
         producer_row(clients, "alone", "no notifying trigger, no collector", Notifying::none, false));
     rows.push_back(
         producer_row(clients, "none", "no notifying trigger, a collector that polls", Notifying::none, true));
-    rows.push_back(
-        producer_row(clients, "seeds", "NOTIFY in every insert, a collector awake", Notifying::seeds, true));
-    rows.push_back(producer_row(clients, "ours", "our trigger, a collector awake", Notifying::ours, true));
+    rows.push_back(producer_row(clients, "seeds", "NOTIFY in every insert, a collector polling",
+                                Notifying::seeds, true));
+    rows.push_back(producer_row(clients, "ours", "our trigger, a collector polling", Notifying::ours, true));
   }
   return rows;
 }

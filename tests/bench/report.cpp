@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "bench/targets.hpp"
-#include "cmd/text_table.hpp"
+#include "cmd/terminal/text_table.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using Align = TextTable::Align;
 
 std::string range_text(const Spread& spread) {
-  return number_text(spread.least) + " - " + number_text(spread.most);
+  return number_text(spread.min) + " - " + number_text(spread.max);
 }
 
 std::string figures_table(const Results& results) {
@@ -41,7 +41,7 @@ std::string targets_table(const std::vector<Verdict>& verdicts) {
 }
 
 nlohmann::ordered_json spread_json(const Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.least}, {"max", spread.most}};
+  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
 
 }  // namespace

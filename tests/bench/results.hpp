@@ -7,7 +7,7 @@
 
 namespace mailroom::bench {
 
-/// One figure over all runs; a run that it was left out of has no value.
+/// One figure over all runs; a run without it has no value.
 struct Series {
   std::string name;  ///< the row's name, then the figure's: `latency/100 p99`
   std::string unit;
@@ -16,11 +16,11 @@ struct Series {
 
 struct Spread {
   double median = 0;
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
 };
 
-/// Of at least one value.
+/// Needs at least one value.
 Spread spread_of(std::vector<double> values);
 
 class Results {
@@ -30,7 +30,7 @@ class Results {
 
   const std::vector<Series>& all() const { return series_; }
   const std::vector<std::string>& failures() const { return failures_; }
-  /// Null where nothing was measured under this name.
+  /// Null when nothing was measured under this name.
   const Series* find(const std::string& name) const;
 
  private:

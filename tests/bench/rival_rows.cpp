@@ -14,7 +14,7 @@ struct NodeRival {
   std::string name;  ///< as in the rows
   std::string script;
   std::string database;
-  std::int64_t jobs;   ///< of a drain, before scaling
+  std::int64_t jobs;   ///< per drain, before scaling
   std::string clear;   ///< SQL that empties the queue
   std::string load;    ///< SQL that adds $1 jobs
   std::string insert;  ///< SQL that adds the job of account $1 and returns the transaction's id
@@ -50,56 +50,56 @@ NodeRival pg_boss() {
                                 job_payload("$1::bigint"))};
 }
 
-Process::Setup node(const Stage& stage, const std::string& folder, const NodeRival& rival,
+Process::Setup node(const Stage& stage, const std::string& directory, const NodeRival& rival,
                     const std::string& mode) {
-  auto setup = rival_program(stage, rival.database, {"node", folder + "/" + rival.script, mode});
+  auto setup = rival_program(stage, rival.database, {"node", directory + "/" + rival.script, mode});
   setup.environment["BENCH_URL"] =
       fmt::format("postgres://postgres@localhost/{}?host={}", rival.database, setup.environment["PGHOST"]);
   setup.environment["NODE_ENV"] = "production";
   return setup;
 }
 
-void prepare(Stage& stage, const std::string& folder, const NodeRival& rival) {
+void prepare(Stage& stage, const std::string& directory, const NodeRival& rival) {
   stage.once(rival.database, [&] {
     stage.create_database(rival.database, "template0");
-    Process(node(stage, folder, rival, "prepare")).wait();
+    Process(node(stage, directory, rival, "prepare")).wait();
   });
 }
 
-Figures drain(Stage& stage, const std::string& folder, const NodeRival& rival) {
+Figures drain(Stage& stage, const std::string& directory, const NodeRival& rival) {
   const auto jobs = stage.scaled(rival.jobs);
   const auto connection = stage.connect(rival.database);
   connection->run(rival.clear);
   connection->run(rival.load, jobs);
   connection->run("VACUUM ANALYZE");
-  return measure_rival_drain(stage, node(stage, folder, rival, "drain"), jobs);
+  return measure_rival_drain(stage, node(stage, directory, rival, "drain"), jobs);
 }
 
-Figures serve(Stage& stage, const std::string& folder, const NodeRival& rival, const Arrivals& arrivals) {
+Figures serve(Stage& stage, const std::string& directory, const NodeRival& rival, const Arrivals& arrivals) {
   const auto connection = stage.connect(rival.database);
   connection->run(rival.clear);
   connection->run("VACUUM ANALYZE");
   std::filesystem::remove(ready_file(stage));
   const Consumer consumer{.database = rival.database,
-                          .setup = [&] { return node(stage, folder, rival, "serve"); },
+                          .setup = [&] { return node(stage, directory, rival, "serve"); },
                           .is_ready = [&] { return std::filesystem::exists(ready_file(stage)); },
                           .insert = rival.insert};
   return measure_latency(stage, consumer, arrivals);
 }
 
-Row latency_row(const std::string& folder, const NodeRival& rival, const Arrivals& arrivals) {
+Row latency_row(const std::string& directory, const NodeRival& rival, const Arrivals& arrivals) {
   return {.name = fmt::format("rivals/{}/{:.0f}", rival.name, arrivals.rate),
           .meaning =
               fmt::format("{}: from the commit to the line at {:.0f} inserts/s", rival.name, arrivals.rate),
-          .prepare = [=](Stage& stage) { prepare(stage, folder, rival); },
-          .measure = [=](Stage& stage) { return serve(stage, folder, rival, arrivals); }};
+          .prepare = [=](Stage& stage) { prepare(stage, directory, rival); },
+          .measure = [=](Stage& stage) { return serve(stage, directory, rival, arrivals); }};
 }
 
-Row drain_row(const std::string& folder, const NodeRival& rival, const std::string& how) {
+Row drain_row(const std::string& directory, const NodeRival& rival, const std::string& how) {
   return {.name = fmt::format("rivals/{}/drain", rival.name),
           .meaning = fmt::format("{}: a backlog, {}", rival.name, how),
-          .prepare = [=](Stage& stage) { prepare(stage, folder, rival); },
-          .measure = [=](Stage& stage) { return drain(stage, folder, rival); }};
+          .prepare = [=](Stage& stage) { prepare(stage, directory, rival); },
+          .measure = [=](Stage& stage) { return drain(stage, directory, rival); }};
 }
 
 }  // namespace
@@ -127,19 +127,19 @@ Figures measure_rival_drain(Stage& stage, Process::Setup setup, std::int64_t job
   setup.output = stage.path("rival");
   std::filesystem::remove(ready_file(stage));
   Process(setup).wait();
-  // Not from its start: Node.js takes half a second to load.
+  // Measured from when the program is ready: Node.js takes half a second to load.
   const std::chrono::duration<double> took =
       std::filesystem::file_time_type::clock::now() - std::filesystem::last_write_time(ready_file(stage));
   require_tokens({setup.output}, jobs);
   return {{.value = static_cast<double>(jobs) / took.count(), .unit = "tokens/s"}};
 }
 
-std::vector<Row> node_rows(const std::string& folder) {
+std::vector<Row> node_rows(const std::string& directory) {
   const Arrivals few{.rate = 100, .clients = 2, .seconds = 5};
   const Arrivals many{.rate = 1'000, .clients = 4, .seconds = 4};
-  return {drain_row(folder, graphile_worker(), "local queue of 500"),
-          drain_row(folder, pg_boss(), "batches of 1,000"), latency_row(folder, graphile_worker(), few),
-          latency_row(folder, graphile_worker(), many), latency_row(folder, pg_boss(), few)};
+  return {drain_row(directory, graphile_worker(), "local queue of 500"),
+          drain_row(directory, pg_boss(), "batches of 1,000"), latency_row(directory, graphile_worker(), few),
+          latency_row(directory, graphile_worker(), many), latency_row(directory, pg_boss(), few)};
 }
 
 }  // namespace mailroom::bench

@@ -5,25 +5,26 @@
 
 namespace mailroom::bench {
 
-/// What a job of account g holds, as arguments of json_build_object.
+/// The job of account g, as arguments of json_build_object.
 std::string job_payload(const std::string& account);
 
-/// A consumer says that it is ready by making this file.
+/// A consumer creates this file when it is ready.
 std::string ready_file(const Stage& stage);
 
-/// `command` on `database`, told where to say that it is ready.
+/// Runs `command` on `database`, with the path of the ready file in its environment.
 Process::Setup rival_program(const Stage& stage, const std::string& database,
                              std::vector<std::string> command);
 
-/// A drain of `jobs` jobs by `setup`, a program that says when it begins and ends when it has handled them.
+/// Measures how `setup` drains `jobs` jobs. The program creates the ready file when it starts, and exits when
+/// it has handled them.
 Figures measure_rival_drain(Stage& stage, Process::Setup setup, std::int64_t jobs);
 
-/// PgQ, whose consumer is this very program.
+/// PgQ, whose consumer is this same program.
 std::vector<Row> pgq_rows();
-/// graphile-worker and pg-boss, from `folder`, where npm has installed them.
-std::vector<Row> node_rows(const std::string& folder);
+/// graphile-worker and pg-boss, from `directory`, where npm has installed them.
+std::vector<Row> node_rows(const std::string& directory);
 
-/// The program's other role: handles PgQ's events, BENCH_JOBS of them or until SIGTERM.
+/// Runs this program as PgQ's consumer: handles BENCH_JOBS events, or runs until SIGTERM.
 int run_pgq_consumer();
 
 }  // namespace mailroom::bench

@@ -8,22 +8,22 @@
 
 namespace mailroom::bench {
 
-/// One number that a run of a row gave.
+/// One number that a run of a row produced.
 struct Figure {
-  std::string name{};  ///< what tells it apart within its row; may be empty
+  std::string name{};  ///< unique within its row; may be empty
   double value = 0;
   std::string unit{};
 };
 
 using Figures = std::vector<Figure>;
 
-/// One variant that is measured. Its name is a path: `--only drain` takes all that begins with `drain/`.
+/// One measured variant. Its name is a path: `--only drain` selects all rows that begin with `drain/`.
 struct Row {
   std::string name;
   std::string meaning;
   std::function<void(Stage&)> prepare;     ///< called once before the first run; loads data
   std::function<Figures(Stage&)> measure;  ///< one run
-  int most_runs = 1000;                    ///< for what takes long
+  int max_runs = 1000;                     ///< lower for slow rows
 };
 
 std::vector<Row> drain_rows();

@@ -7,7 +7,7 @@
 namespace mailroom::bench {
 namespace {
 
-/// No checkpoint and no vacuum falls into a run by chance: all that is loaded is vacuumed at once.
+/// Loading ends with a vacuum and a checkpoint, so that neither falls into a run by chance.
 const std::vector<std::string> server_settings{
     "synchronous_commit = on", "shared_buffers = 2GB", "maintenance_work_mem = 512MB", "max_wal_size = 16GB",
     "checkpoint_timeout = 1h", "autovacuum = off",     "track_commit_timestamp = on"};
@@ -18,7 +18,7 @@ const char* const bench_key = "cafebabecafebabecafebabecafebabecafebabecafebabec
 
 Stage::Stage(Options options)
     : options_(std::move(options)), cluster_({.tcp = false, .settings = server_settings}) {
-  // There, since the cluster takes its folder away however this ends.
+  // Inside the cluster's directory, which the cluster always removes.
   std::filesystem::create_directory(cluster_.path("files"));
 }
 
@@ -62,7 +62,7 @@ Process::Setup Stage::program(const std::string& database, std::vector<std::stri
                           {"PGDATABASE", database},
                           {"MAILROOM_DATABASE_URL", conninfo(database)},
                           {"MAILROOM_SECRET_KEY", bench_key}},
-          .folder = cluster_.path("files"),
+          .directory = cluster_.path("files"),
           .errors = path("errors")};
 }
 

@@ -12,7 +12,7 @@
 
 namespace mailroom::bench {
 
-/// Where the rows are measured: a server with fsync on, a folder for files, the program, and the scale.
+/// The environment of the rows: a server with fsync on, a directory for files, the program, and the scale.
 class Stage {
  public:
   struct Options {
@@ -24,21 +24,21 @@ class Stage {
 
   test::Cluster& cluster() { return cluster_; }
   const std::string& binary() const { return options_.binary; }
-  /// `count` times the scale, `least` at the least.
+  /// `count` times the scale, but at least `least`.
   std::int64_t scaled(std::int64_t count, std::int64_t least = 1) const;
-  /// A measuring time, shortened with the scale, but never below a fifth.
+  /// A measuring time multiplied by the scale, but at least a fifth of it.
   double scaled_seconds(double seconds) const;
-  /// A file of the rows.
+  /// The path of a file that rows use.
   std::string path(const std::string& name) const { return cluster_.path("files/" + name); }
 
   std::string conninfo(const std::string& database) const { return cluster_.conninfo(database); }
   std::unique_ptr<Connection> connect(const std::string& database) const;
-  /// Does `body` once in the life of this stage.
+  /// Runs `body` once per `what` in the life of this stage.
   void once(const std::string& what, const std::function<void()>& body);
   void create_database(const std::string& name, const std::string& template_name) const;
   void drop_database(const std::string& name) const;
 
-  /// `mailroom WORDS…` on `database`, with a key; files are named as in Process::Setup.
+  /// `mailroom WORDS…` on `database`, with a key; files as in Process::Setup.
   Process::Setup mailroom(const std::string& database, std::vector<std::string> words) const;
   /// Another program on `database`.
   Process::Setup program(const std::string& database, std::vector<std::string> words) const;

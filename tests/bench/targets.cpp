@@ -45,7 +45,7 @@ const std::vector<Target>& all_targets() {
   return targets;
 }
 
-/// Run by run, so that a machine whose speed drifts does not spoil it.
+/// Divides run by run, so that drift in the machine's speed cancels out.
 std::vector<double> values_of(const Target& target, const Results& results) {
   const auto* above = results.find(target.figure);
   if (above == nullptr) return {};

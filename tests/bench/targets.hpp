@@ -7,13 +7,13 @@
 
 namespace mailroom::bench {
 
-/// What a figure, or the ratio of two, has to reach.
+/// The limit for a figure or for the ratio of two.
 struct Target {
   std::string meaning;
   std::string figure;  ///< the name of a series
-  std::string over{};  ///< of another one, for a ratio; the two of the same run are divided
+  std::string over{};  ///< the divisor's name, for a ratio; divided run by run
   double asked = 0;
-  bool at_least = true;  ///< else at the most
+  bool at_least = true;  ///< otherwise at most
 };
 
 struct Verdict {
@@ -22,7 +22,7 @@ struct Verdict {
   bool reached = false;  ///< by the median
 };
 
-/// A verdict for each target whose figures were measured.
+/// Returns a verdict for each target whose figures were measured.
 std::vector<Verdict> judge(const Results& results);
 
 }  // namespace mailroom::bench

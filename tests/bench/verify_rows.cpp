@@ -1,4 +1,4 @@
-// How many tokens a second `mailroom verify -` judges.
+// How many tokens per second `mailroom verify -` checks.
 
 #include <algorithm>
 #include <fstream>
@@ -12,7 +12,8 @@ namespace {
 
 const std::string database_name = "verified";
 
-/// The backlog's activation tokens as a collector writes them. The database then knows their batches.
+/// The backlog's activation tokens as a collector writes them. Afterwards the database has records of their
+/// batches.
 std::vector<std::string> activation_tokens(Stage& stage) {
   stage.create_database(database_name, plain_backlog(stage).database);
   place_cursor(*stage.connect(database_name), 0);

@@ -13,15 +13,15 @@
 // mean nothing. `\ no newline at the end` says so of the line above it (`! \ no newline ...` for stderr).
 // --update rewrites the outputs and keeps comments, empty lines and commands.
 //
-// Each file has a fresh folder and an environment of its own: PATH (the folder of the mailroom binary
-// first), HOME (the fresh folder), LC_ALL, TZ, PGHOST, PGPORT, PGUSER, the sanitizers' options, nothing
+// Each file has a fresh directory and an environment of its own: PATH (the directory of the mailroom binary
+// first), HOME (the fresh directory), LC_ALL, TZ, PGHOST, PGPORT, PGUSER, the sanitizers' options, nothing
 // else. There is no stdin and no terminal. A command that runs for a minute is killed. What a command
 // leaves in the background lives until the end of the file, and must not write to stdout or stderr.
 //
 // Outputs are compared after these have been replaced:
-//   the fresh folder -> <dir>, $PGHOST when it is a folder -> <socket>, the database's name -> <database>,
-//   2024-05-06T07:08:09Z and other ISO times -> <time>, `pid=12` and `pid 12` -> pid=<pid>,
-//   `in 12 ms`, `in 1m30s` -> in <duration>, 86 characters of base64url -> <token>, 64 hex digits -> <key>
+//   the fresh directory -> <dir>, $PGHOST when it is a directory -> <socket>, the database's name ->
+//   <database>, 2024-05-06T07:08:09Z and other ISO times -> <time>, `pid=12` and `pid 12` -> pid=<pid>, `in
+//   12 ms`, `in 1m30s` -> in <duration>, 86 characters of base64url -> <token>, 64 hex digits -> <key>
 
 #include <algorithm>
 #include <cctype>
@@ -72,20 +72,20 @@ void write_file(const fs::path& path, const std::string& text) {
   if (!file) throw std::runtime_error("cannot write the file");
 }
 
-/// A folder that goes away with its owner.
-class Folder {
+/// A directory that goes away with its owner.
+class Directory {
  public:
-  Folder() {
+  Directory() {
     std::string name = "/tmp/golden.XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder in /tmp");
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a directory in /tmp");
     path_ = name;
   }
-  ~Folder() {
+  ~Directory() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
   const fs::path& path() const { return path_; }
 
  private:
@@ -147,19 +147,19 @@ void print_mismatch(const Options& options, const Step& step, const Lines& actua
   std::cout << '\n';
 }
 
-/// After the folder, whose name has a random part; one that SQL never quotes.
-std::string database_beside(const fs::path& folder) {
-  std::string name = "golden_" + folder.extension().string().substr(1);
+/// After the directory, whose name has a random part; one that SQL never quotes.
+std::string database_beside(const fs::path& directory) {
+  std::string name = "golden_" + directory.extension().string().substr(1);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   return name;
 }
 
 /// Runs every step; with --update puts what came into the transcript. Returns how many steps differed.
 int play(const Options& options, Transcript& transcript) {
-  const Folder folder;
-  const fs::path work = folder.path() / "work";
+  const Directory directory;
+  const fs::path work = directory.path() / "work";
   fs::create_directory(work);
-  const std::string database = transcript.database ? database_beside(folder.path()) : "";
+  const std::string database = transcript.database ? database_beside(directory.path()) : "";
   Places places{{work.string(), "<dir>"}};
   if (variable("PGHOST").starts_with("/")) places.emplace_back(variable("PGHOST"), "<socket>");
   if (!database.empty()) places.emplace_back(database, "<database>");

@@ -40,7 +40,7 @@ class Capture {
   void close_writer() {
     if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
   }
-  /// -1 once the writers are gone, so that poll() passes it over.
+  /// -1 once the writers are gone, so that poll() skips it.
   int reader() const { return open_ ? ends_[0] : -1; }
 
   /// Takes what is there, without waiting.
@@ -66,11 +66,11 @@ class Capture {
 };
 
 /// Never returns: the child's way from fork to exec.
-[[noreturn]] void become(const char* folder, char* const* arguments, char* const* environment, int out,
+[[noreturn]] void become(const char* directory, char* const* arguments, char* const* environment, int out,
                          int err) {
   const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (setsid() >= 0 && in >= 0 && dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0 &&
-      chdir(folder) == 0) {
+      chdir(directory) == 0) {
     execve("/bin/sh", arguments, environment);
   }
   _exit(126);
@@ -82,8 +82,8 @@ int exit_status(int status) {
 
 }  // namespace
 
-Shell::Shell(std::filesystem::path folder, std::vector<std::string> environment)
-    : folder_(std::move(folder)), environment_(std::move(environment)) {}
+Shell::Shell(std::filesystem::path directory, std::vector<std::string> environment)
+    : directory_(std::move(directory)), environment_(std::move(environment)) {}
 
 Shell::~Shell() {
   end_background();
@@ -110,7 +110,8 @@ Result Shell::run(const std::string& command, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   const pid_t child = fork();
   if (child < 0) fail("fork");
-  if (child == 0) become(folder_.c_str(), arguments.data(), environment.data(), out.writer(), err.writer());
+  if (child == 0)
+    become(directory_.c_str(), arguments.data(), environment.data(), out.writer(), err.writer());
   groups_.push_back(child);
   out.close_writer();
   err.close_writer();

@@ -10,11 +10,11 @@
 
 namespace mailroom::golden {
 
-/// Runs shell commands in one folder with one environment, and ends what they leave running.
+/// Runs shell commands in one directory with one environment, and ends what they leave running.
 class Shell {
  public:
   /// `environment` is the whole of it, as NAME=VALUE.
-  Shell(std::filesystem::path folder, std::vector<std::string> environment);
+  Shell(std::filesystem::path directory, std::vector<std::string> environment);
   ~Shell();
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
@@ -28,7 +28,7 @@ class Shell {
   void end_background();
 
  private:
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   std::vector<std::string> environment_;
   std::vector<pid_t> groups_;
 };

@@ -36,7 +36,7 @@ void openssl_free(void* memory, const char* /*file*/, int /*line*/) {
   std::free(memory);
 }
 
-// Before OpenSSL has allocated anything, or it refuses.
+// Must run before OpenSSL allocates anything; OpenSSL refuses otherwise.
 const bool openssl_is_counted = CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free) == 1;
 
 }  // namespace
@@ -70,8 +70,8 @@ struct Allocations {
   std::size_t openssl = 0;
 };
 
-/// Of the second batch of `count` tokens that a writer writes: what it keeps from batch to batch is there by
-/// then.
+/// Counts allocations of a writer's second batch of `count` tokens; the first one allocates the buffers that
+/// the writer keeps.
 Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
   DueRows session(count);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -90,7 +90,7 @@ Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
 
 #ifdef MAILROOM_VALGRIND
 std::int64_t instructions_of(int tokens) {
-  // The same code of OpenSSL on every processor.
+  // OpenSSL then runs the same code on every processor.
   const auto run = run_to_end({MAILROOM_VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
                                MAILROOM_WRITE_BATCH, std::to_string(tokens)},
                               {{"OPENSSL_ia32cap", "0:0"}});
@@ -105,7 +105,8 @@ std::int64_t instructions_of(int tokens) {
 
 }  // namespace
 
-TEST_CASE("a token costs no allocation of ours, and of OpenSSL's the copies of the saved HMAC state alone") {
+TEST_CASE(
+    "a token costs no allocation of our own, and OpenSSL allocates only copies of the saved HMAC state") {
   REQUIRE(openssl_is_counted);
   for (const auto& make : {make_csv_encoder, +[] { return make_jsonl_encoder("mailroom"); }}) {
     const auto few = allocations_of(500, make());
@@ -116,10 +117,10 @@ TEST_CASE("a token costs no allocation of ours, and of OpenSSL's the copies of t
 }
 
 #ifdef MAILROOM_VALGRIND
-TEST_CASE("the instructions a token takes in the collector") {
+TEST_CASE("a token stays below the limit of instructions in the collector") {
   const auto a_token = (instructions_of(3000) - instructions_of(1000)) / 2000;
   CAPTURE(a_token);
   CHECK(a_token > 1'000);
-  CHECK(a_token <= MAILROOM_MOST_INSTRUCTIONS);
+  CHECK(a_token <= MAILROOM_MAX_INSTRUCTIONS);
 }
 #endif

@@ -2,12 +2,12 @@
 
 #include <vector>
 
-#include "queue/batch_writer.hpp"
+#include "consumer/batch_writer.hpp"
 #include "support/batch_rows.hpp"
 
 namespace mailroom::test {
 
-/// A session that has one batch of `count` due tokens, half of them with an address that needs quotes.
+/// A session with one batch of `count` due tokens; half of the addresses need quotes.
 class DueRows final : public QueueSession {
  public:
   explicit DueRows(int count) : count_(count) {}

@@ -1,5 +1,5 @@
-// write_batch COUNT: signs so many tokens and writes them as a line to stdout, for its instructions to be
-// counted.
+// write_batch COUNT: signs COUNT tokens and writes them to stdout as one line, so that its instructions can
+// be counted.
 
 #include <iostream>
 #include <string>

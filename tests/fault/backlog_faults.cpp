@@ -1,4 +1,4 @@
-// Many tokens that wait, or that have expired, when a collector starts.
+// Many waiting or expired tokens when a collector starts.
 
 #include <fmt/format.h>
 #include <fstream>
@@ -8,7 +8,7 @@
 namespace mailroom::test {
 namespace {
 
-/// The most memory that a process has had, in KiB.
+/// The peak memory of a process, in KiB.
 long peak_memory(int pid) {
   std::ifstream file(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(file, line);) {
@@ -45,7 +45,7 @@ std::vector<Fault> backlog_faults() {
   const auto due = [](Cluster& cluster, const Plan& plan) { return drain(cluster, plan, false); };
   const auto expired = [](Cluster& cluster, const Plan& plan) { return drain(cluster, plan, true); };
   return {{"backlog of a million (short: 10,000)", "each once, in less than 32 MiB", 1, 1, due},
-          {"backlog of a million expired ones", "passed by, in less than 32 MiB", 1, 1, expired}};
+          {"backlog of a million expired ones", "skipped, in less than 32 MiB", 1, 1, expired}};
 }
 
 }  // namespace mailroom::test

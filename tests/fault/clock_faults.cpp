@@ -1,4 +1,4 @@
-// A collector's clock is wrong: what is due is decided by the server's.
+// A collector's clock is wrong: the server's clock decides which tokens are due.
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -10,21 +10,21 @@ namespace mailroom::test {
 namespace {
 
 std::string fake_time_library() {
-  for (const auto& folder : {"x86_64-linux-gnu", "aarch64-linux-gnu", "."}) {
-    const auto path = fmt::format("/usr/lib/{}/faketime/libfaketime.so.1", folder);
+  for (const auto& directory : {"x86_64-linux-gnu", "aarch64-linux-gnu", "."}) {
+    const auto path = fmt::format("/usr/lib/{}/faketime/libfaketime.so.1", directory);
     if (std::filesystem::exists(path)) return path;
   }
   throw CannotBePlayed("libfaketime is not installed; scripts/install-packages --tests does that");
 }
 
-/// Tells the processes that run in its environment what time it is, also while they run. Clocks that cannot
-/// be set stay as they are, as on a real machine.
+/// Sets the time of the processes that run in its environment, also while they run. Monotonic clocks do not
+/// change, as on a real machine.
 class WrongClock {
  public:
   WrongClock() { shift("+0"); }
-  /// By how much it is wrong from now on: `+1d`, `-1d`.
+  /// Sets the offset of the clock: `+1d`, `-1d`.
   void shift(const std::string& by) const {
-    const std::string next = folder_.path() / "next";
+    const std::string next = directory_.path() / "next";
     std::ofstream(next) << by << '\n';
     std::filesystem::rename(next, file());
   }
@@ -37,13 +37,14 @@ class WrongClock {
   }
 
  private:
-  std::string file() const { return folder_.path() / "time"; }
+  std::string file() const { return directory_.path() / "time"; }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   std::string library_ = fake_time_library();
 };
 
-/// Due for an hour yet, and expired for an hour: a clock that is a day off takes each for the other.
+/// Inserts tokens that expire in an hour, and tokens that expired an hour ago: a clock that is a day off
+/// confuses them.
 void insert_near_expiry(Connection& connection, int account) {
   connection.run(
       "INSERT INTO tokens (account, action, created_at, expires_at) "
@@ -56,7 +57,7 @@ std::int64_t emitted_by_batches(Connection& connection) {
   return value<std::int64_t>(connection, "SELECT coalesce(sum(emitted), 0) FROM mailroom_batches");
 }
 
-/// Stays, or is set while the collectors run.
+/// The clock is wrong from the start, or is set while the collectors run.
 Outcome day_off(Cluster& cluster, const Plan& plan, const std::string& by, bool while_running) {
   WrongClock clock;
   if (!while_running) clock.shift(by);
@@ -67,20 +68,19 @@ Outcome day_off(Cluster& cluster, const Plan& plan, const std::string& by, bool 
   for (int round = 0; round < plan.rounds; ++round) {
     if (while_running) clock.shift(round % 2 == 0 ? by : "+0");
     insert_near_expiry(*connection, account);
-    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "delivery goes on");
+    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "delivery continues");
     trial.pause(500, 1000);
   }
   trial.stop_writers();
   trial.expect(eventually([&] { return is_settled(*connection); }), "the queue drains");
   const auto expired = value<std::int64_t>(
       *connection, "SELECT count(*) FROM tokens WHERE expires_at < extract(epoch FROM now())::bigint");
-  const auto passed_over =
-      value<std::int64_t>(*connection, "SELECT sum(skipped_expired) FROM mailroom_batches");
-  trial.expect(expired == 20 * plan.rounds && passed_over == expired,
-               fmt::format("what has expired is passed over ({} of {})", passed_over, expired));
-  trial.expect(emitted_by_batches(*connection) + passed_over ==
+  const auto skipped = value<std::int64_t>(*connection, "SELECT sum(skipped_expired) FROM mailroom_batches");
+  trial.expect(expired == 20 * plan.rounds && skipped == expired,
+               fmt::format("what has expired is skipped ({} of {})", skipped, expired));
+  trial.expect(emitted_by_batches(*connection) + skipped ==
                    value<std::int64_t>(*connection, "SELECT count(*) FROM tokens"),
-               "all else is handed on");
+               "all else is emitted");
   const auto today =
       value<std::string>(*connection, "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')");
   for (const auto& log : trial.crew().logs())

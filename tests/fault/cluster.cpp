@@ -25,7 +25,7 @@ namespace mailroom::test {
 namespace {
 
 std::mutex running_lock;
-std::vector<std::filesystem::path> running;  ///< the folders of all clusters
+std::vector<std::filesystem::path> running;  ///< the directories of all clusters
 std::array<int, 2> interruptions{-1, -1};
 
 const passwd* server_user() {
@@ -34,8 +34,8 @@ const passwd* server_user() {
 }
 
 /// PostgreSQL refuses to run as root.
-std::vector<std::string> as_server_user(const std::filesystem::path& folder) {
-  std::vector<std::string> words{"/usr/bin/env", "--chdir=" + folder.string(), "LC_ALL=C"};
+std::vector<std::string> as_server_user(const std::filesystem::path& directory) {
+  std::vector<std::string> words{"/usr/bin/env", "--chdir=" + directory.string(), "LC_ALL=C"};
   if (geteuid() != 0) return words;
   const auto* user = server_user();
   words.insert(words.end(), {"setpriv", "--reuid=" + std::to_string(user->pw_uid),
@@ -43,7 +43,7 @@ std::vector<std::string> as_server_user(const std::filesystem::path& folder) {
   return words;
 }
 
-std::filesystem::path make_folder() {
+std::filesystem::path make_directory() {
   // A socket's path holds 107 bytes at most, and the server's user must reach it.
   std::string pattern = "/tmp/mailroom-fault.XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
@@ -65,37 +65,37 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-void remove_cluster(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "data" / "postmaster.pid");
+void remove_cluster(const std::filesystem::path& directory) {
+  std::ifstream file(directory / "data" / "postmaster.pid");
   pid_t postmaster = 0;
   std::error_code ignored;
-  // The number may be another process's by now.
+  // The pid may belong to another process by now.
   if (file >> postmaster && postmaster > 1 &&
       std::filesystem::read_symlink("/proc/" + std::to_string(postmaster) + "/cwd", ignored) ==
-          folder / "data") {
+          directory / "data") {
     kill(postmaster, SIGQUIT);
     const auto gone = [&] { return kill(postmaster, 0) != 0; };
     if (!eventually(gone, std::chrono::seconds(10))) kill(postmaster, SIGKILL);
   }
-  std::filesystem::remove_all(folder, ignored);
+  std::filesystem::remove_all(directory, ignored);
 }
 
 void note_interruption(int number) {
   const auto byte = static_cast<char>(number);
-  // Nothing can be done here about a pipe that is full of earlier ones.
+  // A full pipe already holds earlier signals.
   [[maybe_unused]] const auto written = write(interruptions[1], &byte, 1);
 }
 
 }  // namespace
 
 std::string server_binaries() {
-  if (const char* folder = std::getenv("MAILROOM_PG_BINDIR")) return folder;
+  if (const char* directory = std::getenv("MAILROOM_PG_BINDIR")) return directory;
   std::vector<std::filesystem::path> found;
   std::error_code ignored;
   for (const auto& version : std::filesystem::directory_iterator("/usr/lib/postgresql", ignored)) {
     if (std::filesystem::exists(version.path() / "bin" / "initdb")) found.push_back(version.path() / "bin");
   }
-  if (found.empty()) throw std::runtime_error("no initdb was found: set MAILROOM_PG_BINDIR to its folder");
+  if (found.empty()) throw std::runtime_error("no initdb was found: set MAILROOM_PG_BINDIR to its directory");
   return *std::max_element(found.begin(), found.end());
 }
 
@@ -105,17 +105,17 @@ void stop_clusters_on_signals() {
     char number = 0;
     if (read(interruptions[0], &number, 1) != 1) return;
     const std::lock_guard lock(running_lock);
-    for (const auto& folder : running)
-      remove_cluster(folder);
+    for (const auto& directory : running)
+      remove_cluster(directory);
     _exit(128 + number);
   }).detach();
   std::signal(SIGINT, note_interruption);
   std::signal(SIGTERM, note_interruption);
 }
 
-Cluster::Cluster(Empty) : folder_(make_folder()) {
+Cluster::Cluster(Empty) : directory_(make_directory()) {
   const std::lock_guard lock(running_lock);
-  running.push_back(folder_);
+  running.push_back(directory_);
 }
 
 Cluster::Cluster(const Options& options) : Cluster(Empty{}) {
@@ -129,7 +129,7 @@ Cluster::Cluster(const Options& options) : Cluster(Empty{}) {
   if (options.tcp) port_ = free_port();
   std::ofstream file(data() + "/postgresql.conf", std::ios::app);
   file << "listen_addresses = '" << (options.tcp ? "127.0.0.1" : "") << "'\n"
-       << "unix_socket_directories = '" << folder_.string() << "'\n"
+       << "unix_socket_directories = '" << directory_.string() << "'\n"
        << "port = " << port_ << "\nmax_connections = 200\nmax_prepared_transactions = 50\nfsync = on\n"
        << "wal_level = replica\nmax_wal_senders = 4\n";
   for (const auto& line : options.settings)
@@ -150,22 +150,22 @@ Cluster Cluster::standby_of(const Cluster& primary) {
   return standby;
 }
 
-Cluster::Cluster(Cluster&& other) noexcept : folder_(std::move(other.folder_)), port_(other.port_) {
-  other.folder_.clear();
+Cluster::Cluster(Cluster&& other) noexcept : directory_(std::move(other.directory_)), port_(other.port_) {
+  other.directory_.clear();
 }
 
 Cluster::~Cluster() {
-  if (folder_.empty()) return;
+  if (directory_.empty()) return;
   const std::lock_guard lock(running_lock);
-  remove_cluster(folder_);
-  running.erase(std::remove(running.begin(), running.end(), folder_), running.end());
+  remove_cluster(directory_);
+  running.erase(std::remove(running.begin(), running.end(), directory_), running.end());
 }
 
 void Cluster::mount_wal(int megabytes) const {
   const auto size = "size=" + std::to_string(megabytes) + "m";
   const auto place = path("wal");
   std::filesystem::create_directory(place);
-  // In a name space of this thread and its children, so that the kernel takes it down with the last of them.
+  // In a namespace of this thread and its children, so that the kernel unmounts it with the last of them.
   if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       mount("tmpfs", place.c_str(), "tmpfs", 0, size.c_str()) != 0)
     throw CannotBePlayed(std::string("no file system can be mounted: ") + std::strerror(errno));
@@ -185,7 +185,7 @@ void Cluster::free_wal() const {
 }
 
 void Cluster::run(const std::vector<std::string>& command) const {
-  auto words = as_server_user(folder_);
+  auto words = as_server_user(directory_);
   words.push_back(server_binaries() + "/" + command.at(0));
   words.insert(words.end(), command.begin() + 1, command.end());
   Subprocess process(words, {}, path("log"), path("log"));

@@ -6,21 +6,21 @@
 
 namespace mailroom::test {
 
-/// A PostgreSQL server of its own, with fsync on, reached through a socket in a short folder under /tmp. As
-/// root it runs as postgres or nobody. Stopped and removed at the end, and when stop_clusters_on_signals()
-/// was called, by SIGINT and SIGTERM too.
+/// A temporary PostgreSQL server with fsync on, reached through a socket in a short directory under /tmp.
+/// As root it runs as postgres or nobody. The destructor stops and removes it; so do SIGINT and SIGTERM
+/// after stop_clusters_on_signals().
 class Cluster {
  public:
   struct Options {
-    bool tcp = false;                     ///< listens on 127.0.0.1 as well
+    bool tcp = false;                     ///< also listen on 127.0.0.1
     std::vector<std::string> settings{};  ///< lines of postgresql.conf
-    int wal_mb = 0;  ///< the write-ahead log lies on a file system of this size of its own
+    int wal_mb = 0;                       ///< puts the write-ahead log on its own file system of this size
   };
 
-  /// Made and started. Throws CannotBePlayed when no file system can be mounted, std::runtime_error with the
-  /// server's messages when that fails.
+  /// Creates and starts the server. Throws CannotBePlayed when no file system can be mounted,
+  /// std::runtime_error with the server's messages when the server does not start.
   explicit Cluster(const Options& options);
-  /// A streaming standby of `primary`, started.
+  /// Creates and starts a streaming standby of `primary`.
   static Cluster standby_of(const Cluster& primary);
   Cluster(Cluster&& other) noexcept;
   ~Cluster();
@@ -32,40 +32,40 @@ class Cluster {
   /// `mode` is smart, fast or immediate.
   void stop(const std::string& mode);
   void promote();
-  /// From a stop on it is a standby of nobody, which reads only, until promote().
+  /// Restarts the server as a read-only standby without a primary, until promote().
   void demote();
-  /// Starts it, unless it comes back by itself.
+  /// Starts the server unless it restarts by itself.
   void start_if_stopped();
-  /// False when it has ended, or is not there yet.
+  /// True if the server accepts connections.
   bool accepts() const;
-  /// Takes all the room that the write-ahead log's own file system has left, or gives it back.
+  /// Fills the file system of the write-ahead log, or frees that space.
   void fill_wal() const;
   void free_wal() const;
-  /// A program of the server's, as its user; its standard output and errors go into log().
+  /// Runs a server program as the server's user; its standard output and errors go to log().
   void run(const std::vector<std::string>& command) const;
 
-  std::string host() const { return folder_; }
+  std::string host() const { return directory_; }
   int port() const { return port_; }
   std::string conninfo(const std::string& database) const;
   std::string log() const;
-  /// A path in its folder, which the server's user can write to.
-  std::string path(const std::string& name) const { return folder_ / name; }
+  /// A path in the cluster's directory, which the server's user can write to.
+  std::string path(const std::string& name) const { return directory_ / name; }
 
  private:
   struct Empty {};
   explicit Cluster(Empty);
 
-  std::string data() const { return folder_ / "data"; }
+  std::string data() const { return directory_ / "data"; }
   void mount_wal(int megabytes) const;
 
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   int port_ = 5432;
 };
 
-/// The folder that holds initdb.
+/// The directory that holds initdb.
 std::string server_binaries();
 
-/// So that nobody who interrupts the harness is left with its servers.
+/// Makes SIGINT and SIGTERM stop and remove all servers of the harness.
 void stop_clusters_on_signals();
 
 }  // namespace mailroom::test

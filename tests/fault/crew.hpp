@@ -12,8 +12,8 @@
 
 namespace mailroom::test {
 
-/// Collectors as real processes, each writing to files of its own. One that has ended is replaced by another
-/// with new files; the output of all is kept. Also measures the longest time in which none of them wrote.
+/// Collectors as real processes, each with its own output files. Replaces ended collectors by new ones with
+/// new files, and keeps the output of all. Also measures the longest time in which none of them wrote.
 class Crew {
  public:
   Crew(std::string conninfo, int size, std::vector<std::string> options,
@@ -25,20 +25,19 @@ class Crew {
   int size() const { return static_cast<int>(members_.size()); }
   TestCollector& member(int index) { return *members_.at(static_cast<std::size_t>(index)); }
   void hire(std::string conninfo);
-  /// After stop(): as many on another database.
+  /// After stop(): starts as many collectors on another database.
   void move_to(std::string conninfo);
-  /// Sends `signal` to one, waits until it has ended, and puts another into its place. Returns its exit
-  /// status.
+  /// Sends `signal` to one collector, waits until it has ended, and replaces it. Returns its exit status.
   int replace(int index, int signal);
-  /// Keeps what a process of somebody else's wrote.
+  /// Adds the output of a process outside the crew.
   void keep(std::string output);
-  /// Asks all to stop; returns what they ended with.
+  /// Stops all collectors; returns their exit statuses.
   std::vector<int> stop();
 
   std::vector<std::string> outputs() const;
   std::vector<std::string> logs() const;
   std::uintmax_t bytes() const;
-  /// Waits until one of them writes; false after `patience`.
+  /// Waits until a collector writes; false after `patience`.
   bool writes_again(std::chrono::seconds patience = std::chrono::seconds(30)) const;
 
   void begin_watch();

@@ -1,4 +1,4 @@
-// What befalls the data and the settings under the collectors.
+// Faults of data and settings while collectors run.
 
 #include <csignal>
 #include <filesystem>
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "fault/trial.hpp"
-#include "queue/sequence_fix.hpp"
+#include "replay/sequence_fix.hpp"
 
 namespace mailroom::test {
 namespace {
 
-/// Timeouts of the role and a table that is locked for longer: trying again mends it. One ends the session,
-/// and came with PostgreSQL 17.
+/// Timeouts of the database and a table that is locked for longer: a retry succeeds. transaction_timeout, new
+/// in PostgreSQL 17, ends the session.
 Outcome timeouts(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2});
   const auto connection = trial.connect();
@@ -32,14 +32,14 @@ Outcome timeouts(Cluster& cluster, const Plan& plan) {
       trial.pause(400, 600);
     });
     connection->run(fmt::format("ALTER DATABASE {} RESET {}", name, kind));
-    trial.expect(trial.crew().writes_again(), "delivery goes on after the lock");
-    trial.expect(count(trial.crew().member(0).log(), ends_session ? "connection lost" : "trying again") > 0,
-                 "a timeout has struck");
+    trial.expect(trial.crew().writes_again(), "delivery resumes after the lock");
+    trial.expect(count(trial.crew().member(0).log(), ends_session ? "connection lost" : "retrying") > 0,
+                 "a timeout occurred");
   }
   return trial.finish(plan.rounds);
 }
 
-/// Into a cluster of its own, where the transaction ids are others, with holes that are still waiting.
+/// Restores into another cluster, which has other transaction ids, while gaps are waiting.
 Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
   Cluster other({.tcp = false, .settings = {}});
   Trial trial(cluster, plan, {.collectors = 2});
@@ -52,7 +52,7 @@ Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
     trial.expect(status == 0, "a collector ends with 0");
   const auto name = value<std::string>(*trial.connect(), "SELECT current_database()");
   insert_accounts(*trial.connect(), 50, "dumped");
-  trial.expect(value<int>(*trial.connect(), "SELECT count(*) FROM mailroom_holes") > 0, "holes are waiting");
+  trial.expect(value<int>(*trial.connect(), "SELECT count(*) FROM mailroom_gaps") > 0, "gaps are waiting");
   const auto dump = cluster.path(name + ".sql");
   cluster.run({"pg_dump", "-h", cluster.host(), "-p", std::to_string(cluster.port()), "-U", "postgres", "-f",
                dump, name});
@@ -66,7 +66,7 @@ Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
   return trial.finish(1);
 }
 
-/// The collector stops rather than pass the new tokens by, and goes on after rewind-cursor --fix-sequence.
+/// The collector stops rather than lose the new tokens, and continues after rewind-cursor --fix-sequence.
 Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1, .writers = 0});
   const auto connection = trial.connect();
@@ -89,9 +89,8 @@ Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
 
 std::vector<Fault> data_faults() {
   return {
-      {"lock and statement timeouts", "tried again, nothing repeated unless the session ends", 10, 2,
-       timeouts},
-      {"dump and restore into a new cluster", "goes on where it was", 1, 1, dump_and_restore},
+      {"lock and statement timeouts", "retried, nothing repeated unless the session ends", 10, 2, timeouts},
+      {"dump and restore into a new cluster", "continues from its cursor", 1, 1, dump_and_restore},
       {"TRUNCATE RESTART IDENTITY", "refuses; after the fix nothing is lost", 4, 1, truncate_and_restart}};
 }
 

@@ -14,28 +14,28 @@
 
 namespace mailroom::test {
 
-/// When inserts notify: while collectors sleep, or always.
-enum class Notifying { when_asleep, always };
+/// When inserts notify: while collectors listen, or always.
+enum class Notifying { when_listening, always };
 
-/// How a fault is to be played.
+/// How to run a fault.
 struct Plan {
   int rounds = 1;
-  Notifying notifying = Notifying::when_asleep;
+  Notifying notifying = Notifying::when_listening;
   std::uint64_t seed = 1;
   bool shortened = false;
-  const Sabotage* sabotage = nullptr;  ///< what breaks the protocol on purpose
+  const Sabotage* sabotage = nullptr;  ///< breaks the protocol on purpose
 };
 
-/// What came of it. `problems` holds every expectation that was not met.
+/// The result of a fault. `problems` holds every expectation that was not met.
 struct Outcome {
   int rounds = 0;
   Tally tally;
   std::optional<Milliseconds> longest_gap{};  ///< between two emissions while the writers wrote
-  std::vector<std::string> notes{};           ///< further figures
+  std::vector<std::string> notes{};           ///< other measurements
   std::vector<std::string> problems{};
 };
 
-/// Thrown by a fault that this machine does not allow: it counts as not run, never as passed.
+/// Thrown by a fault that cannot run on this machine: it counts as not run, never as passed.
 class CannotBePlayed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -44,13 +44,13 @@ class CannotBePlayed : public std::runtime_error {
 struct Fault {
   std::string name;
   std::string expectation;  ///< one line, for --list
-  int rounds = 1;           ///< in full
-  int short_rounds = 1;     ///< 0: left out, since it takes long or another one plays as much
+  int rounds = 1;           ///< of a full run
+  int short_rounds = 1;     ///< with --short; 0: not run, because it takes long or another fault covers it
   std::function<Outcome(Cluster&, const Plan&)> run;
-  bool short_always = false;  ///< shortened, it is played where inserts always notify too
+  bool short_always = false;  ///< with --short, also run it with Notifying::always
 };
 
-/// Each file's faults, in the order in which they are played.
+/// The faults of each file, in the order in which they run.
 std::vector<Fault> process_faults();
 std::vector<Fault> step_faults();
 std::vector<Fault> session_faults();

@@ -1,4 +1,4 @@
-// fault_harness: plays faults against a PostgreSQL of its own, and prints what was lost or repeated.
+// fault_harness: runs faults against a temporary PostgreSQL, and prints what was lost or repeated.
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -24,10 +24,10 @@ struct HarnessOptions {
   std::optional<Notifying> notifying;  ///< otherwise both
 };
 
-const std::vector<std::pair<std::string, Notifying>> notifying_names{{"when_asleep", Notifying::when_asleep},
-                                                                     {"always", Notifying::always}};
+const std::vector<std::pair<std::string, Notifying>> notifying_names{
+    {"when_listening", Notifying::when_listening}, {"always", Notifying::always}};
 
-/// Collectors take it from the environment.
+/// Sets collect.notify for the collectors, which read it from the environment.
 void notify(Notifying when) {
   for (const auto& [name, notifying] : notifying_names) {
     if (notifying == when) setenv("MAILROOM_NOTIFY", name.c_str(), 1);
@@ -76,8 +76,8 @@ Verdict play(const Fault& fault, Notifying notifying, Cluster& cluster, const Ha
   try {
     outcome = fault.run(cluster, plan);
   } catch (const CannotBePlayed& reason) {
-    fmt::print("{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  NOT RUN\n  cannot be played here: {}\n",
-               fault.name, 0, "-", "-", "-", "-", "-", reason.what());
+    fmt::print("{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  NOT RUN\n  cannot run here: {}\n", fault.name, 0,
+               "-", "-", "-", "-", "-", reason.what());
     std::fflush(stdout);
     return Verdict::not_run;
   } catch (const std::exception& error) {
@@ -87,7 +87,7 @@ Verdict play(const Fault& fault, Notifying notifying, Cluster& cluster, const Ha
   return outcome.problems.empty() ? Verdict::passed : Verdict::failed;
 }
 
-/// Whether the oracle, and not some accident, objects to the broken protocol.
+/// True if the oracle, and not an unrelated error, detects the broken protocol.
 bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions& options) {
   const auto faults = all_faults();
   const auto fault = std::find_if(faults.begin(), faults.end(),
@@ -119,7 +119,7 @@ int run_self_check(const HarnessOptions& options) {
   Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
   fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", options.seed, "broken on purpose",
              "rounds", "committed", "emitted", "lost", "repeated", "verdict");
-  notify(Notifying::when_asleep);
+  notify(Notifying::when_listening);
   int caught = 0;
   int missed = 0;
   for (const auto& sabotage : sabotages()) {
@@ -129,7 +129,7 @@ int run_self_check(const HarnessOptions& options) {
   return missed == 0 && caught > 0 ? 0 : 1;
 }
 
-bool is_left_out(const Fault& fault, Notifying notifying, const HarnessOptions& options) {
+bool is_skipped(const Fault& fault, Notifying notifying, const HarnessOptions& options) {
   if (!options.shortened || !options.only.empty()) return false;
   return fault.short_rounds == 0 || (notifying == Notifying::always && !fault.short_always);
 }
@@ -150,7 +150,7 @@ int run_harness(const HarnessOptions& options) {
     fmt::print("seed {}, notify: {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, name,
                "fault", "rounds", "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
     for (const auto& fault : faults) {
-      if (is_wanted(fault.name, options) && !is_left_out(fault, notifying, options))
+      if (is_wanted(fault.name, options) && !is_skipped(fault, notifying, options))
         ++verdicts[play(fault, notifying, cluster, options)];
     }
   }
@@ -168,16 +168,16 @@ int main(int argc, char** argv) {
   if (words.size() == 5 && words[1] == "--step-collector")
     return run_step_collector(words[2], std::stoi(words[3]), std::stoi(words[4]));
   HarnessOptions options;
-  CLI::App app("Plays faults against collectors on a PostgreSQL server of its own.");
-  app.add_flag("--list", options.list, "name the faults and what is expected of each");
-  app.add_flag("--short", options.shortened, "a few rounds of each");
+  CLI::App app("Run faults against collectors on a temporary PostgreSQL server.");
+  app.add_flag("--list", options.list, "List the faults and their expectations");
+  app.add_flag("--short", options.shortened, "Run a few rounds of each fault");
   app.add_flag("--self-check", options.self_check,
-               "break the protocol in the database on purpose, and see that the oracle notices");
-  app.add_option("--only", options.only, "those whose names contain this; may be repeated")
+               "Break the protocol on purpose, and check that the oracle detects it");
+  app.add_option("--only", options.only, "Run only faults whose name contains this; may be repeated")
       ->allow_extra_args(false);
-  app.add_option("--rounds", options.rounds, "instead of each fault's own number");
-  app.add_option("--seed", options.seed, "what the choices are drawn from");
-  app.add_option("--notify", options.notifying, "only as collect.notify says: when_asleep or always")
+  app.add_option("--rounds", options.rounds, "Run this many rounds of each fault");
+  app.add_option("--seed", options.seed, "Set the seed of random choices");
+  app.add_option("--notify", options.notifying, "Run only with this collect.notify: when_listening or always")
       ->transform(CLI::CheckedTransformer(notifying_names));
   CLI11_PARSE(app, argc, argv);
   try {

@@ -1,4 +1,4 @@
-// What befalls the connection between a collector and the server.
+// Faults of the connection between a collector and the server.
 
 #include <fmt/format.h>
 
@@ -12,13 +12,13 @@ std::string through(const TcpProxy& proxy) {
   return fmt::format("host=127.0.0.1 port={} user=postgres", proxy.port());
 }
 
-/// A lone collector, so that nobody takes over: what it wrote it acknowledges in the next session.
+/// A single collector, so that no batch is taken over: it acknowledges what it wrote in its next session.
 Outcome cut_in_mid_reply(Cluster& cluster, const Plan& plan) {
   TcpProxy proxy(cluster.port());
   Trial trial(cluster, plan, {.collectors = 1, .writers = 3, .collectors_reach = through(proxy)});
   for (int round = 0; round < plan.rounds; ++round) {
     const int before = proxy.cuts();
-    // Evenly over what the making of a session and the first batches take, and close together at the start.
+    // Spread evenly over the setup of a session and the first batches, and densely over the start.
     const int span = round % 2 == 0 ? 9000 : 500;
     proxy.cut_after(span * round / plan.rounds + trial.draw(0, span / plan.rounds));
     trial.expect(eventually([&] { return proxy.cuts() > before; }), "a connection is cut");
@@ -26,7 +26,7 @@ Outcome cut_in_mid_reply(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// Neither end hears of it. Two others reach the server directly, and one of them stands for the frozen one.
+/// Neither end notices. Two other collectors reach the server directly, so that work continues.
 Outcome half_open(Cluster& cluster, const Plan& plan) {
   TcpProxy proxy(cluster.port());
   Trial trial(cluster, plan, {.collectors = 1, .collectors_reach = through(proxy)});
@@ -35,7 +35,7 @@ Outcome half_open(Cluster& cluster, const Plan& plan) {
   for (int round = 0; round < plan.rounds; ++round) {
     proxy.freeze();
     trial.pause(200, 1500);
-    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "the others go on");
+    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "the others continue");
     if (round % 2 == 0) {
       proxy.cut_all();
       trial.allow_repeats(trial.limit());
@@ -49,8 +49,8 @@ Outcome half_open(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> network_faults() {
-  return {{"connection cut in mid-reply", "nothing repeated by a lone collector", 120, 6, cut_in_mid_reply},
-          {"connection half open", "the others go on; one batch a cut may repeat", 12, 2, half_open}};
+  return {{"connection cut in mid-reply", "nothing repeated by a single collector", 120, 6, cut_in_mid_reply},
+          {"connection half open", "the others continue; one batch per cut may repeat", 12, 2, half_open}};
 }
 
 }  // namespace mailroom::test

@@ -10,7 +10,7 @@
 
 namespace mailroom::test {
 
-/// A token is known by its id and its secret: after a failover an id may be given out again.
+/// A token is identified by its id and its secret: after a failover an id may be assigned again.
 using TokenIdentity = std::pair<std::int64_t, std::string>;
 
 struct Tally {
@@ -18,19 +18,19 @@ struct Tally {
   std::size_t emitted = 0;   ///< different tokens
   std::size_t lost = 0;      ///< committed and not emitted
   std::size_t strange = 0;   ///< emitted and not committed
-  std::size_t repeated = 0;  ///< lines' tokens beyond the first of each
+  std::size_t repeated = 0;  ///< emissions beyond the first of each token
 };
 
-/// How often each token stands in `outputs`, of whole lines alone. Throws for a line that does not parse or a
-/// token that does not verify.
+/// Counts how often each token occurs in the complete lines of `outputs`. Throws for a line that does not
+/// parse or a token that does not verify.
 std::map<TokenIdentity, int> emissions(const std::vector<std::string>& outputs);
 
-/// Every token that is there and was due when it was made.
+/// Returns every existing token that was due when it was created.
 std::vector<TokenIdentity> committed(Connection& connection);
 
 Tally compare(const std::vector<TokenIdentity>& committed, const std::map<TokenIdentity, int>& emitted);
 
-/// True when the cursor has passed every token, and no batch is open and no hole is left.
+/// True if the cursor has passed every token, and no open batch and no gap is left.
 bool is_settled(Connection& connection);
 
 }  // namespace mailroom::test

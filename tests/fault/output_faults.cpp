@@ -1,4 +1,4 @@
-// What befalls the reader of a collector's output.
+// Faults of the reader of a collector's output.
 
 #include <csignal>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ std::vector<std::string> options(int limit) {
   return {"--format", "jsonl", "--batch-limit", std::to_string(limit), "--batch-timeout", "100ms"};
 }
 
-/// Its one session neither works nor has a transaction open.
+/// True if the process has one session, which is idle without an open transaction.
 bool is_idle(Connection& connection, int pid) {
   const auto rows = connection.run(
       "SELECT state, xact_start IS NULL FROM pg_stat_activity WHERE application_name LIKE '%:' || $1::text",
@@ -26,7 +26,7 @@ bool is_idle(Connection& connection, int pid) {
   return rows.size() == 1 && std::string(rows[0][0].c_str()) == "idle" && rows[0][1].as<bool>();
 }
 
-/// It stops reading for a while, then takes a little at a time. Meanwhile no transaction may be open.
+/// The reader pauses, then reads a little at a time. Meanwhile no transaction may be open.
 Outcome slow_reader(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1});
   const auto connection = trial.connect();
@@ -36,7 +36,7 @@ Outcome slow_reader(Cluster& cluster, const Plan& plan) {
   std::string text;
   int waits = 0;
   for (int round = 0; round < plan.rounds; ++round) {
-    // The other collector has its share of them.
+    // The other collector takes its share of them.
     int times = 0;
     const bool filled = eventually([&] {
       insert_accounts(*connection, 2000, fmt::format("slow{}-{}-", round, times++));
@@ -53,7 +53,7 @@ Outcome slow_reader(Cluster& cluster, const Plan& plan) {
       text += pipe.take(3000);
   }
   trial.expect(waits >= plan.rounds, "the collector waits for its reader");
-  trial.note(fmt::format("{} times it waited for its reader, each time with no transaction open", waits));
+  trial.note(fmt::format("waited {} times for its reader, each time with no transaction open", waits));
   trial.stop_writers();
   std::atomic<bool> ended{false};
   std::thread reader([&] {
@@ -72,7 +72,7 @@ Outcome slow_reader(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// What lies unread in the pipe when its reader goes is gone with it; it had been read to the end here.
+/// Unread bytes in a pipe are lost with its reader, so the reader empties the pipe before it closes it.
 Outcome reader_gone(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2});
   for (int round = 0; round < plan.rounds; ++round) {
@@ -107,14 +107,14 @@ Outcome full_device(Cluster& cluster, const Plan& plan) {
 
 Outcome closed_output(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2});
-  TemporaryFolder folder;
+  TemporaryDirectory directory;
   for (int round = 0; round < plan.rounds; ++round) {
     std::vector<std::string> command{"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", mailroom_binary, "collect"};
     const auto words = options(10);
     command.insert(command.end(), words.begin(), words.end());
     Subprocess closed(command,
                       {{"MAILROOM_DATABASE_URL", trial.conninfo()}, {"MAILROOM_SECRET_KEY", test_key}},
-                      folder.path() / "stdout", folder.path() / "stderr");
+                      directory.path() / "stdout", directory.path() / "stderr");
     const int status = closed.wait(std::chrono::seconds(30));
     trial.expect(status == output_closed, fmt::format("it ends with 10 ({})", status));
   }
@@ -125,7 +125,7 @@ Outcome closed_output(Cluster& cluster, const Plan& plan) {
 
 std::vector<Fault> output_faults() {
   return {{"reader slow", "no transaction waits for it, nothing repeated", 6, 1, slow_reader},
-          {"reader gone", "ends with 10, its batch comes again", 12, 3, reader_gone},
+          {"reader gone", "ends with 10, its batch is repeated", 12, 3, reader_gone},
           {"stdout closed", "ends with 10, nothing repeated", 12, 3, closed_output},
           {"stdout on /dev/full", "ends with 10, nothing repeated", 12, 3, full_device}};
 }

@@ -1,4 +1,4 @@
-// What befalls a collector's process: signals.
+// Faults of a collector's process: signals.
 
 #include <csignal>
 
@@ -13,7 +13,7 @@ Outcome kill_some(Trial& trial, int collectors, int rounds) {
     trial.crew().replace(trial.draw(0, collectors - 1), SIGKILL);
     trial.allow_repeats(trial.limit());
   }
-  // One that is still starting has no handler yet for the signal to stop.
+  // A collector that is still starting has no signal handler yet.
   for (int i = 0; i < collectors; ++i)
     trial.expect(trial.crew().member(i).connected(), "a collector connects");
   return trial.finish(rounds);
@@ -29,13 +29,13 @@ Outcome kill_in_a_calm_queue(Cluster& cluster, const Plan& plan) {
   return kill_some(trial, 2, plan.rounds);
 }
 
-/// Both signals in turn, sometimes again at once, which means "stop hard": what is in flight may come again.
+/// Stops collectors with SIGTERM and SIGINT in turn.
 Outcome stop_under_load(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 3});
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(20, 150);
     const int index = trial.draw(0, 2);
-    // One that is still starting has no handler yet.
+    // A collector that is still starting has no signal handler yet.
     trial.expect(trial.crew().member(index).connected(), "a collector connects");
     const int status = trial.crew().replace(index, round % 2 == 0 ? SIGTERM : SIGINT);
     trial.expect(status == 0,
@@ -50,7 +50,7 @@ Outcome freeze_one(Cluster& cluster, const Plan& plan) {
     auto& process = trial.crew().member(trial.draw(0, 2)).process();
     process.signal(SIGSTOP);
     trial.pause(100, 600);
-    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "the others go on");
+    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "the others continue");
     process.signal(SIGCONT);
     trial.pause(20, 100);
   }
@@ -67,11 +67,12 @@ Outcome eight_collectors(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> process_faults() {
-  return {{"no fault, eight collectors", "nothing repeated", 20, 3, eight_collectors, true},
-          {"kill -9 at random", "at most one batch a kill is repeated", 200, 12, kill_at_random},
-          {"kill -9 in a calm queue", "at most one batch a kill is repeated", 200, 12, kill_in_a_calm_queue},
-          {"SIGTERM and SIGINT", "each ends with 0, nothing repeated", 60, 6, stop_under_load},
-          {"SIGSTOP of one", "the others go on, nothing repeated", 20, 2, freeze_one}};
+  return {
+      {"no fault, eight collectors", "nothing repeated", 20, 3, eight_collectors, true},
+      {"kill -9 at random", "at most one batch per kill is repeated", 200, 12, kill_at_random},
+      {"kill -9 in a calm queue", "at most one batch per kill is repeated", 200, 12, kill_in_a_calm_queue},
+      {"SIGTERM and SIGINT", "each ends with 0, nothing repeated", 60, 6, stop_under_load},
+      {"SIGSTOP of one", "the others continue, nothing repeated", 20, 2, freeze_one}};
 }
 
 }  // namespace mailroom::test

@@ -1,4 +1,4 @@
-// A streaming standby takes the place of its primary while collectors work.
+// A streaming standby replaces its primary while collectors work.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ Outcome promote_once(const Plan& plan, std::uint64_t round) {
   own.seed += round;
   Trial trial(primary, own, {.collectors = 3, .collectors_reach = reach, .writers_too = true});
   trial.pause(1500, 2500);
-  // The standby lacks what it was not sent; of the rest cursor and tokens agree.
+  // The standby lacks WAL that it was not sent; its cursor and tokens are consistent.
   primary.stop("immediate");
   standby.promote();
   trial.move_to(standby);
@@ -50,7 +50,7 @@ Outcome promote(Cluster& /*cluster*/, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> replica_faults() {
-  return {{"standby promoted", "nothing lost of what it has, on again within 2 s", 3, 0, promote}};
+  return {{"standby promoted", "nothing lost of what it has, delivery within 2 s", 3, 0, promote}};
 }
 
 }  // namespace mailroom::test

@@ -7,14 +7,14 @@ namespace mailroom::test {
 const std::vector<Sabotage>& sabotages() {
   static const std::string nothing_wrong = "no fault, eight collectors";
   static const std::string another_order = "ids in another order than transactions";
-  static const std::string bursts = "bursts, committed while falling asleep";
+  static const std::string bursts = "bursts, committed while starting to listen";
   static const std::vector<Sabotage> all{
-      {"a cursor alone, without holes",
+      {"a cursor alone, without gaps",
        {{"mailroom_append_batch", "IF NOT isempty(v_unseen) THEN", "IF false THEN"}},
        nothing_wrong,
        6},
-      {"a hole is forgotten at the first look",
-       {{"mailroom_look_at_hole", "WHERE x < h.horizon", "WHERE false AND x < h.horizon"}},
+      {"a gap is forgotten at the first check",
+       {{"mailroom_check_gap", "WHERE x < h.horizon", "WHERE false AND x < h.horizon"}},
        nothing_wrong,
        20},
       {"the horizon is the snapshot's xmax",
@@ -39,7 +39,7 @@ const std::vector<Sabotage>& sabotages() {
        another_order,
        4},
       {"batches of living collectors are taken over",
-       {{"mailroom_find_orphan", "pg_try_advisory_xact_lock_shared(1835100525, r.collector)", "true"}},
+       {{"mailroom_find_abandoned", "pg_try_advisory_xact_lock_shared(1835100525, r.collector)", "true"}},
        nothing_wrong,
        6},
       {"acknowledgements are not durable",
@@ -51,17 +51,17 @@ const std::vector<Sabotage>& sabotages() {
        {{"mailroom_claim", "IF (last - v_cursor = v_due) IS NOT TRUE", "IF (v_due > 0) IS NOT TRUE"}},
        another_order,
        4},
-      {"the usual claim forgets holes", {{"mailroom_claim", "b.hole_ids = '{}' AND", ""}}, another_order, 4},
+      {"the usual claim forgets gaps", {{"mailroom_claim", "b.gap_ids = '{}' AND", ""}}, another_order, 4},
       {"the usual claim forgets batches in flight",
        {{"mailroom_claim", "b.open_from = b.id AND", ""}},
        "session ended behind others",
        2},
-      {"asleep, who has not notified is forgotten",
+      {"listening, silent transactions are forgotten",
        {{"mailroom_open_inserts", "l.granted", "l.granted AND false"}},
        bursts,
        4},
-      {"asleep, inserts still do not notify",
-       {{"mailroom_fall_asleep", "pg_advisory_unlock(1835100526, l.objid::integer)", "false"}},
+      {"listening, inserts still do not notify",
+       {{"mailroom_start_listening", "pg_advisory_unlock(1835100526, l.objid::integer)", "false"}},
        bursts,
        4}};
   return all;
@@ -72,7 +72,7 @@ void break_protocol(Connection& connection, const Sabotage& sabotage) {
     std::string source =
         connection.run("SELECT pg_get_functiondef($1::regproc)", function)[0][0].as<std::string>();
     const auto at = source.find(from);
-    if (at == std::string::npos) throw std::runtime_error(function + " does not hold: " + from);
+    if (at == std::string::npos) throw std::runtime_error(function + " does not contain: " + from);
     connection.run(source.replace(at, from.size(), to));
   }
 }

@@ -14,18 +14,18 @@ struct Breakage {
   std::string to;
 };
 
-/// A way of breaking the queue's protocol that a harness worth its name must notice.
+/// A way to break the queue's protocol that the harness must detect.
 struct Sabotage {
   std::string name;
   std::vector<Breakage> breakages;
-  std::string fault;  ///< that shows it
-  int rounds;         ///< of that fault
+  std::string fault;  ///< the fault that shows it
+  int rounds;         ///< rounds of that fault
 };
 
 const std::vector<Sabotage>& sabotages();
 
-/// Breaks the functions in `connection`'s database. Throws std::runtime_error when a text to be replaced is
-/// not there (any more).
+/// Breaks the functions in `connection`'s database. Throws std::runtime_error when a function does not
+/// contain the text to be replaced.
 void break_protocol(Connection& connection, const Sabotage& sabotage);
 
 }  // namespace mailroom::test

@@ -1,4 +1,4 @@
-// What befalls the server as a whole.
+// Faults of the whole server.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace {
 
 const std::string quick_recovery = "recovery_init_sync_method = syncfs";
 
-/// The sessions of all end at once, so that they wait for each other's acknowledgements.
+/// All sessions end at once, so the collectors wait for each other's acknowledgements.
 Outcome restart_in_a_loop(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 3});
   for (int round = 0; round < plan.rounds; ++round) {
@@ -30,21 +30,21 @@ bool all_say(Trial& trial, const std::string& words, int times) {
   });
 }
 
-/// The connection string leads to the standby too, since it does not ask for a server that takes writes.
+/// The connection string also accepts a standby, because it does not require a writable server.
 Outcome demote_and_promote(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 3});
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(300, 900);
     cluster.demote();
     trial.expect(all_say(trial, "connect to the primary", round + 1),
-                 "each collector is refused, and says why");
+                 "each collector is refused, and logs the reason");
     cluster.promote();
     trial.expect_delivery_again();
   }
   return trial.finish(plan.rounds);
 }
 
-/// As providers do when a disk is nearly full. Sessions that exist go on; new ones are refused by libpq.
+/// As providers do when a disk is nearly full. Existing sessions continue; libpq refuses new ones.
 Outcome read_only_by_default(Cluster& cluster, const Plan& plan) {
   const auto reach = fmt::format("host={} port={} user=postgres target_session_attrs=read-write",
                                  cluster.host(), cluster.port());
@@ -64,7 +64,7 @@ Outcome read_only_by_default(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// Until the server gives up: a slot keeps all segments, so that none is used again.
+/// Fills the disk until the server panics. A replication slot keeps all segments, so that none is reused.
 void fill_disk(const Cluster& cluster) {
   Connection connection(cluster.conninfo("postgres"), "harness");
   connection.run("SELECT pg_create_physical_replication_slot('keeper', true)");
@@ -78,7 +78,7 @@ void fill_disk(const Cluster& cluster) {
   throw std::runtime_error("the disk does not fill");
 }
 
-/// The server panics, and does not come back before there is room again.
+/// The server panics, and does not restart until there is space again.
 Outcome disk_full(Cluster& /*cluster*/, const Plan& plan) {
   Cluster own({.settings = {quick_recovery, "max_wal_size = 4MB", "min_wal_size = 2MB"}, .wal_mb = 24});
   Trial trial(own, plan, {.collectors = 3});
@@ -100,12 +100,12 @@ Outcome disk_full(Cluster& /*cluster*/, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> server_faults() {
-  return {{"stop -m immediate and start", "nothing repeated, on again within 2 s", 12, 1, restart_in_a_loop},
-          {"demoted to a standby, promoted again", "waits for it, nothing repeated, on again within 2 s", 6,
-           1, demote_and_promote},
-          {"read-only by default, sessions ended", "one batch a session may repeat, on again within 2 s", 6,
+  return {{"stop -m immediate and start", "nothing repeated, delivery within 2 s", 12, 1, restart_in_a_loop},
+          {"demoted to a standby, promoted again", "waits, nothing repeated, delivery within 2 s", 6, 1,
+           demote_and_promote},
+          {"read-only by default, sessions ended", "one batch per session may repeat, delivery within 2 s", 6,
            1, read_only_by_default},
-          {"disk of the write-ahead log full", "at most one batch a crash repeated, on again within 2 s", 5,
+          {"disk of the write-ahead log full", "at most one batch per crash repeated, delivery within 2 s", 5,
            1, disk_full}};
 }
 

@@ -1,11 +1,11 @@
-// What befalls a session, its statements and its notifications, while the server stays.
+// Faults of a session, its statements and its notifications, while the server runs.
 
 #include "fault/trial.hpp"
 
 namespace mailroom::test {
 namespace {
 
-/// Ends a session of the collectors or, one time in four, of the writers. True if it was a collector's.
+/// Ends a collector's session or, one time in four, a writer's. Returns true if it was a collector's.
 bool terminate_one(Trial& trial, Connection& connection) {
   const bool collector = trial.draw(0, 3) > 0;
   const auto rows = connection.run(
@@ -15,7 +15,7 @@ bool terminate_one(Trial& trial, Connection& connection) {
   return collector && !rows.empty();
 }
 
-/// A session that ends leaves its batch to whoever comes first: another collector, or its own in a new one.
+/// After a session ends, another collector takes its batch over, or its own collector in a new session.
 Outcome terminate_among_several(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 3});
   const auto connection = trial.connect();
@@ -51,10 +51,10 @@ Outcome without_notification(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> session_faults() {
-  return {{"pg_terminate_backend, three collectors", "at most one batch a session is repeated", 80, 10,
+  return {{"pg_terminate_backend, three collectors", "at most one batch per session is repeated", 80, 10,
            terminate_among_several},
           {"pg_terminate_backend, one collector", "nothing repeated", 30, 2, terminate_the_only_one},
-          {"no notification, prepared transactions", "the poll brings all, nothing repeated", 15, 2,
+          {"no notification, prepared transactions", "polling finds all, nothing repeated", 15, 2,
            without_notification}};
 }
 

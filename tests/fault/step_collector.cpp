@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include "config/settings.hpp"
-#include "queue/collector.hpp"
-#include "queue/pg_queue_session.hpp"
+#include "consumer/collector.hpp"
+#include "consumer/pg_queue_session.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/test_collector.hpp"
 
 namespace mailroom::test {
 namespace {
 
-/// Counts down to the death of this process, or to its stop.
+/// Counts down to the kill or stop of this process.
 class Doom {
  public:
   Doom(std::string step, int nth) : step_(std::move(step)), left_(nth) {}
@@ -30,7 +30,7 @@ class Doom {
   }
 
  private:
-  /// The kernel takes a part of the next write, and ends the process at the one after it.
+  /// Makes the kernel accept only a part of the next write, and kill the process at the following one.
   static void cut_next_line() {
     struct stat file {};
     if (fstat(STDOUT_FILENO, &file) != 0) abort();
@@ -108,9 +108,9 @@ int run_step_collector(const std::string& step, int nth, int limit) {
   StopSignal signal;
   Output output(STDOUT_FILENO);
   Log log({.level = LogLevel::info});
-  SystemSurroundings surroundings(signal, output);
+  SystemEnvironment environment(signal, output);
   const auto reload = [&] { return doomed_setup(doom, limit); };
-  Collector(reload(), {}, reload, surroundings, output, log).run();
+  Collector(reload(), {}, reload, environment, output, log).run();
   return 0;
 }
 

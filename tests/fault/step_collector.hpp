@@ -5,18 +5,18 @@
 
 namespace mailroom::test {
 
-/// A point between two steps of a claim at which a collector can be killed.
+/// A point between two steps of a claim where a collector can be killed.
 struct Step {
   std::string name;
-  int signal;       ///< with which it ends
-  bool may_repeat;  ///< a batch has been written and is not acknowledged there
+  int signal;       ///< the signal that kills it
+  bool may_repeat;  ///< a batch is written and not acknowledged at this point
 };
 
 const std::vector<Step>& steps();
 
-/// The collector itself, as a process of its own, with the database and the key from the environment: it
-/// kills itself the `nth` time that it comes to the step; if that is called `stop …`, it stops itself
-/// (SIGSTOP). Returns when it never comes there, or is asked to stop.
+/// Runs the collector in a separate process, with the database and the key from the environment. It kills
+/// itself the `nth` time that it reaches `step`, or stops itself (SIGSTOP) if the name begins with `stop `.
+/// Returns after a stop request.
 int run_step_collector(const std::string& step, int nth, int limit);
 
 }  // namespace mailroom::test

@@ -1,22 +1,22 @@
-// kill -9 of a collector between each two steps of a claim, by name.
+// kill -9 of a collector between any two steps of a claim.
 
 #include <csignal>
 #include <fmt/format.h>
 
+#include "consumer/pg_queue_session.hpp"
 #include "fault/step_collector.hpp"
 #include "fault/trial.hpp"
-#include "queue/pg_queue_session.hpp"
 
 namespace mailroom::test {
 namespace {
 
-/// Runs a collector that dies at the `nth` time it comes to `step`; its output is the crew's.
+/// Runs a collector that dies the `nth` time it reaches `step`; adds its output to the crew's.
 int run_to_death(Trial& trial, const Step& step, int nth) {
-  TemporaryFolder folder;
-  const std::string out = folder.path() / "stdout";
+  TemporaryDirectory directory;
+  const std::string out = directory.path() / "stdout";
   Subprocess process(
       {"/proc/self/exe", "--step-collector", step.name, std::to_string(nth), std::to_string(trial.limit())},
-      {{"MAILROOM_DATABASE_URL", trial.conninfo()}}, out, folder.path() / "stderr");
+      {{"MAILROOM_DATABASE_URL", trial.conninfo()}}, out, directory.path() / "stderr");
   const int status = process.wait(std::chrono::seconds(20));
   trial.crew().keep(read_file(out));
   return status;
@@ -38,11 +38,12 @@ bool is_stopped(pid_t pid) {
   return status.find(") T ") != std::string::npos;
 }
 
-/// Lets a collector write a batch, ends its session before it can acknowledge, and lets it go on. Its log.
+/// Lets a collector write a batch, ends its session before it can acknowledge, and resumes it. Returns its
+/// log.
 std::string end_session_after_write(Trial& trial, Connection& connection) {
-  TemporaryFolder folder;
-  const std::string out = folder.path() / "stdout";
-  const std::string log = folder.path() / "stderr";
+  TemporaryDirectory directory;
+  const std::string out = directory.path() / "stdout";
+  const std::string log = directory.path() / "stderr";
   Subprocess process({"/proc/self/exe", "--step-collector", "stop after the write",
                       std::to_string(trial.draw(1, 4)), std::to_string(trial.limit())},
                      {{"MAILROOM_DATABASE_URL", trial.conninfo()}}, out, log);
@@ -62,7 +63,7 @@ std::string end_session_after_write(Trial& trial, Connection& connection) {
     trial.expect(eventually(taken), "the other collector takes the batch over");
   }
   process.signal(SIGCONT);
-  trial.expect(eventually([&] { return count(read_file(log), " connected\n") == 2; }), "it connects again");
+  trial.expect(eventually([&] { return count(read_file(log), " connected\n") == 2; }), "it reconnects");
   trial.pause(100, 300);
   process.signal(SIGTERM);
   const int status = process.wait();
@@ -71,20 +72,20 @@ std::string end_session_after_write(Trial& trial, Connection& connection) {
   return read_file(log);
 }
 
-/// Beside another that is connected, which takes over at once, or alone.
+/// Alone, or beside another connected collector, which takes the batch over at once.
 Outcome session_ends_after_write(Cluster& cluster, const Plan& plan, bool alone) {
   Trial trial(cluster, plan, {.collectors = alone ? 0 : 1});
   const auto connection = trial.connect();
   for (int round = 0; round < plan.rounds; ++round) {
     const auto log = end_session_after_write(trial, *connection);
-    const bool warned = count(log, "it may have gone out twice") > 0;
+    const bool warned = count(log, "it may have been emitted twice") > 0;
     trial.expect(warned != alone,
                  alone ? "no batch is taken over" : "the collector warns that it was taken over");
     if (!alone) trial.allow_repeats(trial.limit());
   }
   if (alone) trial.crew().hire(trial.conninfo());
   auto outcome = trial.finish(plan.rounds);
-  // Between two rounds nobody collects.
+  // Between two rounds no collector runs.
   if (alone) outcome.longest_gap.reset();
   if (!alone && outcome.tally.repeated < static_cast<std::size_t>(plan.rounds))
     outcome.problems.emplace_back("not so: each batch that was taken over is repeated");
@@ -95,7 +96,7 @@ std::unique_ptr<PgQueueSession> attach(const Trial& trial) {
   return std::make_unique<PgQueueSession>(trial.conninfo(), "mailroom", "token_insert", [](Connection&) {});
 }
 
-/// Takes a batch of a few new tokens; its number.
+/// Claims a batch of a few new tokens; returns its number.
 std::int64_t claim_something(Trial& trial, PgQueueSession& session, Connection& connection, int round) {
   for (int i = 0; i < 10; ++i) {
     insert_accounts(connection, 3, fmt::format("idle{}-{}-", round, i));
@@ -105,15 +106,14 @@ std::int64_t claim_something(Trial& trial, PgQueueSession& session, Connection& 
   throw std::runtime_error("the others always come first");
 }
 
-/// Takes the batch of a few new tokens and leaves it; the process id of the session that did.
+/// Claims a batch of a few new tokens and ends the session; returns the backend pid of that session.
 int claim_and_leave(Trial& trial, Connection& connection, int round) {
   const auto session = attach(trial);
   const auto batch = claim_something(trial, *session, connection, round);
   return connection.run("SELECT collector FROM mailroom_batches WHERE id = $1", batch)[0][0].as<int>();
 }
 
-/// A session that ends when others have claimed after it, as calmly as can be: nothing but its age tells them
-/// of its batch.
+/// A session ends after others have claimed later batches in a calm queue: its batch shows only by its age.
 Outcome ends_behind_others(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, calm_queue(3));
   const auto connection = trial.connect();
@@ -124,7 +124,7 @@ Outcome ends_behind_others(Cluster& cluster, const Plan& plan) {
       return connection->run("SELECT FROM mailroom_batches WHERE id > $1 AND emitted_at IS NOT NULL", batch)
                  .size() >= 5;
     };
-    trial.expect(eventually(is_behind), "the others go on");
+    trial.expect(eventually(is_behind), "the others continue");
     session.reset();
     const auto taken = [&] {
       return !connection->run("SELECT FROM mailroom_batches WHERE id = $1 AND emitted_at IS NOT NULL", batch)
@@ -137,8 +137,8 @@ Outcome ends_behind_others(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// From the end of a collector's session until another has its batch, in a queue where nothing else happens
-/// and nothing notifies.
+/// Measures the time from the end of a session until another collector has its batch, in an idle queue
+/// without notifications.
 Outcome take_over_when_idle(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2, .writers = 0, .silent = true, .slow_triggers = false});
   const auto connection = trial.connect();
@@ -171,13 +171,14 @@ std::vector<Fault> step_faults() {
   std::vector<Fault> faults;
   for (const auto& step : steps()) {
     faults.push_back(
-        {"killed " + step.name, step.may_repeat ? "at most one batch a kill is repeated" : "nothing repeated",
-         20, 1, [step](Cluster& cluster, const Plan& plan) { return kill_at_step(cluster, plan, step); }});
+        {"killed " + step.name,
+         step.may_repeat ? "at most one batch per kill is repeated" : "nothing repeated", 20, 1,
+         [step](Cluster& cluster, const Plan& plan) { return kill_at_step(cluster, plan, step); }});
   }
   faults.push_back({"session ended behind others", "its batch is taken over, nothing repeated", 40, 4,
                     ends_behind_others});
   faults.push_back(
-      {"session ended after the write, beside one", "one batch a session is repeated", 20, 2,
+      {"session ended after the write, beside one", "one batch per session is repeated", 20, 2,
        [](auto& cluster, const auto& plan) { return session_ends_after_write(cluster, plan, false); }});
   faults.push_back(
       {"session ended after the write, alone", "nothing repeated", 20, 2,

@@ -8,7 +8,7 @@
 
 namespace mailroom::test {
 
-/// Forwards TCP connections from a port of its own on 127.0.0.1 to another one, and breaks them on demand.
+/// Forwards TCP connections from a free port of 127.0.0.1 to another port, and breaks them on demand.
 class TcpProxy {
  public:
   explicit TcpProxy(int target_port);
@@ -17,20 +17,20 @@ class TcpProxy {
   TcpProxy& operator=(const TcpProxy&) = delete;
 
   int port() const { return port_; }
-  /// Cuts every connection once `bytes` more of the server's have passed, on this one and the next ones.
+  /// Cuts the connection on which the server's next `bytes` bytes, counted over all connections, have passed.
   void cut_after(std::int64_t bytes) { left_ = bytes; }
-  /// How often that has happened.
+  /// The number of such cuts.
   int cuts() const { return cuts_; }
   /// Neither forwards nor closes anything until thaw().
   void freeze() { frozen_ = true; }
   void thaw() { frozen_ = false; }
-  /// Cuts all that are open.
+  /// Cuts all open connections.
   void cut_all() { ++generation_; }
 
  private:
   void accept_all();
   void forward(int client);
-  /// False when the connection is to end.
+  /// Returns false if the connection must end.
   bool pass_on(int from, int to, bool is_reply);
 
   int target_port_;

@@ -1,4 +1,4 @@
-// What transactions of others do to a queue: late, long, foreign, in two phases.
+// Faults of other transactions: late, long, foreign, two-phase.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace {
 
 using Microseconds = std::chrono::microseconds;
 
-/// Transactions that drew their ids long before they commit, one of them of many rows, in another order.
+/// Transactions commit long after they drew their ids, in another order; one of them has many rows.
 Outcome late_commits(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 3, .limit = 25});
   const auto connection = trial.connect();
@@ -23,7 +23,7 @@ Outcome late_commits(Cluster& cluster, const Plan& plan) {
       insert_accounts(*late.back(), rows, fmt::format("late{}-{}-", round, late.size()));
     }
     trial.pause(1500, 2500);
-    trial.expect(value<int>(*connection, "SELECT count(*) FROM mailroom_holes") > 0,
+    trial.expect(value<int>(*connection, "SELECT count(*) FROM mailroom_gaps") > 0,
                  "the cursor has passed their ids");
     std::shuffle(late.begin(), late.end(), trial.random());
     for (auto& transaction : late) {
@@ -34,7 +34,7 @@ Outcome late_commits(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// The transaction that is older by its number draws the newer token id and commits first.
+/// The transaction with the lower transaction id draws the higher token id and commits first.
 void draw_in_another_order(Trial& trial, Connection& older, Connection& younger, int round) {
   older.run("BEGIN");
   older.run("SELECT pg_current_xact_id()");
@@ -46,7 +46,8 @@ void draw_in_another_order(Trial& trial, Connection& older, Connection& younger,
   younger.run("COMMIT");
 }
 
-/// While a claim waits for the queue's lock, ids are drawn, and newer ones that fill its batch are committed.
+/// While a claim waits for the queue's lock, a transaction draws an id and others commit enough newer ids to
+/// fill the batch.
 void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held, int round) {
   locker.run("SELECT pg_advisory_lock(1835100524, hashtext('mailroom'))");
   insert_accounts(locker, 1, fmt::format("wakes{}-", round));
@@ -66,7 +67,7 @@ void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held
   held.run("COMMIT");
 }
 
-/// Between the drawing of an id, the first thing that a transaction does, and its row lies a pause.
+/// A transaction draws an id first, and inserts its row after a pause.
 void pause_after_drawing(Connection& slow, Connection& other, int account, int round) {
   slow.run("SET harness.pause = 'on'");
   auto inserted = std::async(std::launch::async, [&] {
@@ -84,7 +85,7 @@ constexpr auto pausing_trigger =
     "$$; "
     "CREATE TRIGGER pause_insert BEFORE INSERT ON tokens FOR EACH ROW EXECUTE FUNCTION pause_insert()";
 
-/// Where a horizon that is too low passes a token by, without leaving it to chance.
+/// Cases in which a horizon that is too low would always lose a token.
 Outcome ids_in_another_order(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1, .writers = 0, .slow_triggers = false});
   const auto one = trial.connect();
@@ -100,7 +101,7 @@ Outcome ids_in_another_order(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// A write transaction in another database of the cluster: it delays the forgetting of holes alone.
+/// A write transaction in another database of the cluster only delays the deletion of gaps.
 Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2});
   Connection foreign(cluster.conninfo("postgres"), "foreign");
@@ -116,8 +117,7 @@ Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
         "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens) "
         "AND NOT EXISTS (SELECT FROM mailroom_batches WHERE emitted_at IS NULL)");
   };
-  trial.expect(eventually(delivered, std::chrono::seconds(5)),
-               "all is delivered before the transaction ends");
+  trial.expect(eventually(delivered, std::chrono::seconds(5)), "all is emitted before the transaction ends");
   foreign.run("ROLLBACK");
   auto outcome = trial.finish(plan.rounds);
   if (outcome.longest_gap > Milliseconds(1000))
@@ -125,7 +125,7 @@ Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
   return outcome;
 }
 
-/// From the commit of a token to its line: the median of many.
+/// The median time from the commit of a token to its line.
 Microseconds latency(Trial& trial, Connection& connection, const std::string& prefix) {
   std::vector<Microseconds> all;
   for (int i = 0; i < 60; ++i) {
@@ -142,7 +142,8 @@ Microseconds latency(Trial& trial, Connection& connection, const std::string& pr
   return all[30];
 }
 
-/// An hour of it: as many holes as an hour of rollbacks leaves, which cannot be forgotten before it ends.
+/// Simulates an hour: as many gaps as an hour of rollbacks leaves, which cannot be deleted before the
+/// transaction ends.
 Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1, .writers = 0, .limit = 1, .slow_triggers = false});
   const auto connection = trial.connect();
@@ -164,19 +165,19 @@ Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
         "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens)");
   };
   trial.expect(eventually(delivered, std::chrono::seconds(300)),
-               "all is delivered before the transaction ends");
+               "all is emitted before the transaction ends");
   const auto ids = value<std::int64_t>(
-      *connection, "SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM mailroom_holes h, unnest(h.ids) g");
-  trial.expect(ids >= rollbacks, "the rollbacks wait to be forgotten");
+      *connection, "SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM mailroom_gaps h, unnest(h.ids) g");
+  trial.expect(ids >= rollbacks, "the ids of the rollbacks stay in gaps");
   const auto then = latency(trial, *connection, "then");
   trial.expect(then <= 2 * usual + Microseconds(5000), "latency does not change");
-  trial.note(fmt::format("median from commit to line: {} us before, {} us with {} ids in holes",
-                         usual.count(), then.count(), ids));
+  trial.note(fmt::format("median from commit to line: {} us before, {} us with {} ids in gaps", usual.count(),
+                         then.count(), ids));
   foreign.run("ROLLBACK");
   return trial.finish(1);
 }
 
-/// Tokens of a prepared transaction that outlives the server come when it is committed.
+/// Tokens of a prepared transaction that outlives the server are emitted after its commit.
 Outcome prepared_across_restart(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2, .silent = true});
   for (int round = 0; round < plan.rounds; ++round) {
@@ -195,8 +196,8 @@ Outcome prepared_across_restart(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// PostgreSQL's own refusal, as docs/reliability.md quotes it; the transaction is rolled back by it. Nobody
-/// is awake, for lack of writers.
+/// PostgreSQL refuses, as docs/reliability.md quotes, and rolls the transaction back. No collector is
+/// polling, because there are no writers.
 Outcome prepare_after_notify(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2, .writers = 0});
   const auto connection = trial.connect();
@@ -224,11 +225,12 @@ Outcome prepare_after_notify(Cluster& cluster, const Plan& plan) {
 
 std::vector<Fault> transaction_faults() {
   return {
-      {"late commits", "come when they commit, nothing repeated", 8, 1, late_commits, true},
-      {"ids in another order than transactions", "each comes when it commits", 12, 2, ids_in_another_order},
+      {"late commits", "emitted after their commit, nothing repeated", 8, 1, late_commits, true},
+      {"ids in another order than transactions", "each emitted after its commit", 12, 2,
+       ids_in_another_order},
       {"foreign write transaction under load", "delivery does not wait for it", 10, 2, foreign_transaction},
       {"an hour of a foreign write transaction", "latency does not change", 1, 1, foreign_hour},
-      {"prepared insert across a restart", "comes once it is committed", 4, 1, prepared_across_restart},
+      {"prepared insert across a restart", "emitted after its commit", 4, 1, prepared_across_restart},
       {"PREPARE TRANSACTION after a NOTIFY", "PostgreSQL refuses it, nothing lost", 20, 3,
        prepare_after_notify}};
 }

@@ -6,7 +6,7 @@ namespace mailroom::test {
 namespace {
 
 constexpr Milliseconds recovery_limit{2000};
-constexpr Milliseconds start_is_seen_within{100};  ///< how often pg_ctl looks whether the server has started
+constexpr Milliseconds start_is_seen_within{100};  ///< how often pg_ctl checks whether the server has started
 
 constexpr auto slow_trigger =
     "CREATE FUNCTION slow_insert() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
@@ -72,10 +72,10 @@ Trial::~Trial() {
   load_.reset();
   crew_.reset();
   try {
-    // A server that crashes looks at every file of every database when it starts again.
+    // After a crash the server reads every file of every database at the start.
     Connection(admin_, "harness").run("DROP DATABASE IF EXISTS " + database_ + " WITH (FORCE)");
   } catch (const Error&) {
-    // Its server is gone, or on its way.
+    // The server has stopped, or is stopping.
   }
 }
 
@@ -103,9 +103,9 @@ void Trial::expect(bool met, const std::string& what) {
 
 void Trial::expect_delivery_again() {
   const auto accepts = std::chrono::steady_clock::now() - start_is_seen_within;
-  expect(crew_->writes_again(), "delivery goes on again");
+  expect(crew_->writes_again(), "delivery resumes");
   const auto took = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - accepts);
-  expect(took <= recovery_limit, "delivery goes on within 2 s (" + std::to_string(took.count()) + " ms)");
+  expect(took <= recovery_limit, "delivery resumes within 2 s (" + std::to_string(took.count()) + " ms)");
   slowest_recovery_ = std::max(slowest_recovery_.value_or(Milliseconds{}), took);
 }
 
@@ -119,15 +119,15 @@ Outcome Trial::finish(int rounds) {
   outcome_.rounds = rounds;
   stop_writers();
   const auto connection = connect();
-  // A two-phase commit that lost its writer is nobody's now.
+  // A two-phase commit that lost its writer would stay open.
   for (const auto& row :
        connection->run("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
     connection->run("COMMIT PREPARED '" + std::string(row[0].c_str()) + "'");
-  expect(eventually([&] { return is_settled(*connection); }, patience_), "no open batch and no hole is left");
+  expect(eventually([&] { return is_settled(*connection); }, patience_), "no open batch and no gap is left");
   for (const int status : crew_->stop())
     expect(status == 0, "a collector ends with 0 (" + std::to_string(status) + ")");
   if (slowest_recovery_)
-    note("delivery again at most " + std::to_string(slowest_recovery_->count()) +
+    note("delivery resumed at most " + std::to_string(slowest_recovery_->count()) +
          " ms after the server accepts connections");
   judge();
   if (!outcome_.problems.empty()) {

@@ -11,7 +11,7 @@
 
 namespace mailroom::test {
 
-/// One database with writers and collectors, in which a fault is played, and the oracle at the end.
+/// One database with writers and collectors, in which a fault runs, and the oracle at the end.
 class Trial {
  public:
   struct Options {
@@ -21,9 +21,9 @@ class Trial {
     WriteLoad::Options load{.prepares = false, .tolerant = true, .pause_ms = 20};
     bool silent = false;              ///< without the trigger that notifies
     bool slow_triggers = true;        ///< one insert in twenty takes up to 30 ms after drawing its id
-    std::string collectors_reach{};   ///< their connection string, when it is not the cluster's
-    bool writers_too = false;         ///< reach it the same way
-    std::vector<std::string> more{};  ///< further options of the collectors
+    std::string collectors_reach{};   ///< connection string of the collectors, if not the cluster's
+    bool writers_too = false;         ///< the writers use that connection string too
+    std::vector<std::string> more{};  ///< more options of the collectors
     std::map<std::string, std::string> environment{};
   };
 
@@ -39,26 +39,26 @@ class Trial {
   int draw(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random_); }
   void pause(int from_ms, int to_ms);
 
-  /// A new session with the database; waits for a server that is starting.
+  /// Opens a session with the database; waits for a server that is starting.
   std::unique_ptr<Connection> connect() const;
-  /// From now on the oracle looks at the same database of `cluster`.
+  /// Makes the oracle read the same database of `cluster` from now on.
   void move_to(const Cluster& cluster) { conninfo_ = cluster.conninfo(database_); }
-  /// Also ends the watch for the longest gap.
+  /// Also ends the measurement of the longest gap.
   void stop_writers();
 
-  /// So many tokens more may have been repeated.
+  /// Allows this many more repeated tokens.
   void allow_repeats(int tokens) { allowed_ += static_cast<std::size_t>(tokens); }
-  /// Tokens that were emitted and are not there in the end are expected.
+  /// Allows emitted tokens that do not exist in the end.
   void allow_strange() { strange_allowed_ = true; }
   void expect(bool met, const std::string& what);
-  /// To be called when the server accepts connections again: waits for the next line of a collector, and
-  /// expects it within 2 s. finish() notes the slowest.
+  /// Call it when the server accepts connections again: expects the next line of a collector within 2 s.
+  /// finish() notes the slowest.
   void expect_delivery_again();
   void note(std::string figure) { outcome_.notes.push_back(std::move(figure)); }
 
-  /// What has not come by now does not come: finish() waits no longer for it.
+  /// Makes finish() wait only briefly for missing tokens.
   void give_up() { patience_ = std::chrono::seconds(1); }
-  /// Lets the writers end, the queue drain and the collectors stop, and judges all that was written.
+  /// Stops the writers, lets the queue drain, stops the collectors, and judges all output.
   Outcome finish(int rounds);
 
  private:
@@ -67,7 +67,7 @@ class Trial {
   Options options_;
   std::string database_;
   std::string conninfo_;
-  std::string admin_;  ///< leads to another database of the same cluster
+  std::string admin_;  ///< connection string of another database of the same cluster
   std::mt19937_64 random_;
   std::unique_ptr<Crew> crew_;
   std::unique_ptr<WriteLoad> load_;
@@ -78,10 +78,10 @@ class Trial {
   Outcome outcome_;
 };
 
-/// Few gaps, and seldom more than one batch in flight: most claims are the usual ones.
+/// Few gaps, and rarely more than one batch in flight: most claims are the usual case.
 Trial::Options calm_queue(int collectors);
 
-/// A database with the schema, named anew; its name.
+/// Creates a database with the schema; returns its new name.
 std::string make_database(const Cluster& cluster);
 
 }  // namespace mailroom::test

@@ -1,4 +1,4 @@
-// Whether what nobody was notified of is found. Collectors that would look again only after an hour.
+// Tokens that were inserted without a notification. The poll interval of the collectors is an hour.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 namespace mailroom::test {
 namespace {
 
-/// Transactions that insert while a burst keeps a collector awake, some of them prepared.
+/// Transactions that insert while a burst keeps a collector polling, some of them prepared.
 class Held {
  public:
   Held(Trial& trial, int round) : trial_(trial) {
@@ -18,14 +18,14 @@ class Held {
       connection.run("BEGIN");
       insert_accounts(connection, 1 + i, name);
     }
-    // Refused, and rolled back by that, where it has notified.
+    // PostgreSQL refuses it, and rolls it back, if it has notified.
     is_prepared_ = prepare_insert(*connections_.emplace_back(trial.connect()), name_of(round));
     prepared_ = name_of(round);
   }
 
   void commit() {
     for (std::size_t i = 0; i + 1 < connections_.size(); ++i) {
-      // While it falls asleep, soon afterwards, and when it has long been asleep.
+      // While a collector starts to listen, soon afterwards, and long afterwards.
       trial_.pause(0, i < 2 ? 20 : i < 4 ? 100 : 1000);
       connections_[i]->run("COMMIT");
     }
@@ -42,13 +42,13 @@ class Held {
   bool is_prepared_ = false;
 };
 
-/// Every token is out. Rolled back ones may still be in holes.
+/// True if every token is emitted. Ids of rolled back tokens may still be in gaps.
 bool is_delivered(Connection& connection) {
   return value<bool>(connection,
                      "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT "
                      "coalesce(max(id), 0) FROM tokens) "
                      "AND NOT EXISTS (SELECT FROM mailroom_batches WHERE emitted_at IS NULL) "
-                     "AND NOT EXISTS (SELECT FROM mailroom_holes h JOIN tokens t ON h.ids @> t.id)");
+                     "AND NOT EXISTS (SELECT FROM mailroom_gaps h JOIN tokens t ON h.ids @> t.id)");
 }
 
 Outcome bursts(Cluster& cluster, const Plan& plan) {
@@ -59,7 +59,7 @@ Outcome bursts(Cluster& cluster, const Plan& plan) {
                .slow_triggers = false,
                .more = {"--poll-interval", "1h"}});
   const auto connection = trial.connect();
-  const bool conditional = plan.notifying == Notifying::when_asleep;
+  const bool conditional = plan.notifying == Notifying::when_listening;
   int silent = 0;
   bool delivered = true;
   for (int round = 0; delivered && round < plan.rounds; ++round) {
@@ -71,10 +71,10 @@ Outcome bursts(Cluster& cluster, const Plan& plan) {
                                                                 .name = fmt::format("burst{}-", round)});
     trial.pause(20, 100);
     if (conditional)
-      trial.expect(eventually([&] { return somebody_is_awake(*connection); }), "a collector is awake");
+      trial.expect(eventually([&] { return somebody_is_polling(*connection); }), "a collector is polling");
     Held held(trial, round);
     silent += held.is_prepared() ? 1 : 0;
-    // Its last transactions end meanwhile.
+    // The last transactions of the burst end meanwhile.
     std::thread end([&] { burst.reset(); });
     held.commit();
     end.join();
@@ -82,7 +82,7 @@ Outcome bursts(Cluster& cluster, const Plan& plan) {
     trial.expect(delivered, "what was committed is noticed");
   }
   if (!delivered) trial.give_up();
-  // Of what was rolled back nobody hears; a look forgets it.
+  // No notification follows a rollback; a poll deletes its gaps.
   if (delivered) connection->run("NOTIFY token_insert");
   trial.expect(conditional ? silent > 0 : silent == 0, "inserts notify when they should");
   trial.note(fmt::format("in {} of {} bursts a transaction was prepared that had not notified", silent,
@@ -93,8 +93,8 @@ Outcome bursts(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> waking_faults() {
-  return {{"bursts, committed while falling asleep", "all noticed, though nobody looks for an hour", 60, 4,
-           bursts, true}};
+  return {{"bursts, committed while starting to listen", "all noticed, though no collector polls for an hour",
+           60, 4, bursts, true}};
 }
 
 }  // namespace mailroom::test

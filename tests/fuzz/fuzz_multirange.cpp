@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/id_range.hpp"
-#include "cmd/event_text.hpp"
+#include "cmd/tail/event_text.hpp"
 #include "feed/event.hpp"
 #include "fuzz/fuzz.hpp"
 

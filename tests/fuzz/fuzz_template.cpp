@@ -1,8 +1,8 @@
 // A template is taken or refused as usage, and no value of an event brings a control character into the line.
 
 #include "base/error.hpp"
-#include "cmd/event_template.hpp"
-#include "cmd/event_text.hpp"
+#include "cmd/tail/event_template.hpp"
+#include "cmd/tail/event_text.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace mailroom;
@@ -16,14 +16,14 @@ auto count_controls(const std::string& line) {
 
 Event hostile_event(fuzz::Fields& fields) {
   Event event;
-  event.word = EventWord::emitted;
+  event.kind = EventKind::emitted;
   event.time_us = fields.take_number();
   event.state = fields.take();
   event.action = fields.take();
   event.email = fields.take();
   event.login = fields.take();
   event.queue = fields.take();
-  event.by = fields.take();
+  event.actor = fields.take();
   event.reason = fields.take();
   const auto id = fields.take_number();
   event.batch = id;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "consumer/batch_writer.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
-#include "queue/batch_writer.hpp"
 
 namespace mailroom::fuzz {
 

@@ -1,4 +1,4 @@
-// Accounts by name: what a name that is not found may have been meant as.
+// Accounts by name: which account is suggested for a name that is not found.
 
 #include "accounts/account_lookup.hpp"
 
@@ -10,7 +10,7 @@ using namespace mailroom::test;
 
 namespace {
 
-const std::string capitals_count = "addresses and logins are compared exactly, capitals included";
+const std::string capitals_count = "addresses and logins are case-sensitive";
 
 std::string hint_for(Connection& connection, const std::vector<std::string>& names) {
   try {
@@ -28,23 +28,24 @@ void insert(Connection& connection, const std::string& email, const std::string&
 
 }  // namespace
 
-TEST_CASE("a name that differs in capitals alone is suggested, as it would have to be typed") {
+TEST_CASE("a name that differs only in case is suggested as it is spelled in the table") {
   TestDatabase database;
   const auto connection = database.connect();
   insert(*connection, "ada@mail.example", "ada");
   insert(*connection, "m.donald@mail.example", "McDonald");
   CHECK(hint_for(*connection, {"ada"}) == "found");
-  CHECK(hint_for(*connection, {"Ada"}) == "did you mean: ada; capitals count");
-  CHECK(hint_for(*connection, {"login:ADA"}) == "did you mean: login:ada; capitals count");
-  CHECK(hint_for(*connection, {"Ada@Mail.Example"}) == "did you mean: ada@mail.example; capitals count");
+  CHECK(hint_for(*connection, {"Ada"}) == "did you mean: ada; names are case-sensitive");
+  CHECK(hint_for(*connection, {"login:ADA"}) == "did you mean: login:ada; names are case-sensitive");
+  CHECK(hint_for(*connection, {"Ada@Mail.Example"}) ==
+        "did you mean: ada@mail.example; names are case-sensitive");
   CHECK(hint_for(*connection, {"email:ADA@mail.example"}) ==
-        "did you mean: email:ada@mail.example; capitals count");
-  CHECK(hint_for(*connection, {"mcdonald"}) == "did you mean: McDonald; capitals count");
+        "did you mean: email:ada@mail.example; names are case-sensitive");
+  CHECK(hint_for(*connection, {"mcdonald"}) == "did you mean: McDonald; names are case-sensitive");
   CHECK(hint_for(*connection, {"Ada", "ada", "bob", "MCDONALD"}) ==
-        "did you mean: ada, McDonald; capitals count");
+        "did you mean: ada, McDonald; names are case-sensitive");
 }
 
-TEST_CASE("what is near no name in this way gets no suggestion") {
+TEST_CASE("a name that differs in more than case gets no suggestion") {
   TestDatabase database;
   const auto connection = database.connect();
   insert(*connection, "ada@mail.example", "ada");
@@ -54,7 +55,7 @@ TEST_CASE("what is near no name in this way gets no suggestion") {
   }
 }
 
-TEST_CASE("the usual capitals are found by the index, whatever else by reading the table once") {
+TEST_CASE("the usual capitalisation is found by the index, any other by one scan of the table") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 2000);
@@ -76,7 +77,8 @@ TEST_CASE("the usual capitals are found by the index, whatever else by reading t
   CHECK(reads("mcdonald") == 1);
 }
 
-TEST_CASE("a table that takes too long to read for a suggestion is left, and the name is refused as ever") {
+TEST_CASE(
+    "a table that takes too long to scan for a suggestion is skipped, and the name is refused as usual") {
   TestDatabase database;
   const auto connection = database.connect();
   insert(*connection, "ada@mail.example", "aDa");

@@ -1,4 +1,4 @@
-// What the history of one account or token reads in a database that holds many of them.
+// What the history of one account or token reads in a database with many of them.
 
 #include <chrono>
 #include <thread>
@@ -15,7 +15,7 @@ namespace {
 constexpr int accounts = 30'000;
 constexpr int batches = 30'000;
 
-/// A month of records: a token and a batch each 90 s, but for account 7, which has one of old and one of new.
+/// A month of records: a token and a batch every 90 s; account 7 has one old and one new token.
 void fill(Connection& connection) {
   connection.run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   insert_accounts(connection, accounts);
@@ -27,7 +27,7 @@ void fill(Connection& connection) {
       accounts);
   connection.run(
       "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_at, emitted_at, emitted, cursor, "
-      "open_from, hole_ids) SELECT 'mailroom', int8multirange(int8range(g, g + 1)), 1, t, t, 1, g, g, '{}' "
+      "open_from, gap_ids) SELECT 'mailroom', int8multirange(int8range(g, g + 1)), 1, t, t, 1, g, g, '{}' "
       "FROM generate_series(1, $1::int) g, LATERAL (SELECT now() - ($1::int + 1 - g) * interval '90 s' AS t) "
       "s",
       batches);
@@ -41,7 +41,7 @@ struct Reads {
 };
 
 Reads reads_of(Connection& connection, const std::string& table) {
-  // Within a transaction the numbers stay as they were first seen, so each look is one of its own.
+  // Statistics do not change within a transaction, so each read is its own transaction.
   const auto row = connection.run(
       "SELECT seq_scan, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0), coalesce(idx_scan, 0) "
       "FROM pg_stat_user_tables WHERE relname = $1",
@@ -49,7 +49,7 @@ Reads reads_of(Connection& connection, const std::string& table) {
   return {row[0].as<std::int64_t>(), row[1].as<std::int64_t>(), row[2].as<std::int64_t>()};
 }
 
-/// A session's numbers reach the server's when it ends, a little later.
+/// A session's statistics reach the server shortly after the session ends.
 Reads reads_after(Connection& connection, const std::string& table, const Reads& before) {
   for (int i = 0; i < 1000; ++i) {
     const auto now = reads_of(connection, table);
@@ -64,14 +64,14 @@ Reads reads_after(Connection& connection, const std::string& table, const Reads&
 
 }  // namespace
 
-TEST_CASE("the history of one account or token reads its own times, whatever else there is") {
+TEST_CASE("the history of one account or token reads only its own period, however many others there are") {
   TestDatabase database;
   {
     const auto filling = database.connect();
     fill(*filling);
   }
   const auto connection = database.connect();
-  // What filling read has been counted when the numbers stand still.
+  // Once the statistics stop changing, they include the reads of the loading session.
   connection->run("SELECT pg_sleep(1)");
   const auto tokens = reads_of(*connection, "tokens");
   const auto records = reads_of(*connection, "mailroom_batches");
@@ -81,13 +81,13 @@ TEST_CASE("the history of one account or token reads its own times, whatever els
     const auto reader = database.connect();
     history = read_account_history(*reader, 7, {.queue = "mailroom"});
     REQUIRE(history.tokens.size() == 2);
-    CHECK(history.tokens[1].fate.outcome == Outcome::handed_on);
-    CHECK(history.tokens[1].fate.batch->id == 7);
+    CHECK(history.tokens[1].status.outcome == Outcome::emitted);
+    CHECK(history.tokens[1].status.batch->id == 7);
   }
-  SECTION("one token of the middle") {
+  SECTION("one token from the middle of the period") {
     const auto reader = database.connect();
     history = read_token_history(*reader, accounts / 2, {.queue = "mailroom"});
-    CHECK(history.tokens.front().fate.times == 1);
+    CHECK(history.tokens.front().status.times == 1);
   }
   const auto token_reads = reads_after(*connection, "tokens", tokens);
   const auto batch_reads = reads_after(*connection, "mailroom_batches", records);

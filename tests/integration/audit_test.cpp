@@ -1,9 +1,9 @@
-// The history of accounts, tokens and batches, made by the real queue and read back.
+// The history of accounts, tokens and batches, written by the real queue and read back.
 
 #include <algorithm>
 
 #include "audit/overview.hpp"
-#include "cmd/audit_report.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "schema/migration_plan.hpp"
 #include "support/history_play.hpp"
 #include "support/subprocess.hpp"
@@ -31,15 +31,15 @@ std::string code_of(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("the life of an account, from its sign-up on") {
+TEST_CASE("the history of an account begins with its sign-up") {
   TestDatabase database;
   const auto connection = database.connect("application");
   const auto session = attach(database);
   insert_accounts(*connection, 3);
-  hand_on(*session);
+  emit(*session);
   connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
   const auto recovery = recover(*connection, 1);
-  hand_on(*session);
+  emit(*session);
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 1");
   connection->run(
       "DO $$BEGIN SET LOCAL mailroom.actor = 'alice@desk'; SET LOCAL mailroom.reason = 'a mistake'; "
@@ -47,7 +47,7 @@ TEST_CASE("the life of an account, from its sign-up on") {
   connection->run(
       "DO $$BEGIN SET LOCAL mailroom.actor = 'bob@desk'; SET LOCAL mailroom.reason = 'sender was down'; "
       "PERFORM mailroom_rewind('mailroom', 3, 100, '{}'); END$$");
-  hand_on(*session);
+  emit(*session);
   connection->run("SELECT mailroom_replay('mailroom', ARRAY[4::bigint], '{}')");
 
   const auto history = read_account_history(*connection, 1, {.queue = "mailroom"});
@@ -56,14 +56,14 @@ TEST_CASE("the life of an account, from its sign-up on") {
   CHECK(history.tokens_total == 2);
   REQUIRE(history.tokens.size() == 2);
   CHECK(history.tokens[0].token.id == recovery);
-  CHECK(history.tokens[0].fate.times == 2);
-  CHECK(history.tokens[0].fate.next == Outcome::waiting_again);
-  CHECK(history.tokens[1].fate.outcome == Outcome::handed_on);
+  CHECK(history.tokens[0].status.times == 2);
+  CHECK(history.tokens[0].status.next == Outcome::waiting_again);
+  CHECK(history.tokens[1].status.outcome == Outcome::emitted);
   CHECK(history.tokens[1].token.state == "consumed");
 
   auto found = words(history.timeline);
-  auto expected = Words{"created",   "issued",    "handed on", "consumed",  "activated", "issued",
-                        "handed on", "suspended", "restored",  "handed on", "rewound",   "replayed"};
+  auto expected = Words{"created", "issued",    "emitted",  "consumed", "activated", "issued",
+                        "emitted", "suspended", "restored", "emitted",  "rewound",   "replayed"};
   CHECK(found.front() == "created");
   std::sort(found.begin(), found.end());
   std::sort(expected.begin(), expected.end());
@@ -84,12 +84,12 @@ TEST_CASE("the life of an account, from its sign-up on") {
   CHECK(operations[3].kind == "replay");
 }
 
-TEST_CASE("a removed account leaves the record of what was done to it, and its tokens their batches") {
+TEST_CASE("a removed account leaves its record of operations, and its tokens leave their batches") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto session = attach(database);
   insert_accounts(*connection, 3);
-  hand_on(*session);
+  emit(*session);
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 2");
   connection->run("DELETE FROM accounts WHERE id IN (2, 3)");
 
@@ -101,11 +101,11 @@ TEST_CASE("a removed account leaves the record of what was done to it, and its t
 
   const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
   CHECK_FALSE(token.tokens.front().token.exists);
-  CHECK(token.tokens.front().fate.outcome == Outcome::handed_on);
-  CHECK(words(token.timeline) == Words{"handed on"});
+  CHECK(token.tokens.front().status.outcome == Outcome::emitted);
+  CHECK(words(token.timeline) == Words{"emitted"});
 }
 
-TEST_CASE("what is not there is said to be so") {
+TEST_CASE("an object that does not exist is reported as missing") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 2);
@@ -116,31 +116,31 @@ TEST_CASE("what is not there is said to be so") {
   CHECK(code_of([&] { read_batch_history(*connection, 7, {}); }) == "8 there is no record of a batch 7");
 }
 
-TEST_CASE("everything of a period: totals, operations, migrations, and batches if asked for") {
+TEST_CASE("the history of a period has totals, operations, migrations, and batches on request") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 5);
   connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
   const auto session = attach(database);
-  hand_on(*session, 2);
-  hand_on(*session, 2);
+  emit(*session, 2);
+  emit(*session, 2);
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id IN (1, 2)");
 
   const auto overview = read_overview(*connection, {});
   REQUIRE(overview.queues.size() == 1);
   CHECK(overview.queues[0].batches == 2);
-  CHECK(overview.queues[0].handed_on == 4);
-  CHECK(overview.queues[0].passed_over() == 1);
+  CHECK(overview.queues[0].emitted == 4);
+  CHECK(overview.queues[0].skipped() == 1);
   CHECK(overview.queues[0].open == 0);
   const auto migrations = static_cast<std::int64_t>(embedded_migrations().size());
   CHECK(static_cast<std::int64_t>(overview.timeline.entries.size()) == migrations + 2);
-  CHECK(overview.timeline.left_out == 0);
+  CHECK(overview.timeline.omitted == 0);
 
   const auto all = read_overview(*connection, {.batches = true});
   CHECK(static_cast<std::int64_t>(all.timeline.entries.size()) == migrations + 4);
   const auto few = read_overview(*connection, {.limit = 3, .batches = true});
-  CHECK(words(few.timeline) == Words{"handed on", "suspended", "suspended"});
-  CHECK(few.timeline.left_out == migrations + 1);
+  CHECK(words(few.timeline) == Words{"emitted", "suspended", "suspended"});
+  CHECK(few.timeline.omitted == migrations + 1);
 
   connection->run("UPDATE mailroom_operations SET at = at - interval '25 hours'");
   connection->run("UPDATE mailroom_schema_history SET at = at - interval '25 hours'");
@@ -160,7 +160,7 @@ TEST_CASE("a schema that another tool made has no history") {
   CHECK(read_overview(*connection, {}).timeline.entries.empty());
 }
 
-TEST_CASE("operations that somebody recorded by hand end no query") {
+TEST_CASE("operations recorded by hand do not break any query") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);
@@ -173,7 +173,7 @@ TEST_CASE("operations that somebody recorded by hand end no query") {
   CHECK_FALSE(render_json(overview).empty());
 }
 
-TEST_CASE("who held a batch before it was taken over, and when, stays on record") {
+TEST_CASE("the collector that held a batch before a take-over stays on record, with the time") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -193,8 +193,7 @@ TEST_CASE("who held a batch before it was taken over, and when, stays on record"
   survivor->claim({.limit = 0, .receipt = Receipt{*lease, fetch_due(*survivor, *lease).counts}});
 
   const auto history = read_batch_history(*connection, lease->batch, {});
-  CHECK(words(history.timeline) ==
-        Words{"handed out", "abandoned", "handed out", "abandoned", "handed out", "handed on"});
+  CHECK(words(history.timeline) == Words{"leased", "abandoned", "leased", "abandoned", "leased", "emitted"});
   const auto& held = history.batch->abandoned;
   REQUIRE(held.size() == 2);
   for (std::size_t i = 0; i < held.size(); ++i) {
@@ -207,26 +206,26 @@ TEST_CASE("who held a batch before it was taken over, and when, stays on record"
   CHECK(held[1].taken_over_at == history.batch->claimed_at);
 
   const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
-  CHECK(words(token.timeline) == Words{"issued", "abandoned", "abandoned", "handed on"});
+  CHECK(words(token.timeline) == Words{"issued", "abandoned", "abandoned", "emitted"});
   const auto text = render_text(token, 0);
-  CHECK(text.find("token 2 in batch 1 by collect@mail1:7, handed out ") != std::string::npos);
-  CHECK(text.find("token 2 in batch 1 by collect@mail2:8 at attempt 2, handed out ") != std::string::npos);
+  CHECK(text.find("token 2 in batch 1 by collect@mail1:7, leased ") != std::string::npos);
+  CHECK(text.find("token 2 in batch 1 by collect@mail2:8 at attempt 2, leased ") != std::string::npos);
   const auto json = render_json(token);
   CHECK(json.find(R"("event":"abandoned","account":null,"tokens":[2],"batch":1,"queue":"mailroom",)"
-                  R"("by":"mailroom collect@mail1:7")") != std::string::npos);
+                  R"("actor":"mailroom collect@mail1:7")") != std::string::npos);
 
   const auto overview = read_overview(*connection, {.batches = true});
   const auto all = words(overview.timeline);
   CHECK(std::count(all.begin(), all.end(), "abandoned") == 2);
 }
 
-TEST_CASE("nothing is recorded of attempts where none was abandoned") {
+TEST_CASE("attempts of batches that were never abandoned are not recorded") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto session = attach(database);
   insert_accounts(*connection, 2);
-  hand_on(*session, 1);
-  hand_on(*session, 10);
+  emit(*session, 1);
+  emit(*session, 10);
   CHECK(value<int>(*connection, "SELECT count(earlier_attempts) FROM mailroom_batches") == 0);
-  CHECK(words(read_batch_history(*connection, 1, {}).timeline) == Words{"handed out", "handed on"});
+  CHECK(words(read_batch_history(*connection, 1, {}).timeline) == Words{"leased", "emitted"});
 }

@@ -1,5 +1,5 @@
-// What a batch costs the server, in counts that are the same on every machine. Alone on the server, whose WAL
-// and transaction ids are counted.
+// What a batch costs the server, in counts that are the same on every machine. Runs alone on the server,
+// because it counts WAL and transaction ids.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,8 +17,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// The database's sessions from now on log each statement, and the plan of each, of those within functions
-/// too.
+/// New sessions of the database log each statement with its plan, including statements within functions.
 void log_everything(const TestDatabase& database) {
   const auto connection = database.connect();
   for (const auto* setting :
@@ -33,7 +32,7 @@ struct Drained {
   std::int64_t batches = 0;
 };
 
-/// Hands on all that is due, as a collector does.
+/// Emits all due tokens, as a collector does.
 Drained drain(QueueSession& session, int limit) {
   Drained drained;
   ClaimRequest request{.limit = limit, .partial = true};
@@ -64,7 +63,7 @@ std::int64_t wal_bytes(Connection& connection) {
                              "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint");
 }
 
-/// Blocks that one claim of ten touches, its functions' included.
+/// The blocks that a claim of ten tokens touches, including those of its functions.
 std::int64_t blocks_of_a_claim(const TestDatabase& database) {
   const auto connection = database.connect();
   const auto pid = value<int>(*connection, "SELECT mailroom_attach('mailroom')");
@@ -85,8 +84,7 @@ std::int64_t blocks_of_a_claim(const TestDatabase& database) {
 
 }  // namespace
 
-TEST_CASE(
-    "a batch is one round trip, or two if it is large, and reads the rows that it hands on and no others") {
+TEST_CASE("a batch is one round trip, or two if it is large, and reads only the rows that it emits") {
   const auto limit = GENERATE(10, 1000);
   CAPTURE(limit);
   TestDatabase database;
@@ -130,7 +128,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the usual claim takes seven statements of the server, with that of the client and the fetch") {
+TEST_CASE("the usual claim takes seven statements on the server, including the client's and the fetch") {
   const auto limit = GENERATE(1, 100);
   CAPTURE(limit);
   TestDatabase database;
@@ -145,7 +143,7 @@ TEST_CASE("the usual claim takes seven statements of the server, with that of th
   const auto is_claim = [](const auto& entry) {
     return entry.find("LOG:  execute claim and fetch:") != std::string::npos;
   };
-  // The first of a queue finds no row of it, and is not a usual one.
+  // The first claim of a queue finds no state row, so it is not a usual one.
   const auto first = std::find_if(entries.begin(), entries.end(), is_claim);
   const auto second = std::find_if(first + 1, entries.end(), is_claim);
   const auto third = std::find_if(second + 1, entries.end(), is_claim);
@@ -156,7 +154,7 @@ TEST_CASE("the usual claim takes seven statements of the server, with that of th
   CHECK_FALSE(with({first, second}, "mailroom_claim_any").empty());
 }
 
-TEST_CASE("a collector without work asks one statement a look, and claims nothing") {
+TEST_CASE("a collector without work runs one statement per poll, and claims nothing") {
   TestDatabase database;
   log_everything(database);
   ServerLog log;
@@ -167,8 +165,8 @@ TEST_CASE("a collector without work asks one statement a look, and claims nothin
       value<int>(*connection,
                  "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'mailroom collect%' "
                  "AND datname = current_database()");
-  const auto looks = [&] { return with(log.entries_of(pid), "LOG:  execute idle cursor:").size(); };
-  REQUIRE(eventually([&] { return looks() >= 5; }));
+  const auto polls = [&] { return with(log.entries_of(pid), "LOG:  execute idle cursor:").size(); };
+  REQUIRE(eventually([&] { return polls() >= 5; }));
   const auto entries = log.entries_of(pid);
   const auto first =
       std::find(entries.begin(), entries.end(), with(entries, "LOG:  execute idle cursor:").front());
@@ -178,7 +176,7 @@ TEST_CASE("a collector without work asks one statement a look, and claims nothin
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("a batch is one transaction, and its WAL does not grow with its tokens") {
+TEST_CASE("a batch is one transaction, and its WAL does not grow with its number of tokens") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto session = attach(database);
@@ -188,38 +186,38 @@ TEST_CASE("a batch is one transaction, and its WAL does not grow with its tokens
     CHECK(drain(*session, limit).batches == tokens / limit);
     return counter(*connection) - before;
   };
-  // The last claim, which acknowledges the last batch, is one more.
+  // One more: the last claim acknowledges the last batch.
   CHECK(cost(100, 10, xid) == 11);
   CHECK(cost(100, 1, xid) == 101);
 
-  // The first touch of a page after a checkpoint logs it whole: the least of three has none.
-  const auto least_wal = [&](int tokens, int limit) {
+  // The first change of a page after a checkpoint logs the whole page; the minimum of three runs has none.
+  const auto min_wal = [&](int tokens, int limit) {
     std::int64_t least = cost(tokens, limit, wal_bytes);
     for (int i = 0; i < 2; ++i)
       least = std::min(least, cost(tokens, limit, wal_bytes));
     return least;
   };
-  const auto small = least_wal(400, 10);
-  const auto large = least_wal(4'000, 100);
+  const auto small = min_wal(400, 10);
+  const auto large = min_wal(4'000, 100);
   CAPTURE(small, large);
   CHECK(small / 40 <= 900);
   CHECK(large <= small + small / 10);
 }
 
-TEST_CASE("a claim touches as many blocks whatever lies behind the cursor and whatever waits") {
+TEST_CASE("the blocks that a claim touches depend neither on rows below the cursor nor on waiting tokens") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1000, "first");
   const auto few = blocks_of_a_claim(database);
   add_old_tokens(*connection, 100'000);
   connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 0, now(), last_value, (SELECT max(id) FROM mailroom_batches), '{}' "
       "FROM tokens_id_seq");
   insert_accounts(*connection, 50'000, "second");
   const auto many = blocks_of_a_claim(database);
   CAPTURE(few, many);
   CHECK(few <= 30);
-  // A level more of an index here and there.
+  // An index or two may have one level more.
   CHECK(many <= few + 10);
 }

@@ -6,7 +6,7 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("a claim takes full batches, and a remainder only when asked to") {
+TEST_CASE("a claim takes full batches, and a remainder only on request") {
   TestDatabase database;
   insert_accounts(*database.connect(), 7);
   const auto session = attach(database);
@@ -27,7 +27,7 @@ TEST_CASE("a claim takes full batches, and a remainder only when asked to") {
   CHECK(fetch_ids(*session, *rest.lease) == Ids{7});
 }
 
-TEST_CASE("a token that is committed late, below the cursor, is claimed as soon as it is there") {
+TEST_CASE("a token below the cursor that is committed late is claimed as soon as it is visible") {
   TestDatabase database;
   const auto late = database.connect();
   const auto session = attach(database);
@@ -45,7 +45,7 @@ TEST_CASE("a token that is committed late, below the cursor, is claimed as soon 
   CHECK(fetch_ids(*session, *caught.lease) == Ids{1, 2});
 }
 
-TEST_CASE("a session holds one open batch: what it does not acknowledge comes again, as a new attempt") {
+TEST_CASE("a session holds one open batch: without an acknowledgement it is leased again as a new attempt") {
   TestDatabase database;
   insert_accounts(*database.connect(), 4);
   const auto session = attach(database);
@@ -59,7 +59,7 @@ TEST_CASE("a session holds one open batch: what it does not acknowledge comes ag
   CHECK(fetch_ids(*session, *again.lease) == Ids{1, 2});
 }
 
-TEST_CASE("a lease lasts as long as its session, and no longer") {
+TEST_CASE("a lease lasts exactly as long as its session") {
   TestDatabase database;
   insert_accounts(*database.connect(), 4);
   auto dying = attach(database);
@@ -72,16 +72,16 @@ TEST_CASE("a lease lasts as long as its session, and no longer") {
 
   dying.reset();
   Receipt receipt{*other.lease, {.emitted = 2}};
-  std::optional<Lease> orphan;
-  for (int i = 0; i < 1000 && !orphan; ++i) {
-    orphan = survivor->claim({.limit = 2, .receipt = receipt}).lease;
+  std::optional<Lease> abandoned;
+  for (int i = 0; i < 1000 && !abandoned; ++i) {
+    abandoned = survivor->claim({.limit = 2, .receipt = receipt}).lease;
   }
-  REQUIRE(orphan);
-  CHECK(orphan->batch == held.lease->batch);
-  CHECK(orphan->attempt == 2);
+  REQUIRE(abandoned);
+  CHECK(abandoned->batch == held.lease->batch);
+  CHECK(abandoned->attempt == 2);
 }
 
-TEST_CASE("without leave to take over, the batches of the dead stay where they are") {
+TEST_CASE("a claim that may not take over leaves abandoned batches alone") {
   TestDatabase database;
   insert_accounts(*database.connect(), 2);
   attach(database)->claim({.limit = 2});
@@ -89,7 +89,7 @@ TEST_CASE("without leave to take over, the batches of the dead stay where they a
   CHECK_FALSE(session->claim({.limit = 2, .partial = true, .take_over = false}).lease);
 }
 
-TEST_CASE("an acknowledgement is good after a reconnect, may be repeated, and is void after a take-over") {
+TEST_CASE("an acknowledgement is valid after a reconnect, can be repeated, and is void after a take-over") {
   TestDatabase database;
   insert_accounts(*database.connect(), 4);
   auto session = attach(database);
@@ -110,7 +110,7 @@ TEST_CASE("an acknowledgement is good after a reconnect, may be repeated, and is
   CHECK_FALSE(session->claim({.receipt = Receipt{*retaken.lease, {.emitted = 4}}}).receipt_void);
 }
 
-TEST_CASE("what is not due is passed over and counted by reason") {
+TEST_CASE("tokens that are not due are skipped and counted by reason") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 5);
@@ -128,7 +128,7 @@ TEST_CASE("what is not due is passed over and counted by reason") {
   CHECK(row[2].as<int>() == 5);
 }
 
-TEST_CASE("what the account forbids is fetched with its reason, and the record says which was left out") {
+TEST_CASE("a token of an account in the wrong status is fetched with that reason, and recorded as skipped") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -139,16 +139,16 @@ TEST_CASE("what the account forbids is fetched with its reason, and the record s
   std::vector<TokenState> states;
   session->fetch(*reply.lease, [&](const TokenRow& row) { states.push_back(row.state); });
   CHECK(states == std::vector<TokenState>{TokenState::due, TokenState::wrong_status, TokenState::due});
-  const Receipt receipt{*reply.lease, {.emitted = 2, .wrong_status = 1, .left_out = {2}}};
+  const Receipt receipt{*reply.lease, {.emitted = 2, .wrong_status = 1, .skipped_ids = {2}}};
   session->claim({.receipt = receipt});
-  const auto row = connection->run("SELECT ids, left_out, skipped_status FROM mailroom_batches")[0];
+  const auto row = connection->run("SELECT ids, skipped_ids, skipped_status FROM mailroom_batches")[0];
   CHECK(row[0].c_str() == std::string("{[1,2),[3,4)}"));
   CHECK(row[1].c_str() == std::string("{[2,3)}"));
   CHECK(row[2].as<int>() == 1);
 }
 
 TEST_CASE(
-    "a window passes ten thousand tokens that are not due and no more, and comes to those behind them") {
+    "a claim reads at most ten thousand tokens that are not due, and the next one reaches those after them") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 12000);
@@ -163,7 +163,7 @@ TEST_CASE(
   CHECK(value<int>(*connection, "SELECT sum(skipped_expired) FROM mailroom_batches") == 11990);
 }
 
-TEST_CASE("a claim with nothing to do uses no transaction id, so that an idle collector writes nothing") {
+TEST_CASE("a claim with nothing to do uses no transaction id, so an idle collector writes nothing") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -181,7 +181,7 @@ TEST_CASE("a claim with nothing to do uses no transaction id, so that an idle co
   CHECK(idle);
 }
 
-TEST_CASE("last_seq follows the cursor, and a row that somebody has locked is left alone") {
+TEST_CASE("last_seq follows the cursor, and a locked row of jobs is not waited for") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -197,7 +197,7 @@ TEST_CASE("last_seq follows the cursor, and a row that somebody has locked is le
   CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 3);
 }
 
-TEST_CASE("a queue is a row of jobs, and an unknown one is a matter of configuration") {
+TEST_CASE("a queue is a row of jobs, and an unknown queue is a configuration error") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -215,7 +215,7 @@ TEST_CASE("a queue is a row of jobs, and an unknown one is a matter of configura
   }
 }
 
-TEST_CASE("a batch that fails again and again is set aside, and the others go on") {
+TEST_CASE("a batch that fails again and again is dead-lettered, and the next one is leased") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 4);
@@ -225,7 +225,7 @@ TEST_CASE("a batch that fails again and again is set aside, and the others go on
     CHECK(session->claim({.limit = 2}).lease == Lease{first.lease->batch, attempt});
   }
   const auto next = session->claim({.limit = 2});
-  CHECK(next.set_aside == first.lease->batch);
+  CHECK(next.dead == first.lease->batch);
   REQUIRE(next.lease);
   CHECK(fetch_ids(*session, *next.lease) == Ids{3, 4});
 }

@@ -1,4 +1,5 @@
-// `mailroom collect` as a process: when lines come, and what signals, cuts and closed pipes do.
+// `mailroom collect` as a process: when it writes lines, and how it handles signals, lost connections and
+// closed pipes.
 
 #include <csignal>
 
@@ -26,19 +27,19 @@ std::int64_t open_batches(Connection& connection) {
 
 }  // namespace
 
-TEST_CASE("five single inserts at limit 3 give a line of three at once and one of two at the timeout") {
+TEST_CASE("five single inserts at limit 3 give a line of three at once and a line of two at the timeout") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1, "before");
   TestCollector collector(database, {}, {{"MAILROOM_BATCH_LIMIT", "3"}, {"MAILROOM_BATCH_TIMEOUT", "3000"}});
-  // What waited at the start goes out at once; from then on the timeout counts.
+  // Tokens that wait at the start are emitted at once; the timeout starts then.
   REQUIRE(eventually([&] { return collector.lines().size() == 1; }));
   insert_one_by_one(*connection, 5, "u");
   REQUIRE(eventually([&] { return collector.lines().size() == 2; }));
   CHECK(fields(collector.lines()[1]) == 3 * 5);
   REQUIRE(eventually([&] { return collector.lines().size() == 3; }));
   CHECK(fields(collector.lines()[2]) == 2 * 5);
-  // Both instants are the server's: the last batch was claimed a timeout after the one before, give or take.
+  // Both times are the server's: the last batch was claimed about one timeout after the previous one.
   CHECK(value<bool>(*connection,
                     "SELECT max(claimed_at) FILTER (WHERE id = 3) - max(claimed_at) FILTER (WHERE id = 2) "
                     ">= interval '2.5 s' FROM mailroom_batches"));
@@ -46,7 +47,7 @@ TEST_CASE("five single inserts at limit 3 give a line of three at once and one o
   CHECK(open_batches(*connection) == 0);
 }
 
-TEST_CASE("a thousand accounts in one INSERT are all out by the timeout, in full batches but one") {
+TEST_CASE("a thousand accounts in one INSERT are emitted by the timeout, all but the last in full batches") {
   TestDatabase database;
   const auto connection = database.connect();
   TestCollector collector(database, {"--batch-limit", "7", "--batch-timeout", "500ms", "--format", "jsonl"});
@@ -58,7 +59,7 @@ TEST_CASE("a thousand accounts in one INSERT are all out by the timeout, in full
   CHECK(open_batches(*connection) == 0);
 }
 
-TEST_CASE("what waits at the start goes out at once, whatever the timeout") {
+TEST_CASE("tokens that wait at the start are emitted at once, whatever the timeout") {
   TestDatabase database;
   insert_accounts(*database.connect(), 2);
   TestCollector collector(database, {"--batch-timeout", "1h"});
@@ -66,7 +67,7 @@ TEST_CASE("what waits at the start goes out at once, whatever the timeout") {
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("a collector with --once drains and stops, with --max-batches earlier, and both acknowledge") {
+TEST_CASE("with --once it drains the queue and stops, with --max-batches earlier, and both acknowledge") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 25);
@@ -80,7 +81,7 @@ TEST_CASE("a collector with --once drains and stops, with --max-batches earlier,
   CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 25);
 }
 
-TEST_CASE("a terminated session is survived and logged, and nothing is lost or repeated") {
+TEST_CASE("a terminated session is survived and logged, and no token is lost or repeated") {
   TestDatabase database;
   const auto connection = database.connect();
   TestCollector collector(database, {"--batch-limit", "2", "--batch-timeout", "100ms", "--format", "jsonl"});
@@ -100,7 +101,7 @@ TEST_CASE("a terminated session is survived and logged, and nothing is lost or r
 }
 
 TEST_CASE(
-    "the log counts as skipped what the records do, whether a claim or the writing of a line skipped it") {
+    "the log counts the same skipped tokens as the records, whether a claim or the writer skipped them") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 6);
@@ -109,19 +110,19 @@ TEST_CASE(
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 4");
   TestCollector some(database, {"--once"});
   CHECK(some.process().wait() == 0);
-  CHECK(count(some.log(), "handed on batches=1 tokens=2 skipped=4\n") == 1);
-  // Without a batch, too.
+  CHECK(count(some.log(), "emitted batches=1 tokens=2 skipped=4\n") == 1);
+  // The same without a batch.
   insert_accounts(*connection, 3, "late");
   connection->run("UPDATE tokens SET expires_at = 1 WHERE id > 6");
   TestCollector none(database, {"--once"});
   CHECK(none.process().wait() == 0);
-  CHECK(count(none.log(), "handed on batches=0 tokens=0 skipped=3\n") == 1);
+  CHECK(count(none.log(), "emitted batches=0 tokens=0 skipped=3\n") == 1);
   CHECK(value<int>(*connection,
                    "SELECT sum(skipped_expired + skipped_consumed + skipped_status) FROM mailroom_batches") ==
         7);
 }
 
-TEST_CASE("without the notification the backstop poll finds the tokens") {
+TEST_CASE("without a notification the backstop poll finds the tokens") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("DROP TRIGGER after_token_inserted ON tokens");
@@ -132,7 +133,7 @@ TEST_CASE("without the notification the backstop poll finds the tokens") {
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("a killed collector's batch is taken over by another") {
+TEST_CASE("a killed collector's batch is taken over by another collector") {
   TestDatabase database;
   const auto connection = database.connect();
   TestCollector stuck(database, {"--batch-limit", "10000", "--format", "jsonl"});
@@ -157,11 +158,11 @@ TEST_CASE("a closed or full output ends with code 10 and leaves the batch for th
   insert_accounts(*connection, 3);
   const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
                                                        {"MAILROOM_SECRET_KEY", test_key}};
-  TemporaryFolder folder;
-  const std::string log = folder.path() / "log";
+  TemporaryDirectory directory;
+  const std::string log = directory.path() / "log";
   const auto run = [&](const std::string& redirection) {
     Subprocess process({"/bin/sh", "-c", std::string("exec ") + mailroom_binary + " collect " + redirection},
-                       environment, folder.path() / "out", log);
+                       environment, directory.path() / "out", log);
     return process.wait();
   };
   CHECK(run(">/dev/full") == 10);
@@ -172,26 +173,26 @@ TEST_CASE("a closed or full output ends with code 10 and leaves the batch for th
   CHECK(emitted_ids(next.output()).size() == 3);
 }
 
-TEST_CASE("a reader that goes away while nothing happens is noticed at once") {
+TEST_CASE("a collector without work notices at once that its reader has closed the pipe") {
   TestDatabase database;
   const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
                                                        {"MAILROOM_SECRET_KEY", test_key}};
-  TemporaryFolder folder;
-  // The pipe's status is the collector's; its reader ends without reading.
+  TemporaryDirectory directory;
+  // The shell returns the collector's status; the reader exits without reading.
   Subprocess shell(
       {"/bin/bash", "-c", std::string("set -o pipefail; ") + mailroom_binary + " collect | sleep 0.2"},
-      environment, folder.path() / "out", folder.path() / "log");
+      environment, directory.path() / "out", directory.path() / "log");
   CHECK(shell.wait() == 10);
 }
 
-TEST_CASE("a line that an earlier collector left unfinished is ended before the first of ours") {
+TEST_CASE("a line that an earlier collector left unfinished is ended before the first new line") {
   TestDatabase database;
   insert_accounts(*database.connect(), 1);
-  TemporaryFolder folder;
-  const auto out = folder.write("out", "1,cut@off");
+  TemporaryDirectory directory;
+  const auto out = directory.write("out", "1,cut@off");
   Subprocess process({mailroom_binary, "collect", "--once"},
                      {{"MAILROOM_DATABASE_URL", database.conninfo()}, {"MAILROOM_SECRET_KEY", test_key}}, out,
-                     folder.path() / "log");
+                     directory.path() / "log");
   CHECK(process.wait() == 0);
   CHECK(read_file(out).substr(0, 12) == "1,cut@off\n1,");
 }
@@ -211,19 +212,20 @@ TEST_CASE("a login with comma and quote is quoted, and one with a line break is 
   CHECK(value<int>(*connection, "SELECT skipped_invalid FROM mailroom_batches") == 1);
 }
 
-TEST_CASE("SIGHUP reads file and key again, and a bad file changes nothing") {
+TEST_CASE("SIGHUP reads file and key again, and an invalid file changes nothing") {
   TestDatabase database;
   const auto connection = database.connect();
-  TemporaryFolder folder;
-  const auto file = folder.write("mailroom.yaml", "collect:\n  batch_limit: 2\n  batch_timeout: 1h\n");
+  TemporaryDirectory directory;
+  const auto file = directory.write("mailroom.yaml", "collect:\n  batch_limit: 2\n  batch_timeout: 1h\n");
   TestCollector collector(database, {"--config", file, "--format", "jsonl"});
   REQUIRE(collector.connected());
-  folder.write("mailroom.yaml", "collect:\n  batch_limit: many\n");
+  directory.write("mailroom.yaml", "collect:\n  batch_limit: many\n");
   collector.process().signal(SIGHUP);
-  REQUIRE(eventually([&] { return count(collector.log(), "configuration not read again") == 1; }));
-  folder.write("mailroom.yaml", "collect:\n  batch_limit: 1\n  batch_timeout: 1h\n");
+  REQUIRE(eventually(
+      [&] { return count(collector.log(), "reload failed, keeping the previous configuration") == 1; }));
+  directory.write("mailroom.yaml", "collect:\n  batch_limit: 1\n  batch_timeout: 1h\n");
   collector.process().signal(SIGHUP);
-  REQUIRE(eventually([&] { return count(collector.log(), "configuration read again") == 1; }));
+  REQUIRE(eventually([&] { return count(collector.log(), "configuration reloaded") == 1; }));
   insert_accounts(*connection, 1);
   CHECK(eventually([&] { return collector.lines().size() == 1; }));
   CHECK(collector.stop() == 0);

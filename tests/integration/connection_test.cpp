@@ -1,4 +1,4 @@
-// What a session does when the server, or somebody at it, ends it.
+// What a session does when the server or an administrator ends it.
 
 #include <array>
 #include <optional>
@@ -17,7 +17,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// A session whose backend has been ended behind its back.
+/// A session whose backend has been terminated without its knowledge.
 std::unique_ptr<Connection> ended_session(const TestDatabase& database) {
   auto connection = database.connect();
   connection->prepare("one", "SELECT $1::int");
@@ -28,7 +28,7 @@ std::unique_ptr<Connection> ended_session(const TestDatabase& database) {
 
 }  // namespace
 
-TEST_CASE("every call on a session that was ended says so, and none begins a new one in silence") {
+TEST_CASE("every call on a terminated session throws, and none opens a new session silently") {
   TestDatabase database;
   const auto connection = ended_session(database);
   const int pid = connection->backend_pid();
@@ -42,12 +42,12 @@ TEST_CASE("every call on a session that was ended says so, and none begins a new
                    "SELECT count(*) FROM pg_stat_activity WHERE pid = " + std::to_string(pid)) == 0);
 }
 
-TEST_CASE("a prepared statement is the first to notice that its session was ended") {
+TEST_CASE("a prepared statement can be the first to notice that its session was terminated") {
   TestDatabase database;
   CHECK_THROWS_AS(ended_session(database)->run_prepared("one", 1), ConnectionLost);
 }
 
-TEST_CASE("the check for notifications is the first to notice that its session was ended") {
+TEST_CASE("the check for notifications can be the first to notice that its session was terminated") {
   TestDatabase database;
   const auto connection = ended_session(database);
   bool noticed = false;
@@ -61,7 +61,7 @@ TEST_CASE("the check for notifications is the first to notice that its session w
   CHECK(noticed);
 }
 
-TEST_CASE("what is said of a session that was ended is about the session") {
+TEST_CASE("the error of a terminated session is about the session") {
   TestDatabase database;
   const auto connection = ended_session(database);
   std::string reason;
@@ -72,11 +72,11 @@ TEST_CASE("what is said of a session that was ended is about the session") {
       reason = error.what();
     }
   };
-  SECTION("to the check for notifications") {
+  SECTION("in the check for notifications") {
     while (reason.empty())
       note_reason([&] { connection->take_notifications(); });
   }
-  SECTION("to a statement") {
+  SECTION("in a statement") {
     note_reason([&] { connection->run("SELECT 1"); });
   }
   CAPTURE(reason);
@@ -85,7 +85,7 @@ TEST_CASE("what is said of a session that was ended is about the session") {
   CHECK(reason.find("encoding") == std::string::npos);
 }
 
-TEST_CASE("an error of a statement keeps PostgreSQL's message, hint and SQLSTATE, and the session goes on") {
+TEST_CASE("a failed statement keeps PostgreSQL's message, hint and SQLSTATE, and the session stays usable") {
   TestDatabase database;
   const auto connection = database.connect();
   try {
@@ -99,7 +99,7 @@ TEST_CASE("an error of a statement keeps PostgreSQL's message, hint and SQLSTATE
   CHECK(value<int>(*connection, "SELECT 1") == 1);
 }
 
-TEST_CASE("a deadlock and a failed serialization are errors of a statement that a second try may fix") {
+TEST_CASE("a deadlock and a serialization failure are errors of a statement that a retry may fix") {
   TestDatabase database;
   const auto first = database.connect();
   const auto second = database.connect();
@@ -112,7 +112,8 @@ TEST_CASE("a deadlock and a failed serialization are errors of a statement that 
     }
     return std::string("none");
   };
-  // The second waits as long as it takes; the first looks for a deadlock at once, and is the one that ends.
+  // The second session checks for deadlocks only after a minute; the first one checks at once and is
+  // cancelled.
   first->run("SET deadlock_timeout = '10ms'");
   second->run("SET deadlock_timeout = '1min'");
   first->run("SELECT pg_advisory_lock(1)");
@@ -134,7 +135,7 @@ TEST_CASE("a deadlock and a failed serialization are errors of a statement that 
   CHECK(value<int>(*first, "SELECT 1") == 1);
 }
 
-TEST_CASE("a session says at the server what it is for, on which host and of which process") {
+TEST_CASE("a session's name at the server gives its purpose, host and process id") {
   TestDatabase database;
   const auto connection = database.connect("mailroom collect");
   const auto name = value<std::string>(*connection, "SELECT current_setting('application_name')");
@@ -143,7 +144,7 @@ TEST_CASE("a session says at the server what it is for, on which host and of whi
   CHECK(name.substr(name.rfind(':') + 1) == std::to_string(getpid()));
 }
 
-TEST_CASE("streamed rows arrive as they are, with an empty field for a null") {
+TEST_CASE("streamed rows arrive unchanged, with an empty field for NULL") {
   TestDatabase database;
   std::vector<std::array<std::string, 3>> rows;
   database.connect()->copy_out<3>(
@@ -156,7 +157,7 @@ TEST_CASE("streamed rows arrive as they are, with an empty field for a null") {
                     {"1", "tab\t, line\n, \\N and \u00e9", "end"}, {"2", "\\N", "end"}, {"3", "", "end"}});
 }
 
-TEST_CASE("a session goes on after streaming was broken off") {
+TEST_CASE("a session stays usable after streaming was aborted") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto stop_at_row_ten = [](const auto& fields) {
@@ -167,12 +168,12 @@ TEST_CASE("a session goes on after streaming was broken off") {
   CHECK(value<int>(*connection, "SELECT 1") == 1);
 }
 
-TEST_CASE("streaming from a session that was ended says so") {
+TEST_CASE("streaming from a terminated session throws") {
   TestDatabase database;
   CHECK_THROWS_AS(ended_session(database)->copy_out<1>("SELECT 1", [](const auto&) {}), ConnectionLost);
 }
 
-TEST_CASE("optional values are bound as they are, or as NULL") {
+TEST_CASE("optional values are bound as values or as NULL") {
   TestDatabase database;
   const auto row = database.connect()->run("SELECT $1::bigint, $2::bigint, $3::text, $4::text",
                                            std::optional<std::int64_t>(5), std::optional<std::int64_t>(),

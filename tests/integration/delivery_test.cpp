@@ -1,5 +1,5 @@
-// The oracle of the queue protocol under concurrent writers: committed is emitted, emitted is committed,
-// nothing twice, nothing left open.
+// The oracle of the queue protocol under concurrent writers: every committed token is emitted, every emitted
+// token was committed, none is emitted twice, and no batch stays open.
 
 #include <set>
 #include <thread>
@@ -38,7 +38,7 @@ Tally tally(const std::set<std::int64_t>& committed, const std::vector<std::stri
 
 }  // namespace
 
-TEST_CASE("two collectors under twelve writers lose nothing and repeat nothing") {
+TEST_CASE("two collectors with twelve writers lose nothing and repeat nothing") {
   const std::uint64_t seed = GENERATE(1U, 2U);
   const int limit = seed == 1 ? 10 : 100;
   TestDatabase database;

@@ -1,4 +1,4 @@
-// What a role must be granted to collect: no less than mailroom doctor says, and no more.
+// The privileges that a role needs to collect: exactly those that mailroom doctor names.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// A role of its own that may log in, and goes with its privileges.
+/// A login role of its own that is dropped with its privileges.
 class TestRole {
  public:
   explicit TestRole(const TestDatabase& database) : database_(database), name_(database.name() + "_role") {
@@ -33,8 +33,8 @@ class TestRole {
   std::string name_;
 };
 
-/// A token is rolled back, which leaves a hole below the next one, and that one goes out.
-void hand_on_one(QueueSession& session, Connection& owner, int round) {
+/// A rolled-back token leaves a gap below the next token, which is emitted.
+void emit_one(QueueSession& session, Connection& owner, int round) {
   owner.run(
       fmt::format("DO $$ BEGIN INSERT INTO accounts (email, login) VALUES ('x', 'x{}'); RAISE 'no'; "
                   "EXCEPTION WHEN raise_exception THEN NULL; END $$",
@@ -46,7 +46,8 @@ void hand_on_one(QueueSession& session, Connection& owner, int round) {
   session.claim({.receipt = Receipt{*reply.lease, {.emitted = 1}}});
 }
 
-/// All that a collector does: batches, holes that open, wait, merge and close, acknowledgements, orphans.
+/// Does everything that a collector does: batches, gaps that open, wait, merge and close, acknowledgements,
+/// abandoned batches.
 void collect_as(const std::string& conninfo, const TestDatabase& database) {
   const auto owner = database.connect();
   const auto late = database.connect();
@@ -57,44 +58,44 @@ void collect_as(const std::string& conninfo, const TestDatabase& database) {
   late->transact([&](pqxx::work& transaction) {
     Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ('late', 'late')");
     for (int round = 0; round < 45; ++round)
-      hand_on_one(*session, *owner, round);
+      emit_one(*session, *owner, round);
   });
   REQUIRE(session->claim({.limit = 10, .partial = true, .take_over = true}).lease);
   // That batch was not acknowledged: another session takes it over.
   session = open_session();
-  // The server ends the other session in its own time.
-  std::optional<Lease> orphan;
+  // The server may take a moment to end the other session.
+  std::optional<Lease> abandoned;
   REQUIRE(eventually([&] {
-    orphan = session->claim({.limit = 10, .partial = true, .take_over = true}).lease;
-    return orphan.has_value();
+    abandoned = session->claim({.limit = 10, .partial = true, .take_over = true}).lease;
+    return abandoned.has_value();
   }));
-  session->claim({.receipt = Receipt{*orphan, {.emitted = 1}}});
+  session->claim({.receipt = Receipt{*abandoned, {.emitted = 1}}});
 }
 
 }  // namespace
 
-TEST_CASE("a role without privileges is told each that is missing, and with them it collects") {
+TEST_CASE("the doctor names each privilege that a role lacks, and a role that has them collects") {
   TestDatabase database;
   const auto connection = database.connect();
   const TestRole role(database);
   connection->run("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC");
   DoctorRig rig(database);
   rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
-  // What it may not read is left out, and is not a failure of its own.
+  // A check that the role may not read is omitted, and is no failure of its own.
   CHECK(summary(rig.examine("schema")) == "not checked: permission denied for table schema_migrations");
   CHECK(summary(rig.examine("sequence")).starts_with("not checked: permission denied"));
   const auto findings = rig.examine("privileges");
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].verdict == CheckVerdict::failure);
   CHECK(findings[1].verdict == CheckVerdict::warning);
-  CHECK(findings[1].mend == std::vector<std::string>{"GRANT pg_monitor TO " + role.name() + ";"});
-  REQUIRE(run_mends(*connection, findings));
+  CHECK(findings[1].fix == std::vector<std::string>{"GRANT pg_monitor TO " + role.name() + ";"});
+  REQUIRE(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("privileges")));
   CHECK(all_fine(rig.examine("sequence")));
   collect_as(role.conninfo(), database);
 }
 
-TEST_CASE("each privilege that the doctor asks for is one that collect needs") {
+TEST_CASE("collect needs each privilege that the doctor asks for") {
   TestDatabase database;
   const auto connection = database.connect();
   const TestRole role(database);
@@ -102,8 +103,8 @@ TEST_CASE("each privilege that the doctor asks for is one that collect needs") {
   rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
   const auto findings = rig.examine("privileges");
   REQUIRE(findings.size() == 2);
-  REQUIRE(run_mends(*connection, findings));
-  for (const auto& grant : findings[0].mend) {
+  REQUIRE(run_fixes(*connection, findings));
+  for (const auto& grant : findings[0].fix) {
     // GRANT SELECT, UPDATE ON jobs TO role;
     const auto on = grant.find(" ON ");
     std::istringstream privileges(grant.substr(6, on - 6));
@@ -115,34 +116,34 @@ TEST_CASE("each privilege that the doctor asks for is one that collect needs") {
       CHECK_THROWS_AS(collect_as(role.conninfo(), database), DatabaseError);
       const auto missing = rig.examine("privileges");
       CHECK(missing[0].verdict == CheckVerdict::failure);
-      CHECK(missing[0].mend.size() == 1);
-      REQUIRE(run_mends(*connection, missing));
-      connection->run("TRUNCATE accounts, tokens, mailroom_batches, mailroom_holes");
+      CHECK(missing[0].fix.size() == 1);
+      REQUIRE(run_fixes(*connection, missing));
+      connection->run("TRUNCATE accounts, tokens, mailroom_batches, mailroom_gaps");
     }
   }
 }
 
-TEST_CASE("row security that hides tokens or accounts is found and mended") {
+TEST_CASE("row security that hides tokens or accounts is found and fixed") {
   TestDatabase database;
   const auto connection = database.connect();
   const TestRole role(database);
   DoctorRig rig(database);
   rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
-  REQUIRE(run_mends(*connection, rig.examine("privileges")));
-  check_mending(*connection, rig, "privileges", CheckVerdict::failure,
-                "ALTER TABLE tokens ENABLE ROW LEVEL SECURITY");
+  REQUIRE(run_fixes(*connection, rig.examine("privileges")));
+  check_fixing(*connection, rig, "privileges", CheckVerdict::failure,
+               "ALTER TABLE tokens ENABLE ROW LEVEL SECURITY");
 }
 
-TEST_CASE("a schema that the role may not use is found and mended") {
+TEST_CASE("a schema that the role may not use is found and fixed") {
   TestDatabase database;
   const auto connection = database.connect();
   const TestRole role(database);
   DoctorRig rig(database);
   rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
-  REQUIRE(run_mends(*connection, rig.examine("privileges")));
+  REQUIRE(run_fixes(*connection, rig.examine("privileges")));
   connection->run("REVOKE USAGE ON SCHEMA public FROM PUBLIC");
   const auto findings = rig.examine("schema");
   CHECK(summary(findings) == "failure: the tables are in the schema public, which the role may not use");
-  REQUIRE(run_mends(*connection, findings));
+  REQUIRE(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("schema")));
 }

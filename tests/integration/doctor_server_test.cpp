@@ -1,4 +1,4 @@
-// Settings of the whole server, which its other users feel: alone on the server.
+// Settings of the whole server affect its other users, so this test runs alone on the server.
 
 #include "support/doctor_rig.hpp"
 #include "support/subprocess.hpp"
@@ -6,7 +6,7 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("a server that loses commits or does not vacuum is found and mended") {
+TEST_CASE("a server that loses commits or does not vacuum is found and fixed") {
   TestDatabase database;
   const auto connection = database.connect();
   const DoctorRig rig(database);
@@ -24,9 +24,9 @@ TEST_CASE("a server that loses commits or does not vacuum is found and mended") 
     std::erase_if(findings, [&](const Finding& finding) { return !finding.reason.starts_with(setting); });
     REQUIRE(findings.size() == 1);
     CHECK(findings[0].verdict == CheckVerdict::warning);
-    CHECK(findings[0].mend ==
+    CHECK(findings[0].fix ==
           std::vector<std::string>{"ALTER SYSTEM SET " + setting + " = on;", "SELECT pg_reload_conf();"});
-    REQUIRE(run_mends(*connection, findings));
+    REQUIRE(run_fixes(*connection, findings));
     REQUIRE(eventually_set(setting, "on"));
   }
   CHECK(all_fine(rig.examine("settings")));

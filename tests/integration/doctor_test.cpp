@@ -1,9 +1,9 @@
-// What mailroom doctor sees as a whole, and that seeing changes nothing.
+// mailroom doctor as a whole: what it finds, and that it changes nothing.
 
 #include "doctor/schema_objects.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/subprocess.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 #include "support/test_queue.hpp"
 
 using namespace mailroom;
@@ -11,8 +11,8 @@ using namespace mailroom::test;
 
 namespace {
 
-/// Where every row of the database is, tables and catalogues alike, which transaction wrote it, and where
-/// every sequence stands. (Statistics are the server's own affair.)
+/// The location of every row of the database, in tables and catalogues alike, the transaction that wrote it,
+/// and the value of every sequence. Statistics are excluded: the server changes them on its own.
 std::string fingerprint(Connection& connection) {
   std::string text;
   const auto relations = connection.run(
@@ -64,14 +64,14 @@ CheckVerdict worst(const Findings& findings, const std::string& check) {
 
 }  // namespace
 
-TEST_CASE("a database that is in order, with a collector at work, has nothing to mend") {
+TEST_CASE("a correct database with a running collector has no problems") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
   const auto session = attach(database);
   for (const auto& finding : DoctorRig(database).examine()) {
     INFO(finding.check << ": " << finding.reason);
-    // The test's server may run without fsync.
+    // The test's server may run with fsync off.
     if (finding.check != "settings") CHECK(finding.verdict == CheckVerdict::ok);
   }
 }
@@ -87,23 +87,23 @@ TEST_CASE("the doctor changes nothing in the database") {
   CHECK(fingerprint(*connection) == before);
 }
 
-TEST_CASE("the doctor's session could not write if a check tried to") {
+TEST_CASE("the doctor's session is read-only, so no check can write") {
   TestDatabase database;
   const auto connection = database.connect();
-  // The one function of ours that a check calls.
+  // The only function of ours that a check calls.
   connection->run(
       "CREATE OR REPLACE FUNCTION mailroom_queue_state(p_queue text, OUT cursor bigint, OUT open_from "
       "bigint, "
-      "OUT hole_ids bigint[]) LANGUAGE plpgsql AS $$ BEGIN UPDATE jobs SET last_seq = 7; END $$");
+      "OUT gap_ids bigint[]) LANGUAGE plpgsql AS $$ BEGIN UPDATE jobs SET last_seq = 7; END $$");
   const auto findings = DoctorRig(database).examine("sequence");
   CHECK(summary(findings) == "failure: cannot execute UPDATE in a read-only transaction");
   CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 0);
 }
 
-TEST_CASE("the list of what a schema must have is what the migrations make") {
+TEST_CASE("the list of required schema objects matches what the migrations create") {
   TestDatabase database;
   auto made = read_schema_objects(*database.connect());
-  // Bookkeeping, which no migration makes.
+  // Bookkeeping, which no migration creates.
   for (const std::string table : {"schema_migrations", "mailroom_schema_history"}) {
     made.tables.erase(table);
     made.indexes.erase(table + "_pkey");
@@ -119,7 +119,7 @@ TEST_CASE("the list of what a schema must have is what the migrations make") {
   CHECK(keys(made.functions) == functions);
 }
 
-TEST_CASE("each check that a lost connection keeps from being made says so") {
+TEST_CASE("each check that fails for a lost connection says so") {
   TestDatabase database;
   const auto connection = database.connect();
   DoctorRig rig(database);
@@ -140,7 +140,7 @@ TEST_CASE("each check that a lost connection keeps from being made says so") {
   CHECK(judge(findings) == ExitCode::database);
 }
 
-TEST_CASE("a clock that differs is a warning, since the server's alone decides") {
+TEST_CASE("a client clock that differs is a warning, because only the server's clock matters") {
   TestDatabase database;
   DoctorRig rig(database);
   rig.now = [] { return std::chrono::system_clock::now() - std::chrono::hours(2); };
@@ -150,18 +150,18 @@ TEST_CASE("a clock that differs is a warning, since the server's alone decides")
   CHECK(findings[0].reason.find("ahead of this host's") != std::string::npos);
 }
 
-TEST_CASE("what a broken file cannot change is examined all the same") {
+TEST_CASE("a broken file does not stop checks that do not depend on it") {
   TestDatabase database;
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   DoctorRig rig(database);
-  rig.overrides.file = folder.write("broken.yaml", "collect: {qeueu: other}");
+  rig.overrides.file = directory.write("broken.yaml", "collect: {qeueu: other}");
   const auto findings = rig.examine();
   CHECK(worst(findings, "configuration") == CheckVerdict::failure);
   for (const std::string check : {"key", "database", "schema", "drift", "triggers", "sequence"}) {
     INFO(check);
     CHECK(worst(findings, check) == CheckVerdict::ok);
   }
-  // The file may have named another queue or channel.
+  // The file may have set another queue or channel.
   for (const std::string check : {"previous keys", "queue", "channel", "collectors"}) {
     INFO(check);
     CHECK(worst(findings, check) == CheckVerdict::not_checked);
@@ -170,7 +170,7 @@ TEST_CASE("what a broken file cannot change is examined all the same") {
   CHECK(all_fine(rig.examine("queue")));
 }
 
-TEST_CASE("a database of another encoding is warned of") {
+TEST_CASE("another encoding of the database is a warning") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto name = database.name() + "_latin1";
@@ -184,7 +184,7 @@ TEST_CASE("a database of another encoding is warned of") {
   CHECK(findings[0].reason.find("LATIN1") != std::string::npos);
 }
 
-TEST_CASE("a dead collector is no collector, and a batch that was set aside is named") {
+TEST_CASE("a dead collector does not count as a collector, and a dead batch is named") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -203,11 +203,10 @@ TEST_CASE("a dead collector is no collector, and a batch that was set aside is n
   CHECK(rig.examine("collectors")[0].reason.starts_with("no collector is connected; no token waits"));
 
   CHECK(all_fine(rig.examine("batches")));
-  connection->run("UPDATE mailroom_batches SET set_aside_at = now(), attempts = 20 WHERE id = $1",
-                  lease->batch);
+  connection->run("UPDATE mailroom_batches SET dead_at = now(), attempts = 20 WHERE id = $1", lease->batch);
   const auto batches = rig.examine("batches");
-  CHECK(
-      summary(batches) ==
-      "warning: batch 1 of the queue mailroom was set aside after 20 attempts: 2 tokens were not handed on");
-  CHECK(batches[0].mend == std::vector<std::string>{"mailroom audit batch:1"});
+  CHECK(summary(batches) ==
+        "warning: batch 1 of the queue mailroom was dead-lettered after 20 attempts: 2 tokens were not "
+        "emitted");
+  CHECK(batches[0].fix == std::vector<std::string>{"mailroom audit batch:1"});
 }

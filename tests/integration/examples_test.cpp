@@ -1,13 +1,13 @@
-// Every example of every --help, run as typed in a folder and on a database as a reader may have them.
+// Runs every example of every --help as typed, in a directory and on a database such as a reader may have.
 
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "cmd/command_line.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/example.hpp"
+#include "cmd/syntax/command_line.hpp"
+#include "cmd/syntax/example.hpp"
 #include "crypto/token.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -22,7 +22,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// True for what goes on until it is stopped.
+/// True for a command that runs until it is stopped.
 bool runs_on(const std::string& command) {
   static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
   static const std::regex ends(".*(--once|--max-batches|--help)\\b.*");
@@ -30,25 +30,25 @@ bool runs_on(const std::string& command) {
   return std::regex_match(command, follows);
 }
 
-/// A recovery token that `code` belongs to, of no database.
+/// A recovery token with `code` that belongs to no database.
 std::string recovery_token(const std::string& code) {
   Hmac hmac(Key::from_hex(test_key, "the test"));
   const auto token = sign_token(hmac, Action::password_recovery, Secret{1, 2, 3}, code);
   return {token.begin(), token.end()};
 }
 
-/// What the examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to
-/// user5 and a token each, which batches from 1 on have emitted; a second queue, `newsletter`; a collector at
-/// work; in the folder a key, tokens.txt and accounts.txt.
+/// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
+/// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector; a
+/// key, tokens.txt and accounts.txt in the directory.
 class World {
  public:
   World() : collector_(prepared(), {"--format", "jsonl", "--batch-limit", "100", "--batch-timeout", "50ms"}) {
-    key_ = folder_.write("mailroom.key", std::string(test_key) + "\n");
+    key_ = directory_.write("mailroom.key", std::string(test_key) + "\n");
     REQUIRE(eventually([&] { return emitted_ids(collector_.output()).size() == 5; }));
     const auto batch = nlohmann::json::parse(collector_.lines().front());
     token_ = batch.at("tokens").at(0).at("token").get<std::string>();
-    folder_.write("tokens.txt", token_ + "\n" + token_ + "\n");
-    folder_.write("accounts.txt", "user3\nuser4@mail.example\n");
+    directory_.write("tokens.txt", token_ + "\n" + token_ + "\n");
+    directory_.write("accounts.txt", "user3\nuser4@mail.example\n");
   }
 
   /// Runs `example` to its end and returns its exit status.
@@ -57,15 +57,15 @@ class World {
     const bool endless = runs_on(command);
     const auto program = std::filesystem::path(mailroom_binary).parent_path().string();
     const auto name = std::to_string(++runs_);
-    errors_ = (folder_.path() / (name + ".stderr")).string();
-    // Nobody is there to ask. With exec it is mailroom itself that is told to stop.
+    errors_ = (directory_.path() / (name + ".stderr")).string();
+    // There is no terminal for a question. With exec, SIGTERM reaches mailroom itself.
     const auto script =
-        "cd " + folder_.path().string() + "; exec </dev/null; " + (endless ? "exec " : "") + command;
+        "cd " + directory_.path().string() + "; exec </dev/null; " + (endless ? "exec " : "") + command;
     Subprocess process({"/bin/sh", "-c", script},
                        {{"MAILROOM_DATABASE_URL", database_.conninfo()},
                         {"MAILROOM_SECRET_KEY_FILE", key_},
                         {"PATH", program + ":" + std::getenv("PATH")}},
-                       (folder_.path() / (name + ".stdout")).string(), errors_);
+                       (directory_.path() / (name + ".stdout")).string(), errors_);
     if (endless) {
       INFO("it was to run on, but did not get as far as waiting for SIGTERM: " << errors());
       REQUIRE(eventually([&] { return catches_sigterm(process.pid()); }));
@@ -74,7 +74,7 @@ class World {
     return process.wait();
   }
 
-  /// What the last run wrote to stderr.
+  /// The stderr of the last run.
   std::string errors() const { return read_file(errors_); }
 
  private:
@@ -87,7 +87,7 @@ class World {
     return database_;
   }
 
-  /// `example` with a value for each word in capitals, which stands for one.
+  /// Replaces each placeholder in capitals in `example` by a value.
   std::string with_values(const std::string& example) const {
     static const std::regex placeholder("\\b[A-Z][A-Z_]+\\b");
     static const std::regex coded(".*--code (\\d{5}) .*");
@@ -105,7 +105,7 @@ class World {
     return command + rest;
   }
 
-  /// True once `pid` has become mailroom, and that has a handler for SIGTERM.
+  /// True once `pid` runs mailroom with a handler for SIGTERM.
   static bool catches_sigterm(pid_t pid) {
     const auto process = std::filesystem::path("/proc") / std::to_string(pid);
     std::error_code gone;
@@ -117,7 +117,7 @@ class World {
   }
 
   TestDatabase database_;
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   TestCollector collector_;
   std::string key_;
   std::string token_;
@@ -138,7 +138,7 @@ void check_examples(const std::string& of, const char* text) {
 
 }  // namespace
 
-TEST_CASE("the examples of every help work as typed") {
+TEST_CASE("the examples of every help text work as typed") {
   check_examples("mailroom", CommandLine().app.get_footer().c_str());
   for (const auto& command : commands())
     check_examples(command.name, command.examples);

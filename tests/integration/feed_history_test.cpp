@@ -1,4 +1,4 @@
-// The past: which part of it is asked for, and that the database filters as the feed does.
+// Past events: which of them are read, and that the database filters them as the feed does.
 
 #include "support/catch.hpp"
 #include "support/test_feed.hpp"
@@ -19,7 +19,7 @@ void drain(PgQueueSession& session) {
   }
 }
 
-/// Some of everything, half of it an hour ago.
+/// Events of every kind, half of them an hour old.
 void fill(const TestDatabase& database) {
   const auto connection = database.connect();
   const auto session = attach(database);
@@ -40,14 +40,14 @@ void fill(const TestDatabase& database) {
   connection->run("UPDATE mailroom_batches SET attempts = 2 WHERE id = 1");
 }
 
-Told texts(const std::vector<Event>& events) {
-  Told told;
+Shown texts(const std::vector<Event>& events) {
+  Shown shown;
   for (const auto& event : events)
-    told.push_back(short_text(event));
-  return told;
+    shown.push_back(short_text(event));
+  return shown;
 }
 
-Told past(const TestDatabase& database, const HistoryRequest& history, const EventFilter& filter = {}) {
+Shown past(const TestDatabase& database, const HistoryRequest& history, const EventFilter& filter = {}) {
   return texts(TestFeed(database, history, filter).take());
 }
 
@@ -59,37 +59,37 @@ HistoryRequest last(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("the past is told by time, and its last part is the end of it") {
+TEST_CASE("past events are shown in order of time, and the last N are the end of that order") {
   TestDatabase database;
   fill(database);
   TestFeed feed(database, TestFeed::everything());
   const auto events = feed.take();
   CHECK(events.size() > 25);
-  // But for the second that the times of tokens are rounded to.
+  // The times of tokens are rounded to seconds.
   for (std::size_t i = 1; i < events.size(); ++i)
     CHECK(events[i - 1].time_us / 1'000'000 <= events[i].time_us / 1'000'000 + 1);
   const auto all = texts(events);
   for (const std::int64_t count : {0, 1, 7, 20, 1000}) {
     INFO(count);
     const auto from = std::max<std::int64_t>(0, static_cast<std::int64_t>(all.size()) - count);
-    CHECK(past(database, last(count)) == Told(all.begin() + from, all.end()));
+    CHECK(past(database, last(count)) == Shown(all.begin() + from, all.end()));
   }
 }
 
-TEST_CASE("a start by time, or by a token, leaves out what was before") {
+TEST_CASE("a start by time or by token omits earlier events") {
   TestDatabase database;
   fill(database);
   const auto now =
       value<std::int64_t>(*database.connect(), "SELECT floor(extract(epoch FROM now()))::bigint");
   HistoryRequest recent;
   recent.since = now - 1800;
-  const auto told = past(database, recent);
-  CHECK(std::count(told.begin(), told.end(), "created 6") == 0);
-  CHECK(std::count(told.begin(), told.end(), "created 7") == 1);
-  CHECK(std::count(told.begin(), told.end(), "consumed 2") == 0);
-  CHECK(std::count(told.begin(), told.end(), "consumed 13") == 1);
+  const auto shown = past(database, recent);
+  CHECK(std::count(shown.begin(), shown.end(), "created 6") == 0);
+  CHECK(std::count(shown.begin(), shown.end(), "created 7") == 1);
+  CHECK(std::count(shown.begin(), shown.end(), "consumed 2") == 0);
+  CHECK(std::count(shown.begin(), shown.end(), "consumed 13") == 1);
   recent.last = 2;
-  CHECK(past(database, recent) == Told(told.end() - 2, told.end()));
+  CHECK(past(database, recent) == Shown(shown.end() - 2, shown.end()));
 
   HistoryRequest from;
   from.from_token = 8;
@@ -104,11 +104,11 @@ TEST_CASE("a start by time, or by a token, leaves out what was before") {
   CHECK(past(database, from, filter).empty());
 }
 
-TEST_CASE("the database filters the past as the feed filters what comes") {
+TEST_CASE("the database filters past events as the feed filters new ones") {
   TestDatabase database;
   fill(database);
   std::vector<EventFilter> filters;
-  for (const auto& state : state_words()) {
+  for (const auto& state : state_text()) {
     filters.emplace_back();
     filters.back().states = {state};
   }
@@ -130,8 +130,8 @@ TEST_CASE("the database filters the past as the feed filters what comes") {
   for (const auto& filter : filters) {
     INFO((filter.action ? *filter.action : "any")
          << " " << filter.accounts.size() << " " << (filter.states.empty() ? "any" : filter.states[0]));
-    // All of the past through the filter of what comes, against as many as there are of the filtered past: if
-    // the database let through less or more, they would be others.
+    // Compares all past events, filtered by the feed, with as many from the filtered query; the two differ if
+    // the database's filter returns too many or too few.
     TestFeed unfiltered(database, TestFeed::everything(), filter);
     const auto wanted = texts(unfiltered.take());
     found += static_cast<int>(wanted.size());
@@ -139,9 +139,8 @@ TEST_CASE("the database filters the past as the feed filters what comes") {
     const auto keys = [&] {
       std::vector<EventKey> all;
       TestFeed feed(database);
-      feed.session().in_snapshot([&](const FeedSnapshot& snapshot) {
-        all = read_history(snapshot, TestFeed::everything(), filter);
-      });
+      feed.session().connection().transact(
+          [&](pqxx::work& transaction) { all = read_history(transaction, TestFeed::everything(), filter); });
       return all;
     }();
     CHECK(keys.size() == wanted.size());
@@ -149,7 +148,7 @@ TEST_CASE("the database filters the past as the feed filters what comes") {
   CHECK(found > 40);
 }
 
-TEST_CASE("a batch says which of its tokens are asked for") {
+TEST_CASE("a batch's event has the tokens that match the filter") {
   TestDatabase database;
   fill(database);
   EventFilter filter;

@@ -1,4 +1,4 @@
-// What the feed finds at each look: whatever order transactions commit in, everything once.
+// What the feed shows at each poll: every event once, in whatever order transactions commit.
 
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -15,29 +15,60 @@ std::unique_ptr<Connection> begin(const TestDatabase& database) {
   return connection;
 }
 
-void consume(Connection& connection, std::int64_t token) {
-  connection.run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = $1", token);
+void consume(Connection& connection, std::int64_t token, int seconds_ago = 0) {
+  connection.run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) - $2::integer WHERE id = $1",
+                 token, seconds_ago);
+}
+
+/// Polls until an event is shown: the whole window is read only every few seconds.
+Shown next_shown(TestFeed& feed) {
+  Shown shown;
+  eventually([&] {
+    shown = feed.poll();
+    return !shown.empty();
+  });
+  return shown;
 }
 
 }  // namespace
 
-TEST_CASE("a token that is committed late is told after later ones, once") {
+TEST_CASE("a token that is committed late is shown after later ones, once") {
   TestDatabase database;
   const auto connection = database.connect();
   TestFeed feed(database);
   const auto late = begin(database);
   insert_accounts(*late, 2, "late");
   insert_accounts(*connection, 1);
-  CHECK(feed.poll() == Told{"created 3"});
-  CHECK(feed.open_gaps() == 1);
-  CHECK(feed.poll() == Told{});
+  CHECK(feed.poll() == Shown{"created 3"});
+  CHECK(feed.poll() == Shown{});
   late->run("COMMIT");
-  CHECK(feed.poll() == Told{"created 1", "created 2"});
-  CHECK(feed.open_gaps() == 0);
-  CHECK(feed.poll() == Told{});
+  CHECK(feed.poll() == Shown{"created 1", "created 2"});
+  CHECK(feed.poll() == Shown{});
 }
 
-TEST_CASE("a gap is forgotten when its transaction, whole or in part, is rolled back") {
+TEST_CASE("an event that is committed late is shown, within the window") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 2);
+  TestFeed feed(database);
+  consume(*connection, 1);
+  CHECK(next_shown(feed) == Shown{"consumed 1"});
+  consume(*connection, 2, 200);
+  CHECK(next_shown(feed) == Shown{"consumed 2"});
+}
+
+TEST_CASE("a small window is read by every poll") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 2);
+  TestFeed feed(database, TestFeed::nothing(), {}, std::chrono::seconds(3));
+  consume(*connection, 1, 2);
+  // Older than the window.
+  consume(*connection, 2, 60);
+  CHECK(feed.poll() == Shown{"consumed 1"});
+}
+
+TEST_CASE("a token that was rolled back is not shown") {
   TestDatabase database;
   const auto connection = database.connect();
   TestFeed feed(database);
@@ -49,53 +80,14 @@ TEST_CASE("a gap is forgotten when its transaction, whole or in part, is rolled 
   partly->run("ROLLBACK TO before");
   insert_accounts(*partly, 1, "kept");
   insert_accounts(*connection, 1);
-  CHECK(feed.poll() == Told{"created 4"});
+  CHECK(feed.poll() == Shown{"created 4"});
   undone->run("ROLLBACK");
   partly->run("COMMIT");
-  CHECK(feed.poll() == Told{"created 3"});
-  CHECK(feed.open_gaps() == 0);
+  CHECK(feed.poll() == Shown{"created 3"});
+  CHECK(feed.poll() == Shown{});
 }
 
-TEST_CASE(
-    "a gap of a transaction that had ended before it was found is settled though nothing ends any more") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  TestFeed feed(database);
-  const auto undone = begin(database);
-  insert_accounts(*undone, 1, "undone");
-  undone->run("ROLLBACK");
-  insert_accounts(*connection, 1);
-  CHECK(feed.poll() == Told{"created 2"});
-  CHECK(eventually([&] { return feed.poll().empty() && feed.open_gaps() == 0; }, std::chrono::seconds(1)));
-}
-
-TEST_CASE("an id that was drawn before its transaction had an id of its own is waited for") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  // PostgreSQL gives a transaction an id at its first nextval() of 32; the next one needs none.
-  connection->run("SELECT nextval('mailroom_operations_id_seq')");
-  insert_accounts(*connection, 1);
-  TestFeed feed(database);
-  std::unique_ptr<Connection> late;
-  std::int64_t id = 0;
-  // Nor does the first after a checkpoint do without.
-  REQUIRE(eventually([&] {
-    late = begin(database);
-    id = value<std::int64_t>(*late, "SELECT nextval('mailroom_operations_id_seq')");
-    return value<bool>(*late, "SELECT pg_current_xact_id_if_assigned() IS NULL");
-  }));
-  connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 1");
-  CHECK(feed.poll() == Told{"suspended 1"});
-  CHECK(feed.poll() == Told{});
-  late->run(
-      "INSERT INTO mailroom_operations (id, kind, actor, account) OVERRIDING SYSTEM VALUE "
-      "VALUES ($1, 'restore', 'test', 1)",
-      id);
-  late->run("COMMIT");
-  CHECK(feed.poll() == Told{"restored 1"});
-}
-
-TEST_CASE("a prepared transaction keeps its gap open until it is committed") {
+TEST_CASE("a prepared transaction's token is shown when it is committed") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
@@ -103,16 +95,14 @@ TEST_CASE("a prepared transaction keeps its gap open until it is committed") {
   const auto late = begin(database);
   insert_accounts(*late, 1, "late");
   insert_accounts(*connection, 1);
-  CHECK(feed.poll() == Told{"created 2"});
+  CHECK(feed.poll() == Shown{"created 2"});
   late->run("PREPARE TRANSACTION '" + database.name() + "'");
-  CHECK(feed.poll() == Told{});
-  CHECK(feed.open_gaps() == 1);
+  CHECK(feed.poll() == Shown{});
   connection->run("COMMIT PREPARED '" + database.name() + "'");
-  CHECK(feed.poll() == Told{"created 1"});
-  CHECK(feed.open_gaps() == 0);
+  CHECK(feed.poll() == Shown{"created 1"});
 }
 
-TEST_CASE("what was open at the start comes out when it is committed, and the past does not come again") {
+TEST_CASE("transactions open at the start are shown on commit, and past events are not shown again") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 2);
@@ -122,73 +112,64 @@ TEST_CASE("what was open at the start comes out when it is committed, and the pa
   consume(*late, 2);
   insert_accounts(*connection, 1, "new");
   TestFeed feed(database, TestFeed::everything());
-  Told past;
+  Shown past;
   for (const auto& event : feed.take())
     past.push_back(short_text(event));
   std::sort(past.begin(), past.end());
-  CHECK(past == Told{"consumed 1", "created 1", "created 2", "created 4"});
-  CHECK(feed.poll() == Told{});
+  CHECK(past == Shown{"consumed 1", "created 1", "created 2", "created 4"});
+  CHECK(feed.poll() == Shown{});
   late->run("COMMIT");
-  CHECK(feed.poll() == Told{"created 3", "consumed 2"});
+  CHECK(feed.poll() == Shown{"created 3", "consumed 2"});
 }
 
-TEST_CASE("a consumption is told once, also within a subtransaction and beside an older transaction") {
+TEST_CASE("a consumption is shown once, even if its row changes again") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
   TestFeed feed(database);
-  const auto older = begin(database);
-  older->run("SELECT pg_current_xact_id()");
   const auto late = begin(database);
   late->run("SAVEPOINT one");
   consume(*late, 1);
   consume(*connection, 2);
-  CHECK(feed.poll() == Told{"consumed 2"});
+  CHECK(feed.poll() == Shown{"consumed 2"});
   late->run("COMMIT");
-  CHECK(feed.poll() == Told{"consumed 1"});
-  // A new version of a row that was told.
+  CHECK(feed.poll() == Shown{"consumed 1"});
   connection->run("UPDATE tokens SET expires_at = expires_at + 1 WHERE id = 1");
-  CHECK(feed.poll() == Told{});
-  older->run("ROLLBACK");
-  CHECK(feed.poll() == Told{});
+  CHECK(feed.poll() == Shown{});
 }
 
-TEST_CASE("a consumption of a transaction that ran longer than what is usually read comes when it ends") {
+TEST_CASE("a token is shown in the state in which it was first seen") {
   TestDatabase database;
   const auto connection = database.connect();
+  EventFilter filter;
+  filter.states = {"consumed"};
+  TestFeed feed(database, TestFeed::nothing(), filter);
   insert_accounts(*connection, 2);
-  TestFeed feed(database, TestFeed::nothing(), {}, 1);
-  const auto long_running = begin(database);
-  long_running->run("SELECT now()");
-  consume(*long_running, 1);
-  for (int i = 0; i < 4; ++i) {
-    connection->run("SELECT pg_sleep(1), pg_current_xact_id()");
-    CHECK(feed.poll() == Told{});
-  }
-  consume(*connection, 2);
-  CHECK(feed.poll() == Told{"consumed 2"});
-  long_running->run("COMMIT");
-  CHECK(feed.poll() == Told{"consumed 1"});
-  CHECK(feed.poll() == Told{});
+  CHECK(feed.poll() == Shown{});
+  consume(*connection, 1);
+  CHECK(feed.poll() == Shown{"consumed 1"});
+  insert_accounts(*connection, 1, "late");
+  consume(*connection, 3);
+  CHECK(feed.poll() == Shown{"created 3", "consumed 3"});
 }
 
-TEST_CASE("the feed goes on where it was after its session was ended") {
+TEST_CASE("the feed resumes where it was after its session was terminated") {
   TestDatabase database;
   const auto connection = database.connect();
   TestFeed feed(database);
   const auto late = begin(database);
   insert_accounts(*late, 1, "late");
   insert_accounts(*connection, 1);
-  CHECK(feed.poll() == Told{"created 2"});
+  CHECK(feed.poll() == Shown{"created 2"});
   connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().connection().backend_pid());
   insert_accounts(*connection, 1, "meanwhile");
   CHECK_THROWS_AS(feed.poll(), ConnectionLost);
   feed.reconnect();
   late->run("COMMIT");
-  CHECK(feed.poll() == Told{"created 1", "created 3"});
+  CHECK(feed.poll() == Shown{"created 1", "created 3"});
 }
 
-TEST_CASE("what was found but not told when the session ended is told in the next") {
+TEST_CASE("events that were found but not shown when the session ended are shown in the next session") {
   TestDatabase database;
   const auto connection = database.connect();
   TestFeed feed(database);
@@ -197,37 +178,22 @@ TEST_CASE("what was found but not told when the session ended is told in the nex
   connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().connection().backend_pid());
   CHECK_THROWS_AS(feed.take(), ConnectionLost);
   feed.reconnect();
-  CHECK(feed.poll() == Told{"created 1"});
+  CHECK(feed.poll() == Shown{"created 1"});
 }
 
-TEST_CASE("a sequence that was set back is said so, and followed from there") {
+TEST_CASE("tokens created after a TRUNCATE with the ids of earlier tokens are shown") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
+  connection->run("UPDATE tokens SET created_at = created_at - 10");
   TestFeed feed(database);
   connection->run("TRUNCATE tokens RESTART IDENTITY");
-  CHECK(feed.poll() == Told{});
-  CHECK(feed.log().find("the sequence has been set back") != std::string::npos);
+  CHECK(feed.poll() == Shown{});
   insert_accounts(*connection, 1, "new");
-  CHECK(feed.poll() == Told{"created 1"});
+  CHECK(feed.poll() == Shown{"created 1"});
 }
 
-TEST_CASE("an id far above the sequence does not hide those that are drawn next") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  insert_accounts(*connection, 1);
-  TestFeed feed(database);
-  connection->run(
-      "SET session_replication_role = replica; "
-      "INSERT INTO tokens (id, account, action) VALUES (1000000, 1, 'activation')");
-  CHECK(feed.poll() == Told{});
-  insert_accounts(*connection, 1, "new");
-  connection->run("SET session_replication_role = origin");
-  insert_accounts(*connection, 1, "newer");
-  CHECK(feed.poll() == Told{"created 2"});
-}
-
-TEST_CASE("a session of the feed can only read, in one snapshot, and gets no transaction id") {
+TEST_CASE("a session of the feed is read-only, uses one snapshot, and gets no transaction id") {
   TestDatabase database;
   TestFeed feed(database);
   auto& connection = feed.session().connection();
@@ -235,9 +201,11 @@ TEST_CASE("a session of the feed can only read, in one snapshot, and gets no tra
   connection.transact([](pqxx::work& transaction) {
     CHECK(std::string(transaction.exec("SHOW transaction_isolation")[0][0].c_str()) == "repeatable read");
   });
-  feed.session().in_snapshot([](const FeedSnapshot& snapshot) {
-    snapshot.newest_id(Followed::tokens);
-    const auto row = snapshot.transaction().exec("SELECT pg_current_xact_id_if_assigned() IS NULL")[0];
-    CHECK(row[0].as<bool>());
+  feed.poll();
+  connection.transact([](pqxx::work& transaction) {
+    HistoryRequest request;
+    request.since = 0;
+    read_history(transaction, request, {});
+    CHECK(transaction.exec("SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0].as<bool>());
   });
 }

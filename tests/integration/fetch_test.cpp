@@ -1,4 +1,4 @@
-// The tokens of a batch: they come with the claim, or by a stream where they are many.
+// The tokens of a batch: returned with the claim, or streamed if they are many.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("a large batch, which comes as a stream, holds the same as a small one") {
+TEST_CASE("a large batch, which is streamed, holds the same rows as a small one") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1200);
@@ -26,7 +26,7 @@ TEST_CASE("a large batch, which comes as a stream, holds the same as a small one
                        static_cast<int>(row.state));
   };
   const auto rows_at = [&](int limit) {
-    connection->run("TRUNCATE mailroom_batches, mailroom_holes");
+    connection->run("TRUNCATE mailroom_batches, mailroom_gaps");
     connection->run("UPDATE jobs SET last_seq = 0");
     const auto session = attach(database);
     std::vector<std::string> rows;
@@ -43,7 +43,7 @@ TEST_CASE("a large batch, which comes as a stream, holds the same as a small one
   CHECK(rows_at(10'000) == small);
 }
 
-TEST_CASE("a claim that waited for its turn brings what was committed meanwhile") {
+TEST_CASE("a claim that waited for the queue's lock sees tokens committed meanwhile") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto other = database.connect();
@@ -62,7 +62,7 @@ TEST_CASE("a claim that waited for its turn brings what was committed meanwhile"
   CHECK(fetch_ids(*session, *reply.lease) == Ids{1, 2, 3});
 }
 
-TEST_CASE("a token that stops being due before its batch is handed out again comes with its reason") {
+TEST_CASE("a token that stops being due before its batch is leased again is returned with the reason") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 2);
@@ -76,7 +76,7 @@ TEST_CASE("a token that stops being due before its batch is handed out again com
   CHECK(states == std::vector<TokenState>{TokenState::consumed, TokenState::due});
 }
 
-TEST_CASE("what goes wrong while fetching is an attempt at the batch, and does not undo its claim") {
+TEST_CASE("an error while fetching counts as an attempt at the batch, and does not undo its claim") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 4);

@@ -1,5 +1,5 @@
-// A database that is not as it should be: times without a date, no encoding, hidden rows, damage, the largest
-// ids. Each command says what is, or refuses; none says something wrong.
+// Abnormal databases: times outside the calendar, no encoding, hidden rows, damage, the largest ids. Each
+// command reports the condition or refuses; none prints anything wrong.
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a time that no calendar has is null in JSON, and no wrong date in text") {
+TEST_CASE("a time outside the calendar is null in JSON, and never a wrong date in text") {
   TestDatabase database;
   const auto connection = database.connect();
   const OperatorRig rig(database);
@@ -43,13 +43,13 @@ TEST_CASE("a time that no calendar has is null in JSON, and no wrong date in tex
       CHECK(text.status <= 8);
       CHECK_FALSE(contains(text.output + text.errors, "1969-"));
       CHECK_FALSE(contains(text.output + text.errors, "@" + seconds));
-      CHECK_FALSE(contains(text.output + text.errors, "fault of mailroom"));
+      CHECK_FALSE(contains(text.output + text.errors, "bug in mailroom"));
       if (words.front() == "audit") CHECK(contains(text.output, honest));
       auto json = words;
       json.insert(json.end(), {"-o", "json"});
       const auto lines = rig.mailroom(json);
       CHECK_FALSE(contains(lines.output, seconds));
-      // The sentence of audit is text.
+      // A token's status in audit is a sentence, even in JSON.
       if (words.front() != "audit") CHECK_FALSE(contains(lines.output, "the year"));
     }
     const auto audit = rig.mailroom({"audit", "token:1", "-o", "json"});
@@ -57,7 +57,7 @@ TEST_CASE("a time that no calendar has is null in JSON, and no wrong date in tex
     CHECK(token["consumed_at"].is_null());
     CHECK(token["expires_at"].is_null());
   }
-  // Whatever a statement is asked for by such a time is answered.
+  // Statements that take such a time as an argument succeed.
   for (const std::string seconds : {"9223372036854775807", "253402300800", "-9223372036854775808"}) {
     connection->run(
         fmt::format("UPDATE tokens SET consumed_at = NULL, expires_at = 2000, created_at = {}", seconds));
@@ -78,7 +78,8 @@ TEST_CASE("a time that no calendar has is null in JSON, and no wrong date in tex
   }
 }
 
-TEST_CASE("in a database without an encoding an invalid address is skipped, and the rest goes out") {
+TEST_CASE(
+    "in a database without an encoding an invalid address is skipped, and the other tokens are emitted") {
   const TestDatabase database(TestDatabase::Schema::current,
                               "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
   const auto connection = database.connect();
@@ -113,7 +114,7 @@ TEST_CASE("in a database without an encoding an invalid address is skipped, and 
   }
 }
 
-TEST_CASE("where row security hides rows each command refuses to take a part for the whole") {
+TEST_CASE("when row security hides rows, each command refuses to present a part as the whole") {
   const TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 2);
@@ -153,7 +154,7 @@ TEST_CASE("where row security hides rows each command refuses to take a part for
   connection->run("DROP ROLE " + role);
 }
 
-TEST_CASE("a damaged schema is exit code 5 with what to do, whatever command meets it") {
+TEST_CASE("a damaged schema is exit code 5 with a fix, whatever command finds it") {
   const std::vector<std::string> damages{"ALTER TABLE tokens RENAME COLUMN created_at TO made",
                                          "ALTER TABLE accounts RENAME COLUMN login TO name",
                                          "DROP TABLE mailroom_batches CASCADE",
@@ -181,7 +182,7 @@ TEST_CASE("a damaged schema is exit code 5 with what to do, whatever command mee
     for (const auto& words : commands) {
       const auto run = rig.mailroom(words);
       INFO(fmt::format("{}: {}\n{}", damage, fmt::join(words, " "), run.errors));
-      // status may find the queue unhealthy without reading what is missing.
+      // status may report the queue as unhealthy without reading the missing object.
       if (run.status == 0 || run.status == static_cast<int>(ExitCode::unusable)) continue;
       ++refusals;
       CHECK(run.status == static_cast<int>(ExitCode::schema));
@@ -192,7 +193,7 @@ TEST_CASE("a damaged schema is exit code 5 with what to do, whatever command mee
   }
 }
 
-TEST_CASE("the largest id that a token can be given is refused with what mends it") {
+TEST_CASE("the largest possible token id is refused with a fix") {
   const TestDatabase database;
   const auto connection = database.connect();
   const OperatorRig rig(database);
@@ -210,24 +211,24 @@ TEST_CASE("the largest id that a token can be given is refused with what mends i
                                     {"rewind-cursor", "--fix-sequence", "--dry-run"},
                                     {"collect", "--once", "--format", "jsonl"},
                                     {"prune", "--dry-run"}};
-  std::string mend;
+  std::string fix;
   for (const auto& words : commands) {
     const auto run = rig.mailroom(words);
     INFO(fmt::format("{}\n{}", fmt::join(words, " "), run.errors));
     CHECK(run.status == static_cast<int>(ExitCode::schema));
-    CHECK(contains(run.errors, "tokens_id_seq stands at " + last));
-    mend = run.errors.substr(run.errors.find("hint: ") + 6);
+    CHECK(contains(run.errors, "tokens_id_seq is at " + last));
+    fix = run.errors.substr(run.errors.find("hint: ") + 6);
   }
-  CHECK(contains(rig.mailroom({"doctor", "-o", "json"}).output, "stands at " + last));
+  CHECK(contains(rig.mailroom({"doctor", "-o", "json"}).output, "is at " + last));
   CHECK(rig.mailroom({"audit", "token:" + last}).status == static_cast<int>(ExitCode::usage));
-  connection->run(mend);
+  connection->run(fix);
   insert_accounts(*connection, 1, "next");
   const auto collected = rig.mailroom({"collect", "--once", "--format", "jsonl"});
   CHECK(collected.status == 0);
   CHECK(emitted_ids(collected.output) == std::map<std::int64_t, int>{{1, 1}, {2, 1}});
 }
 
-TEST_CASE("a password within another part of a connection string is refused, and never shown") {
+TEST_CASE("a password inside another part of a connection string is refused, and never shown") {
   const TestDatabase database;
   const std::string secret = "Pa55-of-nobody";
   const std::vector<std::string> urls{"dbname='postgres://u:" + secret + "@h/db'",
@@ -270,7 +271,7 @@ TEST_CASE("a password within another part of a connection string is refused, and
   }
 }
 
-TEST_CASE("a token in place of a channel or a queue is not repeated") {
+TEST_CASE("a token given as a channel or a queue is not repeated") {
   const TestDatabase database;
   const OperatorRig rig(database);
   const std::string token =

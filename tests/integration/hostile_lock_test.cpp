@@ -1,8 +1,8 @@
-// A role that may connect and no more takes the locks of collectors, as any role can take any advisory lock.
+// A role without any privilege takes the locks of collectors, as any role can take any advisory lock.
 
 #include <fmt/format.h>
 
-#include "queue/queue_health.hpp"
+#include "status/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
@@ -54,7 +54,7 @@ QueueFinding foreign_lock(Connection& connection) {
   return {};
 }
 
-/// A batch whose collector is gone, and so long ago that only its lock says otherwise.
+/// An abandoned batch. Returns the pid of its dead collector.
 int leave_batch(const TestDatabase& database, Connection& connection) {
   insert_accounts(connection, 30);
   auto dying = attach(database);
@@ -70,7 +70,7 @@ int leave_batch(const TestDatabase& database, Connection& connection) {
 
 }  // namespace
 
-TEST_CASE("a batch is taken over though another session locks the pid of its dead collector") {
+TEST_CASE("a batch is taken over even if another session locks the pid of its dead collector") {
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory mallory(database);
@@ -80,13 +80,13 @@ TEST_CASE("a batch is taken over though another session locks the pid of its dea
   const auto finding = foreign_lock(*connection);
   CHECK(finding.text.find(fmt::format("pid {}", mallory.session->backend_pid())) == 0);
   CHECK(finding.text.find(mallory.role) != std::string::npos);
-  CHECK(finding.mend == fmt::format("SELECT pg_terminate_backend({});", mallory.session->backend_pid()));
+  CHECK(finding.fix == fmt::format("SELECT pg_terminate_backend({});", mallory.session->backend_pid()));
 
   const TestCollector collector(database.conninfo(), {"--once", "--format", "jsonl"});
   CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 30; }));
 }
 
-TEST_CASE("the lock of its own pid makes no collector of a role that may not claim") {
+TEST_CASE("a role that may not claim is no collector, even if it locks its own pid") {
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory mallory(database);
@@ -98,7 +98,7 @@ TEST_CASE("the lock of its own pid makes no collector of a role that may not cla
   CHECK(std::find(found.begin(), found.end(), "foreign_lock") != found.end());
 }
 
-TEST_CASE("a collector whose role claims as another that it is a member of is one") {
+TEST_CASE("a collector whose role claims as another role that it is a member of is a collector") {
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory member(database);
@@ -111,7 +111,7 @@ TEST_CASE("a collector whose role claims as another that it is a member of is on
   connection->run(fmt::format("DROP OWNED BY {0}_claims; DROP ROLE {0}_claims", member.role));
 }
 
-TEST_CASE("whoever holds the lock of a queue or of waking without being a collector is named") {
+TEST_CASE("a session that holds a queue or waking lock without being a collector is named") {
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory mallory(database);
@@ -125,7 +125,7 @@ TEST_CASE("whoever holds the lock of a queue or of waking without being a collec
   CHECK(holders[0].pid == mallory.session->backend_pid());
 }
 
-TEST_CASE("a collector whose pid is locked by another session attaches with another one") {
+TEST_CASE("a collector whose pid is locked by another session reconnects and attaches") {
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory mallory(database);
@@ -139,7 +139,7 @@ TEST_CASE("a collector whose pid is locked by another session attaches with anot
     CHECK(std::string(error.what()).find(fmt::format("pid {} holds", mallory.session->backend_pid())) !=
           std::string::npos);
   }
-  // The backends that come next, as long as pids are given out one by one.
+  // The next backends' pids, as long as the system assigns pids in order.
   const int next = session->backend_pid();
   for (int pid = next + 1; pid < next + 4; ++pid)
     mallory.lock(collector_key, pid);

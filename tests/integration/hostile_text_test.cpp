@@ -1,5 +1,5 @@
-// Names, reasons and other text that somebody else chose: no command lets a character of it through that
-// steers a terminal, turns text around or hides.
+// Names, reasons and other text from untrusted sources: no command prints a character of it that controls a
+// terminal, reverses text or is invisible.
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// All that misleads, between two letters.
+/// All misleading characters between two letters.
 std::string hostile() {
   std::string text = "x";
   for (const auto& character : misleading_characters())
@@ -24,7 +24,7 @@ std::string hostile() {
   return text + "y";
 }
 
-/// What a collector emits nevertheless: it is no control character of ASCII.
+/// The misleading characters that a collector does emit: those that are not ASCII control characters.
 std::string hostile_beyond_ascii() {
   std::string text = "x";
   for (const auto& character : misleading_characters())
@@ -32,7 +32,7 @@ std::string hostile_beyond_ascii() {
   return text + "y";
 }
 
-/// A database in which every text that can be anything is hostile. `text` is that of operators and programs.
+/// A database in which every free text is hostile. `text` is the text of operators and programs.
 class HostileWorld {
  public:
   explicit HostileWorld(const std::string& text = hostile()) : connection(database.connect()) {
@@ -42,14 +42,14 @@ class HostileWorld {
     collector->claim({.limit = 0, .receipt = Receipt{*reply.lease, {.emitted = 1}}});
     const auto dead = collector->claim({.limit = 1});
     collector->claim({.limit = 1});
-    connection->run("UPDATE mailroom_batches SET set_aside_at = clock_timestamp() WHERE id = $1",
+    connection->run("UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = $1",
                     dead.lease->batch);
     connection->run(
         "UPDATE mailroom_batches SET claimed_by = $1, earlier_attempts = "
         "jsonb_build_array(jsonb_build_object("
         "'attempt', 1, 'collector', 1, 'claimed_by', $1::text, 'claimed_at', clock_timestamp()))",
         text);
-    // As rows may be that are older than the triggers.
+    // Rows that are older than the triggers may contain such text.
     connection->run("SET session_replication_role = replica");
     connection->run("UPDATE accounts SET email = $1 || id, login = $2 || id", "e" + hostile(),
                     "l" + hostile());
@@ -75,14 +75,14 @@ class HostileWorld {
   std::unique_ptr<Connection> connection;
 };
 
-/// Every command that says something of the data, or of what was typed.
+/// Every command that prints data or repeats its arguments.
 std::vector<Words> commands() {
   const auto name = hostile();
   const auto email = "e" + name + "1";
   return {{"status"},
           {"tail"},
           {"tail", "--mask"},
-          {"tail", "--template", "{time} {email} {login} {by} {reason} {queue} {subject}"},
+          {"tail", "--template", "{time} {email} {login} {actor} {reason} {queue} {subject}"},
           {"tail", "--account", email},
           {"audit"},
           {"audit", "--batches"},
@@ -136,7 +136,7 @@ void check_output(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("no command lets a character of the data through that misleads") {
+TEST_CASE("no command prints a misleading character of the data") {
   const HostileWorld world;
   const OperatorRig rig(world.database);
   const Words log_formats{"text", "json", "logfmt"};
@@ -151,13 +151,13 @@ TEST_CASE("no command lets a character of the data through that misleads") {
       check_output(run.output);
       check_output(run.errors);
       CHECK(run.output.size() + run.errors.size() > 0);
-      // The server refuses nothing: what a command does not accept, it refuses itself.
+      // The server accepts all of this; mailroom itself refuses what a command does not accept.
       CHECK(run.status != static_cast<int>(ExitCode::failed));
     }
   }
 }
 
-TEST_CASE("a collector's jsonl escapes what misleads, and keeps its value") {
+TEST_CASE("a collector's jsonl escapes misleading characters, and keeps the value") {
   const HostileWorld world;
   const auto run = OperatorRig(world.database).mailroom({"collect", "--once", "--format", "jsonl"});
   CHECK(run.status == 0);
@@ -169,13 +169,13 @@ TEST_CASE("a collector's jsonl escapes what misleads, and keeps its value") {
   CHECK(tokens[0]["login"] == hostile_beyond_ascii());
 }
 
-TEST_CASE("text of a hundred kilobytes is cut in text, and whole in JSON") {
+TEST_CASE("text of a hundred kilobytes is cut in text, and complete in JSON") {
   const std::string text(100'000, 'z');
   const HostileWorld world(text);
   const OperatorRig rig(world.database);
   for (const Words& words : std::vector<Words>{{"status"},
                                                {"tail"},
-                                               {"tail", "--template", "{by} {reason}"},
+                                               {"tail", "--template", "{actor} {reason}"},
                                                {"audit"},
                                                {"audit", "--batches"},
                                                {"audit", "id:1"},
@@ -189,7 +189,7 @@ TEST_CASE("text of a hundred kilobytes is cut in text, and whole in JSON") {
   }
   for (const Words& words : std::vector<Words>{{"tail", "-o", "json"}, {"audit", "-o", "json"}}) {
     const auto run = rig.mailroom(words);
-    CHECK(run.output.find("\"by\":\"" + text + "\"") != std::string::npos);
+    CHECK(run.output.find("\"actor\":\"" + text + "\"") != std::string::npos);
     CHECK(run.output.find("\"reason\":\"" + text + "\"") != std::string::npos);
   }
 }

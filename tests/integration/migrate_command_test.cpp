@@ -1,4 +1,4 @@
-// mailroom migrate as a process: killed, and beside golang-migrate's bookkeeping.
+// mailroom migrate as a process: killed, and together with golang-migrate's bookkeeping.
 
 #include <csignal>
 #include <cstdlib>
@@ -27,7 +27,7 @@ std::string dump(const TestDatabase& database) {
        "--exclude-table=mailroom_schema_history", "--exclude-table=schema_migrations", database.name()},
       {});
   REQUIRE(run.status == 0);
-  // Random from run to run, in newer versions of pg_dump.
+  // Newer versions of pg_dump print random keys here.
   std::string text;
   std::istringstream lines(run.output);
   for (std::string line; std::getline(lines, line);) {
@@ -38,7 +38,7 @@ std::string dump(const TestDatabase& database) {
 
 }  // namespace
 
-TEST_CASE("pg_dump shows the same of a version whether it is reached from below or from above") {
+TEST_CASE("pg_dump shows the same schema whether a version is reached from below or from above") {
   TestDatabase database(TestDatabase::Schema::none);
   std::vector<std::string> from_below;
   for (int version = 0; version <= newest; ++version) {
@@ -52,19 +52,20 @@ TEST_CASE("pg_dump shows the same of a version whether it is reached from below 
   }
 }
 
-TEST_CASE("killed in the middle of a migration, it leaves the version before it, no lock, and goes on") {
+TEST_CASE(
+    "killed during a migration, it leaves the previous version and no lock, and the next run succeeds") {
   TestDatabase database(TestDatabase::Schema::none);
   REQUIRE(migrate(database, {"goto", "0"}).status == 0);
   const auto holder = database.connect();
   holder->run("BEGIN");
   holder->run("LOCK TABLE tokens IN ACCESS SHARE MODE");
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const auto connection = database.connect();
   {
-    // Migration 3 waits for tokens.
+    // Migration 3 waits for a lock on tokens.
     Subprocess process({mailroom_binary, "migrate", "--lock-timeout", "1h"},
-                       {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out",
-                       folder.path() / "err");
+                       {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out",
+                       directory.path() / "err");
     REQUIRE(eventually([&] {
       return value<int>(
                  *connection,
@@ -73,7 +74,7 @@ TEST_CASE("killed in the middle of a migration, it leaves the version before it,
     process.signal(SIGKILL);
     process.wait();
   }
-  // The server finds out within a second that its client is gone, although the lock is not to be had.
+  // The server notices within a second that its client has died, even while it waits for a lock.
   CHECK(eventually([&] {
     return value<int>(*connection,
                       "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = "
@@ -85,10 +86,11 @@ TEST_CASE("killed in the middle of a migration, it leaves the version before it,
   CHECK(migrate(database, {"status"}).status == 0);
 }
 
-TEST_CASE("a database that golang-migrate has prepared goes on with ours, back, and on with golang-migrate") {
+TEST_CASE(
+    "a database of golang-migrate is migrated by mailroom, up and down, and then by golang-migrate again") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
-  // What golang-migrate 4 does for `up 1`, statement by statement.
+  // The statements that golang-migrate 4 runs for `up 1`.
   connection->run(
       "CREATE TABLE IF NOT EXISTS \"public\".\"schema_migrations\" (version bigint not null primary key, "
       "dirty boolean not null)");
@@ -102,19 +104,19 @@ TEST_CASE("a database that golang-migrate has prepared goes on with ours, back, 
   CHECK(migrate(database, {"status"}).status == 0);
   REQUIRE(migrate(database, {"goto", "0"}).status == 0);
   CHECK(dump(database) == before);
-  // What it reads, and how it goes on: each exported file as one simple query.
+  // golang-migrate reads this row and resumes from it, running each exported file as one simple query.
   CHECK(value<std::string>(*connection,
                            "SELECT version || ' ' || dirty FROM \"public\".\"schema_migrations\" LIMIT 1") ==
         "0 false");
-  const TemporaryFolder folder;
-  REQUIRE(migrate(database, {"export", folder.path().string()}).status == 0);
+  const TemporaryDirectory directory;
+  REQUIRE(migrate(database, {"export", directory.path().string()}).status == 0);
   for (int version = 1; version <= newest; ++version) {
     const auto stem =
         std::to_string(version) + "_" + embedded_migrations()[static_cast<std::size_t>(version)].name;
     connection->run("TRUNCATE \"public\".\"schema_migrations\"");
     connection->run("INSERT INTO \"public\".\"schema_migrations\" (version, dirty) VALUES ($1, true)",
                     version);
-    connection->run(read_file(folder.path() / (stem + ".up.sql")));
+    connection->run(read_file(directory.path() / (stem + ".up.sql")));
     connection->run("UPDATE \"public\".\"schema_migrations\" SET dirty = false");
   }
   CHECK(migrate(database, {"status"}).status == 0);
@@ -122,22 +124,22 @@ TEST_CASE("a database that golang-migrate has prepared goes on with ours, back, 
   CHECK(value<int>(*connection, "SELECT count(*) FROM schema_migrations") == 0);
 }
 
-TEST_CASE("with --wait it tries until the database answers") {
+TEST_CASE("with --wait it retries until the database answers") {
   TestDatabase database(TestDatabase::Schema::none);
   Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
   CHECK(migrate(database, {"status"}).status == 4);
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   Subprocess process({mailroom_binary, "migrate", "--wait", "1m"},
-                     {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out",
-                     folder.path() / "err");
+                     {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out",
+                     directory.path() / "err");
   REQUIRE(eventually([&] {
-    return read_file(folder.path() / "err").find("waiting for the database") != std::string::npos;
+    return read_file(directory.path() / "err").find("waiting for the database") != std::string::npos;
   }));
   Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS true");
   CHECK(process.wait() == 0);
 }
 
-TEST_CASE("a schema whose name needs quotes is migrated, verified and left again") {
+TEST_CASE("a schema whose name needs quotes is migrated up, verified and migrated down") {
   TestDatabase database(TestDatabase::Schema::none);
   database.connect()->run("CREATE SCHEMA \"Our \"\"Mail\"\" App\"");
   const auto run = [&](std::vector<std::string> arguments) {

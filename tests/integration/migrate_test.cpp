@@ -1,4 +1,4 @@
-// The migrations up and down, the lock, and the bookkeeping that golang-migrate shares.
+// The migrations up and down, the lock, and the bookkeeping shared with golang-migrate.
 
 #include "schema/bookkeeping.hpp"
 #include "schema/migrator.hpp"
@@ -27,7 +27,7 @@ void down(Connection& connection, int steps) {
   run(connection, [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); });
 }
 
-/// Everything the catalogue says of tables, columns, indexes, triggers, functions and types, as one text.
+/// The catalogue's tables, columns, indexes, triggers, functions and types as one text.
 std::string catalogue(Connection& connection) {
   return value<std::string>(
       connection,
@@ -54,7 +54,7 @@ std::string catalogue(Connection& connection) {
 
 }  // namespace
 
-TEST_CASE("every migration's down restores exactly what was there before its up") {
+TEST_CASE("every down migration restores exactly the schema before its up migration") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   std::vector<std::string> before;
@@ -74,7 +74,7 @@ TEST_CASE("every migration's down restores exactly what was there before its up"
   CHECK(catalogue(*connection) == full);
 }
 
-TEST_CASE("what was done to the schema is on record: what, how long, by whom, and which text it was") {
+TEST_CASE("each migration is on record: its version, duration, actor and checksum") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   up(*connection, 1);
@@ -94,7 +94,7 @@ TEST_CASE("what was done to the schema is on record: what, how long, by whom, an
   CHECK(std::string(rows[2][7].c_str()) == "test");
 }
 
-TEST_CASE("from every version to every other, up and down") {
+TEST_CASE("every version can be reached from every other, up and down") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const auto go = [&](int to) {
@@ -116,22 +116,22 @@ TEST_CASE("from every version to every other, up and down") {
   }
 }
 
-TEST_CASE("down and up again with data in it loses no account and no token, and goes on at the cursor") {
+TEST_CASE("migrating down and up again loses no account and no token, and keeps the cursor") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 5);
   connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "VALUES ('mailroom', '{[1,4)}', 0, now(), 3, 1, '{}'), ('mailroom', '{[4,5)}', 0, NULL, 4, 1, '{}')");
   down(*connection, newest);
-  // The fourth is leased and not acknowledged: it must come again.
+  // The fourth token is leased and not acknowledged: it must be emitted again.
   CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 3);
   up(*connection, newest);
   CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 5);
   CHECK(value<int>(*connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 3);
 }
 
-TEST_CASE("a second migrator at the same time is told so") {
+TEST_CASE("a second concurrent migrator is refused") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto first = database.connect();
   const auto second = database.connect();
@@ -145,30 +145,29 @@ TEST_CASE("a second migrator at the same time is told so") {
   CHECK(read_schema_state(*second).version == 0);
 }
 
-TEST_CASE("a migration that fails leaves nothing of itself, and the version before it") {
+TEST_CASE("a failed migration is rolled back to the version before it") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   up(*connection, 2);
-  connection->run("CREATE TABLE mailroom_holes (mine int)");
+  connection->run("CREATE TABLE mailroom_gaps (mine int)");
   try {
     up(*connection, newest);
     FAIL("the migration went through");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::schema);
     CHECK(std::string(error.what())
-              .find("relation \"mailroom_holes\" already exists\n  CREATE TABLE "
-                    "mailroom_holes (") != std::string::npos);
+              .find("relation \"mailroom_gaps\" already exists\n  CREATE TABLE "
+                    "mailroom_gaps (") != std::string::npos);
   }
   CHECK(read_schema_state(*connection).version == 3);
   CHECK_FALSE(read_schema_state(*connection).dirty);
   CHECK(value<bool>(*connection, "SELECT to_regclass('mailroom_batches') IS NULL"));
 }
 
-TEST_CASE(
-    "the bookkeeping is golang-migrate's: a database it has made goes on with ours, and a dirty one stops") {
+TEST_CASE("golang-migrate's bookkeeping is accepted, and its dirty state refused") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
-  // As golang-migrate 4 leaves it after 0_init.
+  // The state after golang-migrate 4 has run 0_init.
   connection->run(embedded_migrations()[0].up);
   connection->run(
       "CREATE TABLE \"schema_migrations\" (version bigint not null primary key, dirty boolean not null)");
@@ -182,7 +181,7 @@ TEST_CASE(
         "(" + std::to_string(newest) + ",f)");
 }
 
-TEST_CASE("a table of that name that another tool keeps is recognised and left alone") {
+TEST_CASE("a schema_migrations table of another tool is recognised and left alone") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   connection->run("CREATE TABLE schema_migrations (version varchar(128) PRIMARY KEY)");
@@ -192,6 +191,7 @@ TEST_CASE("a table of that name that another tool keeps is recognised and left a
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::schema);
     CHECK(std::string(error.what()) ==
-          "the table schema_migrations (version character varying(128)) is another tool's, probably dbmate");
+          "the table schema_migrations (version character varying(128)) belongs to another tool, probably "
+          "dbmate");
   }
 }

@@ -1,4 +1,4 @@
-// How migrations are carried out, with lists of migrations that the tests make up.
+// How migrations are run, with lists of migrations that the tests make up.
 
 #include "schema/migrator.hpp"
 
@@ -19,7 +19,7 @@ using Migrations = std::vector<Migration>;
 
 const Migration first{0, "first", "CREATE TABLE a (x int);", "DROP TABLE a;"};
 
-/// Writes down what it hears.
+/// Records the reported progress.
 struct Listener final : MigrationObserver {
   std::string heard;
 
@@ -38,7 +38,7 @@ std::string up(Connection& connection, const Migrations& migrations, const Migra
   return listener.heard;
 }
 
-/// The error that bringing the schema up ends with.
+/// The error of migrating up.
 Error failure(Connection& connection, const Migrations& migrations, const MigratorOptions& options = {}) {
   try {
     up(connection, migrations, options);
@@ -59,7 +59,7 @@ std::string recorded(Connection& connection) {
 
 }  // namespace
 
-TEST_CASE("a failure shows the statement, its line in the file, and what PostgreSQL says") {
+TEST_CASE("a failure shows the statement, its line in the file, and PostgreSQL's message") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const Migrations migrations{
@@ -71,12 +71,12 @@ TEST_CASE("a failure shows the statement, its line in the file, and what Postgre
   CHECK(std::string(error.what()) ==
         "migration 1_second.up.sql failed at line 5: column \"x\" of relation \"a\" already exists\n"
         "  ALTER TABLE a ADD y int, ADD x int");
-  CHECK(error.hint() == "nothing of it was kept, and the version is as before");
+  CHECK(error.hint() == "the migration was rolled back, and the version is unchanged");
   CHECK_FALSE(has(*connection, "b"));
   CHECK(recorded(*connection) == "(0,f)");
 }
 
-TEST_CASE("where PostgreSQL names a line of the statement, that one is told") {
+TEST_CASE("a failure names the line within the statement that PostgreSQL reports") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const auto error =
@@ -91,14 +91,14 @@ TEST_CASE("PostgreSQL's own hint is passed on, and the text of a row is not") {
   const auto connection = database.connect();
   CHECK(
       failure(*connection, {{0, "first", "DO $$ BEGIN RAISE 'no' USING HINT = 'ask'; END $$", "-"}}).hint() ==
-      "ask; nothing of it was kept, and the version is as before");
+      "ask; the migration was rolled back, and the version is unchanged");
   const auto error =
       failure(*connection,
               {{0, "first", "CREATE TABLE a (s text UNIQUE); INSERT INTO a VALUES ('row'), ('row')", "-"}});
   CHECK(error.hint().find("row") == std::string::npos);
 }
 
-TEST_CASE("what only the commit finds out is told with the migration") {
+TEST_CASE("an error at commit is reported with the migration") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const auto error = failure(
@@ -111,7 +111,7 @@ TEST_CASE("what only the commit finds out is told with the migration") {
   CHECK_FALSE(has(*connection, "schema_migrations"));
 }
 
-TEST_CASE("a dry run runs all of it and leaves nothing") {
+TEST_CASE("a dry run runs all statements and leaves nothing") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const Migrations migrations{
@@ -127,7 +127,7 @@ TEST_CASE("a dry run runs all of it and leaves nothing") {
             .rfind("migration 1_index.up.sql failed at line 2: column \"nothing\" does not exist", 0) == 0);
 }
 
-TEST_CASE("an index that is made concurrently runs outside a transaction, and an invalid one is made anew") {
+TEST_CASE("CREATE INDEX CONCURRENTLY runs outside a transaction, and an invalid index is created again") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   up(*connection, {first});
@@ -139,7 +139,7 @@ TEST_CASE("an index that is made concurrently runs outside a transaction, and an
   CHECK(std::string(error.what())
             .rfind("migration 1_index.up.sql failed at line 1: could not create unique index", 0) == 0);
   CHECK(error.hint().find("tries it again") != std::string::npos);
-  // PostgreSQL has left it behind, and IF NOT EXISTS would take it for done.
+  // PostgreSQL leaves an invalid index behind, which IF NOT EXISTS would accept.
   CHECK(
       value<bool>(*connection, "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = 'a_x_idx'::regclass"));
   CHECK(recorded(*connection) == "(0,f)");
@@ -149,7 +149,7 @@ TEST_CASE("an index that is made concurrently runs outside a transaction, and an
   CHECK(recorded(*connection) == "(1,f)");
 }
 
-TEST_CASE("killed between an index and its record, the next run goes on") {
+TEST_CASE("after a kill between an index and its record the next run succeeds") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const Migrations migrations{
@@ -161,7 +161,7 @@ TEST_CASE("killed between an index and its record, the next run goes on") {
   CHECK(recorded(*connection) == "(1,f)");
 }
 
-TEST_CASE("a migration that does not get its locks lets others through, and tries again") {
+TEST_CASE("a migration that does not get its locks lets other sessions proceed, and retries") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   up(*connection, {first});
@@ -188,7 +188,7 @@ TEST_CASE("a migration that does not get its locks lets others through, and trie
     CHECK(yielding.holders[0].rfind("pid " + std::to_string(holder->backend_pid()) + " (holder@", 0) == 0);
     CHECK(recorded(*connection) == "(1,f)");
   }
-  SECTION("and gives up in the end, naming who holds them") {
+  SECTION("and gives up in the end, naming the sessions that hold them") {
     const auto error =
         failure(*connection, migrations,
                 {.lock_timeout = Milliseconds(10), .pauses = {Milliseconds(1), Milliseconds(1)}});
@@ -201,17 +201,17 @@ TEST_CASE("a migration that does not get its locks lets others through, and trie
   }
 }
 
-TEST_CASE("a server that cannot be changed is refused before anything is tried") {
+TEST_CASE("a read-only server is refused before anything is tried") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   connection->run("SET default_transaction_read_only = on");
   const auto error = failure(*connection, {first});
   CHECK(error.code() == ExitCode::database);
-  CHECK(std::string(error.what()) == "transactions are read-only here");
+  CHECK(std::string(error.what()) == "transactions are read-only on this connection");
   CHECK(error.hint().find("default_transaction_read_only") != std::string::npos);
 }
 
-TEST_CASE("a role that may not is told which one may") {
+TEST_CASE("a role without the privilege is told which role has it") {
   TestDatabase database;
   const auto owner = database.connect();
   const auto role = "migrate_" + database.name();
@@ -223,13 +223,14 @@ TEST_CASE("a role that may not is told which one may") {
   const auto other = database.connect();
   other->run("SET ROLE " + role);
   const auto error = failure(*other, migrations);
-  CHECK(error.hint().rfind("connected as " + role + "; migrations run as the owner of the tables, postgres",
+  CHECK(error.hint().rfind("connected as " + role + "; run migrations as the owner of the tables, postgres",
                            0) == 0);
   owner->run("DROP OWNED BY " + role);
   owner->run("DROP ROLE " + role);
 }
 
-TEST_CASE("the lock is golang-migrate's, by either of its keys, and the error names who holds it") {
+TEST_CASE(
+    "the lock is golang-migrate's, by either of its keys, and the error names the session that holds it") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const auto other = database.connect("stranger");
@@ -242,7 +243,7 @@ TEST_CASE("the lock is golang-migrate's, by either of its keys, and the error na
     CHECK(error.hint().rfind("pid " + std::to_string(other->backend_pid()) + " holds its lock (stranger@",
                              0) == 0);
     other->run("SELECT pg_advisory_unlock_all()");
-    // Not one of the two is left behind by an attempt that failed.
+    // A failed attempt leaves neither of the two locks behind.
     CHECK(value<int>(
               *connection,
               "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()") == 0);
@@ -254,7 +255,7 @@ TEST_CASE("the lock is golang-migrate's, by either of its keys, and the error na
                   .as<bool>());
 }
 
-TEST_CASE("of two migrators at once one does the work, and one that waits finds it done") {
+TEST_CASE("of two concurrent migrators one does the work, and the other waits and finds it done") {
   TestDatabase database(TestDatabase::Schema::none);
   const Migrations migrations{first, {1, "slow", "SELECT pg_sleep(0.3)", "-"}};
   std::array<std::string, 2> heard;
@@ -272,7 +273,7 @@ TEST_CASE("of two migrators at once one does the work, and one that waits finds 
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_schema_history") == 2);
 }
 
-TEST_CASE("what goes with the way down is counted beforehand") {
+TEST_CASE("the rows that a migration down deletes are counted beforehand") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -280,8 +281,7 @@ TEST_CASE("what goes with the way down is counted beforehand") {
   std::string text;
   for (const auto& loss : count_losses(*connection, plan_down(embedded_migrations(), state, std::nullopt)))
     text += loss.name() + " " + std::to_string(loss.rows) + "\n";
-  CHECK(text ==
-        "mailroom_operations 0\nmailroom_holes 0\nmailroom_batches 0\njobs 1\ntokens 3\naccounts 3\n");
+  CHECK(text == "mailroom_operations 0\nmailroom_gaps 0\nmailroom_batches 0\njobs 1\ntokens 3\naccounts 3\n");
   const Migration column{0, "column", "-", "ALTER TABLE accounts DROP activated_at"};
   connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");
   const auto losses = count_losses(*connection, {{&column, Direction::down}});

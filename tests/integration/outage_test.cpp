@@ -1,4 +1,4 @@
-// What is said while the database is away, by the commands that go on until it is back.
+// The log output of long-running commands while the database is unreachable.
 
 #include <csignal>
 #include <cstdlib>
@@ -12,7 +12,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// A database that nobody reaches for a while.
+/// A database that is unreachable for a while.
 class Outage {
  public:
   explicit Outage(const TestDatabase& database) : name_(database.name()) {
@@ -25,7 +25,7 @@ class Outage {
   Outage& operator=(const Outage&) = delete;
 
   void end() { admin_.run("ALTER DATABASE " + name_ + " ALLOW_CONNECTIONS true"); }
-  /// How often the server has turned somebody away.
+  /// How often the server has refused a connection.
   int refusals() const {
     return count(read_file(std::string(std::getenv("PGHOST")) + "/server.log"),
                  "database \"" + name_ + "\" is not currently accepting connections");
@@ -44,18 +44,19 @@ struct Running {
               words.insert(words.begin(), mailroom_binary);
               return words;
             }(),
-            {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out", folder.path() / "err") {}
+            {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out",
+            directory.path() / "err") {}
 
-  std::string output() const { return read_file(folder.path() / "out"); }
-  std::string log() const { return read_file(folder.path() / "err"); }
+  std::string output() const { return read_file(directory.path() / "out"); }
+  std::string log() const { return read_file(directory.path() / "err"); }
 
-  TemporaryFolder folder;
+  TemporaryDirectory directory;
   Subprocess process;
 };
 
 }  // namespace
 
-TEST_CASE("a collector and a tail that try again and again say so once, and when they are back") {
+TEST_CASE("a collector and a tail log an outage once, and log when they are connected again") {
   TestDatabase database;
   TestCollector collector(database, {});
   REQUIRE(collector.connected());
@@ -74,7 +75,7 @@ TEST_CASE("a collector and a tail that try again and again say so once, and when
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("a watch in a pipe says once an interval that there is no answer, as a line or an object") {
+TEST_CASE("a watch in a pipe reports an unreachable database once per interval, as a line or an object") {
   const bool json = GENERATE(false, true);
   TestDatabase database;
   std::vector<std::string> words{"status", "--watch", "100ms"};
@@ -92,14 +93,14 @@ TEST_CASE("a watch in a pipe says once an interval that there is no answer, as a
   CHECK(watch.process.wait() == 0);
 }
 
-TEST_CASE("a watch ends as a tail does when its reader has seen enough") {
+TEST_CASE("a watch ends like a tail when its reader closes the pipe") {
   TestDatabase database;
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   for (const std::string command : {"status --watch 100ms", "status --watch 100ms -o json", "tail -f"}) {
-    const auto log = (folder.path() / "log").string();
+    const auto log = (directory.path() / "log").string();
     Subprocess shell({"/bin/bash", "-c",
                       std::string("set -o pipefail; ") + mailroom_binary + " " + command + " | sleep 0.2"},
-                     {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "out", log);
+                     {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out", log);
     INFO(command);
     CHECK(shell.wait() == 0);
     CHECK(read_file(log).empty());

@@ -1,5 +1,5 @@
 // Every command behind a PgBouncer in each of its modes: it works, or is refused before it leaves anything
-// behind with a server process that others get.
+// behind in a shared server process.
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// The locks of collectors in this database: other tests have theirs on the same server.
+/// The locks of collectors in this database only: other tests share the server.
 const std::string collector_locks =
     "SELECT count(*) FROM pg_locks WHERE classid = 1835100525 AND database = (SELECT oid FROM pg_database "
     "WHERE datname = current_database())";
@@ -78,7 +78,7 @@ std::vector<Row> every_command(const std::string& token) {
           {{"collect", "--once"}, 0, 3, 3}};
 }
 
-/// Makes the pooler have three server processes.
+/// Makes the pooler open three server processes.
 void occupy_three(const TestPooler& pooler) {
   std::vector<std::unique_ptr<Connection>> others;
   for (int i = 0; i < 3; ++i) {
@@ -87,7 +87,7 @@ void occupy_three(const TestPooler& pooler) {
   }
 }
 
-/// What the next client of the pooler would find: settings, prepared statements and locks of others.
+/// What the pooler's next client would find: settings, prepared statements and locks of others.
 std::string left_behind(Connection& connection, const TestPooler& pooler) {
   Connection application(pooler.conninfo(), "application");
   const auto settings = value<std::string>(
@@ -127,8 +127,8 @@ TEST_CASE("behind a pooler in transaction mode a command works or is refused, an
     INFO(joined(row.words) << ": " << run.errors << run.output);
     CHECK(run.status == row.transaction);
     if (row.transaction == 3) {
-      CHECK(has(run.errors, "error: a pooler in transaction mode is between"));
-      CHECK(has(run.errors, "hint: connect to the server itself, or set pool_mode = session"));
+      CHECK(has(run.errors, "error: the connection goes through a pooler in transaction mode"));
+      CHECK(has(run.errors, "hint: connect to the server directly, or set pool_mode = session"));
       CHECK(has(run.errors, "MAILROOM_DATABASE_URL='host=" +
                                 value<std::string>(*connection, "SHOW unix_socket_directories")));
     }
@@ -137,7 +137,7 @@ TEST_CASE("behind a pooler in transaction mode a command works or is refused, an
     CHECK(left_behind(*connection, pooler) == "offon0 and locks: 0");
 }
 
-TEST_CASE("behind a pooler in statement mode a command says so, in the pooler's words where it has any") {
+TEST_CASE("behind a pooler in statement mode a command says so, with the pooler's message if there is one") {
   TestDatabase database;
   const auto connection = database.connect();
   const TestPooler pooler(database, "statement");
@@ -155,7 +155,7 @@ TEST_CASE("behind a pooler in statement mode a command says so, in the pooler's 
   CHECK(left_behind(*connection, pooler) == "offon0 and locks: 0");
 }
 
-TEST_CASE("the doctor names the pooler's mode, and what mends it leads to the server") {
+TEST_CASE("the doctor names the pooler's mode, and its fix leads to the server") {
   TestDatabase database;
   for (const std::string mode : {"transaction", "statement"}) {
     const TestPooler pooler(database, mode);
@@ -168,7 +168,7 @@ TEST_CASE("the doctor names the pooler's mode, and what mends it leads to the se
   }
 }
 
-TEST_CASE("a collector behind a pooler in session mode starts though every other server process is taken") {
+TEST_CASE("a collector behind a pooler in session mode starts even if the pool has one server process") {
   TestDatabase database;
   const auto connection = database.connect();
   const TestPooler pooler(database, "session", "default_pool_size = 1\n");

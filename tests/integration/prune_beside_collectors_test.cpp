@@ -1,12 +1,12 @@
-// Prunings in a loop beside two collectors and those who write, end and prolong tokens: nothing that is due
-// goes, nothing is lost or repeated, and what is there can still be asked about.
+// Prunes in a loop while two collectors run and other sessions insert, expire and extend tokens. No due token
+// is removed, none is lost or repeated, and every remaining token still has its record.
 
 #include <atomic>
 #include <random>
 #include <set>
 #include <thread>
 
-#include "queue/pruner.hpp"
+#include "prune/pruner.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 #include "support/write_load.hpp"
@@ -21,7 +21,7 @@ using IdSet = std::set<std::int64_t>;
 
 struct RollBack {};
 
-/// Accounts by one, by many, in a transaction that is held open, or for nothing.
+/// Inserts accounts: one, many, in a transaction held open, or in one that is rolled back.
 void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
   const auto kind = random() % 10;
   const int rows = kind < 2 ? 30 : 1;
@@ -40,7 +40,7 @@ void write_once(Connection& connection, Random& random, const std::string& prefi
   }
 }
 
-/// Of 150 tokens in a row 50 end long ago, before or after they were handed on, and batches grow old.
+/// Expires 50 of 150 consecutive tokens long ago, before or after they were emitted, and makes batches old.
 void end_some(Connection& connection) {
   connection.run(
       "UPDATE tokens SET expires_at = expires_at - 86400 * 31 WHERE id / 50 % 3 = 0 AND random() < 0.5 "
@@ -50,7 +50,7 @@ void end_some(Connection& connection) {
       "WHERE emitted_at > now() - interval '1 day' AND random() < 0.5");
 }
 
-/// Some that have ended are made due again: they must not go any more.
+/// Makes some expired tokens due again, which must then not be removed.
 void prolong_some(Connection& connection, IdSet& prolonged) {
   const auto rows = connection.run(
       "UPDATE tokens SET expires_at = extract(epoch FROM now()) + 9000 WHERE id IN (SELECT id FROM tokens "
@@ -66,7 +66,7 @@ PruneSummary prune_once(Connection& connection) {
       .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
 }
 
-/// Does `work` with a connection of its own, again and again until `enough`.
+/// Repeats `work` on its own connection until `enough`.
 template <typename Work>
 std::thread again(const std::atomic<bool>& enough, const TestDatabase& database, Work work) {
   return std::thread([&enough, &database, work = std::move(work)]() mutable {
@@ -90,7 +90,7 @@ std::map<std::int64_t, int> all_emitted(const TestCollector& first, const TestCo
   return all;
 }
 
-/// Keeps the id of every token that was ever committed.
+/// Records the id of every token that was ever committed.
 void keep_ids(Connection& connection) {
   connection.run("CREATE TABLE made (id bigint PRIMARY KEY)");
   connection.run(
@@ -99,13 +99,13 @@ void keep_ids(Connection& connection) {
   connection.run("CREATE TRIGGER keep_id AFTER INSERT ON tokens FOR EACH ROW EXECUTE FUNCTION keep_id()");
 }
 
-/// What must not be, by count.
+/// Violations, by count.
 struct Tally {
   int due_and_gone = 0;
   int prolonged_and_gone = 0;
   int repeated = 0;
   int strange = 0;
-  int unrecorded = 0;  ///< there, handed on, and in no batch's record
+  int unrecorded = 0;  ///< in the table, emitted, and in no batch's record
 };
 
 Tally tally(Connection& connection, const IdSet& due, const IdSet& prolonged,
@@ -128,7 +128,7 @@ Tally tally(Connection& connection, const IdSet& due, const IdSet& prolonged,
   return result;
 }
 
-/// Six who write, one who ends, one who prolongs, and one who prunes.
+/// Six threads insert, one expires, one extends, and one prunes.
 struct Bustle {
   IdSet prolonged;
   std::atomic<std::size_t> prolonged_so_far{0};
@@ -137,7 +137,7 @@ struct Bustle {
 
   bool had_much_to_do() const { return pruned_tokens > 100 && pruned_batches > 10 && prolonged_so_far > 20; }
 
-  /// For `duration`, and on a slow machine longer, until enough has happened to judge by.
+  /// Runs for `duration`, or longer on a slow machine, until enough was pruned for the test to be meaningful.
   void run(const TestDatabase& database, std::chrono::seconds duration) {
     std::atomic<bool> enough{false};
     std::vector<std::thread> threads;
@@ -167,7 +167,7 @@ struct Bustle {
 
 }  // namespace
 
-TEST_CASE("prunings beside collectors remove nothing that is due, and lose and repeat nothing") {
+TEST_CASE("pruning beside collectors removes no due token, and loses and repeats none") {
   TestDatabase database;
   const auto connection = database.connect();
   keep_ids(*connection);
@@ -200,7 +200,7 @@ TEST_CASE("prunings beside collectors remove nothing that is due, and lose and r
   CHECK(result.repeated == 0);
   CHECK(result.strange == 0);
   CHECK(result.unrecorded == 0);
-  // It is a test only when much was going on.
+  // The test is meaningful only if enough was pruned.
   CHECK(bustle.pruned_tokens > 100);
   CHECK(bustle.pruned_batches > 10);
   CHECK(bustle.prolonged.size() > 20);

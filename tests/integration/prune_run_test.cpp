@@ -1,5 +1,5 @@
-// Which batches a pruning removes, and how it goes about it: step by step, past rows that somebody else has
-// in hand, stopped, broken off, recorded.
+// Which batches a pruning removes, and how it works: in steps, past rows that another session has locked,
+// stopped, aborted, recorded.
 
 #include "support/catch.hpp"
 #include "support/prune_rig.hpp"
@@ -7,7 +7,7 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("a batch goes when it is closed, old, not the newest of its queue, and without tokens") {
+TEST_CASE("a batch is removed when it is closed, old, without tokens, and not the newest of its queue") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
@@ -16,9 +16,9 @@ TEST_CASE("a batch goes when it is closed, old, not the newest of its queue, and
   drain(*session, 2);                      // 1, 2 and 3 hold two tokens each
   drain(*attach(database, "second"), 10);  // 4 is the one batch of its queue
   REQUIRE(batches(*connection) == Ids{1, 2, 3, 4});
-  insert_accounts(*connection, 1, "set-aside");
+  insert_accounts(*connection, 1, "dead");
   REQUIRE(session->claim({.limit = 10, .partial = true}).lease);  // 5
-  connection->run("UPDATE mailroom_batches SET set_aside_at = now() WHERE id = 5");
+  connection->run("UPDATE mailroom_batches SET dead_at = now() WHERE id = 5");
   insert_accounts(*connection, 1, "leased");
   REQUIRE(session->claim({.limit = 10, .partial = true}).lease);  // 6 stays open
   drain(*attach(database, "second"), 10);                         // 7
@@ -28,12 +28,12 @@ TEST_CASE("a batch goes when it is closed, old, not the newest of its queue, and
 
   CHECK(prune(database).empty());
   age_batches(*connection);
-  // Every one of their tokens is still there.
+  // All of their tokens still exist.
   CHECK(prune(database).batches == 0);
   expire(*connection, "id <> 4 AND id < 9");
   const auto dry = count(database);
   const auto done = prune(database);
-  // 2 holds token 4, as does 4; 6 is open, and 7 holds its token; 8 is the newest.
+  // Batches 2 and 4 hold token 4; batch 6 is open; batch 7 holds the token of batch 6; batch 8 is the newest.
   CHECK(tokens(*connection) == Ids{4, 8, 9});
   CHECK(batches(*connection) == Ids{2, 4, 6, 7, 8});
   CHECK(done.batches == 3);
@@ -45,7 +45,7 @@ TEST_CASE("a batch goes when it is closed, old, not the newest of its queue, and
   CHECK(batches(*connection) == Ids{6, 7, 8});
 }
 
-TEST_CASE("the newest batch of each queue is kept, and what reads it goes on") {
+TEST_CASE("the newest batch of each queue is kept, and its readers still work") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 5);
@@ -63,7 +63,7 @@ TEST_CASE("the newest batch of each queue is kept, and what reads it goes on") {
   CHECK(fetch_ids(*session, *reply.lease) == Ids{6, 7});
 }
 
-TEST_CASE("rows that somebody has locked are left alone, and not waited for") {
+TEST_CASE("rows that another session has locked are skipped, and not waited for") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 4);
@@ -77,7 +77,7 @@ TEST_CASE("rows that somebody has locked are left alone, and not waited for") {
 
   const auto done = prune(database);
   CHECK(done.tokens == 3);
-  // The batch of token 2 stays with it, and is not counted as one that might have gone.
+  // The batch of token 2 stays with it, and is not counted as removable.
   CHECK(done.batches == 1);
   CHECK(done.skipped == 2);
   CHECK(tokens(*connection) == Ids{2});
@@ -89,7 +89,7 @@ TEST_CASE("rows that somebody has locked are left alone, and not waited for") {
   CHECK(tokens(*connection) == Ids{2});
 }
 
-TEST_CASE("every step size removes the same, in steps of at most that size") {
+TEST_CASE("every step size removes the same rows, in steps of at most that size") {
   const int step = GENERATE(1, 2, 3, 7, 1000);
   TestDatabase database;
   const auto connection = database.connect();
@@ -110,7 +110,7 @@ TEST_CASE("every step size removes the same, in steps of at most that size") {
   });
   CAPTURE(step);
   CHECK(done.tokens == 27);
-  // Of three batches in a row, with the tokens 3n to 3n + 5, one holds none that is a multiple of three.
+  // Three consecutive batches have the tokens 3n to 3n + 5; one of the three holds no multiple of three.
   CHECK(done.batches == 7);
   CHECK(small);
   CHECK(forward);
@@ -118,7 +118,7 @@ TEST_CASE("every step size removes the same, in steps of at most that size") {
   CHECK_FALSE(done.stopped);
 }
 
-TEST_CASE("a pruning that is stopped keeps what it has done, and says so in the record") {
+TEST_CASE("a pruning that is stopped keeps what it has done, and records it") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 10);
@@ -141,7 +141,7 @@ TEST_CASE("a pruning that is stopped keeps what it has done, and says so in the 
   CHECK(operations(*connection) == 2);
 }
 
-TEST_CASE("a pruning that an error ends records what it has done") {
+TEST_CASE("a pruning that fails records what it has done") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 6);

@@ -1,4 +1,4 @@
-// Which tokens a pruning removes and which it keeps: by their age, the cursors, open batches and holes.
+// Which tokens a pruning removes and which it keeps: by age, cursors, open batches and gaps.
 
 #include "support/catch.hpp"
 #include "support/prune_rig.hpp"
@@ -6,12 +6,12 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("a token goes when it has ended before the limit, and else stays") {
+TEST_CASE("a token is removed when it has ended before the limit, and is kept otherwise") {
   struct Case {
     std::string meaning, change;
     bool goes;
   };
-  // The columns of a token, and of its account, as seconds from now.
+  // The columns of a token and of its account, in seconds from now.
   const std::vector<Case> cases{
       {"due", "expires_at = now + 900", false},
       {"due, made a year ago, to expire in a hundred",
@@ -37,8 +37,8 @@ TEST_CASE("a token goes when it has ended before the limit, and else stays") {
                     id);
     if (!cases[i].goes) expected.push_back(id);
   }
-  // What became of the account changes nothing: the last two are suspended, one of them with a token that
-  // would be due again.
+  // The account's later status changes nothing: the last two accounts are suspended, one of them with a token
+  // that would be due after a restore.
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id > $1", cases.size());
   expire(*connection, "id = " + std::to_string(cases.size() + 1));
   expected.push_back(static_cast<std::int64_t>(cases.size()) + 2);
@@ -54,7 +54,7 @@ TEST_CASE("a token goes when it has ended before the limit, and else stays") {
         static_cast<std::int64_t>(cases.size()) + 2);
 }
 
-TEST_CASE("a token stays until every queue has passed it") {
+TEST_CASE("a token stays until the cursor of every queue has passed it") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 6);
@@ -81,7 +81,7 @@ TEST_CASE("a token stays until every queue has passed it") {
   CHECK(tokens(*connection).empty());
 }
 
-TEST_CASE("a rewind beside a pruning keeps what is to be passed again") {
+TEST_CASE("a rewind during a pruning keeps the tokens above the new cursor") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 8);
@@ -112,7 +112,7 @@ TEST_CASE("a token in an open batch stays until the batch is closed") {
   CHECK(tokens(*connection) == Ids{3, 4});
 }
 
-TEST_CASE("a token in a hole stays until a collector has looked at it") {
+TEST_CASE("a token in a gap stays until a collector has read it") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto open = database.connect();
@@ -129,7 +129,7 @@ TEST_CASE("a token in a hole stays until a collector has looked at it") {
   CHECK(prune(database).tokens == 2);
 }
 
-TEST_CASE("a token that is to be replayed stays until it was") {
+TEST_CASE("a token that is to be replayed stays until it has been emitted") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto session = attach(database);
@@ -143,12 +143,12 @@ TEST_CASE("a token that is to be replayed stays until it was") {
   CHECK(prune(database).tokens == 2);
 }
 
-TEST_CASE("holes of an abandoned state keep nothing") {
+TEST_CASE("gaps of an obsolete queue state keep no token") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
   drain(*attach(database));
-  connection->run("INSERT INTO mailroom_holes (ids, horizon) VALUES ('{[1,4)}', '0')");
+  connection->run("INSERT INTO mailroom_gaps (ids, horizon) VALUES ('{[1,4)}', '0')");
   expire(*connection, "true");
   CHECK(prune(database).tokens == 3);
 }

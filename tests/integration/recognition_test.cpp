@@ -1,4 +1,4 @@
-// Tables and records that another hand has made: what they are taken for, and what is refused.
+// Tables and records that another tool or person created: what they are recognised as, and what is refused.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ struct PsqlDatabase {
     if (!more.empty()) connection->run(more);
   }
 
-  /// What a migration says, message and hint; empty if it goes through.
+  /// A migration's error, message and hint; empty if it succeeds.
   std::string refusal() {
     try {
       migrate(*connection);
@@ -48,14 +48,12 @@ std::string text_of_drift(Connection& connection) {
 
 }  // namespace
 
-TEST_CASE("tables that fit no version are refused with what differs and a baseline on offer") {
+TEST_CASE("tables that fit no version are refused, with the differences and the offer of a baseline") {
   PsqlDatabase one("ALTER TABLE tokens ALTER expires_at SET DEFAULT 0");
   CHECK(one.refusal() ==
-        "mailroom's tables have no record of their version, and fit none: one thing differs from version 0, "
-        "the "
-        "nearest (column tokens.expires_at) | mailroom migrate verify shows how; mend it, or record the "
-        "version as "
-        "it is: mailroom migrate baseline 0");
+        "mailroom's tables have no recorded version, and match none: one thing differs from version 0, the "
+        "nearest (column tokens.expires_at) | mailroom migrate verify shows the differences; fix them, or "
+        "record the version anyway: mailroom migrate baseline 0");
   PsqlDatabase many(
       "DROP TABLE jobs; ALTER TABLE accounts DROP login, DROP email, ALTER status DROP DEFAULT");
   const auto refusal = many.refusal();
@@ -63,7 +61,7 @@ TEST_CASE("tables that fit no version are refused with what differs and a baseli
   CHECK(contains(refusal, "(table jobs, column accounts.email, column accounts.login and 3 more)"));
 }
 
-TEST_CASE("what an application has added keeps nobody from going on") {
+TEST_CASE("additions by an application do not stop a migration") {
   PsqlDatabase added("ALTER TABLE accounts ADD phone text UNIQUE; CREATE INDEX mine ON tokens (account)");
   CHECK(added.refusal() == "");
   const auto verification = verify_schema(*added.connection);
@@ -71,12 +69,12 @@ TEST_CASE("what an application has added keeps nobody from going on") {
   CHECK(verification.drift.additions.size() == 3);
 }
 
-TEST_CASE("tables in between two versions are refused, not taken for the lower one") {
+TEST_CASE("tables in between two versions are refused, not taken for the lower version") {
   PsqlDatabase between;
   for (const std::size_t version : {1U, 2U})
     between.connection->run(embedded_migrations()[version].up);
-  between.connection->run("CREATE TABLE mailroom_holes (id int)");
-  CHECK(contains(between.refusal(), "one thing differs from version 2, the nearest (table mailroom_holes)"));
+  between.connection->run("CREATE TABLE mailroom_gaps (id int)");
+  CHECK(contains(between.refusal(), "one thing differs from version 2, the nearest (table mailroom_gaps)"));
 }
 
 TEST_CASE("the earlier form is recognised, and its conversion leads to version 0") {
@@ -99,7 +97,7 @@ TEST_CASE("the earlier form is recognised, and its conversion leads to version 0
   CHECK(verify_schema(*earlier.connection).is_sound());
 }
 
-TEST_CASE("another tool's record beside our tables is recognised, and beside none of ours it matters not") {
+TEST_CASE("another tool's record matters only beside tables of ours, where it is recognised") {
   for (const auto& [table, tool] :
        std::vector<std::pair<std::string, std::string>>{{"goose_db_version", "goose"},
                                                         {"flyway_schema_history", "Flyway"},
@@ -108,9 +106,8 @@ TEST_CASE("another tool's record beside our tables is recognised, and beside non
     PsqlDatabase ours("CREATE TABLE " + table + " (id int)");
     CHECK(ours.refusal() ==
           fmt::format(
-              "mailroom's tables stand beside {}, the record of {}, which may have made them | they are as "
-              "version 0 has them: mailroom migrate baseline 0 records that, and from then on {} must leave "
-              "them alone",
+              "mailroom's tables are next to {}, the record of {}, which may have made them | they match "
+              "version 0: mailroom migrate baseline 0 records that; from then on {} must not change them",
               table, tool, tool));
     Migrator(*ours.connection, test_author()).claim(0);
     migrate(*ours.connection);
@@ -123,14 +120,16 @@ TEST_CASE("another tool's record beside our tables is recognised, and beside non
   }
 }
 
-TEST_CASE("a record of another shape is refused, and whose it probably is said") {
+TEST_CASE("a record of another shape is refused, with the tool that it probably belongs to") {
   for (const auto& [columns, what] : std::vector<std::pair<std::string, std::string>>{
            {"version varchar(128) PRIMARY KEY",
-            "(version character varying(128)) is another tool's, probably dbmate"},
-           {"version varchar NOT NULL", "(version character varying) is another tool's, probably Rails"},
+            "(version character varying(128)) belongs to another tool, probably dbmate"},
+           {"version varchar NOT NULL",
+            "(version character varying) belongs to another tool, probably Rails"},
            {"version bigint, inserted_at timestamp(0)",
-            "(version bigint, inserted_at timestamp(0) without time zone) is another tool's, probably Ecto"},
-           {"version integer, dirty boolean", "(version integer, dirty boolean) is another tool's"}}) {
+            "(version bigint, inserted_at timestamp(0) without time zone) belongs to another tool, probably "
+            "Ecto"},
+           {"version integer, dirty boolean", "(version integer, dirty boolean) belongs to another tool"}}) {
     CAPTURE(columns);
     TestDatabase database(TestDatabase::Schema::none);
     const auto connection = database.connect();
@@ -146,7 +145,7 @@ TEST_CASE("a record of another shape is refused, and whose it probably is said")
   }
 }
 
-TEST_CASE("tables of our names, and a record, that are somebody else's are left alone") {
+TEST_CASE("foreign tables with our names, and a foreign record, are left alone") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   const auto refusal = [&] {
@@ -158,15 +157,14 @@ TEST_CASE("tables of our names, and a record, that are somebody else's are left 
     return std::string();
   };
   connection->run("CREATE TABLE accounts (iban text)");
-  CHECK(refusal() == "the schema public holds tables of mailroom's names that it has not made");
+  CHECK(refusal() == "the schema public has tables with mailroom's names that mailroom did not create");
   connection->run(
       "DROP TABLE accounts; CREATE TABLE schema_migrations (version bigint, dirty boolean); "
       "INSERT INTO schema_migrations VALUES (20240101120000, false)");
-  CHECK(refusal() == "schema_migrations says version 20240101120000, and none of mailroom's tables is there");
+  CHECK(refusal() == "schema_migrations says version 20240101120000, but none of mailroom's tables exists");
 }
 
-TEST_CASE(
-    "a baseline is a row of history for each version up to it, and makes an edited text the accepted one") {
+TEST_CASE("a baseline records a row of history for each version up to it, and accepts an edited text") {
   PsqlDatabase database("ALTER TABLE tokens ALTER expires_at SET DEFAULT 0");
   CHECK(text_of_drift(*database.connection) == "tokens.expires_at");
   Migrator(*database.connection, test_author()).claim(0);
@@ -183,7 +181,7 @@ TEST_CASE(
   CHECK(verify_schema(*database.connection).edited.empty());
 }
 
-TEST_CASE("a schema that is newer is worked on as far as it says so") {
+TEST_CASE("a newer schema is usable as far as it declares so") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto newest = embedded_migrations().back().version;
@@ -204,7 +202,7 @@ TEST_CASE("a schema that is newer is worked on as far as it says so") {
   CHECK_NOTHROW(require_current_schema(*connection));
 }
 
-TEST_CASE("no migration declares a minimum above itself, and each down takes back what its up declared") {
+TEST_CASE("no migration declares a minimum above itself, and each down restores the previous minimum") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   std::vector<long> declared;

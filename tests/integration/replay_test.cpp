@@ -1,4 +1,4 @@
-// Replays that are narrowed to an action or an account: single tokens handed on again.
+// Replays narrowed to an action or an account: single tokens are emitted again.
 
 #include <nlohmann/json.hpp>
 
@@ -8,7 +8,7 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("a narrowed replay hands on the matching tokens alone, and the cursor stays") {
+TEST_CASE("a narrowed replay emits only the matching tokens, and the cursor stays") {
   RewindRig queue;
   insert_accounts(*queue.connection, 4);
   queue.connection->run("UPDATE accounts SET status = 'active'");
@@ -26,10 +26,10 @@ TEST_CASE("a narrowed replay hands on the matching tokens alone, and the cursor 
   CHECK(queue.drain() == Ids{6, 8});
   CHECK(queue.drain().empty());
   CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 10);
-  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_gaps") == 0);
 }
 
-TEST_CASE("a narrowed replay keeps to the batch limit, and asked twice at once it comes once") {
+TEST_CASE("a narrowed replay keeps to the batch limit, and two requests at once emit it once") {
   RewindRig queue;
   insert_accounts(*queue.connection, 1200);
   CHECK(queue.drain(500).size() == 1200);
@@ -46,10 +46,10 @@ TEST_CASE("a narrowed replay keeps to the batch limit, and asked twice at once i
   std::sort(ids.begin(), ids.end());
   CHECK(ids.size() == 1200);
   CHECK(std::unique(ids.begin(), ids.end()) == ids.end());
-  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_holes") == 0);
+  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_gaps") == 0);
 }
 
-TEST_CASE("a narrowed replay of what is in flight cuts it from there, and revives what has expired") {
+TEST_CASE("a narrowed replay cuts tokens from a batch in flight, and revives expired ones") {
   RewindRig queue;
   insert_accounts(*queue.connection, 4);
   queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
@@ -76,11 +76,11 @@ TEST_CASE("a narrowed replay ahead of the cursor is refused") {
   CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
 }
 
-TEST_CASE("a replay that is bounded by a time hands on what was created before it, and nothing since") {
+TEST_CASE("a replay with an end emits only tokens created before that time") {
   RewindRig queue;
   insert_accounts(*queue.connection, 8);
   CHECK(queue.drain().size() == 8);
-  // Ids follow time by and large: 5 was drawn after 4, by a transaction that had begun before the end.
+  // Ids follow time only roughly: 5 was drawn after 4, by a transaction that began before the end.
   queue.connection->run(
       "UPDATE tokens SET created_at = CASE id WHEN 1 THEN 900 WHEN 2 THEN 1000 WHEN 3 THEN 1599 WHEN 4 THEN "
       "1600 "
@@ -104,7 +104,7 @@ TEST_CASE("a replay that is bounded by a time hands on what was created before i
   CHECK(details["ids"] == "{[2,4),[5,6)}");
 }
 
-TEST_CASE("an end goes with every beginning, with a filter, an extension and a limit") {
+TEST_CASE("an end can be combined with every start, with a filter, an extension and a limit") {
   RewindRig queue;
   insert_accounts(*queue.connection, 6);
   CHECK(queue.drain().size() == 6);
@@ -129,7 +129,7 @@ TEST_CASE("an end goes with every beginning, with a filter, an extension and a l
   CHECK(queue.drain() == Ids{1, 2, 4, 5});
 }
 
-TEST_CASE("an end that nothing comes before hands on nothing, and one before the beginning is refused") {
+TEST_CASE("an end before all tokens emits nothing, and an end before the start is refused") {
   RewindRig queue;
   insert_accounts(*queue.connection, 3);
   CHECK(queue.drain().size() == 3);

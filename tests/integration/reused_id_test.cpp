@@ -1,11 +1,11 @@
-// An id that two tokens had, one after the other: what is told of the second one is not what befell the
-// first.
+// Two tokens that had the same id, one after the other: events of the first one are not attributed to the
+// second.
 
 #include <fmt/format.h>
 
 #include "accounts/suspension.hpp"
 #include "accounts/token_lookup.hpp"
-#include "queue/sequence_fix.hpp"
+#include "replay/sequence_fix.hpp"
 #include "support/history_play.hpp"
 #include "support/rewind_rig.hpp"
 #include "support/test_feed.hpp"
@@ -15,14 +15,14 @@ using namespace mailroom::test;
 
 namespace {
 
-/// Ids 1 to 4 were emitted in batch 1; then the tokens were truncated, and 1 to 3 are others now, made so
-/// many seconds later.
+/// Ids 1 to 4 were emitted in batch 1. Then the tokens were truncated, and `seconds` later 1 to 3 were
+/// assigned to new tokens.
 struct ReusedIds {
   explicit ReusedIds(int seconds = 60) {
     insert_accounts(*rig.connection, 4, "before");
-    hand_on(*rig.session);
-    // One transaction, so that the second does not end in between; savepoints, so that rows tell which was
-    // written first.
+    emit(*rig.session);
+    // One transaction, so that all happens within one second; savepoints, so that rows show which was written
+    // first.
     for (const auto& sql :
          {std::string("BEGIN"), std::string("SAVEPOINT emitted"),
           fmt::format(
@@ -36,12 +36,12 @@ struct ReusedIds {
     rig.connection->run("COMMIT");
   }
 
-  TokenStory story_of(std::int64_t token) {
+  TokenReport report_of(std::int64_t token) {
     const auto history = read_token_history(*rig.connection, token, {.queue = "mailroom"});
     REQUIRE(history.tokens.size() == 1);
     return history.tokens.front();
   }
-  std::string fate_of(std::int64_t token) { return outcome_name(story_of(token).fate.outcome); }
+  std::string status_of(std::int64_t token) { return outcome_name(report_of(token).status.outcome); }
   Words timeline_of(std::int64_t token) {
     return words(read_token_history(*rig.connection, token, {.queue = "mailroom"}).timeline);
   }
@@ -62,10 +62,10 @@ struct ReusedIds {
   RewindRig rig;
 };
 
-Told of_account(const TestDatabase& database, std::int64_t account) {
+Shown of_account(const TestDatabase& database, std::int64_t account) {
   EventFilter filter;
   filter.accounts = {account};
-  Told told;
+  Shown told;
   for (const auto& event : TestFeed(database, TestFeed::everything(), filter).take())
     told.push_back(short_text(event));
   return told;
@@ -73,58 +73,57 @@ Told of_account(const TestDatabase& database, std::int64_t account) {
 
 }  // namespace
 
-TEST_CASE("the outcome of a token is not that of another one that had its id") {
+TEST_CASE("the outcome of a token is not that of an earlier token with its id") {
   ReusedIds ids;
-  CHECK(ids.fate_of(2) == "missed");
-  CHECK(ids.story_of(2).token.id_was_anothers);
-  CHECK(fate_text(ids.story_of(2), 0).find("--fix-sequence emits it") != std::string::npos);
+  CHECK(ids.status_of(2) == "missed");
+  CHECK(ids.report_of(2).token.id_was_anothers);
+  CHECK(status_text(ids.report_of(2), 0).find("--fix-sequence emits it") != std::string::npos);
   CHECK(ids.timeline_of(2) == Words{"issued"});
   CHECK(ids.emissions_of(2).empty());
-  CHECK(of_account(ids.rig.database, 2) == Told{"created 2"});
+  CHECK(of_account(ids.rig.database, 2) == Shown{"created 2"});
 
   ids.fix();
-  CHECK(ids.fate_of(2) == "waiting again");
+  CHECK(ids.status_of(2) == "waiting again");
   CHECK(ids.rig.drain() == Ids{1, 2, 3});
-  const auto after = ids.story_of(2);
-  CHECK(after.fate.outcome == Outcome::handed_on);
-  CHECK(after.fate.times == 1);
-  CHECK(after.fate.maybe == 0);
+  const auto after = ids.report_of(2);
+  CHECK(after.status.outcome == Outcome::emitted);
+  CHECK(after.status.times == 1);
+  CHECK(after.status.maybe == 0);
   CHECK(after.token.id_was_anothers);
-  CHECK(ids.timeline_of(2) == Words{"issued", "replayed", "handed on"});
+  CHECK(ids.timeline_of(2) == Words{"issued", "replayed", "emitted"});
   REQUIRE(ids.emissions_of(2).size() == 1);
   CHECK(ids.emissions_of(2)[0].is_certain);
-  CHECK(ids.emissions_of(2)[0].batch == after.fate.batch->id);
+  CHECK(ids.emissions_of(2)[0].batch == after.status.batch->id);
   CHECK(of_account(ids.rig.database, 2).size() == 2);
 }
 
-TEST_CASE("what befell an id within the second in which a token was made is told with a doubt") {
+TEST_CASE("an event of an id in the same second in which its token was created is reported as uncertain") {
   ReusedIds ids(0);
-  CHECK(ids.fate_of(2) == "maybe handed on");
-  CHECK(fate_text(ids.story_of(2), 0).find("unless that was another token with its id") != std::string::npos);
+  CHECK(ids.status_of(2) == "maybe emitted");
+  CHECK(status_text(ids.report_of(2), 0).find("unless that was another token with its id") !=
+        std::string::npos);
   REQUIRE(ids.emissions_of(2).size() == 1);
   CHECK_FALSE(ids.emissions_of(2)[0].is_certain);
   ids.fix();
   CHECK(ids.rig.drain() == Ids{1, 2, 3});
-  const auto after = ids.story_of(2);
-  CHECK(after.fate.times == 1);
-  CHECK(after.fate.maybe == 1);
+  const auto after = ids.report_of(2);
+  CHECK(after.status.times == 1);
+  CHECK(after.status.maybe == 1);
 }
 
-TEST_CASE(
-    "what is told of an id whose token is not there is told with a doubt, once it may have been two "
-    "tokens'") {
+TEST_CASE("the outcome of a removed token is uncertain once its id may have had two tokens") {
   ReusedIds ids;
   ids.rig.connection->run("DELETE FROM accounts WHERE id = 2");
-  CHECK(ids.fate_of(2) == "maybe handed on");
-  // Not given out again yet.
-  CHECK(ids.fate_of(4) == "handed on");
+  CHECK(ids.status_of(2) == "maybe emitted");
+  // This id has not been reused yet.
+  CHECK(ids.status_of(4) == "emitted");
   ids.fix();
   ids.rig.drain();
-  CHECK(ids.fate_of(2) == "maybe handed on");
-  CHECK(ids.fate_of(4) == "handed on");
+  CHECK(ids.status_of(2) == "maybe emitted");
+  CHECK(ids.status_of(4) == "emitted");
 }
 
-TEST_CASE("a replay counts as emitted before what was, and not what had the same id") {
+TEST_CASE("a replay counts a token as emitted before, but not an earlier token with its id") {
   ReusedIds ids;
   auto request = to(RewindTarget::Kind::start);
   CHECK(ids.rig.plan(request).deliverable.count == 3);
@@ -135,7 +134,7 @@ TEST_CASE("a replay counts as emitted before what was, and not what had the same
   CHECK(ids.rig.plan(request).deliverable.emitted_before == 3);
 }
 
-TEST_CASE("a suspension that is lifted emits a token whose id was emitted for another one") {
+TEST_CASE("a lifted suspension emits a token whose id was emitted for an earlier token") {
   ReusedIds ids;
   const auto accounts = find_accounts(*ids.rig.connection, {"2"});
   const auto changes = ids.rig.connection->transact([&](pqxx::work& transaction) {
@@ -146,16 +145,14 @@ TEST_CASE("a suspension that is lifted emits a token whose id was emitted for an
   CHECK(changes[0].tokens == Ids{2});
 }
 
-TEST_CASE(
-    "of a token that was restored the record is what it was, and it is not missed unless of the last "
-    "second") {
+TEST_CASE("a restored token keeps its record, and is not missed unless claimed in the last second") {
   RewindRig rig;
   insert_accounts(*rig.connection, 3, "early");
-  hand_on(*rig.session);
+  emit(*rig.session);
   insert_accounts(*rig.connection, 2, "lost");
-  hand_on(*rig.session);
-  // All that was before the restore: a while ago, or within the second of the last claim, which is the only
-  // doubtful one.
+  emit(*rig.session);
+  // Everything happened before the restore: some time ago, or within the second of the last claim, which is
+  // the only uncertain case.
   const bool long_ago = GENERATE(true, false);
   rig.connection->run("BEGIN");
   rig.connection->run("SET session_replication_role = replica");
@@ -167,7 +164,7 @@ TEST_CASE(
   rig.connection->run(long_ago ? "UPDATE tokens SET created_at = created_at - 120"
                                : "UPDATE tokens SET created_at = floor(extract(epoch FROM now()))");
   rig.connection->run("COMMIT");
-  // What a dump and a restore do to rows: they are written anew, as they were.
+  // Rewrites the rows unchanged, as a dump and a restore would.
   for (const auto* sql :
        {"CREATE TABLE dump AS SELECT * FROM tokens WHERE id <= 3", "SET session_replication_role = replica",
         "DELETE FROM tokens", "INSERT INTO tokens SELECT * FROM dump", "SELECT setval('tokens_id_seq', 3)",
@@ -176,6 +173,6 @@ TEST_CASE(
   CHECK(plan_sequence_fix(*rig.connection, 0).to_emit() == (long_ago ? 0 : 3));
   CHECK(rig.plan(to(0)).deliverable.emitted_before == 3);
   const auto history = read_token_history(*rig.connection, 2, {.queue = "mailroom"});
-  CHECK(history.tokens[0].fate.outcome == (long_ago ? Outcome::handed_on : Outcome::maybe_handed_on));
+  CHECK(history.tokens[0].status.outcome == (long_ago ? Outcome::emitted : Outcome::maybe_emitted));
   CHECK_FALSE(history.tokens[0].token.id_was_anothers);
 }

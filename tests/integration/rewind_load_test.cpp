@@ -1,5 +1,5 @@
-// The oracle of the queue protocol for rewinds and replays under load: nothing lost, nothing that was to come
-// again missing, nothing twice that no operator asked for.
+// The oracle of the queue protocol for rewinds and replays under load: nothing is lost, every replayed token
+// is emitted again, and no token is emitted twice unless an operator asked for it.
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "queue/rewind.hpp"
+#include "replay/rewind.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 #include "support/write_load.hpp"
@@ -17,9 +17,9 @@ using namespace mailroom::test;
 
 namespace {
 
-using Range = std::pair<std::int64_t, std::int64_t>;  ///< from the first to before the second
+using Range = std::pair<std::int64_t, std::int64_t>;  ///< half-open
 
-/// `{[1,4),[7,9)}` as PostgreSQL writes it.
+/// Parses `{[1,4),[7,9)}` as PostgreSQL writes it.
 std::vector<Range> parse_ranges(const std::string& text) {
   std::vector<Range> ranges;
   for (std::size_t at = text.find('['); at != std::string::npos; at = text.find('[', at + 1)) {
@@ -29,24 +29,24 @@ std::vector<Range> parse_ranges(const std::string& text) {
   return ranges;
 }
 
-/// An operator's decision, as the records tell it: which ids were to come again from which state row on.
+/// An operator's decision from the records: which ids are to be emitted again after which state row.
 struct Decision {
-  std::int64_t state = 0;  ///< the batch row that it appended
+  std::int64_t state = 0;  ///< the batch row that the decision appended
   std::vector<Range> ids;
   bool covers(std::int64_t id) const {
     return std::any_of(ids.begin(), ids.end(), [&](auto r) { return id >= r.first && id < r.second; });
   }
 };
 
-/// What the tables say after the run.
+/// The contents of the tables after the run.
 struct Records {
   std::vector<Decision> decisions;                            ///< in order
-  std::map<std::int64_t, std::vector<std::int64_t>> batches;  ///< of each token, in order
+  std::map<std::int64_t, std::vector<std::int64_t>> batches;  ///< the batches of each token, in order
   std::map<std::int64_t, int> cuts;  ///< how often a token was cut from a batch in flight
 };
 
 void read_decisions(Connection& connection, Records& records) {
-  // Decisions and state rows are made under one lock, so both are in the same order.
+  // Decisions and state rows are written under one lock, so both have the same order.
   const auto states =
       connection.run("SELECT id FROM mailroom_batches WHERE claimed_by LIKE 'rewinder@%' ORDER BY id");
   const auto operations = connection.run("SELECT details FROM mailroom_operations ORDER BY id");
@@ -85,7 +85,7 @@ Records read_records(Connection& connection) {
 
 struct Verdict {
   int not_replayed = 0;
-  int doubled = 0;  ///< in two batches with no decision between
+  int doubled = 0;  ///< in two batches without a decision in between
   int not_written = 0;
   int written_too_often = 0;
 };
@@ -106,14 +106,14 @@ void judge(const Records& records, std::int64_t id, int lines, Verdict& verdict)
     });
     if (!asked) ++verdict.doubled;
   }
-  // A line may have been written before its token was cut from the batch, and not otherwise more often.
+  // A token that was cut from a batch may have been written before; only cuts allow more lines than batches.
   const auto cut = records.cuts.find(id);
   const int allowed = static_cast<int>(batches.size()) + (cut == records.cuts.end() ? 0 : cut->second);
   verdict.not_written += lines < static_cast<int>(batches.size()) ? 1 : 0;
   verdict.written_too_often += lines > allowed ? 1 : 0;
 }
 
-/// Moves the cursor back by some ids, or replays those of one account in seven.
+/// Moves the cursor back by some ids, or replays the tokens of one account in seven.
 void decide(Connection& connection, std::mt19937_64& random) {
   const auto cursor = value<std::int64_t>(connection, "SELECT cursor FROM mailroom_queue_state('mailroom')");
   const auto back = std::min<std::int64_t>(cursor, static_cast<std::int64_t>(random() % 400));
@@ -135,7 +135,7 @@ void decide(Connection& connection, std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and double nothing") {
+TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and repeat nothing") {
   TestDatabase database;
   const auto connection = database.connect();
   const std::vector<std::string> options{"--format", "jsonl",           "--batch-limit",

@@ -1,4 +1,4 @@
-// Replays: the cursor moved under the queue's lock.
+// Rewinds: the cursor moves under the queue's lock.
 
 #include <nlohmann/json.hpp>
 
@@ -8,7 +8,7 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("a cursor moved back hands on exactly the ids above it, once more") {
+TEST_CASE("a cursor moved back emits exactly the tokens above it, once more") {
   RewindRig queue;
   insert_accounts(*queue.connection, 8);
   CHECK(queue.drain() == Ids{1, 2, 3, 4, 5, 6, 7, 8});
@@ -25,7 +25,7 @@ TEST_CASE("a cursor moved back hands on exactly the ids above it, once more") {
   CHECK(queue.drain().empty());
 }
 
-TEST_CASE("the plan tells tokens apart by what would happen to them") {
+TEST_CASE("the plan counts tokens by what would happen to them") {
   RewindRig queue;
   insert_accounts(*queue.connection, 6);
   queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id IN (2, 3)");
@@ -39,7 +39,7 @@ TEST_CASE("the plan tells tokens apart by what would happen to them") {
   CHECK(plan.consumed.count == 1);
   CHECK(plan.consumed.emitted_before == 1);
   CHECK(plan.wrong_status.count == 1);
-  // The third is expired, and its account suspended: more time alone would not make it due.
+  // The third token is expired and its account suspended: an extension alone does not make it due.
   request.extend_seconds = 900;
   plan = queue.plan(request);
   CHECK(plan.revived.count == 1);
@@ -53,14 +53,16 @@ TEST_CASE("the plan tells tokens apart by what would happen to them") {
   CHECK(value<int>(*queue.connection, "SELECT expires_at FROM tokens WHERE id = 3") == 1);
 }
 
-TEST_CASE("what a batch in flight holds above the target goes out again, and its acknowledgement is good") {
+TEST_CASE(
+    "tokens of a batch in flight above the target are emitted again, and its acknowledgement stays valid") {
   RewindRig queue;
   insert_accounts(*queue.connection, 6);
   const auto reply = queue.session->claim({.limit = 4, .partial = true});
   REQUIRE(reply.lease);
   CHECK(queue.carry_out(to(2)) == 2);
   CHECK(value<std::string>(*queue.connection, "SELECT ids FROM mailroom_batches WHERE id = 1") == "{[1,3)}");
-  // The collector that has claimed it has its tokens too; what was cut off comes in the next batch.
+  // The collector that claimed the batch has written its tokens; the tokens that were cut are in the next
+  // batch.
   CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{1, 2, 3, 4});
   const auto next =
       queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*reply.lease, {.emitted = 4}}});
@@ -88,7 +90,7 @@ TEST_CASE("a batch in flight that is cut to nothing is still acknowledged") {
   CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 2, 3});
 }
 
-TEST_CASE("a late commit below the target still comes out, and one above it only once") {
+TEST_CASE("a late commit below the target is still emitted, and one above it only once") {
   RewindRig queue;
   const auto low = queue.database.connect();
   low->run("BEGIN");
@@ -108,7 +110,7 @@ TEST_CASE("a late commit below the target still comes out, and one above it only
   CHECK(queue.drain().empty());
 }
 
-TEST_CASE("a cursor moved forward passes by what lies between, and says so in the record") {
+TEST_CASE("a cursor moved forward skips the tokens in between, and records it") {
   RewindRig queue;
   insert_accounts(*queue.connection, 5);
   const auto plan = queue.plan(to(RewindTarget::Kind::end));
@@ -119,10 +121,10 @@ TEST_CASE("a cursor moved forward passes by what lies between, and says so in th
   CHECK(queue.drain().empty());
   insert_accounts(*queue.connection, 1, "new");
   CHECK(queue.drain() == Ids{6});
-  CHECK(value<int>(*queue.connection, "SELECT details->>'passed_by' FROM mailroom_operations") == 5);
+  CHECK(value<int>(*queue.connection, "SELECT details->>'moved_past' FROM mailroom_operations") == 5);
 }
 
-TEST_CASE("a time is where the tokens created since begin, and never a leap over what waits") {
+TEST_CASE("a time as target means the first token created since then, and never skips waiting tokens") {
   RewindRig queue;
   insert_accounts(*queue.connection, 6);
   queue.connection->run("UPDATE tokens SET created_at = 1000 + id");
@@ -132,12 +134,13 @@ TEST_CASE("a time is where the tokens created since begin, and never a leap over
   CHECK(queue.plan(to(RewindTarget::Kind::time, 2000)).changes_nothing());
   insert_accounts(*queue.connection, 2, "waiting");
   CHECK(queue.plan(to(RewindTarget::Kind::time, 4102444800)).changes_nothing());
-  // One transaction that began early and drew its id late: what was created since the time is all there.
+  // One transaction began early and drew its id late: the target still covers every token created since the
+  // time.
   queue.connection->run("UPDATE tokens SET created_at = 1001 WHERE id = 5");
   CHECK(queue.plan(to(RewindTarget::Kind::time, 1004)).cursor_after == 3);
 }
 
-TEST_CASE("more tokens than allowed are refused, also when they have become so since the plan") {
+TEST_CASE("more tokens than allowed are refused, even if they were created after the plan") {
   RewindRig queue;
   insert_accounts(*queue.connection, 5);
   CHECK(queue.drain().size() == 5);
@@ -164,7 +167,7 @@ TEST_CASE("a target beyond the newest token is refused") {
         ExitCode::configuration);
 }
 
-TEST_CASE("a sequence that was set back is mended by a rewind") {
+TEST_CASE("a sequence that was set back is fixed by a rewind") {
   RewindRig queue;
   insert_accounts(*queue.connection, 5);
   CHECK(queue.drain().size() == 5);
@@ -176,7 +179,7 @@ TEST_CASE("a sequence that was set back is mended by a rewind") {
   CHECK(queue.drain() == Ids{1, 2});
 }
 
-TEST_CASE("a rewind is on record with who, why and what, and wakes those who listen") {
+TEST_CASE("a rewind is recorded with actor, reason and range, and notifies listeners") {
   RewindRig queue;
   insert_accounts(*queue.connection, 3);
   CHECK(queue.drain().size() == 3);

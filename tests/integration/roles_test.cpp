@@ -1,4 +1,4 @@
-// The SQL of docs/security.md: each role that it makes can do what it is for, and nothing beyond.
+// The SQL of docs/security.md: each role that it creates can do its job and nothing else.
 
 #include <atomic>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 const std::vector<std::string> role_names{"app", "redeemer", "collector", "reader", "operator"};
 
-/// The roles as documented, under names of the test's own, each with somebody who may log in.
+/// The documented roles under names of the test's own, each with a login role.
 class DocumentedRoles {
  public:
   explicit DocumentedRoles(const TestDatabase& database)
@@ -87,7 +87,7 @@ void check_refused(Connection& connection, const std::vector<std::string>& state
   }
 }
 
-/// `tokens SELECT`, `jobs UPDATE`, …: what a role may do to whole tables and sequences.
+/// `tokens SELECT`, `jobs UPDATE`, …: a role's privileges on whole tables and sequences.
 std::set<std::string> privileges_of(Connection& owner, const std::string& role) {
   std::set<std::string> all;
   for (const auto& row :
@@ -101,7 +101,7 @@ std::set<std::string> privileges_of(Connection& owner, const std::string& role) 
 
 }  // namespace
 
-TEST_CASE("the documented application inserts accounts, and sees and makes no token") {
+TEST_CASE("the documented application inserts accounts, and can neither read nor insert tokens") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   const auto app = roles.connect("app");
@@ -120,7 +120,7 @@ TEST_CASE("the documented application inserts accounts, and sees and makes no to
                  "CREATE TABLE mine (x int)", "CREATE FUNCTION mine() RETURNS int LANGUAGE sql RETURN 1"});
 }
 
-TEST_CASE("nobody makes triggers of the functions that run with their owner's rights") {
+TEST_CASE("no role can create triggers with the functions that run with their owner's rights") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   const auto definers = roles.owner().run(
@@ -138,7 +138,7 @@ TEST_CASE("nobody makes triggers of the functions that run with their owner's ri
 }
 
 TEST_CASE(
-    "the documented redeemer consumes a token, which activates its account, and makes recovery tokens") {
+    "the documented redeemer consumes a token, which activates its account, and inserts recovery tokens") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 1);
@@ -153,7 +153,7 @@ TEST_CASE(
                             "DELETE FROM tokens", "SELECT * FROM jobs", "SELECT * FROM mailroom_batches"});
 }
 
-TEST_CASE("the documented collector collects, with the privileges that the doctor asks for and no more") {
+TEST_CASE("the documented collector collects with exactly the privileges that the doctor asks for") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 25);
@@ -174,7 +174,7 @@ TEST_CASE("the documented collector collects, with the privileges that the docto
   CHECK(summary(rig.examine("privileges")).starts_with("warning: "));
   const auto bare = roles.name("app") + "_login";
   rig.environment["MAILROOM_DATABASE_URL"] = roles.conninfo("app");
-  REQUIRE(run_mends(roles.owner(), rig.examine("privileges")));
+  REQUIRE(run_fixes(roles.owner(), rig.examine("privileges")));
   CHECK(privileges_of(roles.owner(), bare) == documented);
   roles.owner().run("DROP OWNED BY " + bare);
 
@@ -192,7 +192,8 @@ TEST_CASE("the documented collector collects, with the privileges that the docto
 
 namespace {
 
-/// As `role`, all of `commands` are done. Nobody collects, which status counts as unhealthy.
+/// Every command of `commands` works for `role`. No collector is connected, so status reports the queue as
+/// unhealthy.
 void run_each(const DocumentedRoles& roles, const std::string& role,
               const std::vector<std::vector<std::string>>& commands) {
   for (const auto& words : commands) {
@@ -202,7 +203,7 @@ void run_each(const DocumentedRoles& roles, const std::string& role,
   }
 }
 
-/// As `role`, tail -f tells of an account that is made while it follows.
+/// For `role`, tail -f shows an account that is created while it follows.
 void check_follows(const DocumentedRoles& roles, const TestDatabase& database, const std::string& role) {
   std::atomic<bool> is_over = false;
   std::thread writer([&] {
@@ -222,7 +223,7 @@ void check_follows(const DocumentedRoles& roles, const TestDatabase& database, c
 
 }  // namespace
 
-TEST_CASE("the documented reader looks on, without secrets and codes") {
+TEST_CASE("the documented reader reads everything but secrets and codes") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 3);
@@ -260,7 +261,7 @@ TEST_CASE("the documented reader looks on, without secrets and codes") {
   CHECK(roles.mailroom("reader", {"rewind-cursor", "--to-start", "-y"}).status == 1);
 }
 
-TEST_CASE("the documented operator runs the operator's commands, and cannot make accounts") {
+TEST_CASE("the documented operator runs the operator's commands, and cannot insert accounts") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 5);

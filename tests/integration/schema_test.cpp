@@ -1,4 +1,4 @@
-// What the tables and triggers promise to an application.
+// What the tables and triggers guarantee to an application.
 
 #include <set>
 
@@ -25,7 +25,7 @@ std::string refusal(Connection& connection, const std::string& sql) {
 
 }  // namespace
 
-TEST_CASE("an account goes through its life as the walk-through tells it") {
+TEST_CASE("an account changes its status as the walk-through describes") {
   TestDatabase database;
   const auto connection = database.connect();
   CHECK(value<std::string>(*connection, "SELECT j::text FROM jobs j") == "(mailroom,0)");
@@ -60,14 +60,14 @@ TEST_CASE("lifting the suspension of an account that was never activated makes i
   CHECK(status_of(*connection, 1) == "provisioned");
 }
 
-TEST_CASE("an account that does not begin as provisioned gets no token") {
+TEST_CASE("an account that is inserted with a status other than provisioned gets no token") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("INSERT INTO accounts (email, login, status) VALUES ('a@test.example', 'a', 'active')");
   CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 0);
 }
 
-TEST_CASE("account and token come together or not at all") {
+TEST_CASE("account and token are inserted together or not at all") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("ALTER TABLE tokens ADD CONSTRAINT none CHECK (false)");
@@ -87,7 +87,7 @@ TEST_CASE("ON CONFLICT DO NOTHING leaves no token behind and commits") {
   CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 2);
 }
 
-TEST_CASE("control characters are refused in what is new or changed, and tolerated in what is old") {
+TEST_CASE("control characters are refused in new and changed values, and tolerated in old ones") {
   TestDatabase database;
   const auto connection = database.connect();
   for (const std::string code : {"1", "9", "10", "13", "31", "127"}) {
@@ -103,10 +103,10 @@ TEST_CASE("control characters are refused in what is new or changed, and tolerat
   CHECK(refusal(*connection, "UPDATE accounts SET status = 'active'") == "accepted");
   CHECK(refusal(*connection, "UPDATE accounts SET login = 'new'") == "accepted");
   CHECK(refusal(*connection, "UPDATE accounts SET login = E'new\\r'") == "23514");
-  CHECK(refusal(*connection, "UPDATE accounts SET email = 'mended@x.example'") == "accepted");
+  CHECK(refusal(*connection, "UPDATE accounts SET email = 'fixed@x.example'") == "accepted");
 }
 
-TEST_CASE("token ids come from the database alone, after the transaction has its own") {
+TEST_CASE("the database alone assigns token ids, after the transaction has its own id") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);
@@ -120,7 +120,7 @@ TEST_CASE("token ids come from the database alone, after the transaction has its
         "accepted");
 }
 
-TEST_CASE("codes are five digits, reach into every part of their range and do not cluster") {
+TEST_CASE("codes have five digits, cover their whole range and do not cluster") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto rows = connection->run(
@@ -128,12 +128,12 @@ TEST_CASE("codes are five digits, reach into every part of their range and do no
       "20000)) c "
       "WHERE code ~ '^[0-9]{5}$' GROUP BY 1");
   REQUIRE(rows.size() == 10);
-  // 2,000 expected in each; eight standard deviations are 340.
+  // 2,000 are expected for each first digit; eight standard deviations are 340.
   for (const auto& row : rows)
     CHECK(std::abs(row[1].as<int>() - 2000) < 340);
 }
 
-TEST_CASE("several tokens of one transaction give one notification") {
+TEST_CASE("several tokens of one transaction send one notification") {
   TestDatabase database;
   const auto listener = database.connect();
   listener->listen("token_insert");
@@ -167,7 +167,7 @@ TEST_CASE("the walk-through's dequeue statement still runs") {
   CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 3);
 }
 
-TEST_CASE("every function of ours looks names up in its own schema alone, but those that queries inline") {
+TEST_CASE("every function of ours pins its search_path, except those that queries inline") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto loose = connection->run(
@@ -178,7 +178,7 @@ TEST_CASE("every function of ours looks names up in its own schema alone, but th
   REQUIRE(loose.size() == 2);
   CHECK(loose[0][0].as<std::string>() == "mailroom_batch_tokens");
   CHECK(loose[1][0].as<std::string>() == "mailroom_idle_cursor");
-  // What is not inlined shows up as a scan of a function.
+  // A function that is not inlined shows up as a function scan.
   for (const auto* call : {"mailroom_batch_tokens(1, 1)", "mailroom_idle_cursor('mailroom')"}) {
     const auto plan = connection->run(std::string("EXPLAIN (FORMAT JSON) SELECT * FROM ") + call)[0][0];
     CHECK(plan.as<std::string>().find("mailroom_batches") != std::string::npos);
@@ -186,11 +186,11 @@ TEST_CASE("every function of ours looks names up in its own schema alone, but th
   }
 }
 
-TEST_CASE("times are rounded down, so that nothing is created after it was seen") {
+TEST_CASE("times are rounded down, so that no row is created in the future") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);
-  // At some of these moments, spread over more than a second, the nearest second is the next one.
+  // At some of these moments, spread over more than a second, rounding to the nearest second would round up.
   for (int i = 0; i < 40; ++i) {
     connection->run("SELECT pg_sleep(0.03)");
     const auto ahead = connection->run(
@@ -205,7 +205,7 @@ TEST_CASE("times are rounded down, so that nothing is created after it was seen"
   }
 }
 
-TEST_CASE("times after January 2038 are kept") {
+TEST_CASE("times after January 2038 are stored correctly") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);

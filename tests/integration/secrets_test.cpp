@@ -1,4 +1,4 @@
-// No secret, signed token, code, key or password in what mailroom writes, at any level and in any format.
+// mailroom never writes a secret, signed token, code, key or password, at any log level and in any format.
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,10 +21,10 @@ using Variables = std::map<std::string, std::string>;
 
 const std::string key = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
 const std::string password = "Pa55-of-nobody";
-/// As whole words these are no ids, times or pids, which do not begin with a zero.
+/// As whole words these are never ids, times or pids, because those do not begin with a zero.
 const std::vector<std::string> codes{"09173", "00481", "07777"};
 
-/// Which of `secrets` stands in `text`; empty if none does.
+/// Returns the first of `secrets` in `text`; empty if there is none.
 std::string found_in(const std::string& text, const std::vector<std::string>& secrets) {
   for (const auto& secret : secrets) {
     if (text.find(secret) != std::string::npos) return secret;
@@ -35,7 +35,7 @@ std::string found_in(const std::string& text, const std::vector<std::string>& se
   return {};
 }
 
-/// A database with tokens of both kinds, handed on, and all that must not be seen of them.
+/// A database with emitted tokens of both kinds, and every secret of them.
 class SecretWorld {
  public:
   SecretWorld() : connection(database.connect()) {
@@ -49,7 +49,7 @@ class SecretWorld {
     note_secrets();
   }
 
-  /// With `more` on top of the database and the log level.
+  /// Runs mailroom with `more` in addition to the database and the log level.
   FinishedRun mailroom(Words words, const Variables& more) const {
     words.insert(words.begin(), mailroom_binary);
     auto all = variables;
@@ -58,7 +58,7 @@ class SecretWorld {
     return run_to_end(words, all);
   }
 
-  /// That nothing is seen in stderr, nor in stdout unless the command is there to write tokens.
+  /// Checks that stderr has no secret, nor stdout unless the command writes tokens.
   void check(const Words& words, const Variables& more) const {
     const auto run = mailroom(words, more);
     const bool writes_tokens = words[0] == "collect";
@@ -82,7 +82,7 @@ class SecretWorld {
     for (const auto& each : batch.at("tokens")) {
       const auto text = each.at("token").get<std::string>();
       (each.at("action") == "activation" ? token : recovery) = text;
-      // The secret alone, and with it the whole token; then what its signature ends with.
+      // The start of the token, which holds its secret, and the end of its signature.
       secrets.push_back(text.substr(0, 42));
       secrets.push_back(text.substr(44));
     }
@@ -95,7 +95,7 @@ class SecretWorld {
   }
 };
 
-/// All commands, well and badly said.
+/// All commands, with valid and invalid arguments.
 std::vector<Words> commands(const SecretWorld& world) {
   const auto& token = world.token;
   auto forged = token;
@@ -147,15 +147,15 @@ std::vector<Words> commands(const SecretWorld& world) {
 
 }  // namespace
 
-TEST_CASE("no command shows a secret, whatever the log's format and wherever the key is from") {
+TEST_CASE("no command shows a secret, whatever the log's format and wherever the key is configured") {
   const SecretWorld world;
-  const TemporaryFolder folder;
-  const std::vector<Variables> surroundings{
+  const TemporaryDirectory directory;
+  const std::vector<Variables> environment{
       {{"MAILROOM_LOG_FORMAT", "text"}, {"MAILROOM_SECRET_KEY", key}},
-      {{"MAILROOM_LOG_FORMAT", "logfmt"}, {"MAILROOM_SECRET_KEY_FILE", folder.write("key", key + "\n")}},
+      {{"MAILROOM_LOG_FORMAT", "logfmt"}, {"MAILROOM_SECRET_KEY_FILE", directory.write("key", key + "\n")}},
       {{"MAILROOM_LOG_FORMAT", "json"},
-       {"MAILROOM_CONFIG", folder.write("mailroom.yaml", "signing:\n  key: " + key + "\n")}}};
-  for (auto more : surroundings) {
+       {"MAILROOM_CONFIG", directory.write("mailroom.yaml", "signing:\n  key: " + key + "\n")}}};
+  for (auto more : environment) {
     more["MAILROOM_LOG_LEVEL"] = "debug";
     INFO(more.at("MAILROOM_LOG_FORMAT"));
     for (const auto& words : commands(world))
@@ -163,7 +163,7 @@ TEST_CASE("no command shows a secret, whatever the log's format and wherever the
   }
 }
 
-TEST_CASE("a code is shown where that is asked for, and the search for secrets finds it there") {
+TEST_CASE("a code is shown on request, and the search for secrets finds it there") {
   const SecretWorld world;
   const Variables more{{"MAILROOM_SECRET_KEY", key}};
   const auto run = world.mailroom({"verify", "--show-code", world.recovery}, more);
@@ -177,8 +177,8 @@ TEST_CASE("a code is shown where that is asked for, and the search for secrets f
 
 TEST_CASE("no malformed key and no password is shown") {
   const SecretWorld world;
-  const TemporaryFolder folder;
-  // Neither is a key, and both are near enough to one.
+  const TemporaryDirectory directory;
+  // Both are nearly valid keys.
   const auto short_key = key.substr(1);
   const auto long_key = key + "g";
   const std::string url = "postgresql://somebody:" + password + "@127.0.0.1:1/nowhere";
@@ -186,12 +186,12 @@ TEST_CASE("no malformed key and no password is shown") {
       {{"MAILROOM_SECRET_KEY", short_key}},
       {{"MAILROOM_SECRET_KEY", long_key}},
       {{"MAILROOM_SECRET_KEY_FILE", key}},
-      {{"MAILROOM_SECRET_KEY_FILE", folder.write("short", short_key)}},
-      {{"MAILROOM_SECRET_KEY_FILE", folder.write("long", long_key)}},
-      {{"MAILROOM_SECRET_KEY_FILE", folder.write("open", key, 0644)}},
-      {{"MAILROOM_CONFIG", folder.write("short.yaml", "signing:\n  key: " + short_key + "\n")}},
-      {{"MAILROOM_CONFIG", folder.write("open.yaml", "signing:\n  key: " + key + "\n", 0644)}},
-      {{"MAILROOM_CONFIG", folder.write("broken.yaml", "signing:\n  key: \"" + key + "\n")}},
+      {{"MAILROOM_SECRET_KEY_FILE", directory.write("short", short_key)}},
+      {{"MAILROOM_SECRET_KEY_FILE", directory.write("long", long_key)}},
+      {{"MAILROOM_SECRET_KEY_FILE", directory.write("open", key, 0644)}},
+      {{"MAILROOM_CONFIG", directory.write("short.yaml", "signing:\n  key: " + short_key + "\n")}},
+      {{"MAILROOM_CONFIG", directory.write("open.yaml", "signing:\n  key: " + key + "\n", 0644)}},
+      {{"MAILROOM_CONFIG", directory.write("broken.yaml", "signing:\n  key: \"" + key + "\n")}},
       {{"MAILROOM_SECRET_KEY", key}, {"MAILROOM_PREVIOUS_SECRET_KEYS", short_key}}};
   for (const auto& target :
        {url, "host=/nowhere password=" + password, "password=" + password + " host",
@@ -215,7 +215,7 @@ TEST_CASE("no malformed key and no password is shown") {
   }
 }
 
-TEST_CASE("of a violated constraint the row, with its secret, is not shown") {
+TEST_CASE("the row of a violated constraint, with its secret, is not shown") {
   const SecretWorld world;
   world.connection->run("UPDATE tokens SET expires_at = created_at - 1");
   world.connection->run("ALTER TABLE tokens ADD CONSTRAINT short_lived CHECK (expires_at < created_at + 10)");
@@ -227,20 +227,20 @@ TEST_CASE("of a violated constraint the row, with its secret, is not shown") {
 
 TEST_CASE("the key is not in the list of processes, and another process of the user cannot read it") {
   const TestDatabase database;
-  const TemporaryFolder folder;
-  // Of root's processes everything belongs to root: as somebody else, who must reach the program.
-  const std::string program = folder.path() / "mailroom";
+  const TemporaryDirectory directory;
+  // Root owns everything of its own processes; run as another user, who needs access to the program.
+  const std::string program = directory.path() / "mailroom";
   std::filesystem::copy_file(mailroom_binary, program);
-  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(program, std::filesystem::perms(0755));
   Words words{program, "collect", "--wait", "60s"};
   if (geteuid() == 0)
     words.insert(words.begin(), {"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
   Subprocess process(words, {{"MAILROOM_DATABASE_URL", "host=/nowhere"}, {"MAILROOM_SECRET_KEY", key}},
-                     folder.path() / "stdout", folder.path() / "stderr");
+                     directory.path() / "stdout", directory.path() / "stderr");
   const auto files = std::filesystem::path("/proc") / std::to_string(process.pid());
-  // From its first log line on it has become mailroom.
-  REQUIRE(eventually([&] { return !read_file(folder.path() / "stderr").empty(); }));
+  // The process has become mailroom when it writes its first log line.
+  REQUIRE(eventually([&] { return !read_file(directory.path() / "stderr").empty(); }));
   const auto command = read_file(files / "cmdline");
   CHECK(command.find("collect") != std::string::npos);
   CHECK(found_in(command, {key}) == "");

@@ -1,7 +1,7 @@
-// A sequence of tokens behind a cursor, however it came there: what every command advises, typed as it is
-// printed, emits what was made since, and nothing twice.
+// The token sequence is behind a cursor, for whatever reason: the fix that every command prints emits the
+// tokens created since, and none twice.
 
-#include "queue/sequence_fix.hpp"
+#include "replay/sequence_fix.hpp"
 
 #include <csignal>
 #include <fmt/format.h>
@@ -18,16 +18,16 @@ namespace {
 
 const std::string advice = "mailroom rewind-cursor --fix-sequence";
 
-/// A queue whose tokens are emitted by collectors that drain it, and an operator.
+/// A queue that collectors drain, and an operator.
 struct Patient {
   TestDatabase database;
   std::unique_ptr<Connection> connection = database.connect();
   OperatorRig rig{database};
-  std::map<std::string, int> emitted{};  ///< tokens as they are mailed, and how often
+  std::map<std::string, int> emitted{};  ///< token text to number of emissions
 
   void insert(int count, const std::string& prefix) { insert_accounts(*connection, count, prefix); }
 
-  /// A collector's exit status; what it emits is counted.
+  /// Runs a collector, counts what it emits, and returns its exit status.
   int collect(const std::string& queue = "mailroom") {
     const auto run = rig.mailroom({"collect", "--once", "--format", "jsonl", "--queue", queue});
     std::istringstream lines(run.output);
@@ -40,7 +40,7 @@ struct Patient {
     return run.status;
   }
 
-  /// What lies behind is so many seconds older.
+  /// Makes all rows so many seconds older.
   void age(int seconds) const {
     connection->run(fmt::format(
         "UPDATE tokens SET created_at = created_at - {0}, expires_at = expires_at + 3600", seconds));
@@ -50,25 +50,25 @@ struct Patient {
                     seconds));
   }
 
-  /// The remedy, as every command prints it.
+  /// The fix, as every command prints it.
   std::string advised() {
     const auto status = rig.mailroom({"status"});
     INFO(status.output);
     CHECK(status.status == 8);
-    const auto mends = mends_in(status.output);
-    REQUIRE_FALSE(mends.empty());
-    CHECK(mends.front() == advice);
+    const auto fixes = fixes_in(status.output);
+    REQUIRE_FALSE(fixes.empty());
+    CHECK(fixes.front() == advice);
     CHECK(doctor_advises());
     CHECK(collect() == 1);
     CHECK(last_errors.find("hint: tokens were truncated or restored; run " + advice) != std::string::npos);
     CHECK(rig.mailroom({"rewind-cursor", "--to-start", "--dry-run"}).output.find("--fix-sequence ") !=
           std::string::npos);
-    return mends.front();
+    return fixes.front();
   }
 
   bool doctor_advises() const {
-    const auto mends = mends_in(rig.mailroom({"doctor"}).output);
-    return std::find(mends.begin(), mends.end(), advice) != mends.end();
+    const auto fixes = fixes_in(rig.mailroom({"doctor"}).output);
+    return std::find(fixes.begin(), fixes.end(), advice) != fixes.end();
   }
 
   void type_advice() {
@@ -77,12 +77,12 @@ struct Patient {
     CHECK(run.status == 0);
   }
 
-  /// So many were emitted in all, each once, and nothing is left to do.
+  /// Checks that `count` tokens were emitted in total, each once, and that nothing is left to do.
   void check_emitted(std::size_t count) {
     CHECK(collect() == 0);
     CHECK(emitted.size() == count);
     CHECK(std::all_of(emitted.begin(), emitted.end(), [](const auto& token) { return token.second == 1; }));
-    CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_holes") == 0);
+    CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_gaps") == 0);
     CHECK_FALSE(doctor_advises());
     CHECK(rig.mailroom({"status"}).status == 0);
     CHECK(rig.type(advice).output.find("nothing to do") != std::string::npos);
@@ -108,16 +108,17 @@ class TokenDump {
 
  private:
   int run(const std::string& command) const {
-    return run_to_end({"/bin/sh", "-c", command, "sh", conninfo_, folder_.path() / "tokens.sql"}, {}).status;
+    return run_to_end({"/bin/sh", "-c", command, "sh", conninfo_, directory_.path() / "tokens.sql"}, {})
+        .status;
   }
 
   std::string conninfo_;
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
 };
 
 }  // namespace
 
-TEST_CASE("tokens that were truncated: those made since are emitted, in whatever second that was") {
+TEST_CASE("after a truncation the tokens created since are emitted, whatever second they were created in") {
   Patient patient;
   patient.insert(5, "before");
   REQUIRE(patient.collect() == 0);
@@ -131,7 +132,7 @@ TEST_CASE("tokens that were truncated: those made since are emitted, in whatever
   patient.check_emitted(10);
 }
 
-TEST_CASE("tokens that were restored from a dump: only those made since are emitted") {
+TEST_CASE("after a restore from a dump only the tokens created since are emitted") {
   Patient patient;
   patient.insert(20, "early");
   REQUIRE(patient.collect() == 0);
@@ -148,7 +149,7 @@ TEST_CASE("tokens that were restored from a dump: only those made since are emit
   CHECK(value<int>(*patient.connection, "SELECT max(id) FROM tokens") == 31);
 }
 
-TEST_CASE("a sequence that was set back fills gaps, and only what fills them is emitted") {
+TEST_CASE("after a sequence was set back only the tokens that fill its gaps are emitted") {
   Patient patient;
   patient.insert(8, "early");
   REQUIRE(patient.collect() == 0);
@@ -160,7 +161,7 @@ TEST_CASE("a sequence that was set back fills gaps, and only what fills them is 
   patient.check_emitted(10);
 }
 
-TEST_CASE("a sequence behind the newest token alone is what keeps inserts from failing") {
+TEST_CASE("a sequence behind only the newest token is fixed, so that inserts no longer fail") {
   Patient patient;
   patient.insert(5, "early");
   patient.connection->run("SELECT setval('tokens_id_seq', 2)");
@@ -170,14 +171,14 @@ TEST_CASE("a sequence behind the newest token alone is what keeps inserts from f
   patient.check_emitted(6);
 }
 
-TEST_CASE("tokens that were missed are found though the sequence has overtaken the cursor") {
+TEST_CASE("missed tokens are found even if the sequence has overtaken the cursor") {
   Patient patient;
   patient.insert(5, "before");
   REQUIRE(patient.collect() == 0);
   patient.age(60);
   patient.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
   patient.insert(7, "after");
-  // No claim has noticed. Everything looks well but to the doctor.
+  // No claim has noticed: only the doctor reports a problem.
   REQUIRE(patient.collect() == 0);
   CHECK(patient.emitted.size() == 7);
   CHECK(patient.rig.mailroom({"status"}).status == 0);
@@ -186,7 +187,7 @@ TEST_CASE("tokens that were missed are found though the sequence has overtaken t
   patient.check_emitted(12);
 }
 
-TEST_CASE("of several queues each emits what it has missed, at once") {
+TEST_CASE("every queue emits the tokens that it has missed") {
   Patient patient;
   patient.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
   patient.insert(4, "early");
@@ -206,9 +207,7 @@ TEST_CASE("of several queues each emits what it has missed, at once") {
   patient.check_emitted(6);
 }
 
-TEST_CASE(
-    "while a transaction holds tokens that cannot be seen yet, nothing is done, and then they are emitted "
-    "too") {
+TEST_CASE("the fix is refused while a transaction may still show tokens, and then emits them too") {
   Patient patient;
   patient.insert(5, "before");
   REQUIRE(patient.collect() == 0);
@@ -228,7 +227,7 @@ TEST_CASE(
   patient.check_emitted(7);
 }
 
-TEST_CASE("a batch that was in flight brings no other token under an old id") {
+TEST_CASE("a batch that was in flight does not emit another token with an old id") {
   Patient patient;
   patient.insert(5, "before");
   auto dying = attach(patient.database);
@@ -243,7 +242,8 @@ TEST_CASE("a batch that was in flight brings no other token under an old id") {
   patient.check_emitted(3);
 }
 
-TEST_CASE("of what was missed that is emitted which is due, or revived, and an operator's leap stays one") {
+TEST_CASE(
+    "of the missed tokens those that are due or revived are emitted, and a move to the end is respected") {
   Patient patient;
   patient.insert(9, "before");
   REQUIRE(patient.collect() == 0);
@@ -267,8 +267,7 @@ TEST_CASE("of what was missed that is emitted which is due, or revived, and an o
   CHECK(patient.emitted.size() == 13);
 }
 
-TEST_CASE(
-    "a token of an adopted database, whose ids nobody has claimed, is not taken for one that was missed") {
+TEST_CASE("a token of an adopted database whose ids were never claimed is not taken for missed") {
   Patient patient;
   patient.insert(5, "old");
   patient.connection->run("UPDATE jobs SET last_seq = 9");

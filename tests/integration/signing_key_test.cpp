@@ -1,4 +1,4 @@
-// Which key a collector signs with, as status shows it and as a collector tells of it on SIGHUP.
+// Which key a collector signs with, in status and in the log after SIGHUP.
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ std::string fingerprint(const std::string& key) {
   return Key::from_hex(key, "the test").fingerprint();
 }
 
-nlohmann::json look(const TestDatabase& database) {
+nlohmann::json status(const TestDatabase& database) {
   const auto run =
       run_to_end({mailroom_binary, "status", "-o", "json"}, {{"MAILROOM_DATABASE_URL", database.conninfo()}});
   return nlohmann::json::parse(run.output);
@@ -42,22 +42,22 @@ bool warns_of_keys(const nlohmann::json& status) {
 
 }  // namespace
 
-TEST_CASE("status shows the key of each collector, and warns of different ones until they are the same") {
+TEST_CASE("status shows the key of each collector, and warns while keys differ") {
   TestDatabase database;
-  const TemporaryFolder folder;
-  const auto file = folder.write("key", other_key);
+  const TemporaryDirectory directory;
+  const auto file = directory.write("key", other_key);
   TestCollector first(database, {});
   TestCollector second(database, {"--key-file", file});
   REQUIRE(first.connected());
   REQUIRE(second.connected());
   const std::multiset<std::string> different{fingerprint(test_key), fingerprint(other_key)};
-  CHECK(eventually([&] { return keys(look(database)) == different; }));
-  CHECK(warns_of_keys(look(database)));
-  folder.write("key", test_key);
+  CHECK(eventually([&] { return keys(status(database)) == different; }));
+  CHECK(warns_of_keys(status(database)));
+  directory.write("key", test_key);
   second.process().signal(SIGHUP);
   const std::multiset<std::string> same{fingerprint(test_key), fingerprint(test_key)};
-  CHECK(eventually([&] { return keys(look(database)) == same; }));
-  CHECK_FALSE(warns_of_keys(look(database)));
+  CHECK(eventually([&] { return keys(status(database)) == same; }));
+  CHECK_FALSE(warns_of_keys(status(database)));
   const auto text =
       run_to_end({mailroom_binary, "status"}, {{"MAILROOM_DATABASE_URL", database.conninfo()}}).output;
   CHECK(count(text, "\nsigning key: " + fingerprint(test_key) + "\n") == 1);
@@ -65,43 +65,43 @@ TEST_CASE("status shows the key of each collector, and warns of different ones u
   CHECK(second.stop() == 0);
 }
 
-TEST_CASE("a session without a key shows none, nor does one whose key somebody else has locked") {
+TEST_CASE("a session without a key shows none, nor does a session whose key another one has locked") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("SELECT mailroom_attach('mailroom')");
-  CHECK(keys(look(database)) == std::multiset<std::string>{""});
+  CHECK(keys(status(database)) == std::multiset<std::string>{""});
   const auto stranger = database.connect();
   stranger->run("SELECT pg_advisory_lock(('x' || $1::text)::bit(64)::bigint)", fingerprint(test_key));
   TestCollector collector(database, {});
   REQUIRE(collector.connected());
-  CHECK(eventually([&] { return keys(look(database)) == std::multiset<std::string>{"", ""}; }));
+  CHECK(eventually([&] { return keys(status(database)) == std::multiset<std::string>{"", ""}; }));
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("SIGHUP tells what has another value, and the key, without a secret") {
+TEST_CASE("SIGHUP logs the changed settings and the key, without any secret") {
   TestDatabase database;
-  const TemporaryFolder folder;
-  folder.write("key", test_key);
-  const auto key_file = "signing:\n  key_file: " + (folder.path() / "key").string() + "\n";
+  const TemporaryDirectory directory;
+  directory.write("key", test_key);
+  const auto key_file = "signing:\n  key_file: " + (directory.path() / "key").string() + "\n";
   const auto url = [&](const std::string& password) {
     return "database:\n  url: " + database.conninfo() + " password=" + password + "\n";
   };
-  const auto file = folder.write("mailroom.yaml", key_file + url("sesame1"));
+  const auto file = directory.write("mailroom.yaml", key_file + url("sesame1"));
   TestCollector collector("", {"--config", file}, {{"MAILROOM_SECRET_KEY", ""}});
   REQUIRE(collector.connected());
-  folder.write("key", other_key);
-  folder.write("mailroom.yaml",
-               key_file + url("sesame2") + "collect:\n  batch_limit: 20\nlog:\n  level: debug\n");
+  directory.write("key", other_key);
+  directory.write("mailroom.yaml",
+                  key_file + url("sesame2") + "collect:\n  batch_limit: 20\nlog:\n  level: debug\n");
   collector.process().signal(SIGHUP);
-  REQUIRE(eventually([&] { return count(collector.log(), "configuration read again") == 1; }));
+  REQUIRE(eventually([&] { return count(collector.log(), "configuration reloaded") == 1; }));
   const auto log = collector.log();
   INFO(log);
   CHECK(count(log, "changed setting=collect.batch_limit from=10 to=20\n") == 1);
-  CHECK(count(log, "changed, from the next start on setting=log.level from=info to=debug\n") == 1);
+  CHECK(count(log, "changed, effective after a restart setting=log.level from=info to=debug\n") == 1);
   CHECK(count(log, "changed setting=\"signing key\" from=" + fingerprint(test_key) +
                        " to=" + fingerprint(other_key) + "\n") == 1);
   CHECK(count(log, "changed setting=database.url ") == 1);
-  CHECK(count(log, "configuration read again changed=4 signing_key=" + fingerprint(other_key) + "\n") == 1);
+  CHECK(count(log, "configuration reloaded changed=4 signing_key=" + fingerprint(other_key) + "\n") == 1);
   CHECK(count(log, "sesame") == 0);
   CHECK(collector.connected(2));
   CHECK(collector.stop() == 0);

@@ -1,4 +1,4 @@
-// `mailroom simulate` over lost connections, and cut short.
+// `mailroom simulate` when connections are lost, and when it is stopped early.
 
 #include <atomic>
 #include <csignal>
@@ -23,20 +23,20 @@ class TestSimulation {
               options.insert(options.begin(), {mailroom_binary, "simulate"});
               return options;
             }(),
-            {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder_.path() / "out",
-            folder_.path() / "err") {}
+            {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory_.path() / "out",
+            directory_.path() / "err") {}
 
   Subprocess& process() { return process_; }
-  std::string output() const { return read_file(folder_.path() / "out"); }
-  std::string errors() const { return read_file(folder_.path() / "err"); }
+  std::string output() const { return read_file(directory_.path() / "out"); }
+  std::string errors() const { return read_file(directory_.path() / "err"); }
 
  private:
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   Subprocess process_;
 };
 
-/// Ends one of its sessions after the other, in whatever it does, as long as this lives. Each time it waits a
-/// little longer, so that the simulation gets on even where connecting takes longer than the first pauses.
+/// Terminates one session of the simulation after the other, at any point, until it is destroyed. The pauses
+/// grow, so that the simulation makes progress even if connecting takes longer than the first pauses.
 class Saboteur {
  public:
   explicit Saboteur(const TestDatabase& database)
@@ -82,7 +82,7 @@ std::int64_t count_of(Connection& connection, const std::string& rows) {
 
 }  // namespace
 
-TEST_CASE("a simulation whose connections are ended again and again goes on, and does each thing once") {
+TEST_CASE("a simulation whose connections are terminated repeatedly finishes, and does everything once") {
   TestDatabase database;
   const auto connection = database.connect();
   TestSimulation simulation(
@@ -107,7 +107,7 @@ TEST_CASE("a simulation whose connections are ended again and again goes on, and
   CHECK(count(simulation.errors(), "connection lost, connecting again reason=") >= 1);
 }
 
-TEST_CASE("a simulation that waits for a collector goes on looking over lost connections") {
+TEST_CASE("a simulation that waits for a collector keeps polling over lost connections") {
   TestDatabase database;
   TestSimulation simulation(database, {"--accounts", "50", "--activate", "100", "-o", "json"});
   {
@@ -122,7 +122,7 @@ TEST_CASE("a simulation that waits for a collector goes on looking over lost con
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("the cleaning goes on over lost connections too") {
+TEST_CASE("the clean-up continues over lost connections too") {
   TestDatabase database;
   const auto connection = database.connect();
   REQUIRE(TestSimulation(database, {"--accounts", "20000"}).process().wait() == 0);
@@ -138,7 +138,8 @@ TEST_CASE("the cleaning goes on over lost connections too") {
   CHECK(count_of(*connection, "accounts") == 0);
 }
 
-TEST_CASE("a simulation that is cut short ends as its signal says, and what it says removes what it made") {
+TEST_CASE(
+    "a simulation that is stopped exits with its signal's status, and prints how to remove its accounts") {
   const auto [number, status] = GENERATE(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143});
   TestDatabase database;
   const auto connection = database.connect();
@@ -150,7 +151,7 @@ TEST_CASE("a simulation that is cut short ends as its signal says, and what it s
   const auto errors = simulation.errors();
   INFO(errors);
   CHECK(count(errors, "error: stopped by " + std::string(number == SIGINT ? "SIGINT" : "SIGTERM")) == 1);
-  const std::string mark = "to remove what it made: mailroom ";
+  const std::string mark = "to remove what it created: mailroom ";
   const auto at = errors.find(mark);
   REQUIRE(at != std::string::npos);
   const auto command = errors.substr(at + mark.size(), errors.find('\n', at) - at - mark.size());
@@ -161,7 +162,7 @@ TEST_CASE("a simulation that is cut short ends as its signal says, and what it s
   CHECK(count_of(*connection, "accounts") == 0);
 }
 
-TEST_CASE("a simulation that is stopped while the server is away ends at once") {
+TEST_CASE("a simulation that is stopped while the server is down ends at once") {
   TestDatabase database;
   const auto connection = database.connect();
   TestSimulation simulation(database, {"--accounts", "100000", "--rate", "100"});

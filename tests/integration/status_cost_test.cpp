@@ -1,13 +1,13 @@
-// What status costs, what it may see, and how it goes on looking.
+// What status costs, what it may read, and how a watch survives lost sessions.
 
 #include <csignal>
 
-#include "queue/queue_health.hpp"
+#include "status/queue_health.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/old_tokens.hpp"
 #include "support/subprocess.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 
@@ -16,16 +16,17 @@ using namespace mailroom::test;
 
 namespace {
 
-/// Tokens that nobody has to hand on, behind the cursor.
+/// Old tokens below the cursor, which need not be emitted.
 void add_history(Connection& connection, int count) {
   add_old_tokens(connection, count);
   connection.run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, hole_ids) "
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 0, now(), last_value, 1, '{}' FROM tokens_id_seq");
 }
 
-/// Blocks of tokens and its indexes that one look touches, and the rows that it reads by scanning the table.
-std::pair<std::int64_t, std::int64_t> cost_of_a_look(const TestDatabase& database) {
+/// The blocks of tokens and its indexes that one report touches, and the rows that it reads by a sequential
+/// scan.
+std::pair<std::int64_t, std::int64_t> cost_of_a_report(const TestDatabase& database) {
   const auto connection = database.connect();
   return connection->transact([&](pqxx::work& transaction) {
     read_queue_status_within(transaction, "mailroom");
@@ -39,20 +40,20 @@ std::pair<std::int64_t, std::int64_t> cost_of_a_look(const TestDatabase& databas
   });
 }
 
-/// A role of the cluster that may read the queue, and is gone with the test.
-class Looker {
+/// A role that may read the queue; it is dropped with the test.
+class Reader {
  public:
-  Looker(Connection& connection, const std::string& name) : connection_(connection), name_(name) {
+  Reader(Connection& connection, const std::string& name) : connection_(connection), name_(name) {
     connection_.run("CREATE ROLE " + name_ + " LOGIN");
     connection_.run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + name_);
     connection_.run("GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO " + name_);
   }
-  ~Looker() {
+  ~Reader() {
     connection_.run("DROP OWNED BY " + name_);
     connection_.run("DROP ROLE " + name_);
   }
-  Looker(const Looker&) = delete;
-  Looker& operator=(const Looker&) = delete;
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
  private:
   Connection& connection_;
@@ -61,18 +62,18 @@ class Looker {
 
 }  // namespace
 
-TEST_CASE("a look costs the same however many tokens lie behind the cursor") {
+TEST_CASE("a report costs the same however many tokens are below the cursor") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);
   add_history(*connection, 2'000);
   insert_accounts(*connection, 3, "new");
-  const auto [few, few_scanned] = cost_of_a_look(database);
+  const auto [few, few_scanned] = cost_of_a_report(database);
   add_history(*connection, 200'000);
   insert_accounts(*connection, 3, "newer");
-  const auto [many, many_scanned] = cost_of_a_look(database);
+  const auto [many, many_scanned] = cost_of_a_report(database);
   CHECK(few > 0);
-  // A level more of an index or two, and no more.
+  // An index or two may have one level more.
   CHECK(many <= few + 8);
   CHECK(few_scanned == 0);
   CHECK(many_scanned == 0);
@@ -90,7 +91,7 @@ TEST_CASE("many waiting tokens are estimated, whether all of them are due or few
   const auto quarter = read_queue_status(*connection, "mailroom").waiting.total();
   CHECK(quarter > 4'500);
   CHECK(quarter < 5'500);
-  // None among the first, and the rest found by the samples.
+  // None of the first tokens is due; the samples find the rest.
   connection->run("UPDATE tokens SET expires_at = 5 WHERE id <= 19000");
   const auto last = read_queue_status(*connection, "mailroom").waiting;
   CHECK(last.total() == 250);
@@ -119,11 +120,11 @@ TEST_CASE("a large replay is estimated") {
   CHECK(status.waiting.in_replay == 8'000);
 }
 
-TEST_CASE("without pg_monitor other users' sessions are named, and what is hidden is said") {
+TEST_CASE("without pg_monitor other users' sessions are named, and hidden columns are reported") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto name = database.name() + "_looker";
-  const Looker looker(*connection, name);
+  const Reader looker(*connection, name);
   const auto session = attach(database);
   const auto open = database.connect("shop");
   open->run("BEGIN");
@@ -138,19 +139,19 @@ TEST_CASE("without pg_monitor other users' sessions are named, and what is hidde
   CHECK(status.collectors[0].session.application.find("mailroom collect@") == 0);
   CHECK(status.open_batches.at(0).session_lives);
   const auto holder =
-      std::find_if(status.hole_holders.begin(), status.hole_holders.end(),
-                   [&](const HoleHolder& each) { return each.session.pid == open->backend_pid(); });
-  REQUIRE(holder != status.hole_holders.end());
+      std::find_if(status.gap_holders.begin(), status.gap_holders.end(),
+                   [&](const GapHolder& each) { return each.session.pid == open->backend_pid(); });
+  REQUIRE(holder != status.gap_holders.end());
   CHECK(holder->writes_tokens);
   CHECK_FALSE(holder->session.readable);
   const auto findings = judge_queue(status, {});
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].code == "hole_hidden");
-  connection->run(findings[0].mend);
+  CHECK(findings[0].code == "gap_hidden");
+  connection->run(findings[0].fix);
   CHECK(judge_queue(read_queue_status(eyes, "mailroom"), {}).empty());
 }
 
-TEST_CASE("a locked table is said, not waited for") {
+TEST_CASE("a locked table is reported, not waited for") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto altering = database.connect();
@@ -167,11 +168,11 @@ TEST_CASE("a locked table is said, not waited for") {
   CHECK(read_queue_status(*connection, "mailroom").waiting.total() == 0);
 }
 
-TEST_CASE("a watch goes on over a lost session, and ends quietly") {
+TEST_CASE("a watch continues over a lost session, and ends quietly") {
   TestDatabase database;
-  const TemporaryFolder folder;
-  const auto out = (folder.path() / "out").string();
-  const auto err = (folder.path() / "err").string();
+  const TemporaryDirectory directory;
+  const auto out = (directory.path() / "out").string();
+  const auto err = (directory.path() / "err").string();
   Subprocess watch({mailroom_binary, "status", "--watch", "100ms"},
                    {{"MAILROOM_DATABASE_URL", database.conninfo()}}, out, err);
   const auto looks = [&] { return count(read_file(out), "\n"); };

@@ -1,9 +1,9 @@
-// Each state of a queue that status has to tell, made for real: what is read, whom it blames, and that the
-// command which is said to mend it does.
+// Each state of a queue that status has to report, created for real: what status reads, which session it
+// blames, and that the printed fix works.
 
 #include <csignal>
 
-#include "queue/queue_health.hpp"
+#include "status/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
@@ -17,10 +17,12 @@ struct Queue {
   TestDatabase database;
   std::unique_ptr<Connection> connection = database.connect();
 
-  QueueStatus look(const std::string& queue = "mailroom") { return read_queue_status(*connection, queue); }
-  std::vector<QueueFinding> findings(const HealthLimits& limits = {}) { return judge_queue(look(), limits); }
+  QueueStatus status(const std::string& queue = "mailroom") { return read_queue_status(*connection, queue); }
+  std::vector<QueueFinding> findings(const HealthLimits& limits = {}) {
+    return judge_queue(status(), limits);
+  }
 
-  /// The finding of this code; fails the test when there is none.
+  /// The finding with this code; fails the test if there is none.
   QueueFinding finding(const std::string& code, const HealthLimits& limits = {}) {
     for (const auto& found : findings(limits)) {
       if (found.code == code) return found;
@@ -35,14 +37,14 @@ struct Queue {
   }
 };
 
-/// A claim of up to `limit` tokens that is not acknowledged.
+/// Claims up to `limit` tokens without acknowledging them.
 Lease take(QueueSession& session, int limit = 10) {
   const auto reply = session.claim({.limit = limit, .partial = true});
   REQUIRE(reply.lease);
   return *reply.lease;
 }
 
-/// Hands on and acknowledges what there is.
+/// Emits and acknowledges all due tokens.
 int drain(QueueSession& session, int limit = 10) {
   int emitted = 0;
   std::optional<Receipt> receipt;
@@ -64,8 +66,8 @@ std::unique_ptr<Connection> begin_insert(Queue& queue, int count, const std::str
   return connection;
 }
 
-std::optional<HoleHolder> holder_of(const QueueStatus& status, int pid) {
-  for (const auto& holder : status.hole_holders) {
+std::optional<GapHolder> holder_of(const QueueStatus& status, int pid) {
+  for (const auto& holder : status.gap_holders) {
     if (holder.session.pid == pid) return holder;
   }
   return std::nullopt;
@@ -85,15 +87,15 @@ HealthLimits impatient() {
 
 }  // namespace
 
-TEST_CASE("status of a queue with tokens and nobody to hand them on") {
+TEST_CASE("status of a queue with tokens and no collector") {
   Queue queue;
-  CHECK(queue.look().waiting.total() == 0);
-  CHECK_FALSE(queue.look().lag());
+  CHECK(queue.status().waiting.total() == 0);
+  CHECK_FALSE(queue.status().lag());
   CHECK(queue.has("no_collector"));
   insert_accounts(*queue.connection, 5);
   queue.connection->run("UPDATE tokens SET created_at = created_at - 100 WHERE id = 2");
   queue.connection->run("UPDATE tokens SET created_at = created_at - 900, expires_at = 5 WHERE id = 3");
-  const auto status = queue.look();
+  const auto status = queue.status();
   CHECK(status.waiting.total() == 4);
   CHECK(status.waiting.above_cursor == 4);
   CHECK_FALSE(status.waiting.estimated);
@@ -104,12 +106,12 @@ TEST_CASE("status of a queue with tokens and nobody to hand them on") {
   CHECK(queue.finding("no_collector").severity == Severity::failure);
 }
 
-TEST_CASE("status counts what was acknowledged, and sees the collector") {
+TEST_CASE("status counts acknowledged tokens, and sees the collector") {
   Queue queue;
   insert_accounts(*queue.connection, 7);
   const auto session = attach(queue.database);
   CHECK(drain(*session, 3) == 7);
-  const auto status = queue.look();
+  const auto status = queue.status();
   CHECK(status.emissions.total() == 7);
   CHECK(status.emissions.known == Milliseconds{300'000});
   CHECK(status.waiting.total() == 0);
@@ -124,10 +126,10 @@ TEST_CASE("status counts what was acknowledged, and sees the collector") {
   CHECK(collector.session.connected_for);
   CHECK(queue.findings().empty());
   queue.connection->run("UPDATE mailroom_batches SET emitted_at = emitted_at - interval '6 minutes'");
-  CHECK(queue.look().emissions.total() == 0);
+  CHECK(queue.status().emissions.total() == 0);
 }
 
-TEST_CASE("status blames the idle transaction that a hole waits for, and its mend frees the hole") {
+TEST_CASE("status blames the idle transaction that a gap waits for, and its fix closes the gap") {
   Queue queue;
   const auto session = attach(queue.database);
   const auto open = begin_insert(queue, 3, "open");
@@ -138,8 +140,8 @@ TEST_CASE("status blames the idle transaction that a hole waits for, and its men
   insert_accounts(*queue.connection, 2);
   CHECK(drain(*session) == 2);
 
-  const auto status = queue.look();
-  CHECK(status.hole_ids == 3);
+  const auto status = queue.status();
+  CHECK(status.gap_ids == 3);
   CHECK(status.waiting.total() == 0);
   const auto holder = holder_of(status, open->backend_pid());
   REQUIRE(holder);
@@ -153,27 +155,27 @@ TEST_CASE("status blames the idle transaction that a hole waits for, and its men
   REQUIRE(other);
   CHECK_FALSE(other->writes_tokens);
 
-  const auto finding = queue.finding("hole_held", impatient());
+  const auto finding = queue.finding("gap_held", impatient());
   CHECK(finding.severity == Severity::warning);
-  queue.connection->run(finding.mend);
-  CHECK(eventually([&] { return !holder_of(queue.look(), open->backend_pid()); }));
-  CHECK_FALSE(queue.has("hole_held", impatient()));
+  queue.connection->run(finding.fix);
+  CHECK(eventually([&] { return !holder_of(queue.status(), open->backend_pid()); }));
+  CHECK_FALSE(queue.has("gap_held", impatient()));
 }
 
-TEST_CASE("status shows what came to light in a hole as pending") {
+TEST_CASE("status counts late tokens in a gap as pending") {
   Queue queue;
   const auto session = attach(queue.database);
   const auto open = begin_insert(queue, 3, "open");
   insert_accounts(*queue.connection, 2);
   CHECK(drain(*session) == 2);
   open->run("COMMIT");
-  CHECK(queue.look().waiting.in_holes == 3);
-  CHECK(queue.look().lag());
+  CHECK(queue.status().waiting.in_gaps == 3);
+  CHECK(queue.status().lag());
   CHECK(drain(*session) == 3);
-  CHECK(queue.look().waiting.total() == 0);
+  CHECK(queue.status().waiting.total() == 0);
 }
 
-TEST_CASE("status blames a prepared transaction by its gid, and its mend frees the hole") {
+TEST_CASE("status blames a prepared transaction by its gid, and its fix closes the gap") {
   Queue queue;
   queue.connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   const auto session = attach(queue.database);
@@ -183,28 +185,28 @@ TEST_CASE("status blames a prepared transaction by its gid, and its mend frees t
   insert_accounts(*queue.connection, 1);
   CHECK(drain(*session) == 1);
 
-  const auto status = queue.look();
+  const auto status = queue.status();
   const auto holder =
-      std::find_if(status.hole_holders.begin(), status.hole_holders.end(),
-                   [&](const HoleHolder& each) { return each.session.pid == 0 && each.gid == gid; });
-  REQUIRE(holder != status.hole_holders.end());
+      std::find_if(status.gap_holders.begin(), status.gap_holders.end(),
+                   [&](const GapHolder& each) { return each.session.pid == 0 && each.gid == gid; });
+  REQUIRE(holder != status.gap_holders.end());
   CHECK(holder->writes_tokens);
   CHECK(holder->session.transaction_age);
-  const auto finding = queue.finding("hole_held", impatient());
+  const auto finding = queue.finding("gap_held", impatient());
   CHECK(finding.text.find(gid) != std::string::npos);
-  queue.connection->run(finding.mend);
+  queue.connection->run(finding.fix);
   CHECK(value<int>(*queue.connection,
                    "SELECT count(*) FROM pg_prepared_xacts WHERE database = "
                    "current_database()") == 0);
-  CHECK_FALSE(queue.has("hole_held", impatient()));
+  CHECK_FALSE(queue.has("gap_held", impatient()));
 }
 
-TEST_CASE("status blames the collector that sits on a batch, and its mend frees the batch") {
+TEST_CASE("status blames the collector that holds a batch too long, and its fix releases the batch") {
   Queue queue;
   insert_accounts(*queue.connection, 4);
   auto session = attach(queue.database);
   const auto lease = take(*session);
-  auto status = queue.look();
+  auto status = queue.status();
   REQUIRE(status.open_batches.size() == 1);
   CHECK(status.open_batches[0].id == lease.batch);
   CHECK(status.open_batches[0].tokens == 4);
@@ -217,81 +219,81 @@ TEST_CASE("status blames the collector that sits on a batch, and its mend frees 
   auto survivor = attach(queue.database);
   const auto finding = queue.finding("batch_open");
   CHECK(finding.severity == Severity::failure);
-  CHECK(finding.mend ==
+  CHECK(finding.fix ==
         "SELECT pg_terminate_backend(" + std::to_string(status.open_batches[0].collector) + ");");
-  queue.connection->run(finding.mend);
-  CHECK(eventually([&] { return !queue.look().open_batches[0].session_lives; }));
+  queue.connection->run(finding.fix);
+  CHECK(eventually([&] { return !queue.status().open_batches[0].session_lives; }));
   CHECK(queue.has("batch_left"));
   CHECK(eventually([&] { return drain(*survivor) == 4; }));
   CHECK(queue.findings().empty());
 }
 
-TEST_CASE("status tells of batches set aside, and its mend hands their tokens on") {
+TEST_CASE("status reports dead batches, and its fix emits their tokens") {
   Queue queue;
   insert_accounts(*queue.connection, 3);
   attach(queue.database)->claim({.limit = 10, .partial = true});
   queue.connection->run("UPDATE mailroom_batches SET attempts = 20");
   const auto session = attach(queue.database);
-  CHECK(eventually([&] { return session->claim({.limit = 10, .partial = true}).set_aside.has_value(); }));
-  const auto status = queue.look();
-  REQUIRE(status.set_aside.size() == 1);
-  CHECK(status.set_aside[0].tokens == 3);
+  CHECK(eventually([&] { return session->claim({.limit = 10, .partial = true}).dead.has_value(); }));
+  const auto status = queue.status();
+  REQUIRE(status.dead.size() == 1);
+  CHECK(status.dead[0].tokens == 3);
   CHECK(status.open_batches.empty());
-  const auto finding = queue.finding("set_aside");
+  const auto finding = queue.finding("dead");
   CHECK(finding.severity == Severity::warning);
-  queue.connection->run(finding.mend);
-  CHECK(queue.look().waiting.in_replay == 3);
+  queue.connection->run(finding.fix);
+  CHECK(queue.status().waiting.in_replay == 3);
   CHECK(drain(*session) == 3);
-  queue.connection->run("UPDATE mailroom_batches SET set_aside_at = set_aside_at - interval '25 hours'");
-  CHECK_FALSE(queue.has("set_aside"));
+  queue.connection->run("UPDATE mailroom_batches SET dead_at = dead_at - interval '25 hours'");
+  CHECK_FALSE(queue.has("dead"));
 }
 
-TEST_CASE("what an operator replays waits, and is no hole") {
+TEST_CASE("tokens to be replayed are pending, and are no gap") {
   Queue queue;
   insert_accounts(*queue.connection, 5);
   const auto session = attach(queue.database);
   CHECK(drain(*session) == 5);
   queue.connection->run("SELECT mailroom_replay('mailroom', '{2,4}', '{}')");
-  const auto status = queue.look();
+  const auto status = queue.status();
   CHECK(status.replay_ids == 2);
-  CHECK(status.hole_ids == 0);
-  CHECK(status.hole_holders.empty());
+  CHECK(status.gap_ids == 0);
+  CHECK(status.gap_holders.empty());
   CHECK(status.waiting.in_replay == 2);
   CHECK(drain(*session) == 2);
-  CHECK(queue.look().replay_ids == 0);
+  CHECK(queue.status().replay_ids == 0);
 }
 
-TEST_CASE("status blames whoever keeps the queue's lock, and its mend lets claims by") {
+TEST_CASE("status blames the session that holds the queue's lock, and its fix lets claims proceed") {
   Queue queue;
-  CHECK_FALSE(queue.look().lock);
+  CHECK_FALSE(queue.status().lock);
   const auto careless = queue.database.connect("psql");
   careless->run("BEGIN");
   careless->run("SELECT mailroom_lock_queue('mailroom')");
-  const auto status = queue.look();
+  const auto status = queue.status();
   REQUIRE(status.lock);
   CHECK(status.lock->session.pid == careless->backend_pid());
   CHECK_FALSE(status.lock->longest_wait);
   queue.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
-  CHECK_FALSE(queue.look("second").lock);
-  queue.connection->run(queue.finding("queue_locked", impatient()).mend);
-  CHECK(eventually([&] { return !queue.look().lock; }));
+  CHECK_FALSE(queue.status("second").lock);
+  queue.connection->run(queue.finding("queue_locked", impatient()).fix);
+  CHECK(eventually([&] { return !queue.status().lock; }));
 }
 
-TEST_CASE("with several queues a collector belongs to the one it claims from") {
+TEST_CASE("with several queues a collector belongs to the queue it claims from") {
   Queue queue;
   queue.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
   const auto session = attach(queue.database, "second");
-  REQUIRE(queue.look().collectors.size() == 1);
-  CHECK_FALSE(queue.look().collectors[0].queue);
+  REQUIRE(queue.status().collectors.size() == 1);
+  CHECK_FALSE(queue.status().collectors[0].queue);
   insert_accounts(*queue.connection, 1);
   CHECK(drain(*session) == 1);
-  CHECK(queue.look().collectors.empty());
-  REQUIRE(queue.look("second").collectors.size() == 1);
-  CHECK(queue.look("second").collectors[0].queue == "second");
-  CHECK_THROWS_AS(queue.look("third"), DatabaseError);
+  CHECK(queue.status().collectors.empty());
+  REQUIRE(queue.status("second").collectors.size() == 1);
+  CHECK(queue.status("second").collectors[0].queue == "second");
+  CHECK_THROWS_AS(queue.status("third"), DatabaseError);
 }
 
-TEST_CASE("status notices a sequence behind the cursor") {
+TEST_CASE("status reports a sequence behind the cursor") {
   Queue queue;
   insert_accounts(*queue.connection, 5);
   CHECK(drain(*attach(queue.database)) == 5);

@@ -1,5 +1,5 @@
-// `mailroom collect` asked to stop while it waits, for somebody's lock or for its reader. Whoever holds the
-// lock lets go of it only when the collector has ended, so that one which waits for it never does.
+// `mailroom collect` is asked to stop while it waits for a lock or for its reader. The lock is released only
+// after the collector has ended, so a collector that waits for the lock would hang.
 
 #include <csignal>
 
@@ -12,12 +12,12 @@ using namespace mailroom::test;
 
 namespace {
 
-/// A collector that has written a batch to a reader who was slow, and then waits for the queue's lock with
-/// the acknowledgement of it.
+/// A collector that has written a batch to a slow reader, and then waits for the queue's lock to acknowledge
+/// the batch.
 class HeldUp {
  public:
   HeldUp() : holder(database.connect()) {
-    // More than the pipe takes.
+    // More than fits into the pipe.
     insert_accounts(*connection, 1000, "a-login-that-is-long-enough-to-fill-the-pipe-");
     REQUIRE(eventually([&] { return pipe.is_full(); }));
     holder->run("BEGIN");
@@ -38,14 +38,14 @@ class HeldUp {
   int open_batches() {
     return value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL");
   }
-  /// How often each token went out, with what another collector finds that drains the queue.
+  /// Drains the queue with another collector, and returns how often each token was emitted in total.
   std::map<std::int64_t, int> drain() {
     TestCollector other(database, {"--once", "--format", "jsonl"});
     REQUIRE(other.process().wait() == 0);
     return emitted_ids(output + other.output());
   }
 
-  /// A lock of the queue, or somebody who wants it.
+  /// True if the queue's lock is held or waited for.
   bool is_there(const std::string& lock) {
     return value<bool>(
         *connection,
@@ -74,30 +74,30 @@ std::map<std::int64_t, int> each(std::int64_t last, int times) {
 
 }  // namespace
 
-TEST_CASE(
-    "a stop while somebody holds the queue's lock waits for nobody, and what was written is acknowledged") {
+TEST_CASE("a stop does not wait for the queue's lock, and acknowledges the batch that was written") {
   HeldUp queue;
   CHECK(queue.collector.stop() == 0);
   CHECK(queue.is_locked());
   CHECK(queue.open_batches() == 0);
-  CHECK(count(queue.collector.log(), "stopping: waiting for the database; once more to stop hard") == 1);
+  CHECK(count(queue.collector.log(), "stopping: waiting for the database; signal again to stop at once") ==
+        1);
   insert_accounts(*queue.connection, 5);
   queue.holder->run("COMMIT");
   CHECK(queue.drain() == each(1005, 1));
 }
 
-TEST_CASE("a stop while somebody holds the batch itself loses nothing, and repeats that batch at the most") {
+TEST_CASE("a stop while the batch itself is locked loses nothing, and repeats only that batch") {
   HeldUp queue;
   queue.holder->run("SELECT FROM mailroom_batches FOR UPDATE");
   CHECK(queue.collector.stop() == 6);
   CHECK(queue.is_locked());
   CHECK(count(queue.collector.log(), "written but not acknowledged") == 1);
-  CHECK(count(queue.collector.log(), "hint: mailroom status says who holds") == 1);
+  CHECK(count(queue.collector.log(), "hint: run mailroom status to see which session holds") == 1);
   queue.holder->run("COMMIT");
   CHECK(queue.drain() == each(1000, 2));
 }
 
-TEST_CASE("a stop says when it waits for the reader of stdout, and a second one does not") {
+TEST_CASE("a stop says when it waits for the reader of stdout, and a second signal stops at once") {
   const auto [number, status] = GENERATE(std::pair{SIGINT, 130}, std::pair{SIGTERM, 143});
   TestDatabase database;
   NamedPipe pipe;
@@ -107,7 +107,8 @@ TEST_CASE("a stop says when it waits for the reader of stdout, and a second one 
   REQUIRE(eventually([&] { return pipe.is_full(); }));
   collector.process().signal(number);
   CHECK(eventually([&] {
-    return count(collector.log(), "stopping: waiting for the reader of stdout; once more to stop hard") == 1;
+    return count(collector.log(),
+                 "stopping: waiting for the reader of stdout; signal again to stop at once") == 1;
   }));
   collector.process().signal(number);
   CHECK(collector.process().wait() == status);

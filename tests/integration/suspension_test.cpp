@@ -1,8 +1,8 @@
-// Suspensions: one transaction for all, what is passed over meanwhile, and a record of whoever does it.
+// Suspensions: one transaction for all accounts, the tokens skipped meanwhile, and a record with the actor.
 
 #include "accounts/suspension.hpp"
 
-#include "queue/rewind.hpp"
+#include "replay/rewind.hpp"
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
@@ -41,7 +41,7 @@ ExitCode refusal(Connection& connection, const std::vector<std::string>& names, 
 
 }  // namespace
 
-TEST_CASE("an account is found by id, email and login, once, and those that are missing are named") {
+TEST_CASE("an account is found once by id, email and login, and missing accounts are named") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -60,7 +60,7 @@ TEST_CASE("an account is found by id, email and login, once, and those that are 
   CHECK(message == "'2' names 2 accounts: 2 and 4");
 }
 
-TEST_CASE("a suspension tells which tokens are passed over from now on, and does nothing twice") {
+TEST_CASE("a suspension returns the tokens that are skipped from now on, and a repetition changes nothing") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 2);
@@ -81,7 +81,7 @@ TEST_CASE("a suspension tells which tokens are passed over from now on, and does
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_operations") == 2);
 }
 
-TEST_CASE("the end of a suspension tells what was passed over meanwhile, and a replay hands it on") {
+TEST_CASE("the end of a suspension returns the tokens skipped meanwhile, and a replay emits them") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -107,7 +107,7 @@ TEST_CASE("the end of a suspension tells what was passed over meanwhile, and a r
   CHECK(fetch_ids(*session, *reply.lease) == Ids{1});
 }
 
-TEST_CASE("what an application suspends is on record as well, with its own words if it has any") {
+TEST_CASE("an application's suspension is recorded too, with its own actor and reason if it sets them") {
   TestDatabase database;
   const auto connection = database.connect("billing");
   insert_accounts(*connection, 2);
@@ -131,7 +131,7 @@ TEST_CASE("what an application suspends is on record as well, with its own words
   CHECK(std::string(rows[2][4].c_str()) == "provisioned");
 }
 
-TEST_CASE("an application without rights on the record can suspend all the same") {
+TEST_CASE("an application without privileges on the record can suspend accounts") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);

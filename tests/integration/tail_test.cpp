@@ -1,4 +1,4 @@
-// `mailroom tail` as a process, beside sessions that write and a collector: nothing missed, nothing twice.
+// `mailroom tail` as a process, beside sessions that write and a collector: every event once.
 
 #include <csignal>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// How often each event stands in the output, by what it says: `created 7`.
+/// How often each event is in the output, by its short text: `created 7`.
 using Counted = std::map<std::string, int>;
 
 class TestTail {
@@ -26,8 +26,8 @@ class TestTail {
   TestTail(const TestDatabase& database, const std::vector<std::string>& options,
            const std::string& stdout_path = {})
       : process_(command(options), {{"MAILROOM_DATABASE_URL", database.conninfo()}},
-                 stdout_path.empty() ? (folder_.path() / "stdout").string() : stdout_path,
-                 folder_.path() / "stderr") {}
+                 stdout_path.empty() ? (directory_.path() / "stdout").string() : stdout_path,
+                 directory_.path() / "stderr") {}
 
   Counted counted() const {
     Counted events;
@@ -36,8 +36,8 @@ class TestTail {
       ++events[short_text(nlohmann::json::parse(line))];
     return events;
   }
-  std::string output() const { return read_file(folder_.path() / "stdout"); }
-  std::string log() const { return read_file(folder_.path() / "stderr"); }
+  std::string output() const { return read_file(directory_.path() / "stdout"); }
+  std::string log() const { return read_file(directory_.path() / "stderr"); }
   Subprocess& process() { return process_; }
   int stop() {
     process_.signal(SIGTERM);
@@ -50,7 +50,7 @@ class TestTail {
     words.insert(words.end(), options.begin(), options.end());
     return words;
   }
-  /// Operations have no number in the output, so their accounts tell them apart, as many times as there are.
+  /// Operations have no number in the output, so they are identified by their account, and counted.
   static std::string short_text(const nlohmann::json& event) {
     const auto word = event.at("event").get<std::string>();
     for (const auto* key : {"token", "batch", "account"}) {
@@ -59,18 +59,18 @@ class TestTail {
     return word;
   }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   Subprocess process_;
 };
 
-/// What ought to have been told, from the tables.
+/// The expected events, from the tables.
 Counted expected(Connection& connection) {
   Counted events;
   const auto rows = connection.run(
       "SELECT 'created ' || id FROM tokens "
       "UNION ALL SELECT 'consumed ' || id FROM tokens WHERE consumed_at IS NOT NULL "
       "UNION ALL SELECT CASE WHEN emitted = 0 AND skipped_expired + skipped_consumed + skipped_status + "
-      "skipped_invalid > 0 THEN 'passed-over ' ELSE 'emitted ' END || id FROM mailroom_batches "
+      "skipped_invalid > 0 THEN 'skipped ' ELSE 'emitted ' END || id FROM mailroom_batches "
       "WHERE emitted_at IS NOT NULL AND (NOT isempty(ids) OR "
       "emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0) "
       "UNION ALL SELECT CASE kind WHEN 'suspend' THEN 'suspended ' WHEN 'restore' THEN 'restored ' END || "
@@ -82,7 +82,7 @@ Counted expected(Connection& connection) {
   return events;
 }
 
-/// The events of one side that the other has not, or not as often.
+/// The events of `in` that `from` lacks or has fewer times.
 std::vector<std::string> missing(const Counted& from, const Counted& in) {
   std::vector<std::string> all;
   for (const auto& [event, times] : in) {
@@ -96,7 +96,7 @@ void check_everything_once(const TestTail& tail, Connection& connection) {
   const auto wanted = expected(connection);
   CHECK(eventually([&] { return missing(tail.counted(), wanted).empty(); }, std::chrono::seconds(10)));
   CHECK(missing(tail.counted(), wanted) == std::vector<std::string>{});
-  // What takes another's place has no row of its own, and was never taken over here.
+  // No batch was taken over, so the tail must show no other events.
   CHECK(missing(wanted, tail.counted()) == std::vector<std::string>{});
 }
 
@@ -109,14 +109,14 @@ std::int64_t sessions_of_tail(Connection& connection, const std::string& conditi
 
 }  // namespace
 
-TEST_CASE("beside busy writers and a collector, the past and what follows are told once each") {
+TEST_CASE("beside busy writers and a collector, past and new events are shown once each") {
   TestDatabase database;
   const auto connection = database.connect();
   TestCollector collector(database, {"--batch-limit", "5", "--batch-timeout", "50ms"});
   REQUIRE(collector.connected());
   BusyWriters writers(database, 8, 1);
   REQUIRE(eventually([&] { return value<int>(*connection, "SELECT count(*) FROM tokens") > 30; }));
-  // Begins in the middle of it, with transactions open.
+  // The tail starts while transactions are open.
   TestTail tail(database, {"-f", "--from-id", "1", "-o", "json"});
   TestTail second(database, {"-f", "-n", "1000000", "-o", "json"});
   for (int i = 0; i < 4; ++i) {
@@ -135,7 +135,7 @@ TEST_CASE("beside busy writers and a collector, the past and what follows are to
   CHECK(tail.log().empty());
 }
 
-TEST_CASE("a tail whose session is ended again and again resumes, with nothing lost or told twice") {
+TEST_CASE("a tail whose session is terminated repeatedly resumes, and shows every event once") {
   TestDatabase database;
   const auto connection = database.connect();
   TestCollector collector(database, {"--batch-limit", "5", "--batch-timeout", "50ms"});
@@ -157,14 +157,14 @@ TEST_CASE("a tail whose session is ended again and again resumes, with nothing l
   CHECK(tail.stop() == 0);
 }
 
-TEST_CASE("while its reader takes nothing, a tail has no transaction open and can be stopped") {
+TEST_CASE("a tail whose reader does not read has no transaction open and can be stopped") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 5000);
-  TemporaryFolder folder;
-  const std::string pipe = folder.path() / "pipe";
+  TemporaryDirectory directory;
+  const std::string pipe = directory.path() / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  // Open for reading, and nobody reads.
+  // Open for reading, but never read.
   const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);
   REQUIRE(reader >= 0);
   // More than the pipe holds.
@@ -188,15 +188,16 @@ TEST_CASE("a tail ends quietly when its reader or its terminal is gone, or when 
     CHECK(tail.process().wait() == 0);
     CHECK(tail.log().empty());
   }
-  TemporaryFolder folder;
+  TemporaryDirectory directory;
   Subprocess process(
       {"/bin/sh", "-c", std::string("{ ") + mailroom_binary + " tail -f; echo $? >&2; } | head -n 2"},
-      {{"MAILROOM_DATABASE_URL", database.conninfo()}}, folder.path() / "stdout", folder.path() / "stderr");
+      {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "stdout",
+      directory.path() / "stderr");
   CHECK(process.wait() == 0);
-  CHECK(read_file(folder.path() / "stderr") == "0\n");
+  CHECK(read_file(directory.path() / "stderr") == "0\n");
 }
 
-TEST_CASE("without a notification the next look comes by itself, and --count ends a tail") {
+TEST_CASE("without notifications a tail polls on its own, and --count ends a tail") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("DROP TRIGGER after_token_inserted ON tokens");

@@ -1,5 +1,5 @@
-// What commands write to a terminal: no line is longer than it is wide, and without a UTF-8 locale all is
-// ASCII.
+// What commands write to a terminal: no line is longer than the terminal is wide, and without a UTF-8 locale
+// all text is ASCII.
 
 #include <fmt/format.h>
 
@@ -18,14 +18,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A queue with something of everything: batches, skipped tokens, gaps, findings.
+/// A queue with some of everything: batches, skipped tokens, gaps, findings.
 void fill(Connection& connection) {
   insert_accounts(connection, 30);
   connection.run("UPDATE accounts SET email = repeat('long-address-', 8) || '@mail.example' WHERE id = 30");
   connection.run("UPDATE tokens SET expires_at = 5 WHERE id IN (3, 4)");
   connection.run(
       "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_by, claimed_at, cursor, open_from, "
-      "hole_ids) "
+      "gap_ids) "
       "VALUES ('mailroom', '{[1,9)}', 1, 'mailroom collect@a-host-with-a-long-name.mail.example:12345', "
       "now() - interval '1 hour', 8, 1, '{}')");
 }
@@ -57,11 +57,11 @@ std::string sentence(const Words& words) {
   return text;
 }
 
-/// Commands to copy are whole, and so are the words that no line can hold.
+/// Commands to copy are not wrapped, nor are words longer than a line.
 bool may_be_longer(const std::string& line, std::size_t columns) {
   const auto start = std::min(line.find_first_not_of(' '), line.size());
   const auto text = line.substr(start);
-  return text.starts_with("mend: ") ||
+  return text.starts_with("fix: ") ||
          line.size() - std::min(line.find_last_of(' ') + 1, line.size()) > columns / 2;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("no line of a command is longer than its terminal is wide") {
   }
 }
 
-TEST_CASE("what is wrapped uses the room there is") {
+TEST_CASE("wrapped text uses the available width") {
   TestDatabase database;
   const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
                                                        {"MAILROOM_SECRET_KEY", test_key}};
@@ -107,7 +107,7 @@ TEST_CASE("what is wrapped uses the room there is") {
   }
 }
 
-TEST_CASE("no line of a help text but an example is longer than the terminal is wide") {
+TEST_CASE("no line of a help text except an example is longer than the terminal is wide") {
   for (const std::string command : {"migrate", "collect", "verify", "rewind-cursor", "tail", "suspend",
                                     "simulate", "status", "audit", "prune", "doctor", "config"}) {
     for (const std::size_t columns : {60, 80, 120}) {
@@ -121,7 +121,7 @@ TEST_CASE("no line of a help text but an example is longer than the terminal is 
   }
 }
 
-TEST_CASE("without a UTF-8 locale all that is not data is ASCII") {
+TEST_CASE("without a UTF-8 locale everything except data is ASCII") {
   TestDatabase database;
   fill(*database.connect());
   const std::map<std::string, std::string> environment{

@@ -1,4 +1,4 @@
-// What the time limits of a role or database do to a session and to a migration.
+// How time limits of a role or database affect a session and a migration.
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ using namespace mailroom::test;
 
 namespace {
 
-/// Those of `names` that this server knows: transaction_timeout came with PostgreSQL 17.
+/// The settings of `names` that this server knows: transaction_timeout is new in PostgreSQL 17.
 std::vector<std::string> known_settings(Connection& connection, std::vector<std::string> names) {
   std::erase_if(names, [&](const std::string& name) { return !knows_setting(connection, name); });
   return names;
@@ -28,7 +28,7 @@ void up(Connection& connection, const std::vector<Migration>& migrations) {
 
 }  // namespace
 
-TEST_CASE("a session that a time limit has ended is lost, and no error of a statement") {
+TEST_CASE("a session that a time limit has terminated counts as lost, not as an error of a statement") {
   TestDatabase database;
   for (const auto& limit :
        known_settings(*database.connect(), {"idle_in_transaction_session_timeout", "transaction_timeout"})) {
@@ -48,7 +48,7 @@ TEST_CASE("a session that a time limit has ended is lost, and no error of a stat
   }
 }
 
-TEST_CASE("a statement that a limit for transactions cuts off loses the session") {
+TEST_CASE("a statement that transaction_timeout cancels loses the session") {
   TestDatabase database;
   for (const auto& limit : known_settings(*database.connect(), {"transaction_timeout"})) {
     const auto connection = database.connect();
@@ -65,7 +65,7 @@ TEST_CASE("time limits do not cut a migration short") {
   CHECK(value<std::string>(*connection, "SHOW statement_timeout") == "50ms");
 }
 
-TEST_CASE("time limits do not cut the making of an index short") {
+TEST_CASE("time limits do not cut CREATE INDEX CONCURRENTLY short") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto limits = known_settings(*database.connect(), {"statement_timeout", "transaction_timeout"});
   for (const auto& limit : limits)

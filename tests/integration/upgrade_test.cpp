@@ -1,4 +1,4 @@
-// A database made by psql from 0_init alone, with data in it, as the original system leaves it.
+// A database that psql created from 0_init alone, with data, as the original system leaves it.
 
 #include <fstream>
 
@@ -18,7 +18,7 @@ struct OriginalDatabase {
 
   OriginalDatabase() {
     connection->run(read_file(source_directory + "/migrations/0_init.up.sql"));
-    // The third account's login could not be inserted today.
+    // Today's triggers refuse the third account's login.
     connection->run(
         "INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a'), ('b@x.example', 'b'), "
         "('c@x.example', E'line\\nbreak'), ('d@x.example', 'd')");
@@ -37,7 +37,7 @@ struct OriginalDatabase {
 
 }  // namespace
 
-TEST_CASE("a database without bookkeeping is recognised by its tables and continued from version 0") {
+TEST_CASE("a database without bookkeeping is recognised by its tables as version 0") {
   OriginalDatabase original;
   const auto state = read_schema_state(*original.connection);
   CHECK(state.version == 0);
@@ -52,7 +52,7 @@ TEST_CASE("an upgrade of the original's database changes no value of any row") {
   CHECK(read_schema_state(*original.connection).version == embedded_migrations().back().version);
 }
 
-TEST_CASE("after the upgrade the queue goes on where the original stood") {
+TEST_CASE("after the upgrade the queue resumes at the original's cursor") {
   OriginalDatabase original;
   migrate(*original.connection);
   original.connection->run("UPDATE accounts SET status = 'suspended' WHERE login LIKE 'line%'");

@@ -1,4 +1,4 @@
-// The usual claim, which takes fewer statements, against the one that knows all cases.
+// Compares the usual claim, which takes fewer statements, with the claim that handles all cases.
 
 #include <fmt/format.h>
 #include <random>
@@ -11,18 +11,18 @@ using namespace mailroom::test;
 
 namespace {
 
-/// Draws where a queue may stand, and what a collector may ask of it.
+/// Draws a random state of a queue, and a random request of a collector.
 class Situation {
  public:
   explicit Situation(std::mt19937& random, int own_pid, int living_pid)
       : random_(random), own_pid_(own_pid), living_pid_(living_pid) {}
 
-  /// Tokens up to 60, most of them due and without a gap, the cursor somewhere among them.
+  /// Tokens up to 60, most of them due and without a gap; the cursor is somewhere among them.
   void put(Connection& connection) {
     connection.transact([&](pqxx::work& transaction) {
       const auto run = [&](const std::string& sql) { Connection::execute(transaction, sql); };
       run("SET LOCAL session_replication_role = replica");
-      run("TRUNCATE tokens, mailroom_batches, mailroom_holes RESTART IDENTITY");
+      run("TRUNCATE tokens, mailroom_batches, mailroom_gaps RESTART IDENTITY");
       run("INSERT INTO tokens (id, action, account, expires_at, consumed_at) VALUES " + tokens());
       run(fmt::format("SELECT setval('tokens_id_seq', {})", one_in(6) ? 1 + below(60) : 60));
       run(fmt::format("UPDATE jobs SET last_seq = {}", below(20)));
@@ -64,9 +64,9 @@ class Situation {
     is_open_ = false;
     if (newest_ == 0) return;
     const int cursor = one_in(5) ? 60 : below(60);
-    const bool has_hole = one_in(4);
-    if (has_hole)
-      run(fmt::format("INSERT INTO mailroom_holes (ids, horizon) VALUES ('{{[{},{})}}', '3')", cursor / 2,
+    const bool has_gap = one_in(4);
+    if (has_gap)
+      run(fmt::format("INSERT INTO mailroom_gaps (ids, horizon) VALUES ('{{[{},{})}}', '3')", cursor / 2,
                       cursor + 1));
     int open_from = newest_;
     for (int id = newest_; id >= 1; --id) {
@@ -77,10 +77,10 @@ class Situation {
       const int collectors[] = {own_pid_, living_pid_, 1};
       run(
           fmt::format("INSERT INTO mailroom_batches (id, job_type, ids, collector, attempts, emitted_at, "
-                      "cursor, open_from, hole_ids) OVERRIDING SYSTEM VALUE "
+                      "cursor, open_from, gap_ids) OVERRIDING SYSTEM VALUE "
                       "VALUES ({}, 'mailroom', '{{[30,35)}}', {}, {}, {}, {}, {}, '{}')",
                       id, collectors[id == newest_ ? 0 : below(3)], attempts, is_open ? "NULL" : "now()",
-                      cursor, one_in(6) ? 1 : open_from, has_hole ? "{1}" : "{}"));
+                      cursor, one_in(6) ? 1 : open_from, has_gap ? "{1}" : "{}"));
     }
     run(fmt::format("UPDATE mailroom_batches SET open_from = least(open_from, {}) WHERE id = {}", open_from,
                     newest_));
@@ -95,16 +95,16 @@ class Situation {
   bool is_open_ = false;
 };
 
-/// What is the same whatever the sequences and the clock say: batches by their place.
+/// The outcome without sequence values and times; batches are numbered by their order.
 constexpr const char* outcome_sql = R"(
 WITH r AS (SELECT *, row_number() OVER (ORDER BY id) AS place FROM mailroom_batches)
 SELECT concat_ws(E'\n',
   (SELECT place FROM r WHERE r.id = $1),
-  (SELECT string_agg(((to_jsonb(r) - '{id,claimed_at,emitted_at,set_aside_at,open_from,hole_ids}'::text[])
-     || jsonb_build_object('emitted_at', emitted_at IS NOT NULL, 'set_aside', set_aside_at IS NOT NULL,
+  (SELECT string_agg(((to_jsonb(r) - '{id,claimed_at,emitted_at,dead_at,open_from,gap_ids}'::text[])
+     || jsonb_build_object('emitted_at', emitted_at IS NOT NULL, 'dead', dead_at IS NOT NULL,
                            'open_from', (SELECT o.place FROM r o WHERE o.id = r.open_from),
-                           'holes', cardinality(hole_ids)))::text, E'\n' ORDER BY id) FROM r),
-  (SELECT string_agg(concat_ws(' ', ids, pending), E'\n' ORDER BY id) FROM mailroom_holes),
+                           'gaps', cardinality(gap_ids)))::text, E'\n' ORDER BY id) FROM r),
+  (SELECT string_agg(concat_ws(' ', ids, pending), E'\n' ORDER BY id) FROM mailroom_gaps),
   (SELECT last_seq FROM jobs)))";
 
 struct Played {
@@ -115,9 +115,9 @@ struct Played {
 Played play(Connection& connection, const std::string& call) {
   Played played;
   try {
-    connection.rehearse([&](pqxx::work& transaction) {
+    connection.dry_run([&](pqxx::work& transaction) {
       const auto run = [&](const auto&... sql) { return Connection::execute(transaction, sql...); };
-      // Of this session so far, whatever was rolled back.
+      // Calls of this session so far; a rollback does not reset the count.
       const auto long_ways = [&] {
         return run("SELECT coalesce(sum(calls), 0) FROM pg_stat_xact_user_functions "
                    "WHERE funcname = 'mailroom_claim_any'")[0][0]
@@ -141,7 +141,7 @@ Played play(Connection& connection, const std::string& call) {
 
 }  // namespace
 
-TEST_CASE("the usual claim does what the one for all cases does, and is made where it can be") {
+TEST_CASE("the usual claim has the same outcome as the claim for all cases, and is used where possible") {
   const auto seed = GENERATE(range(1U, 9U));
   CAPTURE(seed);
   std::mt19937 random(seed);

@@ -1,5 +1,5 @@
-// `mailroom collect` as a process, awake and asleep. With a poll interval of an hour, what nobody notices
-// waits for an hour.
+// `mailroom collect` as a process, polling and listening. The poll interval is an hour, so a token that no
+// collector notices is not emitted.
 
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
@@ -23,7 +23,7 @@ WriteLoad::Options tolerant() {
   return {.prepares = false, .tolerant = true, .pause_ms = 0};
 }
 
-/// An insert that has not notified, prepared as `name`: as soon as somebody is awake.
+/// Prepares an insert that has not notified as `name`, which succeeds once a collector is polling.
 bool prepare_silently(Connection& connection, const std::string& name) {
   int attempts = 0;
   return eventually([&] { return prepare_insert(connection, name + std::to_string(++attempts)); });
@@ -44,7 +44,7 @@ bool each_once(Connection& connection, const std::string& output) {
 
 }  // namespace
 
-TEST_CASE("what was inserted while a collector was awake, and committed while it slept, goes out by itself") {
+TEST_CASE("tokens inserted while a collector polls, and committed while it listens, need no notification") {
   TestDatabase database;
   const auto connection = database.connect();
   const auto held = database.connect();
@@ -53,11 +53,11 @@ TEST_CASE("what was inserted while a collector was awake, and committed while it
   {
     WriteLoad load(database.conninfo(), 4, 1, tolerant());
     REQUIRE(prepare_silently(*connection, "silent"));
-    REQUIRE(eventually([&] { return somebody_is_awake(*connection); }));
+    REQUIRE(eventually([&] { return somebody_is_polling(*connection); }));
     held->run("BEGIN");
     insert_accounts(*held, 3, "held");
   }
-  REQUIRE(eventually([&] { return !somebody_is_awake(*connection); }));
+  REQUIRE(eventually([&] { return !somebody_is_polling(*connection); }));
   held->run("COMMIT");
   REQUIRE(eventually([&] { return each_once(*connection, collector.output()); }));
   commit_prepared(*connection);
@@ -74,14 +74,14 @@ TEST_CASE("with notify: always every insert notifies, however fast they come") {
     WriteLoad load(database.conninfo(), 4, 1, tolerant());
     for (int i = 0; i < 100; ++i) {
       CHECK_FALSE(prepare_insert(*connection, "loud" + std::to_string(i)));
-      CHECK_FALSE(somebody_is_awake(*connection));
+      CHECK_FALSE(somebody_is_polling(*connection));
     }
   }
   CHECK(eventually([&] { return each_once(*connection, collector.output()); }));
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("a collector that waits for a slow reader has made way") {
+TEST_CASE("a collector that waits for a slow reader has stopped polling") {
   TestDatabase database;
   const auto connection = database.connect();
   NamedPipe pipe;
@@ -92,10 +92,10 @@ TEST_CASE("a collector that waits for a slow reader has made way") {
     WriteLoad load(database.conninfo(), 4, 1, tolerant());
     REQUIRE(eventually([&] {
       text += pipe.take(65536);
-      return somebody_is_awake(*connection);
+      return somebody_is_polling(*connection);
     }));
     REQUIRE(eventually([&] { return pipe.is_full(); }));
-    REQUIRE(eventually([&] { return !somebody_is_awake(*connection); }));
+    REQUIRE(eventually([&] { return !somebody_is_polling(*connection); }));
     CHECK_FALSE(prepare_insert(*connection, "loud"));
   }
   CHECK(eventually([&] {
@@ -105,14 +105,14 @@ TEST_CASE("a collector that waits for a slow reader has made way") {
   CHECK(collector.stop() == 0);
 }
 
-TEST_CASE("of two collectors one is awake, and when it is asked to stop the other one is told") {
+TEST_CASE("one of two collectors is polling, and when it stops the other is notified") {
   TestDatabase database;
   const auto connection = database.connect();
   TestCollector first(database, options());
   TestCollector second(database, options());
   REQUIRE(first.connected());
   REQUIRE(second.connected());
-  const auto awake_pid = [&] {
+  const auto polling_pid = [&] {
     const auto rows = connection->run(
         "SELECT substring(a.application_name FROM '[0-9]+$')::int FROM pg_locks l "
         "JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.classid = 1835100526 "
@@ -122,7 +122,7 @@ TEST_CASE("of two collectors one is awake, and when it is asked to stop the othe
   WriteLoad load(database.conninfo(), 4, 1, tolerant());
   REQUIRE(prepare_silently(*connection, "silent"));
   int pid = 0;
-  REQUIRE(eventually([&] { return (pid = awake_pid()) != 0; }));
+  REQUIRE(eventually([&] { return (pid = polling_pid()) != 0; }));
   const bool is_first = pid == first.process().pid();
   auto& leaving = is_first ? first : second;
   auto& staying = is_first ? second : first;

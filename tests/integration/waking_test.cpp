@@ -1,4 +1,4 @@
-// When inserts notify, and whom a collector waits for that falls asleep.
+// When inserts notify, and which transactions a collector waits for when it starts to listen.
 
 #include "support/waking.hpp"
 
@@ -11,7 +11,8 @@ using namespace mailroom::test;
 
 namespace {
 
-/// Hears what is notified. A notification of its own comes after those of all that committed before.
+/// Collects notifications. The class sends its own notification, which arrives after those of all earlier
+/// commits.
 class Listener {
  public:
   explicit Listener(const TestDatabase& database)
@@ -19,7 +20,7 @@ class Listener {
     listening_->listen("token_insert");
   }
 
-  /// What has been heard since the last time.
+  /// The notifications since the last call.
   std::set<std::string> heard() {
     const auto mark = "mark " + std::to_string(++marks_);
     marking_->run("SELECT pg_notify('token_insert', $1)", mark);
@@ -41,7 +42,7 @@ class Listener {
 const std::set<std::string> nothing;
 const std::set<std::string> a_token{""};
 
-/// The tokens that a claim of `session` takes now, all of them.
+/// The tokens that `session` can claim now, all of them.
 Ids claim_ids(QueueSession& session) {
   const auto reply = session.claim({.limit = 1000, .partial = true});
   if (!reply.lease) return {};
@@ -52,53 +53,55 @@ Ids claim_ids(QueueSession& session) {
 
 }  // namespace
 
-TEST_CASE("inserts notify unless a collector is awake, and again when it sleeps or is gone") {
+TEST_CASE("inserts notify unless a collector is polling, and again when it listens or is gone") {
   TestDatabase database;
   const auto writer = database.connect();
   Listener listener(database);
   auto collector = attach(database);
-  insert_accounts(*writer, 1, "asleep");
+  insert_accounts(*writer, 1, "listening");
   CHECK(listener.heard() == a_token);
-  REQUIRE(collector->arrange(Waking::stay_awake));
-  insert_accounts(*writer, 3, "awake");
+  REQUIRE(collector->arrange(Waking::stay_polling));
+  insert_accounts(*writer, 3, "polling");
   writer->run("INSERT INTO tokens (account, action) SELECT id, 'activation' FROM accounts LIMIT 1");
   CHECK(listener.heard() == nothing);
-  collector->arrange(Waking::fall_asleep);
-  insert_accounts(*writer, 1, "asleep again");
+  collector->arrange(Waking::start_listening);
+  insert_accounts(*writer, 1, "listening again");
   CHECK(listener.heard() == a_token);
-  REQUIRE(collector->arrange(Waking::stay_awake));
+  REQUIRE(collector->arrange(Waking::stay_polling));
   collector.reset();
-  REQUIRE(eventually([&] { return !somebody_is_awake(*writer); }));
+  REQUIRE(eventually([&] { return !somebody_is_polling(*writer); }));
   insert_accounts(*writer, 1, "gone");
   CHECK(listener.heard() == a_token);
 }
 
-TEST_CASE("one collector is awake for all, and an insert leaves no lock behind") {
+TEST_CASE("one collector polls for all, and an insert leaves no lock behind") {
   TestDatabase database;
   const auto writer = database.connect();
   const auto first = attach(database);
   const auto second = attach(database);
   writer->run("BEGIN");
   insert_accounts(*writer, 100);
-  // Its insert tried the lock, and does not keep it until its commit.
-  CHECK(first->arrange(Waking::stay_awake));
-  CHECK_FALSE(second->arrange(Waking::stay_awake));
-  second->arrange(Waking::fall_asleep);
-  CHECK(somebody_is_awake(*writer));
-  first->arrange(Waking::fall_asleep);
-  CHECK_FALSE(somebody_is_awake(*writer));
-  CHECK(second->arrange(Waking::stay_awake));
+  // The insert tried the lock, and released it before its commit.
+  CHECK(first->arrange(Waking::stay_polling));
+  CHECK_FALSE(second->arrange(Waking::stay_polling));
+  second->arrange(Waking::start_listening);
+  CHECK(somebody_is_polling(*writer));
+  first->arrange(Waking::start_listening);
+  CHECK_FALSE(somebody_is_polling(*writer));
+  CHECK(second->arrange(Waking::stay_polling));
   writer->run("COMMIT");
 }
 
-TEST_CASE("who falls asleep waits for the transactions that have not notified, and then sees their tokens") {
+TEST_CASE(
+    "a collector that starts to listen waits for transactions that have not notified, and sees their "
+    "tokens") {
   TestDatabase database;
   const auto writer = database.connect();
   const auto with_savepoints = database.connect();
   const auto later = database.connect();
   const auto collector = attach(database);
   collector->arrange(Waking::ask);
-  REQUIRE(collector->arrange(Waking::stay_awake));
+  REQUIRE(collector->arrange(Waking::stay_polling));
   writer->run("BEGIN");
   insert_accounts(*writer, 2, "silent");
   with_savepoints->run("BEGIN; SAVEPOINT a");
@@ -106,9 +109,9 @@ TEST_CASE("who falls asleep waits for the transactions that have not notified, a
   with_savepoints->run("ROLLBACK TO a; SAVEPOINT b");
   insert_accounts(*with_savepoints, 1, "released");
   with_savepoints->run("RELEASE b");
-  collector->arrange(Waking::fall_asleep);
+  collector->arrange(Waking::start_listening);
   CHECK(collector->arrange(Waking::ask));
-  // This one notifies, so that nobody has to wait for it.
+  // This transaction notifies, so the collector need not wait for it.
   later->run("BEGIN");
   insert_accounts(*later, 1, "later");
   CHECK(claim_ids(*collector).empty());
@@ -121,16 +124,16 @@ TEST_CASE("who falls asleep waits for the transactions that have not notified, a
   later->run("COMMIT");
 }
 
-TEST_CASE("a transaction that is prepared before it could notify is waited for until it is committed") {
+TEST_CASE("a transaction prepared before it could notify is waited for until it is committed") {
   TestDatabase database;
   const auto writer = database.connect();
   const auto collector = attach(database);
   REQUIRE_FALSE(prepare_insert(*writer, "notifies"));
-  REQUIRE(collector->arrange(Waking::stay_awake));
+  REQUIRE(collector->arrange(Waking::stay_polling));
   REQUIRE(prepare_insert(*writer, "before"));
   writer->run("BEGIN");
   insert_accounts(*writer, 1, "while");
-  collector->arrange(Waking::fall_asleep);
+  collector->arrange(Waking::start_listening);
   CHECK(collector->arrange(Waking::ask));
   writer->run("PREPARE TRANSACTION 'while'");
   CHECK(collector->arrange(Waking::ask));
@@ -141,11 +144,11 @@ TEST_CASE("a transaction that is prepared before it could notify is waited for u
   CHECK(claim_ids(*collector).size() == 2);
 }
 
-TEST_CASE("a new session waits for whoever is open, since an earlier one may have been awake") {
+TEST_CASE("a new session waits for open transactions, because an earlier session may have been polling") {
   TestDatabase database;
   const auto writer = database.connect();
   auto before = attach(database);
-  REQUIRE(before->arrange(Waking::stay_awake));
+  REQUIRE(before->arrange(Waking::stay_polling));
   writer->run("BEGIN");
   insert_accounts(*writer, 1);
   before.reset();
@@ -155,30 +158,30 @@ TEST_CASE("a new session waits for whoever is open, since an earlier one may hav
   CHECK_FALSE(after->arrange(Waking::ask));
 }
 
-TEST_CASE("a collector that makes way tells the others to settle what it kept from notifying") {
+TEST_CASE("a collector that stops polling notifies the others of transactions that have not notified") {
   TestDatabase database;
   const auto writer = database.connect();
   Listener listener(database);
   const auto first = attach(database);
   const auto second = attach(database);
-  REQUIRE(first->arrange(Waking::stay_awake));
+  REQUIRE(first->arrange(Waking::stay_polling));
   writer->run("BEGIN");
   insert_accounts(*writer, 1, "silent");
   CHECK(second->take_notifications() == Notified::no);
   first->arrange(Waking::make_way);
-  CHECK_FALSE(somebody_is_awake(*writer));
+  CHECK_FALSE(somebody_is_polling(*writer));
   REQUIRE(eventually([&] { return second->take_notifications() == Notified::settle; }));
-  second->arrange(Waking::fall_asleep);
+  second->arrange(Waking::start_listening);
   CHECK(second->arrange(Waking::ask));
   writer->run("COMMIT");
   CHECK_FALSE(second->arrange(Waking::ask));
   CHECK(claim_ids(*second) == Ids{1});
   CHECK(listener.heard() == std::set<std::string>{"settle"});
   insert_accounts(*writer, 1, "loud");
-  REQUIRE(eventually([&] { return second->take_notifications() == Notified::look; }));
+  REQUIRE(eventually([&] { return second->take_notifications() == Notified::poll; }));
 }
 
-TEST_CASE("who may insert accounts, and nothing else, notifies and keeps silent as anybody does") {
+TEST_CASE("a role that may only insert accounts notifies unless a collector is polling") {
   TestDatabase database;
   const auto owner = database.connect();
   const auto role = database.name() + "_inserter";
@@ -190,10 +193,10 @@ TEST_CASE("who may insert accounts, and nothing else, notifies and keeps silent 
   Listener listener(database);
   const auto writer = database.connect();
   writer->run("SET ROLE " + role);
-  insert_accounts(*writer, 1, "asleep");
+  insert_accounts(*writer, 1, "listening");
   CHECK(listener.heard() == a_token);
-  REQUIRE(collector->arrange(Waking::stay_awake));
-  insert_accounts(*writer, 1, "awake");
+  REQUIRE(collector->arrange(Waking::stay_polling));
+  insert_accounts(*writer, 1, "polling");
   CHECK(listener.heard() == nothing);
   writer->run("RESET ROLE");
   owner->run("DROP OWNED BY " + role);

@@ -1,4 +1,4 @@
-// What a claim reads, against a list in memory.
+// Compares what a claim reads with a list in memory.
 
 #include <fmt/format.h>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 
 enum class Kind { due, expired, consumed };
 
-/// Tokens by id: stretches of one kind or of all, with gaps here and there.
+/// Tokens by id: runs of one kind or of mixed kinds, with some gaps.
 std::map<std::int64_t, Kind> make_tokens(std::mt19937& random) {
   std::map<std::int64_t, Kind> tokens;
   std::int64_t id = 1;
@@ -52,7 +52,7 @@ void put(Connection& connection, const std::map<std::int64_t, Kind>& tokens) {
 
 }  // namespace
 
-TEST_CASE("a window holds all that lies up to where it ends, and ends with the limit or with the tokens") {
+TEST_CASE("a window holds all tokens up to its end, and ends at the limit or at the last token") {
   const auto seed = GENERATE(range(1U, 13U));
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -99,7 +99,7 @@ TEST_CASE("a window holds all that lies up to where it ends, and ends with the l
   }
 }
 
-TEST_CASE("a window that finds little reads ten thousand tokens and no more") {
+TEST_CASE("a window with few due tokens reads at most ten thousand tokens") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);

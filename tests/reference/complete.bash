@@ -1,10 +1,10 @@
-# complete.bash SCRIPT: completes each line of stdin, with the cursor at its end, as bash does with SCRIPT
-# loaded. Prints a line each: the candidates with a space between them.
+# complete.bash SCRIPT: completes each line of stdin, with the cursor at its end, as bash does with SCRIPT loaded.
+# Prints the candidates of each line on one line, separated by spaces.
 set -u
 # shellcheck source=/dev/null
 source "$1"
 
-# Outside of a completion there is none; what is asked for is noted instead.
+# There is no compopt outside of a completion; record the requested options instead.
 files=''
 compopt() {
   case $* in

@@ -1,5 +1,5 @@
-# complete.fish SCRIPT: completes each line of stdin, with the cursor at its end, as fish does with SCRIPT
-# loaded. Prints a line each: the candidates with a space between them.
+# complete.fish SCRIPT: completes each line of stdin, with the cursor at its end, as fish does with SCRIPT loaded.
+# Prints the candidates of each line on one line, separated by spaces.
 source $argv[1]
 while read -l line
     set -l word (string split -r -m 1 ' ' -- $line)[-1]
@@ -12,8 +12,8 @@ while read -l line
             set -a others $candidate
         end
     end
-    # From version 4 on it also tells of what only resembles the word, which the prompt shows where nothing
-    # begins with it.
+    # Since version 4, fish also returns candidates that merely resemble the word; the prompt shows them when no
+    # candidate begins with it.
     set -l candidates $others
     set -q beginning[1]; and set candidates $beginning
     echo (string replace -r '^--[^=]*=' '' -- $candidates | string replace -r '/$' '')

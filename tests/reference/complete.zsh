@@ -1,29 +1,29 @@
-# complete.zsh SCRIPT: completes each line of stdin, with the cursor at its end, as zsh does with SCRIPT (a
-# file called _mailroom) loaded. Prints a line each: the candidates with a space between them.
+# complete.zsh SCRIPT: completes each line of stdin, with the cursor at its end, as zsh does with SCRIPT (a file
+# called _mailroom) loaded. Prints the candidates of each line on one line, separated by spaces.
 #
-# Completion wants the line editor, and that a terminal: an interactive zsh on a terminal of its own sources
-# this file once more, completes all lines as soon as its editor starts, and ends.
+# Completion needs the line editor, and the line editor needs a terminal. An interactive zsh on a pseudo-terminal
+# therefore sources this file again, completes all lines as soon as its editor starts, and exits.
 
 if [[ ! -o interactive ]]; then
   zmodload zsh/zpty
-  export MAILROOM_SCRIPT=${1:A} MAILROOM_FOLDER=$(mktemp -d)
-  # Not in a trap for EXIT: the process of zpty would run it, too.
+  export MAILROOM_SCRIPT=${1:A} MAILROOM_DIRECTORY=$(mktemp -d)
+  # Not in a trap for EXIT: the process of zpty would run it as well.
   {
-    cat >$MAILROOM_FOLDER/lines
+    cat >$MAILROOM_DIRECTORY/lines
     zpty editor zsh -f -i
     zpty -w editor "source ${(q)0:A}"
-    # What the terminal shows is of interest only if nothing comes of it.
+    # Print the terminal's output only when there is no result.
     shown=
     while zpty -t editor; do
       if zpty -r editor chunk; then shown+=$chunk; fi
     done
-    if [[ -e $MAILROOM_FOLDER/done ]]; then
-      cat $MAILROOM_FOLDER/candidates
+    if [[ -e $MAILROOM_DIRECTORY/done ]]; then
+      cat $MAILROOM_DIRECTORY/candidates
     else
       print -r -u 2 -- $shown
     fi
   } always {
-    rm -rf -- $MAILROOM_FOLDER
+    rm -rf -- $MAILROOM_DIRECTORY
   }
   exit
 fi
@@ -34,7 +34,7 @@ compinit -u -D
 
 typeset -ga candidates
 compadd() {
-  # With one of these it adds nothing but fills or filters arrays.
+  # With one of these options compadd adds nothing; it fills or filters arrays.
   if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then
     builtin compadd "$@"
     return
@@ -53,12 +53,12 @@ zle-line-init() {
     BUFFER=$line
     CURSOR=$#line
     candidates=()
-    # A completion empties the list when it has called them.
+    # A completion clears the list after it has called these functions.
     comppostfuncs=(show-nothing)
     zle collect-candidates
     print -r -- "${candidates[@]}"
-  done <$MAILROOM_FOLDER/lines >$MAILROOM_FOLDER/candidates
-  touch $MAILROOM_FOLDER/done
+  done <$MAILROOM_DIRECTORY/lines >$MAILROOM_DIRECTORY/candidates
+  touch $MAILROOM_DIRECTORY/done
   exit
 }
 zle -N zle-line-init

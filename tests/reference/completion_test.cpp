@@ -1,4 +1,5 @@
-// What the shells offer, against what the command line is defined to take. Each shell is asked all at once.
+// Compares what the shells offer with what the command line accepts. Each shell completes all lines in one
+// run.
 
 #include <algorithm>
 #include <iterator>
@@ -29,7 +30,7 @@ Words values_of(const ValueReference& value) {
       return {value.choices.begin(), value.choices.end()};
     case ValueReference::Kind::file:
       return files;
-    case ValueReference::Kind::folder:
+    case ValueReference::Kind::directory:
       return {"keys"};
     default:
       return {};
@@ -79,7 +80,8 @@ void expect_values(const std::string& path, const OptionReference& option, Expec
   }
 }
 
-/// Where commands are due, also behind options that take a value, and where that is a command's name.
+/// Places where a command is expected, also after options that take a value, and lines where the command's
+/// name is that value.
 void expect_commands(const Place& place, Expectations& expected) {
   const auto names = names_of(place.command->commands);
   if (names.empty()) return;
@@ -115,7 +117,7 @@ Expectations expectations() {
   Expectations expected;
   for (const auto& place : places_of(program))
     expect_place(program, place, expected);
-  // The program's own options are taken everywhere; a place of each depth will do.
+  // Every command accepts the program's own options; one place at each depth is enough.
   for (const std::string path : {"mailroom", "mailroom collect", "mailroom migrate down"}) {
     for (const auto& option : program.options)
       expect_values(path, option, expected);
@@ -123,26 +125,26 @@ Expectations expectations() {
   return expected;
 }
 
-Words words_of(const std::string& line) {
+Words text_of(const std::string& line) {
   std::istringstream text(line);
   return {std::istream_iterator<std::string>(text), {}};
 }
 
-/// Has `shell` complete with `script`, which is a path below share, and compares.
+/// Completes with `script`, a path below share, in `shell`, and compares the result.
 void check_completions(const std::string& shell, const std::string& driver, const std::string& script) {
   const auto expected = expectations();
-  const TemporaryFolder folder;
-  folder.write("mailroom.yaml", "");
-  folder.write("signing.key", "");
-  std::filesystem::create_directory(folder.path() / "keys");
-  const TemporaryFolder lines;
+  const TemporaryDirectory directory;
+  directory.write("mailroom.yaml", "");
+  directory.write("signing.key", "");
+  std::filesystem::create_directory(directory.path() / "keys");
+  const TemporaryDirectory lines;
   std::string text;
   for (const auto& [line, words] : expected)
     text += line + "\n";
   const auto input = lines.write("lines", text);
   const auto answer = run_shell(shell + " '" + source_directory + "/tests/reference/" + driver + "' '" +
                                     share_directory + "/" + script + "' < " + input,
-                                folder);
+                                directory);
   INFO(answer.err);
   INFO("a status of 127 means that the shell is missing: scripts/install-packages --tests");
   REQUIRE(answer.status == 0);
@@ -152,27 +154,27 @@ void check_completions(const std::string& shell, const std::string& driver, cons
     std::string offered = "no answer";
     std::getline(answers, offered);
     INFO("'" << line << "'");
-    CHECK(words_of(offered) == words);
+    CHECK(text_of(offered) == words);
   }
   CHECK(answers.peek() == std::istringstream::traits_type::eof());
 }
 
 }  // namespace
 
-TEST_CASE("bash offers what the command line takes, and nothing where that is any text") {
+TEST_CASE("bash offers what the command line accepts, and nothing for free text") {
   check_completions("bash --noprofile --norc", "complete.bash", "bash-completion/completions/mailroom");
 }
 
-TEST_CASE("zsh offers what the command line takes, and nothing where that is any text") {
+TEST_CASE("zsh offers what the command line accepts, and nothing for free text") {
   check_completions("zsh -f", "complete.zsh", "zsh/site-functions/_mailroom");
 }
 
-TEST_CASE("fish offers what the command line takes, and nothing where that is any text") {
+TEST_CASE("fish offers what the command line accepts, and nothing for free text") {
   check_completions("fish --no-config", "complete.fish", "fish/vendor_completions.d/mailroom.fish");
 }
 
-TEST_CASE("the completions know of every kind of value") {
-  // Otherwise the tests above would not try them.
+TEST_CASE("the completions cover every kind of value") {
+  // The tests above try only kinds that occur in a command line.
   const auto expected = expectations();
   CHECK(expected.at("mailroom --color ") == Words{"auto", "always", "never"});
   CHECK(expected.at("mailroom collect --format ") == Words{"csv", "jsonl"});

@@ -20,7 +20,7 @@ std::string page_path(const CommandReference& command) {
   return pages() + "man1/" + std::regex_replace(command.path, std::regex(" "), "-") + ".1";
 }
 
-/// All commands that have a page: the program and those right below it.
+/// The commands that have a page: the program and its direct subcommands.
 std::vector<CommandReference> commands_with_pages() {
   const auto program = read_reference();
   auto all = program.commands;
@@ -28,7 +28,7 @@ std::vector<CommandReference> commands_with_pages() {
   return all;
 }
 
-/// `text` without what a backspace behind it takes back: bold and underlined characters are typed twice.
+/// Removes each character that a backspace follows: bold and underlined characters are typed twice.
 std::string without_overstrikes(const std::string& text) {
   std::string plain;
   for (const char c : text) {
@@ -44,10 +44,10 @@ std::string without_overstrikes(const std::string& text) {
   return plain;
 }
 
-/// A page as a reader sees it, with single spaces only, so that a line may end anywhere.
+/// A rendered page with single spaces only, so that line breaks do not matter.
 std::string shown(const std::string& path) {
-  const TemporaryFolder folder;
-  const auto answer = run_shell("mandoc -T utf8 '" + path + "'", folder);
+  const TemporaryDirectory directory;
+  const auto answer = run_shell("mandoc -T utf8 '" + path + "'", directory);
   INFO(answer.err);
   REQUIRE(answer.status == 0);
   return std::regex_replace(without_overstrikes(answer.out), std::regex("\\s+"), " ");
@@ -71,7 +71,7 @@ void check_arguments_shown(const std::string& page, const CommandReference& comm
 
 }  // namespace
 
-TEST_CASE("there is a page for every command, and no other") {
+TEST_CASE("every command has a page, and there is no other page") {
   std::size_t expected = 1;
   CHECK(std::filesystem::exists(pages() + "man5/mailroom.yaml.5"));
   for (const auto& command : commands_with_pages()) {
@@ -86,9 +86,9 @@ TEST_CASE("there is a page for every command, and no other") {
   CHECK(found == expected);
 }
 
-TEST_CASE("mandoc has nothing to say of the pages, but that they have no date") {
-  const TemporaryFolder folder;
-  const auto answer = run_shell("mandoc -T lint -W warning " + pages() + "man?/*", folder);
+TEST_CASE("mandoc reports nothing about the pages but the missing date") {
+  const TemporaryDirectory directory;
+  const auto answer = run_shell("mandoc -T lint -W warning " + pages() + "man?/*", directory);
   std::istringstream lines(answer.out + answer.err);
   std::size_t dates = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -101,7 +101,7 @@ TEST_CASE("mandoc has nothing to say of the pages, but that they have no date") 
   CHECK(dates == commands_with_pages().size() + 1);
 }
 
-TEST_CASE("the page of a command shows all that its help does, character by character") {
+TEST_CASE("the page of a command shows the whole help text, character by character") {
   for (const auto& command : commands_with_pages()) {
     const auto page = shown(page_path(command));
     INFO(page_path(command));
@@ -132,11 +132,11 @@ TEST_CASE("the main page names every command, key, variable and exit status") {
     check_shown(page, std::string(key.meaning));
   }
   for (const char* text : {"CONFIGURATION", "MAILROOM_CONFIG", "NO_COLOR", "/etc/mailroom/mailroom.yaml",
-                           "10 the output was closed", "130, 143 stopped hard"})
+                           "10 the output was closed", "130, 143 stopped at once"})
     check_shown(page, text);
 }
 
-TEST_CASE("the page of the configuration describes every key, and its example is one") {
+TEST_CASE("the page of the configuration describes every key, and its example is valid") {
   const auto page = shown(pages() + "man5/mailroom.yaml.5");
   for (const auto& key : key_table()) {
     const std::string name(key.key.substr(key.key.find('.') + 1));
@@ -145,8 +145,8 @@ TEST_CASE("the page of the configuration describes every key, and its example is
     if (!key.environment.empty()) check_shown(page, "variable: " + std::string(key.environment));
   }
   check_shown(page, example_configuration);
-  const WorkingFolder folder;
-  folder.write("mailroom.yaml", example_configuration);
+  const WorkingDirectory directory;
+  directory.write("mailroom.yaml", example_configuration);
   const auto settings = load_settings({}, {});
   CHECK(settings.batch_limit == 100);
   CHECK(settings.log_format == LogFormat::logfmt);

@@ -1,12 +1,12 @@
-#include "cmd/arguments.hpp"
 #include "cmd/reference/reference.hpp"
+#include "cmd/syntax/arguments.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
 
 namespace {
 
-/// What is said of `words`, which must be a mistake in their use.
+/// Returns the error message for `words`, which must be a usage error.
 std::string refusal(std::vector<std::string> words) {
   words.erase(words.begin());  // the program's own name
   try {
@@ -19,7 +19,7 @@ std::string refusal(std::vector<std::string> words) {
   return "taken";
 }
 
-std::vector<std::string> words_of(const std::string& path) {
+std::vector<std::string> text_of(const std::string& path) {
   std::vector<std::string> words;
   std::size_t start = 0;
   for (auto end = path.find(' '); end != std::string::npos; end = path.find(' ', start)) {
@@ -34,7 +34,7 @@ using Value = ValueReference::Kind;
 
 }  // namespace
 
-TEST_CASE("no option of any command takes an empty value: a variable that is not set must not mean nothing") {
+TEST_CASE("no option of any command accepts an empty value, as an unset variable would give it") {
   const auto program = read_reference();
   std::size_t seen = 0;
   for (const auto& place : places_of(program)) {
@@ -43,7 +43,7 @@ TEST_CASE("no option of any command takes an empty value: a variable that is not
       options.push_back(&global);
     for (const auto* option : options) {
       if (option->value.kind == Value::none) continue;
-      auto words = words_of(place.command->path);
+      auto words = text_of(place.command->path);
       words.push_back(option->names.back());
       words.emplace_back();
       INFO(place.command->path << " " << option->names.back() << " ''");
@@ -54,12 +54,12 @@ TEST_CASE("no option of any command takes an empty value: a variable that is not
   CHECK(seen > 100);
 }
 
-TEST_CASE("no command takes an empty operand") {
+TEST_CASE("no command accepts an empty operand") {
   const auto program = read_reference();
   std::size_t seen = 0;
   for (const auto* command : flatten(program)) {
     for (const auto& operand : command->operands) {
-      auto words = words_of(command->path);
+      auto words = text_of(command->path);
       words.emplace_back();
       INFO(command->path << " ''");
       CHECK(refusal(words) == operand.value.name + " is empty");

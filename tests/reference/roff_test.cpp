@@ -4,7 +4,7 @@
 
 using namespace mailroom;
 
-TEST_CASE("what roff would take for itself is escaped") {
+TEST_CASE("text that roff would interpret is escaped") {
   CHECK(roff_escaped("plain text, as it is") == "plain text, as it is");
   CHECK(roff_escaped("--batch-limit") == "\\-\\-batch\\-limit");
   CHECK(roff_escaped(R"(a\b)") == R"(a\eb)");
@@ -17,7 +17,7 @@ TEST_CASE("what roff would take for itself is escaped") {
   CHECK(roff_escaped("").empty());
 }
 
-TEST_CASE("the same sources make the same page") {
+TEST_CASE("the same sources produce the same page") {
   const auto page = [] {
     ManPage made("mailroom-probe", 1, "1.2.3");
     made.section("NAME");
@@ -29,7 +29,7 @@ TEST_CASE("the same sources make the same page") {
         std::string::npos);
 }
 
-TEST_CASE("a paragraph behind a heading needs no request, and further ones do") {
+TEST_CASE("the first paragraph after a heading needs no request, later ones do") {
   ManPage page("x", 1, "1");
   const auto head = page.text().size();
   page.section("DESCRIPTION");

@@ -15,7 +15,8 @@ namespace {
 constexpr auto stop_time = 9s;
 constexpr auto ended_time = 18s;
 
-/// Full batches, remainders, late commits, tokens that expire before and during their wait, an orphan.
+/// Full batches, remainders, late commits, tokens that expire before and during their wait, an abandoned
+/// batch.
 void script(World& world) {
   const auto start = world.time.now();
   world.commit(4, false);
@@ -26,7 +27,7 @@ void script(World& world) {
   });
   world.at(1s, [&world, start] { world.commit(2, true, start + 1500ms); });
   world.at(1100ms, [&world, start] { world.commit(1, true, start + 1100ms); });
-  world.at(1500ms, [&] { world.add_orphan(2); });
+  world.at(1500ms, [&] { world.add_abandoned(2); });
   world.at(3s, [&] { world.commit(7); });
   world.at(4200ms, [&] { world.commit(1, false); });
   world.at(5500ms, [&] { world.commit(2); });
@@ -36,7 +37,7 @@ void script(World& world) {
   });
 }
 
-/// What a mishap of the last seconds has left, a new collector finds.
+/// Starts a new collector for what a mishap in the last seconds left behind.
 void sweep(World& world, Milliseconds mishap_time) {
   const bool left = world.server.due() > 0 || world.server.open_batches() > 0;
   if (left && mishap_time > stop_time - 3s) {
@@ -46,7 +47,7 @@ void sweep(World& world, Milliseconds mishap_time) {
   }
 }
 
-/// Plays the scenario with a mishap at a step; false when there are fewer steps.
+/// Runs the scenario with a mishap at step `fatal`; returns false if there are fewer steps.
 bool play(int processes, int fatal, Mishap mishap, Milliseconds linger) {
   World world(1, {.processes = processes, .latency = 4ms, .prompt = false});
   int steps = 0;
@@ -68,15 +69,14 @@ bool play(int processes, int fatal, Mishap mishap, Milliseconds linger) {
   const auto fault = judge(world);
   INFO(processes << " collectors, mishap " << static_cast<int>(mishap) << " at step " << fatal
                  << ", the server keeps a session " << linger.count() << " ms\n"
-                 << (fault.empty() ? fault : world.story(60)));
+                 << (fault.empty() ? fault : world.report(60)));
   if (!fault.empty()) FAIL(fault);
   return steps >= fatal;
 }
 
 }  // namespace
 
-TEST_CASE(
-    "whatever befalls whichever step, every token goes out, in time, and none twice but after a crash") {
+TEST_CASE("with any mishap at any step every token is emitted in time, and none twice except after a crash") {
   constexpr std::array mishaps{Mishap::lost_request, Mishap::lost_reply, Mishap::crash_before,
                                Mishap::crash_after,  Mishap::torn_line,  Mishap::output_closed,
                                Mishap::stop};

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t stack_size = 256 * 1024;
 
-/// Announces a switch to another stack; no `shadow` says that this one is left for good.
+/// Announces a switch to another stack; a null `shadow` means that this stack is not used again.
 void leave([[maybe_unused]] void** shadow, [[maybe_unused]] const void* to,
            [[maybe_unused]] std::size_t size) {
 #ifdef MAILROOM_ASAN
@@ -42,7 +42,7 @@ Fiber::Fiber(std::function<void()> work) : work_(std::move(work)), stack_(new ch
   getcontext(&own_);
   own_.uc_stack.ss_sp = stack_.get();
   own_.uc_stack.ss_size = stack_size;
-  // makecontext passes int alone.
+  // makecontext passes only int arguments.
   const auto self = std::uint64_t{reinterpret_cast<std::uintptr_t>(this)};
   makecontext(&own_, reinterpret_cast<void (*)()>(&Fiber::enter), 2, static_cast<unsigned int>(self >> 32),
               static_cast<unsigned int>(self & 0xffffffffU));

@@ -7,24 +7,24 @@
 
 namespace mailroom::test {
 
-/// A function that runs on a stack of its own and gives way in the middle: a thread whose turns the owner
-/// decides. A switch costs under a microsecond, so that a schedule of many collectors costs next to nothing.
+/// A function that runs on its own stack and can yield: a thread that its owner schedules. A switch takes
+/// less than a microsecond, so a schedule of many collectors is cheap.
 class Fiber {
  public:
   explicit Fiber(std::function<void()> work);
-  /// The work has to have ended.
+  /// The work must have ended.
   ~Fiber() = default;
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Lets the work go on until it gives way or ends. Throws what the work has thrown.
+  /// Runs the work until it yields or ends. Throws what the work throws.
   void resume();
-  /// From within the work: back to who resumed it.
+  /// Yields to the caller of resume(). Call it only within the work.
   void give_way();
   bool ended() const { return ended_; }
 
  private:
-  /// What the C++ runtime keeps a thread for exceptions under way (Itanium ABI): it goes with the stack.
+  /// The C++ runtime's per-thread exception state (Itanium ABI), which is switched with the stack.
   struct Exceptions {
     void* caught = nullptr;
     unsigned int uncaught = 0;
@@ -42,7 +42,7 @@ class Fiber {
   std::exception_ptr thrown_;
   bool ended_ = false;
 
-  // What AddressSanitizer has to know of a switch.
+  // AddressSanitizer needs these for a switch.
   void* own_shadow_ = nullptr;
   void* owner_shadow_ = nullptr;
   const void* owner_stack_ = nullptr;

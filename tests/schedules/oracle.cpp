@@ -10,7 +10,7 @@
 namespace mailroom::test {
 namespace {
 
-constexpr Milliseconds orphan_grace{1500};
+constexpr Milliseconds take_over_grace{1500};
 
 struct Line {
   std::int64_t batch = 0;
@@ -56,7 +56,7 @@ class Oracle {
           ++cut_short;
       }
     }
-    check(cut_short <= world_.torn_lines, "a line is cut short by no crash");
+    check(cut_short <= world_.torn_lines, "a line is cut short without a crash");
     for (auto& [batch, lines] : lines_) {
       std::sort(lines.begin(), lines.end(),
                 [](const Line& a, const Line& b) { return a.attempt < b.attempt; });
@@ -71,19 +71,20 @@ class Oracle {
     words >> line.batch >> line.attempt >> line.life >> fetched >> written;
     line.fetched = TimePoint(TimePoint::duration(fetched));
     line.written = TimePoint(TimePoint::duration(written));
-    check(!words.fail(), "a line begins within another: {}", text);
+    check(!words.fail(), "a line begins inside another: {}", text);
     for (std::int64_t id = 0; words >> id;) {
       line.tokens.push_back(id);
     }
     words.clear();
     std::string rest;
-    check(words >> rest && rest == "end" && !(words >> rest), "a line holds more than a batch: {}", text);
+    check(words >> rest && rest == "end" && !(words >> rest), "a line contains more than a batch: {}", text);
     check(line.tokens.size() <= static_cast<std::size_t>(world_.knobs.limit), "a line exceeds the limit: {}",
           text);
     add_to_batch(line);
   }
 
-  /// A batch that was claimed with a larger limit than its writer's has several lines, with no token twice.
+  /// A batch that was claimed with a larger limit than its writer's has several lines, without duplicate
+  /// tokens.
   void add_to_batch(const Line& line) {
     auto& lines = lines_[line.batch];
     const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& other) {
@@ -102,7 +103,7 @@ class Oracle {
     check(world_.server.open_batches() == 0, "{} batches are left open", world_.server.open_batches());
     check(world_.server.due() == 0, "{} tokens are left waiting", world_.server.due());
     for (const auto& [id, batch] : world_.server.batches()) {
-      check(!batch.set_aside, "batch {} has been set aside", id);
+      check(!batch.dead, "batch {} has been dead-lettered", id);
       const auto& counts = *batch.emitted;
       check(counts.emitted + counts.expired == static_cast<int>(batch.tokens.size()),
             "batch {} is acknowledged with other counts", id);
@@ -112,7 +113,8 @@ class Oracle {
 
   void check_batch(std::int64_t id, const std::vector<Line>& lines) {
     const auto known = world_.server.batches().find(id);
-    if (known == world_.server.batches().end()) return check(false, "a line of batch {}, which is not", id);
+    if (known == world_.server.batches().end())
+      return check(false, "a line of batch {}, which does not exist", id);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (i > 0) check_repeat(known->second, lines[i - 1], lines[i]);
       for (const auto token : lines[i].tokens) {
@@ -126,17 +128,17 @@ class Oracle {
     check(std::find(of_batch.begin(), of_batch.end(), id) != of_batch.end(), "token {} is not of batch {}",
           id, line.batch);
     const auto token = world_.tokens().find(id);
-    check(token != world_.tokens().end(), "token {} went out and was never committed", id);
+    check(token != world_.tokens().end(), "token {} was emitted and never committed", id);
     if (token == world_.tokens().end()) return;
-    check(token->second.committed <= line.fetched, "token {} went out before its commit", id);
-    check(token->second.expires > line.fetched, "token {} went out expired", id);
+    check(token->second.committed <= line.fetched, "token {} was emitted before its commit", id);
+    check(token->second.expires > line.fetched, "token {} was emitted after it expired", id);
     auto& first = first_out_.try_emplace(id, line.written).first->second;
     first = std::min(first, line.written);
   }
 
-  /// The hand-out that made the acknowledgement of `before` void has to have been one that may be.
+  /// Checks that the lease which made the acknowledgement of `before` void was allowed.
   void check_repeat(const FakeBatch& batch, const Line& before, const Line& after) {
-    check(after.attempt > before.attempt, "an attempt of batch {} went out twice", before.batch);
+    check(after.attempt > before.attempt, "an attempt of batch {} was emitted twice", before.batch);
     const auto& hold = batch.holds.at(static_cast<std::size_t>(before.attempt) - 1);
     const auto& next = batch.holds.at(static_cast<std::size_t>(before.attempt));
     const auto& life = world_.lives.at(static_cast<std::size_t>(before.life));
@@ -146,13 +148,13 @@ class Oracle {
       if (++repeats_of_life_[before.life] <= allowed) return;
     }
     check(life.has_died || life.ended > next.since,
-          "a collector left batch {} unacknowledged when told to stop", before.batch);
-    check(taker != before.life, "batch {} went out twice from one collector", before.batch);
+          "a collector did not acknowledge batch {} before it stopped", before.batch);
+    check(taker != before.life, "one collector emitted batch {} twice", before.batch);
     const auto ended = world_.server.session_ended(hold.session);
-    check(ended && *ended <= next.since, "batch {} was taken from a collector that had it", before.batch);
+    check(ended && *ended <= next.since, "batch {} was taken from a connected collector", before.batch);
     if (!ended) return;
     const auto began = world_.server.session_began(next.session);
-    const bool may = began < *ended || next.since >= began + orphan_grace || is_first(next.session, taker);
+    const bool may = began < *ended || next.since >= began + take_over_grace || is_first(next.session, taker);
     check(may, "batch {} was taken over at once after a reconnect", before.batch);
     check(repeated_sessions_.insert(hold.session).second, "a session's end repeats a second batch, {}",
           before.batch);
@@ -165,12 +167,12 @@ class Oracle {
     return true;
   }
 
-  /// How long a token may wait for a look. After a transaction that has not notified a collector looks the
-  /// more rarely, the longer that is open: not before as much time has passed again.
+  /// How long a token may wait for a poll. While a transaction that has not notified stays open, a collector
+  /// polls less and less often: each time after the transaction's age has doubled.
   std::chrono::nanoseconds unnoticed(const World::Token& token) const {
     const std::chrono::nanoseconds poll = world_.knobs.poll_interval;
     if (!world_.knobs.conditional) return poll;
-    // Each look after it asks first.
+    // Each of these polls asks for open transactions first.
     const auto asking = 8 * world_.knobs.latency;
     return std::min(poll, 2 * (token.committed - token.drawn) + Milliseconds(20)) + asking;
   }
@@ -179,11 +181,11 @@ class Oracle {
     for (const auto& [id, token] : world_.tokens()) {
       const auto out = first_out_.find(id);
       if (out == first_out_.end()) {
-        check(token.expires != TimePoint::max(), "token {} never went out", id);
+        check(token.expires != TimePoint::max(), "token {} was never emitted", id);
         continue;
       }
       const auto bound = world_.bound_for(token.committed, out->second, unnoticed(token));
-      check(out->second <= bound, "token {} went out {} ms late", id,
+      check(out->second <= bound, "token {} was emitted {} ms late", id,
             std::chrono::duration_cast<Milliseconds>(out->second - bound).count());
     }
   }

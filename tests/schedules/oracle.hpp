@@ -6,12 +6,12 @@
 
 namespace mailroom::test {
 
-/// What is wrong with a world in which every collector has ended; empty if nothing.
+/// Returns the first fault of a world in which every collector has ended; empty if there is none.
 ///
-/// Every committed token that stays due has gone out, no other has, none later than its bound; lines are
-/// whole and within the limit; nothing is left open or waiting. A batch goes out again only if the process
-/// that wrote it died, at most one for each death, or if its session ended and another collector, which did
-/// not have to wait after a reconnect of its own, took it over, at most one for each session.
+/// Every committed token that stays due was emitted, no other token was, and none later than its bound. Lines
+/// are complete and within the limit. No batch is open and no token waits. A batch is repeated only if the
+/// process that wrote it died (at most one batch per death), or if its session ended and another collector
+/// took it over, one that did not have to wait after its own reconnect (at most one batch per session).
 std::string judge(const World& world);
 
 }  // namespace mailroom::test

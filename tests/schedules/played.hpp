@@ -1,11 +1,11 @@
 #pragma once
 
-#include "queue/encoder.hpp"
+#include "consumer/encoder.hpp"
 #include "schedules/process.hpp"
 
 namespace mailroom::test {
 
-/// A session whose requests and replies take their time, and are lost where the world says so.
+/// A session whose requests and replies take time, and are lost when the world says so.
 class PlayedSession final : public QueueSession {
  public:
   explicit PlayedSession(Process& process);
@@ -28,8 +28,7 @@ class PlayedSession final : public QueueSession {
   std::unique_ptr<QueueSession> session_;
 };
 
-/// Writes what the oracle wants to know of a line: batch, attempt, life, when it was fetched and written, and
-/// the tokens.
+/// Writes lines for the oracle: batch, attempt, life, the times of fetch and write, and the tokens.
 class PlayedEncoder final : public Encoder {
  public:
   explicit PlayedEncoder(Process& process) : process_(process) {}

@@ -13,7 +13,7 @@
 namespace mailroom::test {
 namespace {
 
-/// The writing end of a pipe that nobody reads.
+/// The writing end of a pipe without a reader.
 int closed_pipe() {
   static const int end = [] {
     std::signal(SIGPIPE, SIG_IGN);
@@ -66,7 +66,7 @@ void Process::start_after(int life) {
 }
 
 void Process::stop() {
-  world_.note(number_, "is told to stop");
+  world_.note(number_, "is asked to stop");
   world_.disturb();
   stop_ = true;
 }
@@ -93,7 +93,7 @@ void Process::break_connection() {
 }
 
 void Process::reload(int limit, bool elsewhere) {
-  world_.note(number_, "reads its configuration again, limit", limit);
+  world_.note(number_, "reloads its configuration, limit", limit);
   if (elsewhere) world_.disturb();
   limit_ = limit;
   world_.smallest_limit = std::min(world_.smallest_limit, limit);
@@ -130,7 +130,7 @@ void Process::live() {
   life.has_died = died;
   life.ended = now();
   life.log = log_text.str();
-  life.given_up = static_cast<int>(count_of(life.log, "not acknowledged: it will go out again"));
+  life.given_up = static_cast<int>(count_of(life.log, "not acknowledged: it will be emitted again"));
 }
 
 void Process::go_on(std::int64_t turn) {

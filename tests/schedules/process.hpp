@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 #include "base/output.hpp"
-#include "queue/collector.hpp"
+#include "consumer/collector.hpp"
 #include "schedules/fiber.hpp"
 #include "schedules/world.hpp"
 
 namespace mailroom::test {
 
-/// Goes through a collector as the end of its process does: nobody catches it.
+/// Ends a collector like the end of its process: the collector does not catch it.
 struct Crashed {};
 
-/// A collector's process: the real Collector on a fiber, in a world that plays its surroundings, its session
-/// and its reader. Started again, it goes on with the same output file.
-class Process final : public Surroundings {
+/// A collector's process: the real Collector on a fiber, in a world that simulates its environment, its
+/// session and its reader. After a restart it continues with the same output file.
+class Process final : public Environment {
  public:
   Process(World& world, int number);
   ~Process() override;
@@ -28,21 +28,21 @@ class Process final : public Surroundings {
 
   bool is_running() const { return fiber_ != nullptr; }
   void start();
-  /// Once the life that it has now is over, unless the world closes first.
+  /// Starts the process once its current life has ended, unless the world closes first.
   void start_when_gone() { start_after(life_); }
   void stop();
   void crash();
   void close_output();
   void break_connection();
-  /// The configuration is read again, which then has this limit, and leads to another session if `elsewhere`.
+  /// Reloads the configuration, with this limit, and with another session identity if `elsewhere`.
   void reload(int limit, bool elsewhere);
-  /// Everything that was written.
+  /// The whole output.
   std::string written() const;
 
-  /// After each event: wakes the collector if it waits for what has happened.
+  /// Wakes the collector if it waits for something that has happened. Called after each event.
   void poke();
 
-  // For what the collector is given to work with.
+  // Used by the collector's session, encoder and environment.
   Mishap begin(Step step);
   void travel();
   void wait_for_reader();
@@ -67,7 +67,7 @@ class Process final : public Surroundings {
   void start_after(int life);
   void go_on(std::int64_t turn);
   void end_life();
-  /// Gives way until the time has come, or `wakes` is true of what has happened.
+  /// Yields until `until`, or until `wakes` returns true after an event.
   void block(TimePoint until, std::function<bool()> wakes);
   CollectorSetup setup();
   bool output_is_closed() const { return output_.fd() != file_; }
@@ -78,7 +78,7 @@ class Process final : public Surroundings {
   Output output_{-1};
   std::unique_ptr<Fiber> fiber_;
   std::function<bool()> wakes_;
-  std::int64_t turn_ = 0;  ///< a wake-up for an earlier turn comes too late
+  std::int64_t turn_ = 0;  ///< a wake-up for an earlier turn is ignored
   std::optional<int> socket_;
   int life_ = -1;
   int limit_;

@@ -13,7 +13,7 @@ using test::World;
 
 namespace {
 
-constexpr Milliseconds chaos = 10s;  ///< in which things happen; afterwards they settle
+constexpr Milliseconds chaos = 10s;  ///< the phase with faults; a quiet phase follows
 
 Milliseconds some(World& world, Milliseconds longest) {
   return Milliseconds(world.below(static_cast<std::uint64_t>(longest.count()) + 1));
@@ -30,9 +30,9 @@ Knobs draw_knobs(std::uint64_t seed) {
               .poll_interval = Milliseconds(between(100, 1000)),
               .latency = Milliseconds(between(0, 12)),
               .prompt = random() % 3 == 0};
-  // A few of them: a stream takes as long to play as ten others.
+  // Only a few: a stream takes as long as ten other schedules.
   knobs.conditional = !knobs.prompt && random() % 20 == 0;
-  // A stream must not outrun them: late is who was not noticed.
+  // A stream must not exceed the collectors' capacity: a token may be late only because it was not noticed.
   if (knobs.conditional) knobs.limit *= 100;
   return knobs;
 }
@@ -42,7 +42,8 @@ TimePoint draw_expiry(World& world, bool expiring) {
   return world.time.now() + some(world, 3s);
 }
 
-/// As fast as keeps collectors awake, or slower; each committed at once, or later, or never.
+/// A stream of tokens, fast enough to keep collectors polling or slower; each is committed at once, later or
+/// never.
 void stream_some(World& world, bool late, bool expiring) {
   const auto gap = 1 + world.below(4);
   const auto count = 1 + world.below(150);
@@ -58,7 +59,7 @@ void stream_some(World& world, bool late, bool expiring) {
   }
 }
 
-/// Tokens that are committed at once, or when others have been long since, or never.
+/// Tokens that are committed at once, long after others, or never.
 void commit_some(World& world, bool late, bool expiring) {
   const int count = static_cast<int>(1 + world.below(8));
   for (int i = 0; i < count; ++i) {
@@ -106,7 +107,7 @@ void misfortune(World& world) {
   }
 }
 
-/// Connections that are lost, and crashes, at one step of some.
+/// Lost connections and crashes at random steps.
 void haunt_steps(World& world) {
   const double rate = world.chance(0.5) ? 0.0 : 0.03;
   world.choose = [&world, rate](Step) {
@@ -125,13 +126,13 @@ void schedule(World& world) {
     world.at(some(world, chaos), [&world, late, expiring] {
       (world.knobs.conditional ? stream_some : commit_some)(world, late, expiring);
     });
-  if (world.chance(0.3)) return;  // a calm one
+  if (world.chance(0.3)) return;  // no faults
   haunt_steps(world);
   for (auto left = world.below(8); left > 0; --left)
     world.at(some(world, chaos), [&world] { misfortune(world); });
 }
 
-/// What is wrong in the end, with the last steps; empty if nothing.
+/// Returns the fault with the last steps; empty if there is none.
 std::string play(std::uint64_t seed) {
   World world(seed, draw_knobs(seed));
   schedule(world);
@@ -149,7 +150,7 @@ std::string play(std::uint64_t seed) {
   });
   world.run_until(settled + 8s);
   const auto fault = judge(world);
-  return fault.empty() ? fault : fault + "\nthe last steps:\n" + world.story(80);
+  return fault.empty() ? fault : fault + "\nthe last steps:\n" + world.report(80);
 }
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
@@ -157,19 +158,19 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Sessions that end, and processes that are asked to: what they kept from notifying, they settle themselves
-/// when they are back, or the others do.
+/// Ends a session, or stops a process. The inserts that it kept from notifying are drained by the process
+/// itself after its return, or by the others.
 void leave_some(World& world) {
   const auto number = static_cast<int>(world.below(world.processes().size()));
   auto& process = world.process(number);
   if (world.chance(0.3)) return process.break_connection();
   process.stop();
-  // One stays.
+  // Process 0 always returns.
   if (number > 0 && world.chance(0.5)) return;
   world.time.at(world.time.now() + some(world, 2s), [&process] { process.start_when_gone(); });
 }
 
-/// A world without crashes, where a wake-up that is lost stays lost for a minute.
+/// A world without crashes, in which a lost wake-up is not made up for by a poll within a minute.
 std::string play_waking(std::uint64_t seed) {
   auto knobs = draw_knobs(seed);
   knobs.limit = 100 + knobs.limit;
@@ -194,7 +195,7 @@ std::string play_waking(std::uint64_t seed) {
   });
   world.run_until(end + 8s);
   const auto fault = judge(world);
-  return fault.empty() ? fault : fault + "\nthe last steps:\n" + world.story(80);
+  return fault.empty() ? fault : fault + "\nthe last steps:\n" + world.report(80);
 }
 
 void play_all(std::string (*play_one)(std::uint64_t), std::uint64_t otherwise) {
@@ -212,10 +213,10 @@ void play_all(std::string (*play_one)(std::uint64_t), std::uint64_t otherwise) {
 }  // namespace
 
 TEST_CASE(
-    "no order of commits, notifications, timers, losses, crashes and restarts loses or doubles a token") {
+    "no order of commits, notifications, timers, losses, crashes and restarts loses or repeats a token") {
   play_all(play, 2000);
 }
 
-TEST_CASE("whoever is awake or falls asleep meanwhile, no token waits for the poll") {
+TEST_CASE("no token waits for the poll interval, whichever collectors poll or start to listen meanwhile") {
   play_all(play_waking, 150);
 }

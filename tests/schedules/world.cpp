@@ -8,7 +8,8 @@
 namespace mailroom::test {
 namespace {
 
-/// After a disturbance: the grace for orphans, the longest back-off, and what the server keeps a session for.
+/// After a disturbance: the grace for abandoned batches, the longest back-off, and the time the server keeps
+/// a session.
 constexpr Milliseconds recovery{1500 + 1000 + 500};
 
 double seconds(TimePoint time) {
@@ -18,7 +19,7 @@ double seconds(TimePoint time) {
 }  // namespace
 
 World::World(std::uint64_t seed, const Knobs& with) : knobs(with), smallest_limit(with.limit), random_(seed) {
-  disturb();  // nobody is there yet
+  disturb();  // no collector runs yet
   for (int i = 0; i < knobs.processes; ++i) {
     processes_.push_back(std::make_unique<Process>(*this, i));
   }
@@ -53,16 +54,16 @@ void World::commit(int count, bool notify, TimePoint expires) {
   if (notify) server.notify();
 }
 
-void World::add_orphan(int tokens) {
+void World::add_abandoned(int tokens) {
   const auto before = server.last_token();
-  server.add_orphan(tokens);
+  server.add_abandoned(tokens);
   for (auto id = before + 1; id <= server.last_token(); ++id) {
     tokens_[id] = {time.now(), time.now(), TimePoint::max()};
   }
 }
 
 void World::restart_server(Milliseconds away) {
-  note(-1, "the server restarts, away for ms", away.count());
+  note(-1, "the server restarts, down for ms", away.count());
   disturb();
   server.go_away(away);
   time.at(time.now() + away, [this] { disturb(); });
@@ -79,7 +80,7 @@ void World::run_until(Milliseconds since_start) {
   }
 }
 
-/// A full batch is taken at once, or within the poll interval where notifications go astray.
+/// Checks that a full batch is taken at once, or within the poll interval if notifications may be lost.
 void World::watch() {
   const auto due = server.due();
   const auto limit = static_cast<std::size_t>(knobs.limit);
@@ -92,7 +93,7 @@ void World::watch() {
   const auto patience =
       knobs.latency * 8 + Milliseconds(10) + (knobs.prompt ? Milliseconds() : knobs.poll_interval);
   const auto from = std::max(full_since_, last_disturbance() + recovery);
-  if (time.now() > from + patience) fail("a full batch waits, and nobody takes it");
+  if (time.now() > from + patience) fail("a full batch waits, and no collector takes it");
 }
 
 TimePoint World::bound_for(TimePoint from, TimePoint emitted, std::chrono::nanoseconds unnoticed) const {
@@ -115,7 +116,7 @@ void World::fail(const std::string& what) {
   if (fault_.empty()) fault_ = fmt::format("{}, at {:.6f} s", what, seconds(time.now()));
 }
 
-std::string World::story(std::size_t steps) const {
+std::string World::report(std::size_t steps) const {
   std::string text;
   for (auto i = notes_.size() - std::min(steps, notes_.size()); i < notes_.size(); ++i) {
     const auto& [when, process, what, value] = notes_[i];

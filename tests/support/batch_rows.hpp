@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "queue/queue_session.hpp"
+#include "consumer/queue_session.hpp"
 
 namespace mailroom::test {
 
-/// RFC 4180, strictly: one record without its line end. Nothing for what the RFC does not allow.
+/// Parses one record without its line end, strictly after RFC 4180. Returns nullopt for an invalid record.
 inline std::optional<std::vector<std::string>> parse_record(std::string_view record) {
   std::vector<std::string> values;
   for (;;) {
@@ -36,7 +36,7 @@ inline std::optional<std::vector<std::string>> parse_record(std::string_view rec
   }
 }
 
-/// A token that is due, but has no secret yet. Keeps views of its arguments.
+/// Returns a due token without a secret. Keeps views of the arguments.
 inline TokenRow row_of(std::int64_t id, Action action, std::string_view email, std::string_view login) {
   TokenRow row;
   row.id = id;

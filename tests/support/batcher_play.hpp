@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "queue/batcher.hpp"
+#include "consumer/batcher.hpp"
 
 namespace mailroom::test {
 
 using Time = Milliseconds::rep;  ///< milliseconds since a virtual start
 
 constexpr Time timeout = 5000;
-constexpr Time poll = 1000;
+constexpr Time poll_interval = 1000;
 constexpr int limit = 3;
 
 inline TimePoint at(Time time) {
@@ -27,22 +27,22 @@ inline Time since_start(TimePoint time) {
 }
 
 struct Event {
-  enum Kind { notified, silent, orphan, connected };
+  enum Kind { notified, silent, abandoned, connected };
 
   Time time;
   int tokens = 0;
   Kind kind = notified;
 };
 
-/// A look into the queue and what it took.
-struct Look {
+/// A poll and what it took.
+struct Poll {
   Time start, end;
   bool partial;
   int taken;
-  bool orphan;
+  bool abandoned;
   int pending;
 
-  bool took() const { return taken > 0 || orphan; }
+  bool took() const { return taken > 0 || abandoned; }
 };
 
 struct Token {
@@ -51,10 +51,10 @@ struct Token {
   Time left;
 };
 
-/// A queue in which tokens arrive as `events` say, and a collector that does nothing but obey its batcher.
+/// A queue in which tokens arrive as `events` say, and a collector that only follows its batcher.
 class Play {
  public:
-  /// A claim takes what `duration` says; it sees what has arrived by half of that.
+  /// A claim takes `duration()`, and sees tokens that arrive within the first half of that time.
   Play(std::vector<Event> events, std::function<Time()> duration)
       : events_(std::move(events)), duration_(std::move(duration)) {}
 
@@ -63,17 +63,17 @@ class Play {
       deliver();
       if (std::exchange(notified_, false)) batcher_.notified();
       const auto decision = batcher_.decide(at(now_));
-      if (decision.look)
-        look(decision);
+      if (decision.poll)
+        poll(decision);
       else
         wait(decision);
     }
   }
 
-  const std::vector<Look>& looks() const { return looks_; }
+  const std::vector<Poll>& polls() const { return polls_; }
   const std::vector<Token>& left() const { return left_; }
   std::size_t waiting() const { return waiting_.size(); }
-  /// What the batcher did that it must never do; empty if nothing.
+  /// The first rule that the batcher broke; empty if none.
   const std::string& fault() const { return fault_; }
 
  private:
@@ -81,7 +81,7 @@ class Play {
     for (; next_ < events_.size() && events_[next_].time <= now_; ++next_) {
       const auto& event = events_[next_];
       waiting_.insert(waiting_.end(), static_cast<std::size_t>(event.tokens), event.time);
-      if (event.kind == Event::orphan) ++orphans_;
+      if (event.kind == Event::abandoned) ++abandoned_;
       if (event.kind == Event::connected) {
         batcher_.connected();
         draining_ = true;
@@ -92,16 +92,16 @@ class Play {
 
   void wait(const Batcher::Decision& decision) {
     const auto wake = since_start(decision.until);
-    if (wake <= now_) return fail("it waits until a time that has passed");
+    if (wake <= now_) return fail("it waits until a time in the past");
     const auto event =
         std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(next_), events_.end(),
                      [](const Event& e) { return e.kind == Event::notified || e.kind == Event::connected; });
     now_ = event == events_.end() ? wake : std::min(wake, event->time);
   }
 
-  void look(const Batcher::Decision& decision) {
-    if (!looks_.empty() && looks_.back().start == now_ && !looks_.back().took() && !news_ && !draining_) {
-      return fail("it looks twice, and nothing was taken or came in between");
+  void poll(const Batcher::Decision& decision) {
+    if (!polls_.empty() && polls_.back().start == now_ && !polls_.back().took() && !news_ && !draining_) {
+      return fail("it polls twice, and nothing was taken or arrived in between");
     }
     const auto start = now_;
     const auto duration = duration_();
@@ -111,14 +111,14 @@ class Play {
     ClaimReply reply;
     const int taken = claim(decision.partial, reply);
     now_ = start + duration;
-    looks_.push_back(
+    polls_.push_back(
         {start, now_, decision.partial, taken, reply.lease && reply.lease->attempt > 1, reply.pending});
     for (int i = 0; i < taken; ++i) {
       left_.push_back({waiting_.front(), start, now_});
       waiting_.pop_front();
     }
     batcher_.claimed(decision, reply, at(start), at(now_));
-    judge(looks_.back(), reply);
+    judge(polls_.back(), reply);
   }
 
   /// A session stays the same during its claim.
@@ -130,8 +130,8 @@ class Play {
   }
 
   int claim(bool partial, ClaimReply& reply) {
-    if (orphans_ > 0) {
-      --orphans_;
+    if (abandoned_ > 0) {
+      --abandoned_;
       reply.lease = Lease{1, 2};
       reply.more = true;
       return 0;
@@ -144,18 +144,18 @@ class Play {
     return std::min(due, limit);
   }
 
-  /// A batch that is not full leaves when its clock has run out, or while draining.
-  void judge(const Look& look, const ClaimReply& reply) {
-    const bool late = clock_ && look.start >= *clock_ + timeout;
-    if (look.partial && !draining_ && !late) fail("a batch that is not full was asked for before its time");
-    if (look.pending > 0 && !clock_) clock_ = look.start;
-    if (look.pending == 0 && !look.orphan) clock_.reset();
-    if (look.partial && !reply.more) draining_ = false;
+  /// A partial batch is emitted when its timeout has ended, or while draining.
+  void judge(const Poll& poll, const ClaimReply& reply) {
+    const bool late = clock_ && poll.start >= *clock_ + timeout;
+    if (poll.partial && !draining_ && !late) fail("a partial batch was claimed before its timeout");
+    if (poll.pending > 0 && !clock_) clock_ = poll.start;
+    if (poll.pending == 0 && !poll.abandoned) clock_.reset();
+    if (poll.partial && !reply.more) draining_ = false;
   }
 
   void fail(const std::string& what) { fault_ = what + ", at " + std::to_string(now_); }
 
-  Batcher batcher_{{Milliseconds(timeout), Milliseconds(poll)}};
+  Batcher batcher_{{Milliseconds(timeout), Milliseconds(poll_interval)}};
   std::vector<Event> events_;
   std::function<Time()> duration_;
   std::size_t next_ = 0;
@@ -163,10 +163,10 @@ class Play {
   bool notified_ = false;
   bool news_ = false;
   bool draining_ = false;
-  int orphans_ = 0;
+  int abandoned_ = 0;
   std::optional<Time> clock_;
   std::deque<Time> waiting_;
-  std::vector<Look> looks_;
+  std::vector<Poll> polls_;
   std::vector<Token> left_;
   std::string fault_;
 };

@@ -10,8 +10,8 @@
 
 namespace mailroom::test {
 
-/// Sessions that make accounts, consume tokens and suspend accounts, at random: in transactions that are held
-/// open for a while, with savepoints of which some are rolled back, as are some of the whole.
+/// Sessions that create accounts, consume tokens and suspend accounts at random, in transactions that are
+/// held open for a while. Some savepoints and some transactions are rolled back.
 class BusyWriters {
  public:
   BusyWriters(const TestDatabase& database, int count, unsigned seed) : database_(database) {
@@ -22,7 +22,7 @@ class BusyWriters {
   BusyWriters(const BusyWriters&) = delete;
   BusyWriters& operator=(const BusyWriters&) = delete;
 
-  /// Ends their transactions, and says how many were refused by the server, as by a deadlock.
+  /// Stops the writers; returns how many transactions the server refused, for example after a deadlock.
   int finish() {
     stop_ = true;
     for (auto& thread : threads_) {

@@ -8,12 +8,12 @@
 #include <string>
 #include <unistd.h>
 
-#include "queue/collector.hpp"
+#include "consumer/collector.hpp"
 #include "support/fake_queue.hpp"
 
 namespace mailroom::test {
 
-/// A file without a name that a test writes to and reads back.
+/// An unnamed file that a test writes to and reads back.
 class CapturedOutput {
  public:
   CapturedOutput() : file_(std::tmpfile(), std::fclose) {
@@ -36,8 +36,8 @@ class CapturedOutput {
 /// A real collector in virtual time, on a fake server.
 class CollectorRig {
  public:
-  FakeSurroundings surroundings;
-  FakeServer server{surroundings};
+  FakeEnvironment environment;
+  FakeServer server{environment};
   CapturedOutput file;
   Output output{file.fd()};
   std::ostringstream log_text;
@@ -57,12 +57,12 @@ class CollectorRig {
 
   void run() {
     Collector(
-        setup(), limits, [this] { return reload(); }, surroundings, output, log)
+        setup(), limits, [this] { return reload(); }, environment, output, log)
         .run();
   }
 
   void stop_at(Milliseconds since_start) {
-    surroundings.at(since_start, [this] { surroundings.request_stop(); });
+    environment.at(since_start, [this] { environment.request_stop(); });
   }
 
   std::vector<nlohmann::json> lines() const {
@@ -74,7 +74,7 @@ class CollectorRig {
     return all;
   }
 
-  /// How often each token went out.
+  /// How often each token was emitted.
   std::map<std::int64_t, int> emitted() const {
     std::map<std::int64_t, int> times;
     for (const auto& line : lines()) {
@@ -85,7 +85,7 @@ class CollectorRig {
     return times;
   }
 
-  /// True when each of the server's tokens went out once.
+  /// True if each of the server's tokens was emitted once.
   bool each_emitted_once() const {
     std::map<std::int64_t, int> once;
     for (std::int64_t id = 1; id <= server.last_token(); ++id) {

@@ -8,7 +8,7 @@
 
 namespace mailroom::test {
 
-/// A doctor for one database, configured by environment variables alone.
+/// A doctor for one database, configured only by environment variables.
 class DoctorRig {
  public:
   explicit DoctorRig(const TestDatabase& database) {
@@ -21,14 +21,14 @@ class DoctorRig {
         {.load = [this](FileUse use) { return load_settings(overrides, environment, use); }, .now = now});
   }
 
-  /// What one check finds.
+  /// The findings of one check.
   Findings examine(const std::string& check) const {
     auto findings = examine();
     std::erase_if(findings, [&](const Finding& finding) { return finding.check != check; });
     return findings;
   }
 
-  Environment environment;
+  EnvironmentVariables environment;
   Overrides overrides;
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;
 };
@@ -49,11 +49,11 @@ inline std::string summary(const Findings& findings) {
   return text;
 }
 
-/// Runs the SQL that the findings say mends; true if there was any.
-inline bool run_mends(Connection& connection, const Findings& findings) {
+/// Runs the SQL fixes of the findings; returns true if there was any.
+inline bool run_fixes(Connection& connection, const Findings& findings) {
   bool any = false;
   for (const auto& finding : findings) {
-    for (const auto& command : finding.mend) {
+    for (const auto& command : finding.fix) {
       if (!command.ends_with(';')) continue;
       connection.run(command);
       any = true;
@@ -62,10 +62,9 @@ inline bool run_mends(Connection& connection, const Findings& findings) {
   return any;
 }
 
-/// What `break_it` breaks is found by `check` as `verdict`, and is in order again after what the finding
-/// says.
-inline void check_mending(Connection& connection, const DoctorRig& rig, const std::string& check,
-                          CheckVerdict verdict, const std::string& break_it) {
+/// Checks that `check` reports `verdict` after `break_it`, and ok after the finding's fix.
+inline void check_fixing(Connection& connection, const DoctorRig& rig, const std::string& check,
+                         CheckVerdict verdict, const std::string& break_it) {
   INFO(check << ": " << break_it);
   REQUIRE(all_fine(rig.examine(check)));
   connection.run(break_it);
@@ -73,7 +72,7 @@ inline void check_mending(Connection& connection, const DoctorRig& rig, const st
   INFO(summary(findings));
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].verdict == verdict);
-  REQUIRE(run_mends(connection, findings));
+  REQUIRE(run_fixes(connection, findings));
   CHECK(summary(rig.examine(check)).starts_with("ok: "));
 }
 

@@ -9,8 +9,8 @@
 namespace mailroom::test {
 namespace {
 
-constexpr int most_attempts = 20;
-constexpr int most_calls = 1'000'000;
+constexpr int max_attempts = 20;
+constexpr int max_calls = 1'000'000;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ class FakeSession final : public QueueSession {
 
   ClaimReply claim(const ClaimRequest& request) override {
     server_.claims_.push_back(request);
-    server_.claim_times_.push_back(server_.surroundings_.now());
+    server_.claim_times_.push_back(server_.environment_.now());
     const auto fault = server_.begin_call(Operation::claim, number_);
     const auto reply = server_.claim(number_, request);
     server_.end_call(fault, number_);
@@ -35,7 +35,7 @@ class FakeSession final : public QueueSession {
     const auto fault = server_.begin_call(Operation::fetch, number_);
     const auto tokens = server_.tokens_of(lease);
     server_.end_call(fault, number_);
-    const auto now = server_.surroundings_.now();
+    const auto now = server_.environment_.now();
     for (const auto& [id, expires] : tokens) {
       with_token_row(id, now < expires ? TokenState::due : TokenState::expired, each);
     }
@@ -66,9 +66,9 @@ class FakeSession final : public QueueSession {
   int number_;
 };
 
-FakeServer::FakeServer(FakeSurroundings& surroundings)
-    : surroundings_(surroundings),
-      first_socket_(surroundings.add_sockets([this](std::size_t session) { return readable(session); })) {}
+FakeServer::FakeServer(FakeEnvironment& environment)
+    : environment_(environment),
+      first_socket_(environment.add_sockets([this](std::size_t session) { return readable(session); })) {}
 
 void FakeServer::add_tokens(int count, bool notify) {
   for (int i = 0; i < count; ++i) {
@@ -79,7 +79,7 @@ void FakeServer::add_tokens(int count, bool notify) {
 
 std::int64_t FakeServer::draw_token() {
   open_.insert(++last_token_);
-  if (is_somebody_awake()) silent_.insert(last_token_);
+  if (is_somebody_polling()) silent_.insert(last_token_);
   return last_token_;
 }
 
@@ -94,7 +94,7 @@ void FakeServer::notify(Notified of) {
   }
 }
 
-void FakeServer::add_orphan(int tokens) {
+void FakeServer::add_abandoned(int tokens) {
   FakeBatch batch;
   for (int i = 0; i < tokens; ++i) {
     batch.tokens.push_back(draw_token());
@@ -102,14 +102,14 @@ void FakeServer::add_orphan(int tokens) {
     taken_[last_token_] = TimePoint::max();
   }
   batch.holder = static_cast<int>(sessions_.size());
-  sessions_.push_back({.is_connected = false, .ends = surroundings_.now()});
-  batch.holds.push_back({batch.holder, surroundings_.now()});
+  sessions_.push_back({.is_connected = false, .ends = environment_.now()});
+  batch.holds.push_back({batch.holder, environment_.now()});
   batches_[static_cast<std::int64_t>(batches_.size()) + 1] = batch;
 }
 
 std::unique_ptr<QueueSession> FakeServer::connect() {
   const auto fault = begin_call(Operation::connect, -1);
-  sessions_.push_back({.begins = surroundings_.now()});
+  sessions_.push_back({.begins = environment_.now()});
   const auto number = static_cast<int>(sessions_.size()) - 1;
   auto session = std::make_unique<FakeSession>(*this, number);
   end_call(fault, number);
@@ -117,23 +117,23 @@ std::unique_ptr<QueueSession> FakeServer::connect() {
 }
 
 void FakeServer::go_away(Milliseconds duration) {
-  away_until_ = surroundings_.now() + duration;
+  away_until_ = environment_.now() + duration;
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     disconnect(static_cast<int>(i), {});
-    sessions_[i].ends = std::min(*sessions_[i].ends, surroundings_.now());
+    sessions_[i].ends = std::min(*sessions_[i].ends, environment_.now());
   }
 }
 
 Fault FakeServer::begin_call(Operation operation, int session) {
-  if (++calls_ > most_calls) throw std::logic_error("the collector runs in circles");
+  if (++calls_ > max_calls) throw std::logic_error("the collector loops without an end");
   const auto fault = on_call({operation, calls_, ++calls_of_[operation]});
   if (fault == Fault::lost_request) {
     if (session >= 0) disconnect(session, linger);
     throw ConnectionLost("the request was lost");
   }
-  const bool refused = session < 0 ? surroundings_.now() < away_until_
+  const bool refused = session < 0 ? environment_.now() < away_until_
                                    : !sessions_[static_cast<std::size_t>(session)].is_connected;
-  if (refused) throw ConnectionLost("the server is not there");
+  if (refused) throw ConnectionLost("the server is down");
   return fault;
 }
 
@@ -147,12 +147,12 @@ void FakeServer::end_call(Fault fault, int session) {
 void FakeServer::disconnect(int session, Milliseconds after) {
   auto& ended = sessions_[static_cast<std::size_t>(session)];
   if (!std::exchange(ended.is_connected, false)) return;
-  ended.ends = surroundings_.now() + after;
+  ended.ends = environment_.now() + after;
 }
 
 bool FakeServer::holds(int session) const {
   const auto& ends = sessions_[static_cast<std::size_t>(session)].ends;
-  return !ends || surroundings_.now() < *ends;
+  return !ends || environment_.now() < *ends;
 }
 
 bool FakeServer::readable(std::size_t session) const {
@@ -167,22 +167,22 @@ int FakeServer::open_batches() const {
 
 std::size_t FakeServer::due() const {
   return static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), [this](const auto& token) {
-    return surroundings_.now() < token.second;
+    return environment_.now() < token.second;
   }));
 }
 
 ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
-  surroundings_.advance(claim_takes);
+  environment_.advance(claim_takes);
   if (!sessions_[static_cast<std::size_t>(session)].is_connected) {
-    throw ConnectionLost("the server went away, and with it the transaction");
+    throw ConnectionLost("the server ended the session and its transaction");
   }
   ClaimReply reply;
-  const auto orphan = find_orphan(session, request, reply);
+  const auto abandoned = find_abandoned(session, request, reply);
   reply.receipt_void = request.receipt && !acknowledge(*request.receipt);
-  if (orphan != batches_.end()) {
-    orphan->second.holder = session;
-    orphan->second.holds.push_back({session, surroundings_.now()});
-    reply.lease = Lease{orphan->first, ++orphan->second.attempt};
+  if (abandoned != batches_.end()) {
+    abandoned->second.holder = session;
+    abandoned->second.holds.push_back({session, environment_.now()});
+    reply.lease = Lease{abandoned->first, ++abandoned->second.attempt};
     reply.more = true;
   } else if (request.limit > 0) {
     take(session, request, reply);
@@ -192,9 +192,9 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
 
 bool FakeServer::arrange(int session, Waking waking) {
   auto& unsettled = sessions_[static_cast<std::size_t>(session)].unsettled;
-  if (waking == Waking::stay_awake) {
-    if (!is_somebody_awake()) awake_ = session;
-    return awake_ == session;
+  if (waking == Waking::stay_polling) {
+    if (!is_somebody_polling()) polling_ = session;
+    return polling_ == session;
   }
   if (waking == Waking::ask) {
     if (!unsettled) unsettled = open_;
@@ -202,7 +202,7 @@ bool FakeServer::arrange(int session, Waking waking) {
     return !unsettled->empty();
   }
   unsettled.reset();
-  if (awake_ == session) awake_.reset();
+  if (polling_ == session) polling_.reset();
   if (waking == Waking::make_way) notify(Notified::settle);
   return true;
 }
@@ -214,33 +214,34 @@ bool FakeServer::acknowledge(const Receipt& receipt) {
   return true;
 }
 
-std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_orphan(int session, const ClaimRequest& request,
-                                                                    ClaimReply& reply) {
+std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_abandoned(int session,
+                                                                       const ClaimRequest& request,
+                                                                       ClaimReply& reply) {
   for (auto batch = batches_.begin(); batch != batches_.end(); ++batch) {
     const Lease lease{batch->first, batch->second.attempt};
     if (!batch->second.is_open() || (request.receipt && request.receipt->lease == lease)) continue;
     const bool gone = request.take_over && request.limit > 0 && !holds(batch->second.holder);
     if (batch->second.holder != session && !gone) continue;
-    if (batch->second.attempt < most_attempts) return batch;
-    batch->second.set_aside = true;
-    reply.set_aside = batch->first;
+    if (batch->second.attempt < max_attempts) return batch;
+    batch->second.dead = true;
+    reply.dead = batch->first;
   }
   return batches_.end();
 }
 
-/// As the claim's SQL: the window above the cursor, and what has come to light below, which gets at least
-/// half of a batch.
+/// Like the claim's SQL: the window above the cursor, and late tokens below it, which get at least half of a
+/// batch.
 std::vector<std::int64_t> FakeServer::find_due(std::size_t limit, bool& capped, std::int64_t& last,
                                                Sight& sight) const {
   std::vector<std::int64_t> found;
   std::vector<std::int64_t> window;
   int read = 0;
   for (const auto& [id, expires] : waiting_) {
-    if (id > cursor_ && (window.size() == limit || ++read > most_read)) break;
+    if (id > cursor_ && (window.size() == limit || ++read > max_read)) break;
     if (id > cursor_) last = id;
-    if (surroundings_.now() < expires) (id > cursor_ ? window : found).push_back(id);
+    if (environment_.now() < expires) (id > cursor_ ? window : found).push_back(id);
   }
-  capped = read > most_read;
+  capped = read > max_read;
   sight.last = last;
   const auto budget = std::max(limit - window.size(), (limit + 1) / 2);
   if (found.size() >= budget) {
@@ -271,13 +272,13 @@ void FakeServer::take(int session, const ClaimRequest& request, ClaimReply& repl
   for (const auto id : due) {
     taken_.insert(waiting_.extract(id));
   }
-  const auto passed_over = [&](const auto& token) {
-    return token.first <= cursor_ && surroundings_.now() >= token.second;
+  const auto skipped = [&](const auto& token) {
+    return token.first <= cursor_ && environment_.now() >= token.second;
   };
-  std::erase_if(waiting_, passed_over);
+  std::erase_if(waiting_, skipped);
   if (due.empty()) return;
   const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
-  batches_[id] = FakeBatch{.tokens = due, .holder = session, .holds = {{session, surroundings_.now()}}};
+  batches_[id] = FakeBatch{.tokens = due, .holder = session, .holds = {{session, environment_.now()}}};
   reply.lease = Lease{id, 1};
 }
 

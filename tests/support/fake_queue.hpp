@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "queue/queue_session.hpp"
-#include "support/fake_surroundings.hpp"
+#include "consumer/queue_session.hpp"
+#include "support/fake_environment.hpp"
 
 namespace mailroom::test {
 
@@ -23,64 +23,64 @@ struct Call {
   int nth;     ///< among those of its operation, from 1
 };
 
-/// What befalls a call; a lost reply is one whose effect the server keeps.
+/// The fault of a call; after a lost reply the server keeps the effect.
 enum class Fault {
   none,
   lost_request,
   lost_reply,
   canceled
-};  ///< canceled: it fails after it had its effect
+};  ///< canceled: the call fails after it took effect
 
-/// A hand-out of a batch.
+/// A lease of a batch.
 struct FakeHold {
   int session;
   TimePoint since;
 };
 
-/// What the fake server knows of a batch.
+/// A batch of the fake server.
 struct FakeBatch {
   std::vector<std::int64_t> tokens;
   int attempt = 1;
   int holder = 0;                 ///< a session
-  std::vector<FakeHold> holds{};  ///< of the attempts; an orphan's first is not known
+  std::vector<FakeHold> holds{};  ///< one per attempt; the first of an added abandoned batch is made up
   std::optional<BatchCounts> emitted{};
-  bool set_aside = false;
+  bool dead = false;
 
-  bool is_open() const { return !emitted && !set_aside; }
+  bool is_open() const { return !emitted && !dead; }
 };
 
-/// The server's side of the queue protocol, without SQL: leases that end with their session, orphans handed
-/// out again with the next attempt, acknowledgements fenced by it and good any number of times. Sessions live
-/// as long as this does, at the most.
+/// The server's side of the queue protocol, without SQL: leases end with their session, abandoned batches are
+/// leased again with the next attempt, and acknowledgements are fenced by the attempt and may be repeated.
+/// Sessions must not outlive this object.
 class FakeServer {
  public:
-  explicit FakeServer(FakeSurroundings& surroundings);
+  explicit FakeServer(FakeEnvironment& environment);
 
-  /// Commits tokens, each due and of an account of its own.
+  /// Commits due tokens, each of another account.
   void add_tokens(int count, bool notify = true);
-  /// Draws an id of which nobody else knows before it is committed.
+  /// Draws an id; its token is invisible until it is committed.
   std::int64_t draw_token();
-  /// Commits a token whose id was drawn, perhaps behind the cursor. It is due until `expires`.
+  /// Commits a token with a drawn id, possibly behind the cursor. It is due until `expires`.
   void commit_token(std::int64_t id, TimePoint expires = TimePoint::max());
   void roll_back_token(std::int64_t id) { open_.erase(id); }
-  /// True if a collector was awake when the token was inserted, so that nobody is notified of its commit.
+  /// True if a collector was polling when the token was inserted, so that its commit does not notify.
   bool is_silent(std::int64_t id) const { return silent_.contains(id); }
-  bool is_somebody_awake() const { return awake_ && holds(*awake_); }
-  void notify(Notified of = Notified::look);
-  /// A batch of new tokens whose collector is gone.
-  void add_orphan(int tokens);
+  bool is_somebody_polling() const { return polling_ && holds(*polling_); }
+  void notify(Notified of = Notified::poll);
+  /// Adds a batch of new tokens whose session has ended.
+  void add_abandoned(int tokens);
   std::unique_ptr<QueueSession> connect();
-  /// Every session ends, and nobody can connect for `duration`.
+  /// Ends every session, and refuses connections for `duration`.
   void go_away(Milliseconds duration = {});
-  /// The session of `socket` loses its connection.
+  /// Cuts the connection of the session of `socket`.
   void cut(int socket) { disconnect(socket - first_socket_, linger); }
 
-  /// Asked before each call; may throw what the call should.
+  /// Called before each call to choose its fault; may throw the error that the call should throw.
   std::function<Fault(const Call&)> on_call = [](const Call&) { return Fault::none; };
-  /// How long the server keeps a session whose client has lost the connection.
+  /// How long the server keeps a session after its connection is lost.
   Milliseconds linger{};
   Milliseconds claim_takes{};
-  int most_read = 10'000;  ///< tokens above the cursor that a claim looks at
+  int max_read = 10'000;  ///< maximum number of tokens above the cursor that a claim reads
 
   int calls() const { return calls_; }
   const std::vector<ClaimRequest>& claims() const { return claims_; }
@@ -89,7 +89,7 @@ class FakeServer {
   const std::map<std::int64_t, FakeBatch>& batches() const { return batches_; }
   int open_batches() const;
   std::size_t waiting() const { return waiting_.size(); }
-  /// Of those waiting, the ones that are due now.
+  /// The number of waiting tokens that are due now.
   std::size_t due() const;
   int sessions() const { return static_cast<int>(sessions_.size()); }
   TimePoint session_began(int session) const { return sessions_[static_cast<std::size_t>(session)].begins; }
@@ -110,7 +110,7 @@ class FakeServer {
     TimePoint begins{};
     std::optional<TimePoint> ends{};
     std::optional<std::set<std::int64_t>>
-        unsettled{};  ///< tokens that were not committed when it asked first
+        unsettled{};  ///< tokens that were not committed when it first asked
   };
 
   Fault begin_call(Operation operation, int session);
@@ -122,19 +122,19 @@ class FakeServer {
   bool arrange(int session, Waking waking);
   ClaimReply claim(int session, const ClaimRequest& request);
   bool acknowledge(const Receipt& receipt);
-  std::map<std::int64_t, FakeBatch>::iterator find_orphan(int session, const ClaimRequest& request,
-                                                          ClaimReply& reply);
+  std::map<std::int64_t, FakeBatch>::iterator find_abandoned(int session, const ClaimRequest& request,
+                                                             ClaimReply& reply);
   void take(int session, const ClaimRequest& request, ClaimReply& reply);
-  /// The due tokens that a claim comes across, and the id up to which it saw each.
+  /// How many due tokens a claim sees; it has seen every due token up to `last`.
   struct Sight {
     std::size_t count = 0;
     std::int64_t last = 0;
   };
   std::vector<std::int64_t> find_due(std::size_t limit, bool& capped, std::int64_t& last, Sight& sight) const;
-  /// With until when each is due.
+  /// The tokens of the lease, each with the time until which it is due.
   std::vector<std::pair<std::int64_t, TimePoint>> tokens_of(const Lease& lease) const;
 
-  FakeSurroundings& surroundings_;
+  FakeEnvironment& environment_;
   int first_socket_;
   int calls_ = 0;
   std::map<Operation, int> calls_of_;
@@ -142,17 +142,17 @@ class FakeServer {
   std::vector<TimePoint> claim_times_;
   TimePoint away_until_{};
   std::vector<Session> sessions_;
-  std::map<std::int64_t, TimePoint> waiting_;  ///< and until when they are due
+  std::map<std::int64_t, TimePoint> waiting_;  ///< with the time until which each is due
   std::map<std::int64_t, TimePoint> taken_;
   std::int64_t cursor_ = 0;
   std::int64_t last_token_ = 0;
   std::set<std::int64_t> open_;  ///< drawn, and neither committed nor rolled back
   std::set<std::int64_t> silent_;
-  std::optional<int> awake_;  ///< the session that keeps inserts from notifying
+  std::optional<int> polling_;  ///< the session that keeps inserts from notifying
   std::map<std::int64_t, FakeBatch> batches_;
 };
 
-/// An activation token of an account that is named after its id.
+/// Calls `each` with an activation token of an account that is named after the token's id.
 void with_token_row(std::int64_t id, TokenState state, const std::function<void(const TokenRow&)>& each);
 
 }  // namespace mailroom::test

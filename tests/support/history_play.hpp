@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "audit/history.hpp"
-#include "cmd/audit_words.hpp"
+#include "cmd/audit/audit_text.hpp"
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
 namespace mailroom::test {
 
-/// Claims one batch of `limit`, and acknowledges what is due of it as handed on.
-inline Lease hand_on(QueueSession& session, int limit = 100) {
+/// Claims one batch of `limit`, and acknowledges its due tokens as emitted.
+inline Lease emit(QueueSession& session, int limit = 100) {
   const auto lease = session.claim({.limit = limit, .partial = true}).lease;
   REQUIRE(lease);
   session.claim({.limit = 0, .receipt = Receipt{*lease, fetch_due(session, *lease).counts}});
@@ -20,7 +20,7 @@ inline Lease hand_on(QueueSession& session, int limit = 100) {
 
 using Words = std::vector<std::string>;
 
-/// What a timeline says happened, in order.
+/// The events of a timeline as text, in order.
 inline Words words(const Timeline& timeline) {
   Words all;
   for (const auto& entry : timeline.entries)

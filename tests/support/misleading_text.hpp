@@ -6,7 +6,7 @@
 
 namespace mailroom::test {
 
-/// The UTF-8 of a character of the first 65,536.
+/// Encodes a code point below 65,536 as UTF-8.
 inline std::string utf8_of(char32_t point) {
   const auto low = [&](unsigned shift) { return static_cast<char>(0x80U | (point >> shift & 0x3FU)); };
   if (point < 0x80) return {static_cast<char>(point)};
@@ -14,8 +14,8 @@ inline std::string utf8_of(char32_t point) {
   return {static_cast<char>(0xE0U | point >> 12U), low(6), low(0)};
 }
 
-/// What steers a terminal, ends a line, turns the direction of text around or cannot be seen; all of ASCII
-/// and all beyond it.
+/// All characters, ASCII and beyond, that control a terminal, end a line, change the text direction or are
+/// invisible.
 inline std::vector<std::string> misleading_characters() {
   std::vector<std::string> characters;
   const auto add = [&](char32_t first, char32_t last) {
@@ -33,7 +33,7 @@ inline std::vector<std::string> misleading_characters() {
   return characters;
 }
 
-/// The first of those in an output, but for the ends of its lines and tabulators; empty if there is none.
+/// Returns the first such character in an output, except newlines and tabs; empty if there is none.
 inline std::string found_misleading(std::string_view output) {
   for (const auto& character : misleading_characters()) {
     if (character == "\n" || character == "\t") continue;

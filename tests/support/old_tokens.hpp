@@ -4,7 +4,7 @@
 
 namespace mailroom::test {
 
-/// Tokens that expired long ago and belong to account 1, made without the triggers.
+/// Adds tokens of account 1 that expired long ago, without running the triggers.
 inline void add_old_tokens(Connection& connection, int count) {
   connection.transact([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET LOCAL session_replication_role = replica");

@@ -10,15 +10,16 @@
 
 namespace mailroom::test {
 
-/// Whoever looks after a test's database: runs mailroom, and types what it prints.
+/// The operator of a test's database: runs mailroom, and types the commands that it prints.
 class OperatorRig {
  public:
   explicit OperatorRig(const TestDatabase& database) : conninfo_(database.conninfo()) {
-    const auto folder = std::filesystem::path(mailroom_binary).parent_path().string();
+    const auto directory = std::filesystem::path(mailroom_binary).parent_path().string();
     const auto* path = std::getenv("PATH");
-    environment_ = {{"MAILROOM_DATABASE_URL", conninfo_},
-                    {"MAILROOM_SECRET_KEY", test_key},
-                    {"PATH", (programs_.path() / "bin").string() + ":" + folder + ":" + (path ? path : "")}};
+    environment_ = {
+        {"MAILROOM_DATABASE_URL", conninfo_},
+        {"MAILROOM_SECRET_KEY", test_key},
+        {"PATH", (programs_.path() / "bin").string() + ":" + directory + ":" + (path ? path : "")}};
   }
 
   FinishedRun mailroom(std::vector<std::string> words) const {
@@ -26,7 +27,8 @@ class OperatorRig {
     return run_to_end(words, environment_);
   }
 
-  /// On a terminal, where every question is answered with yes. All that it shows is the output.
+  /// Runs `command` on a terminal, and answers every question with yes. The output is everything that it
+  /// shows.
   FinishedRun type(const std::string& command) const {
     if (command.ends_with(';')) {
       return run_to_end({"/bin/sh", "-c", "exec psql -XAtq -v ON_ERROR_STOP=1 -d \"$1\" -c \"$2\"", "sh",
@@ -37,13 +39,13 @@ class OperatorRig {
                       environment_);
   }
 
-  /// A program of this name writes down what it was called with, and does no more.
+  /// Creates a program of this name that only records its arguments.
   void stub(const std::string& program) const {
     programs_.write(
         "bin/" + program,
         "#!/bin/sh\nfor word; do printf '[%s]' \"$word\"; done >> '" + calls_path(program) + "'\n", 0755);
   }
-  /// `[word][word]` of the calls of a stub, one after the other.
+  /// The arguments of all calls of a stub: `[word][word]`.
   std::string calls(const std::string& program) const { return read_file(calls_path(program)); }
 
  private:
@@ -51,20 +53,20 @@ class OperatorRig {
 
   std::string conninfo_;
   std::map<std::string, std::string> environment_;
-  TemporaryFolder programs_;
+  TemporaryDirectory programs_;
 };
 
-/// What `text` says after `mend:`, in order.
-inline std::vector<std::string> mends_in(const std::string& text) {
-  std::vector<std::string> mends;
+/// Returns the texts after `fix:` in `text`, in order.
+inline std::vector<std::string> fixes_in(const std::string& text) {
+  std::vector<std::string> fixes;
   std::istringstream lines(text);
-  const std::string label = "mend: ";
+  const std::string label = "fix: ";
   for (std::string line; std::getline(lines, line);) {
     const auto at = line.find_first_not_of(' ');
     if (at != std::string::npos && line.compare(at, label.size(), label) == 0)
-      mends.push_back(line.substr(at + label.size()));
+      fixes.push_back(line.substr(at + label.size()));
   }
-  return mends;
+  return fixes;
 }
 
 }  // namespace mailroom::test

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "queue/pruner.hpp"
+#include "prune/pruner.hpp"
 #include "support/test_database.hpp"
 #include "support/test_queue.hpp"
 
@@ -20,7 +20,7 @@ inline bool always(const PruneProgress& /*progress*/) {
 inline PruneSummary prune(const TestDatabase& database, int step = 1000,
                           const PruneObserver& go_on = always) {
   const auto connection = database.connect();
-  // A pruning waits for nobody; one that did would wait for the test.
+  // Pruning waits for no lock; with this timeout a wait fails the test instead of blocking it.
   connection->run("SET lock_timeout = '10s'");
   return Pruner(*connection, month, step).remove(author, go_on);
 }
@@ -30,7 +30,7 @@ inline PruneSummary count(const TestDatabase& database, int step = 1000) {
   return Pruner(*connection, month, step).count(always);
 }
 
-/// Hands on and acknowledges all that there is.
+/// Emits and acknowledges all waiting tokens.
 inline void drain(QueueSession& session, int limit = 10) {
   std::optional<Receipt> receipt;
   for (;;) {
@@ -42,18 +42,18 @@ inline void drain(QueueSession& session, int limit = 10) {
   }
 }
 
-/// Tokens ended so many days ago, by expiring.
+/// Makes tokens expire `days` days ago.
 inline void expire(Connection& connection, const std::string& where, int days = 31) {
   connection.run("UPDATE tokens SET expires_at = extract(epoch FROM now()) - 86400 * $1::int WHERE " + where,
                  days);
 }
 
-/// Batches were handed on so many days ago.
+/// Moves the times of all batches back by `days` days.
 inline void age_batches(Connection& connection, int days = 31) {
   connection.run(
       "UPDATE mailroom_batches SET claimed_at = claimed_at - $1::int * interval '1 day', "
       "emitted_at = emitted_at - $1::int * interval '1 day', "
-      "set_aside_at = set_aside_at - $1::int * interval '1 day'",
+      "dead_at = dead_at - $1::int * interval '1 day'",
       days);
 }
 

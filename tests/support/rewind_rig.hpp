@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "queue/rewind.hpp"
+#include "replay/rewind.hpp"
 #include "support/test_queue.hpp"
 
 namespace mailroom::test {
@@ -17,7 +17,7 @@ struct RewindRig {
   std::unique_ptr<Connection> connection = database.connect();
   std::unique_ptr<PgQueueSession> session = attach(database);
 
-  /// Claims and acknowledges until nothing is left; the ids in the order in which they came.
+  /// Claims and acknowledges until no token is left; returns the ids in the order of their emission.
   Ids drain(int limit = 10) {
     Ids all;
     std::optional<Receipt> receipt;

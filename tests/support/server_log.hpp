@@ -8,12 +8,12 @@
 
 namespace mailroom::test {
 
-/// What the server that scripts/with-postgres started has written to its log since this object was made.
+/// The log entries of the server that scripts/with-postgres started, since this object was created.
 class ServerLog {
  public:
   ServerLog() : path_(path()), from_(size()) {}
 
-  /// The entries of one backend, each with the lines that belong to it.
+  /// The entries of one backend, each with all its lines.
   std::vector<std::string> entries_of(int pid) const {
     std::ifstream file(path_);
     file.seekg(from_);
@@ -21,7 +21,7 @@ class ServerLog {
     std::vector<std::string> entries;
     bool is_ours = false;
     for (std::string line; std::getline(file, line);) {
-      // An entry begins with the year, its further lines with a tab.
+      // The first line of an entry begins with the year, its other lines with a tab.
       if (!line.starts_with('\t')) {
         is_ours = line.find(mark) != std::string::npos;
         if (is_ours) entries.emplace_back();
@@ -33,9 +33,9 @@ class ServerLog {
 
  private:
   static std::string path() {
-    const char* folder = std::getenv("PGHOST");
-    if (folder == nullptr) throw std::runtime_error("run the test through scripts/with-postgres");
-    return std::string(folder) + "/server.log";
+    const char* directory = std::getenv("PGHOST");
+    if (directory == nullptr) throw std::runtime_error("run the test through scripts/with-postgres");
+    return std::string(directory) + "/server.log";
   }
   std::streamoff size() const {
     std::ifstream file(path_, std::ios::ate);

@@ -49,8 +49,8 @@ void Subprocess::signal(int number) const {
 }
 
 int Subprocess::wait(std::chrono::seconds patience) {
-  // To kill(2) and waitpid(2) -1 means every process.
-  if (pid_ <= 0) throw std::logic_error("a program that has ended is waited for again");
+  // For kill(2) and waitpid(2) -1 means every process.
+  if (pid_ <= 0) throw std::logic_error("wait() was called again after the program had ended");
   int status = 0;
   if (!eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, patience)) {
     kill(pid_, SIGKILL);

@@ -12,7 +12,7 @@ namespace mailroom::test {
 /// A program that the test started, with stdout and stderr in files. Killed at the end if it still runs.
 class Subprocess {
  public:
-  /// `environment` comes on top of this process's own. Appends to the two files.
+  /// Adds `environment` to this process's environment. Appends to the two files.
   Subprocess(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment,
              const std::string& stdout_path, const std::string& stderr_path);
   ~Subprocess();
@@ -20,8 +20,8 @@ class Subprocess {
   Subprocess& operator=(const Subprocess&) = delete;
 
   void signal(int number) const;
-  /// The exit status as a shell tells it (128 + signal). Waits, and kills after `patience`. Once only: throws
-  /// std::logic_error when it has told that already.
+  /// Waits for the end of the program, and kills it after `patience`. Returns the exit status as a shell
+  /// reports it (128 + signal). Throws std::logic_error when called again.
   int wait(std::chrono::seconds patience = std::chrono::seconds(60));
   pid_t pid() const { return pid_; }
 
@@ -31,7 +31,7 @@ class Subprocess {
 
 std::string read_file(const std::string& path);
 
-/// Looks every few milliseconds until `condition` holds; false after `patience`.
+/// Checks `condition` every few milliseconds until it is true; returns false after `patience`.
 bool eventually(const std::function<bool()>& condition,
                 std::chrono::seconds patience = std::chrono::seconds(30));
 

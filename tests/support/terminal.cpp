@@ -29,7 +29,7 @@ constexpr auto patience = std::chrono::seconds(60);
   _exit(127);
 }
 
-/// Until the program has let go of the terminal, of which the kernel then says that it is broken.
+/// Reads until the program has closed the terminal; read() fails then.
 std::string read_all(int terminal, pid_t program) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   std::string text;
@@ -55,10 +55,10 @@ TerminalRun run_in_terminal(const std::vector<std::string>& command,
   size.ws_col = static_cast<unsigned short>(columns);
   int terminal = -1;
   const pid_t program = forkpty(&terminal, nullptr, nullptr, &size);
-  if (program < 0) throw std::runtime_error("there is no terminal to be had");
+  if (program < 0) throw std::runtime_error("cannot open a terminal");
   if (program == 0) become(command, environment);
   if (write(terminal, typed.data(), typed.size()) != static_cast<ssize_t>(typed.size()))
-    throw std::runtime_error("the terminal does not take what is typed");
+    throw std::runtime_error("cannot write to the terminal");
   TerminalRun run{.output = read_all(terminal, program)};
   int status = 0;
   waitpid(program, &status, 0);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "support/subprocess.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 #include "support/test_database.hpp"
 
 namespace mailroom::test {
@@ -16,31 +16,32 @@ class TestCollector {
  public:
   TestCollector(const TestDatabase& database, std::vector<std::string> options,
                 const std::map<std::string, std::string>& environment = {});
-  /// On the database that `conninfo` names. With `stdout_path`, its output goes there, and output() is empty.
+  /// Runs on the database of `conninfo`. With `stdout_path` the output goes to that file, and output() is
+  /// empty.
   TestCollector(const std::string& conninfo, std::vector<std::string> options,
                 const std::map<std::string, std::string>& environment = {},
                 const std::string& stdout_path = {});
 
-  /// Asks it to stop and returns its exit status.
+  /// Stops it with SIGTERM and returns its exit status.
   int stop();
   Subprocess& process() { return process_; }
   std::string output() const { return read_file(stdout_path()); }
   std::string log() const { return read_file(stderr_path()); }
   std::string output_path() const { return stdout_path(); }
   std::vector<std::string> lines() const;
-  /// Waits until it says that it is connected, `times` times over.
+  /// Waits until it has logged `connected` `times` times.
   bool connected(int times = 1) const;
 
  private:
-  std::string stdout_path() const { return folder_.path() / "stdout"; }
-  std::string stderr_path() const { return folder_.path() / "stderr"; }
+  std::string stdout_path() const { return directory_.path() / "stdout"; }
+  std::string stderr_path() const { return directory_.path() / "stderr"; }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   Subprocess process_;
 };
 
-/// How often each token id stands in the jsonl `output`. Fails the test on a line that does not parse or a
-/// token that does not verify; a last line without newline is left out.
+/// Counts how often each token id occurs in the jsonl `output`. Throws for a line that does not parse or a
+/// token that does not verify; ignores a last line without a newline.
 std::map<std::int64_t, int> emitted_ids(const std::string& output);
 
 /// The key that every TestCollector signs with.

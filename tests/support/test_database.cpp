@@ -20,7 +20,7 @@ std::string unique_name() {
 
 TestDatabase::TestDatabase(Schema schema, const std::string& options) : name_(unique_name()) {
   if (std::getenv("MAILROOM_TEST_PG") == nullptr) {
-    throw std::runtime_error("these tests need a server of their own: scripts/with-postgres");
+    throw std::runtime_error("these tests need a temporary server: run them through scripts/with-postgres");
   }
   Connection("dbname=postgres", "test").run("CREATE DATABASE " + name_ + " " + options);
   if (schema == Schema::current) migrate(*connect());
@@ -43,7 +43,7 @@ void migrate(Connection& connection) {
   const auto state = recognised(connection, migrator.begin());
   MigrationObserver nobody;
   migrator.run(state, plan_up(embedded_migrations(), state), nobody);
-  // The session stays, its lock need not.
+  // The session continues without the migration lock.
   connection.run("SELECT pg_advisory_unlock_all()");
 }
 

@@ -8,8 +8,8 @@
 
 namespace mailroom::test {
 
-/// A database of the test's own on the server that scripts/with-postgres started, dropped at the end. Fails
-/// the test when there is no such server, so that nobody's real one is ever touched.
+/// A temporary database on the server that scripts/with-postgres started. Fails the test without such a
+/// server, so that no real server is ever used.
 class TestDatabase {
  public:
   enum class Schema { none, current };
@@ -28,19 +28,19 @@ class TestDatabase {
   std::string name_;
 };
 
-/// Under whose name a test changes a schema.
+/// The author of schema changes by tests.
 SchemaAuthor test_author();
 
-/// Brings `connection`'s database to the newest version.
+/// Migrates `connection`'s database to the newest version.
 void migrate(Connection& connection);
 
-/// Whether the server has this setting, which may have come with a newer version of PostgreSQL.
+/// True if the server has this setting, which may be new in a later version of PostgreSQL.
 bool knows_setting(Connection& connection, const std::string& name);
 
-/// `count` accounts whose logins begin with `prefix`, in one statement; returns nothing, each gets its token.
+/// Inserts `count` accounts whose logins begin with `prefix`, in one statement; each gets its token.
 void insert_accounts(Connection& connection, int count, const std::string& prefix = "user");
 
-/// The one value of a query's one row.
+/// Returns the single value of a query.
 template <typename T>
 T value(Connection& connection, const std::string& sql) {
   return connection.run(sql)[0][0].template as<T>();

@@ -12,20 +12,20 @@
 
 namespace mailroom::test {
 
-using Told = std::vector<std::string>;
+using Shown = std::vector<std::string>;
 
-/// `created 7`, with the id of the token, batch, account or queue that it is about.
+/// `created 7`: the event with the id of its token, batch or account, or the name of its queue.
 inline std::string short_text(const Event& event) {
   const auto id = event.token ? event.token : event.batch ? event.batch : event.account;
-  return fmt::format("{} {}", word_text(event.word), id ? std::to_string(*id) : event.queue);
+  return fmt::format("{} {}", kind_text(event.kind), id ? std::to_string(*id) : event.queue);
 }
 
-/// A feed of a test's database, looked at step by step.
+/// A feed of a test's database, polled step by step.
 class TestFeed {
  public:
   explicit TestFeed(const TestDatabase& database, HistoryRequest history = nothing(), EventFilter filter = {},
-                    std::int64_t slack = EventFeed::default_slack)
-      : database_(database), feed_(history, std::move(filter), log_, slack) {
+                    std::chrono::seconds window = std::chrono::minutes(5))
+      : database_(database), feed_(history, std::move(filter), window, log_) {
     connect();
     feed_.start(*session_, true);
   }
@@ -41,7 +41,7 @@ class TestFeed {
     return history;
   }
 
-  /// What has not been told yet of what was found.
+  /// Returns the events that were found and not taken yet.
   std::vector<Event> take() {
     std::vector<Event> events;
     while (feed_.has_more()) {
@@ -51,14 +51,12 @@ class TestFeed {
     return events;
   }
 
-  /// Looks as often as it takes to settle what has ended: once to find it, once to see that nobody holds it.
-  Told poll() {
-    for (int i = 0; i < 2; ++i)
-      feed_.poll(*session_);
-    Told told;
+  Shown poll() {
+    feed_.poll(*session_);
+    Shown shown;
     for (const auto& event : take())
-      told.push_back(short_text(event));
-    return told;
+      shown.push_back(short_text(event));
+    return shown;
   }
 
   void reconnect() {
@@ -66,7 +64,6 @@ class TestFeed {
     feed_.resume(*session_);
   }
 
-  std::size_t open_gaps() const { return feed_.open_gaps(); }
   std::string log() const { return messages_.str(); }
   FeedSession& session() { return *session_; }
   EventFeed& feed() { return feed_; }

@@ -16,11 +16,11 @@ std::string setting(const char* name) {
   return text;
 }
 
-/// Who may reach the server's socket, which is in a folder of its own.
+/// The owner of the directory that contains the server's socket.
 std::string owner_of_server() {
-  struct stat folder {};
-  const auto* owner = stat(setting("PGHOST").c_str(), &folder) == 0 ? getpwuid(folder.st_uid) : nullptr;
-  if (owner == nullptr) throw std::runtime_error("the server's folder has no owner");
+  struct stat directory {};
+  const auto* owner = stat(setting("PGHOST").c_str(), &directory) == 0 ? getpwuid(directory.st_uid) : nullptr;
+  if (owner == nullptr) throw std::runtime_error("the server's directory has no owner");
   return owner->pw_name;
 }
 
@@ -28,15 +28,15 @@ std::string owner_of_server() {
 
 TestPooler::TestPooler(const TestDatabase& database, const std::string& mode, const std::string& settings)
     : database_(database.name()) {
-  const auto file = folder_.write("pgbouncer.ini", configuration(database, mode) + settings);
+  const auto file = directory_.write("pgbouncer.ini", configuration(database, mode) + settings);
   std::vector<std::string> command{"/usr/sbin/pgbouncer"};
   if (geteuid() == 0) {
-    // It refuses to run as root, and has to make its socket in the folder.
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+    // PgBouncer refuses to run as root, and must create its socket in the directory.
+    std::filesystem::permissions(directory_.path(), std::filesystem::perms::all);
     command.insert(command.end(), {"-u", owner_of_server()});
   }
   command.push_back(file);
-  const std::string log = folder_.path() / "log";
+  const std::string log = directory_.path() / "log";
   process_ = std::make_unique<Subprocess>(command, std::map<std::string, std::string>{}, log, log);
   const auto answers = [this] {
     try {
@@ -50,14 +50,14 @@ TestPooler::TestPooler(const TestDatabase& database, const std::string& mode, co
 }
 
 std::string TestPooler::conninfo() const {
-  return "host=" + folder_.path().string() + " port=6432 dbname=" + database_;
+  return "host=" + directory_.path().string() + " port=6432 dbname=" + database_;
 }
 
 std::string TestPooler::configuration(const TestDatabase& database, const std::string& mode) const {
   return "[databases]\n" + database.name() + " = host=" + setting("PGHOST") + " port=" + setting("PGPORT") +
          " user=" + setting("PGUSER") +
          "\n[pgbouncer]\nauth_type = any\nlisten_port = 6432\nlisten_addr =\n" +
-         "unix_socket_dir = " + folder_.path().string() + "\npool_mode = " + mode + "\n";
+         "unix_socket_dir = " + directory_.path().string() + "\npool_mode = " + mode + "\n";
 }
 
 }  // namespace mailroom::test

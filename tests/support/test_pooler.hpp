@@ -4,26 +4,26 @@
 #include <string>
 
 #include "support/subprocess.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 #include "support/test_database.hpp"
 
 namespace mailroom::test {
 
-/// A PgBouncer of the test's own before the server that scripts/with-postgres started.
+/// A temporary PgBouncer in front of the server that scripts/with-postgres started.
 class TestPooler {
  public:
-  /// `mode` is its pool_mode: session, transaction or statement; `settings` further lines of its file.
+  /// `mode` is its pool_mode: session, transaction or statement; `settings` are more lines of its file.
   TestPooler(const TestDatabase& database, const std::string& mode, const std::string& settings = {});
 
-  /// Leads to the database through the pooler.
+  /// The connection string of the database through the pooler.
   std::string conninfo() const;
-  std::string log() const { return read_file(folder_.path() / "log"); }
+  std::string log() const { return read_file(directory_.path() / "log"); }
 
  private:
   std::string configuration(const TestDatabase& database, const std::string& mode) const;
 
   std::string database_;
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   std::unique_ptr<Subprocess> process_;
 };
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "queue/pg_queue_session.hpp"
+#include "consumer/pg_queue_session.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/test_database.hpp"
 
@@ -18,7 +18,7 @@ inline std::unique_ptr<PgQueueSession> attach(const TestDatabase& database,
   return std::make_unique<PgQueueSession>(database.conninfo(), queue, "token_insert", require_current_schema);
 }
 
-/// What a collector would hand on of a batch, and what it would say of the rest.
+/// The tokens of a batch that a collector would emit, and its counts for the acknowledgement.
 struct Fetched {
   Ids ids;
   BatchCounts counts;
@@ -36,7 +36,7 @@ inline Fetched fetch_due(QueueSession& session, const Lease& lease) {
     ++(row.state == TokenState::expired    ? counts.expired
        : row.state == TokenState::consumed ? counts.consumed
                                            : counts.wrong_status);
-    counts.left_out.push_back(row.id);
+    counts.skipped_ids.push_back(row.id);
   });
   return fetched;
 }

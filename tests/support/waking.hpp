@@ -8,7 +8,7 @@
 namespace mailroom::test {
 
 /// True while a collector keeps inserts into `connection`'s database from notifying.
-inline bool somebody_is_awake(Connection& connection) {
+inline bool somebody_is_polling(Connection& connection) {
   return value<bool>(
       connection,
       "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100526 "
@@ -16,8 +16,8 @@ inline bool somebody_is_awake(Connection& connection) {
       "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))");
 }
 
-/// An insert in a transaction that is prepared as `name`, which PostgreSQL refuses if it has notified: false
-/// then, and it is rolled back.
+/// Inserts in a transaction and prepares it as `name`. PostgreSQL refuses that if the transaction has
+/// notified: then rolls back and returns false.
 inline bool prepare_insert(Connection& connection, const std::string& name) {
   connection.run("BEGIN");
   insert_accounts(connection, 1, name);

@@ -6,7 +6,7 @@
 
 namespace mailroom::test {
 
-/// LC_ALL as given, until the end of the scope.
+/// Sets LC_ALL until the end of the scope.
 class WithLocale {
  public:
   explicit WithLocale(const char* locale) {

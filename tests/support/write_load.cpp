@@ -19,7 +19,7 @@ void insert(pqxx::work& transaction, const std::string& prefix, int& next, int r
   next += rows;
 }
 
-/// Another token of the account before, as the first write of its transaction.
+/// Inserts another token of the previous account, as the first write of its transaction.
 void insert_token(pqxx::work& transaction, const std::string& prefix, int next) {
   Connection::execute(
       transaction,
@@ -58,7 +58,7 @@ void write_once(Connection& connection, Random& random, const std::string& prefi
   }
 }
 
-/// A two-phase commit, held between its phases, some rolled back.
+/// A two-phase commit with a pause between its phases; some are rolled back.
 void write_in_two_phases(Connection& connection, Random& random, const std::string& prefix, int& next) {
   const auto name = prefix + std::to_string(next);
   connection.run("BEGIN");
@@ -131,7 +131,7 @@ std::set<std::int64_t> committed_tokens(Connection& connection) {
 std::int64_t unfinished_work(Connection& connection) {
   return value<std::int64_t>(connection,
                              "SELECT (SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL) "
-                             "+ (SELECT count(*) FROM mailroom_holes)");
+                             "+ (SELECT count(*) FROM mailroom_gaps)");
 }
 
 }  // namespace mailroom::test

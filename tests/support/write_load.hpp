@@ -11,16 +11,16 @@
 
 namespace mailroom::test {
 
-/// Writers that insert accounts, and tokens, in every way that reorders commits: single rows, many rows,
-/// transactions held open, rolled back, savepoints. They begin at once and go on until stop().
+/// Writers that insert accounts and tokens in every way that reorders commits: single rows, many rows,
+/// transactions that are held open or rolled back, savepoints. They start at once and run until stop().
 class WriteLoad {
  public:
   struct Options {
     bool plain = false;      ///< single rows that are committed at once, so that there are few gaps
-    bool prepares = false;   ///< two-phase commits too, which PostgreSQL refuses where inserts notify
-    bool tolerant = false;   ///< goes on after what the server refuses or a lost connection, in a new session
-    int pause_ms = 0;        ///< at most so long between two transactions
-    std::string name = "w";  ///< of its accounts, where several loads share a database
+    bool prepares = false;   ///< also two-phase commits, which PostgreSQL refuses if inserts notify
+    bool tolerant = false;   ///< continue in a new session after an error or a lost connection
+    int pause_ms = 0;        ///< maximum pause between two transactions
+    std::string name = "w";  ///< prefix of its accounts, if several loads share a database
   };
 
   WriteLoad(const TestDatabase& database, int writers, std::uint64_t seed)
@@ -40,10 +40,10 @@ class WriteLoad {
   std::vector<std::thread> writers_;
 };
 
-/// Every token that is there.
+/// Returns the ids of all tokens.
 std::set<std::int64_t> committed_tokens(Connection& connection);
 
-/// Batches that are leased, and holes: nothing, once all is done.
+/// Counts leased batches and gaps; 0 when the queue is drained.
 std::int64_t unfinished_work(Connection& connection);
 
 }  // namespace mailroom::test

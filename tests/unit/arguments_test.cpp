@@ -1,4 +1,4 @@
-#include "cmd/arguments.hpp"
+#include "cmd/syntax/arguments.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include "crypto/token.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 
@@ -14,10 +14,10 @@ namespace {
 
 const std::string key_text(64, 'b');
 
-/// What `invocation` writes to stdout, and how it ends; without a configuration file.
-std::pair<ExitCode, std::string> run(const Invocation& invocation, Environment environment = {}) {
-  const test::WorkingFolder folder;
-  environment["MAILROOM_CONFIG"] = folder.write("mailroom.yaml", "log:\n  level: error\n");
+/// The stdout and exit code of `invocation`, run without the user's configuration file.
+std::pair<ExitCode, std::string> run(const Invocation& invocation, EnvironmentVariables environment = {}) {
+  const test::WorkingDirectory directory;
+  environment["MAILROOM_CONFIG"] = directory.write("mailroom.yaml", "log:\n  level: error\n");
   const test::CapturedOutput file;
   const int saved = dup(STDOUT_FILENO);
   dup2(file.fd(), STDOUT_FILENO);
@@ -33,7 +33,7 @@ std::pair<ExitCode, std::string> run(const Invocation& invocation, Environment e
   return {ended, file.text()};
 }
 
-/// What is said of `arguments`, which must be a mistake in their use.
+/// The error message for `arguments`, which must be a usage error.
 std::string refusal(const std::vector<std::string>& arguments) {
   try {
     parse_arguments(arguments);
@@ -44,7 +44,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
   return "taken";
 }
 
-/// A genuine activation token whose first characters are hyphens: 62 in base64url, six bits each.
+/// A genuine activation token that begins with hyphens: a hyphen is 62 in base64url, six bits each.
 std::string token_with_hyphens(std::size_t hyphens) {
   Secret secret{};
   secret[0] = hyphens > 1 ? 0xFB : 0xF8;
@@ -64,7 +64,7 @@ bool starts_with(const std::string& text, const std::string& start) {
 
 }  // namespace
 
-TEST_CASE("global options are taken before and after the command") {
+TEST_CASE("global options are accepted before and after the command") {
   const std::vector<std::string> options{"-o", "json", "--color", "never",    "-q",
                                          "-v", "-y",   "-c",      "some.yaml"};
   for (const bool before : {true, false}) {
@@ -92,7 +92,7 @@ TEST_CASE("without options nothing is set") {
   CHECK(parsed.overrides.flags.empty());
 }
 
-TEST_CASE("an override carries its key, its text as typed, and the flag's name") {
+TEST_CASE("an override has its key, its text as typed, and the flag's name") {
   struct Setting {
     std::string flag, key;
   };
@@ -123,7 +123,7 @@ TEST_CASE("an override carries its key, its text as typed, and the flag's name")
   }
 }
 
-TEST_CASE("an unknown command is a usage error that names the nearest") {
+TEST_CASE("an unknown command is a usage error that suggests the nearest one") {
   CHECK(refusal({"colect"}) == "there is no command 'colect' | did you mean: mailroom collect");
   CHECK(refusal({"migrat", "up"}) == "there is no command 'migrat' | did you mean: mailroom migrate");
   CHECK(refusal({"-q", "verfy"}) == "there is no command 'verfy' | did you mean: mailroom verify");
@@ -133,7 +133,7 @@ TEST_CASE("an unknown command is a usage error that names the nearest") {
   CHECK(refusal({"-q"}) == "no command is given | mailroom --help lists the commands");
 }
 
-TEST_CASE("what other programs have as a command is pointed to") {
+TEST_CASE("a command that is common in other programs gets a hint") {
   CHECK(refusal({"help"}) == "there is no command 'help' | did you mean: mailroom --help");
   CHECK(refusal({"help", "status"}) == "there is no command 'help' | did you mean: mailroom status --help");
   CHECK(refusal({"help", "me"}) == "there is no command 'help' | did you mean: mailroom --help");
@@ -143,13 +143,13 @@ TEST_CASE("what other programs have as a command is pointed to") {
         "there is no command 'rewind' | did you mean: mailroom rewind-cursor");
 }
 
-TEST_CASE("an argument that is no text is a usage error") {
+TEST_CASE("an argument that is not valid text is a usage error") {
   CHECK(contains(refusal({"audit", "\xff"}), "the argument '?' is not valid UTF-8"));
   CHECK(contains(refusal({"suspend", "ada", "--reason", "a\xc3"}), "is not valid UTF-8"));
   CHECK(refusal({"suspend", "ädä", "--reason", "größer"}) == "taken");
 }
 
-TEST_CASE("an unknown option is a usage error that names the nearest") {
+TEST_CASE("an unknown option is a usage error that suggests the nearest one") {
   CHECK(refusal({"collect", "--batch-limt", "5"}) ==
         "mailroom collect takes no option '--batch-limt' | did you mean: --batch-limit");
   CHECK(refusal({"collect", "--batch-limt=5"}) ==
@@ -165,7 +165,7 @@ TEST_CASE("an unknown option is a usage error that names the nearest") {
   }
 }
 
-TEST_CASE("arguments that no command takes are usage errors") {
+TEST_CASE("arguments that no command accepts are usage errors") {
   for (const auto& arguments : std::vector<std::vector<std::string>>{{"collect", "more"},
                                                                      {"verify", "a", "b"},
                                                                      {"verify"},
@@ -182,14 +182,14 @@ TEST_CASE("arguments that no command takes are usage errors") {
     INFO(arguments.front() << " … " << arguments.back());
     const auto message = refusal(arguments);
     CHECK(message != "taken");
-    // In capitals there is at most the name of an operand.
+    // At most the name of an operand is in capitals.
     CHECK_FALSE((std::isupper(message[0]) != 0 && std::islower(message[1]) != 0));
     CHECK(message.find('\n') == std::string::npos);
   }
 }
 
-TEST_CASE("a token that begins with hyphens reaches verify and is not taken for an option") {
-  const Environment environment{{"MAILROOM_SECRET_KEY", key_text}};
+TEST_CASE("a token that begins with hyphens reaches verify and is not parsed as an option") {
+  const EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
   for (const std::size_t hyphens : {0U, 1U, 2U}) {
     auto token = hyphens == 0 ? "A" + token_with_hyphens(1).substr(1) : token_with_hyphens(hyphens);
     INFO(token);
@@ -200,15 +200,15 @@ TEST_CASE("a token that begins with hyphens reaches verify and is not taken for 
                                                {"verify", token, "--offline"},
                                                {"-q", "verify", token, "--offline"}}) {
       const auto [ended, text] = run(parse_arguments(arguments), environment);
-      // With another first character it is a token that nobody has signed.
+      // With another first character the token has a wrong signature.
       CHECK(ended == (hyphens == 0 ? ExitCode::forged : ExitCode::done));
       CHECK(contains(text, hyphens == 0 ? " not genuine" : " genuine\n"));
     }
   }
 }
 
-TEST_CASE("what is nearly such a token is told apart by verify, not by the parser") {
-  const Environment environment{{"MAILROOM_SECRET_KEY", key_text}};
+TEST_CASE("text that is nearly such a token is rejected by verify, not by the parser") {
+  const EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
   const auto token = token_with_hyphens(1);
   for (const auto& mangled :
        {token.substr(0, 85) + "+", token.substr(0, 85), token.substr(0, 43), token + "A"}) {
@@ -217,11 +217,11 @@ TEST_CASE("what is nearly such a token is told apart by verify, not by the parse
     CHECK(contains(text, " malformed"));
   }
   CHECK(refusal({"verify", "--offline", token.substr(0, 42)}) != "taken");
-  // A path behind a short option is no token.
+  // A path after a short option is no token.
   CHECK(refusal({"-c/srv/services/mailroom/production/mailroom-yaml", "config", "check"}) == "taken");
 }
 
-TEST_CASE("help begins with examples, for the whole and for each command") {
+TEST_CASE("help begins with examples, for the program and for each command") {
   for (const std::string flag : {"--help", "-h"}) {
     const auto [ended, text] = run(parse_arguments({flag}));
     CHECK(ended == ExitCode::done);
@@ -244,11 +244,11 @@ TEST_CASE("the version is one line") {
   CHECK(text.find('\n') == text.size() - 1);
 }
 
-TEST_CASE("what was parsed runs after the parser has gone") {
-  // Nothing listens there, so a command that needs the database says so; one that reads what went with the
-  // parser is caught by the sanitizers.
+TEST_CASE("a parsed invocation runs after the parser is destroyed") {
+  // No server listens there, so a command that needs the database fails. The sanitizers catch access to the
+  // destroyed parser.
   const std::string nowhere = "host=/nowhere/at/all dbname=none";
-  const Environment environment{{"MAILROOM_SECRET_KEY", key_text}};
+  const EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
   for (const auto& arguments :
        std::vector<std::vector<std::string>>{{"migrate", "--database-url", nowhere},
                                              {"migrate", "up", "--database-url", nowhere},

@@ -1,4 +1,4 @@
-#include "queue/backoff.hpp"
+#include "process/backoff.hpp"
 
 #include <algorithm>
 #include <set>
@@ -21,7 +21,7 @@ std::vector<Milliseconds::rep> delays(Backoff& backoff, int count) {
 
 }  // namespace
 
-TEST_CASE("each delay lies in the upper half of a bound that doubles from 50 ms to 1 s and stays there") {
+TEST_CASE("each delay is in the upper half of a bound that doubles from 50 ms to 1 s and stays there") {
   const std::vector<Milliseconds::rep> bounds{50, 100, 200, 400, 800, 1000, 1000, 1000, 1000};
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     INFO("seed " << seed);
@@ -34,7 +34,7 @@ TEST_CASE("each delay lies in the upper half of a bound that doubles from 50 ms 
   }
 }
 
-TEST_CASE("the cap holds however long it goes on") {
+TEST_CASE("the maximum delay holds for any number of attempts") {
   Backoff backoff(11);
   const auto all = delays(backoff, 20'000);
   CHECK(*std::max_element(all.begin(), all.end()) <= 1000);
@@ -53,7 +53,7 @@ TEST_CASE("after a reset the delays are short again") {
   }
 }
 
-TEST_CASE("one seed gives the same delays again, and collectors with others come back at other instants") {
+TEST_CASE("a seed repeats its delays, and collectors with other seeds reconnect at other times") {
   Backoff one(3), again(3);
   CHECK(delays(one, 50) == delays(again, 50));
   std::set<Milliseconds::rep> tenth;

@@ -12,12 +12,12 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "support/catch.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 using namespace std::chrono_literals;
 
-TEST_CASE("a duration is read as it is written") {
+TEST_CASE("a duration is parsed") {
   const std::vector<std::pair<std::string, Milliseconds>> cases{
       {"0", 0ms},
       {"5000", 5s},
@@ -39,7 +39,7 @@ TEST_CASE("a duration is read as it is written") {
   }
 }
 
-TEST_CASE("what is no duration is refused") {
+TEST_CASE("text that is no duration is refused") {
   for (const std::string text : {"",
                                  " ",
                                  "s",
@@ -67,14 +67,14 @@ TEST_CASE("what is no duration is refused") {
   }
 }
 
-TEST_CASE("a duration is written so that it reads back") {
+TEST_CASE("a formatted duration parses back to the same value") {
   const std::vector<std::pair<Milliseconds, std::string>> cases{
       {0ms, "0s"}, {270s, "4m30s"}, {5s, "5s"}, {250ms, "250ms"}, {24h, "1d"}, {86400001ms, "1d1ms"}};
   for (const auto& [duration, text] : cases)
     CHECK(format_duration(duration) == text);
   std::mt19937_64 random(7);
   for (int round = 0; round < 5000; ++round) {
-    // Of every magnitude up to some 35 years.
+    // Random values of every magnitude up to about 35 years.
     const Milliseconds duration(static_cast<std::int64_t>(random() >> (24 + random() % 40)));
     INFO(duration.count());
     REQUIRE(parse_duration(format_duration(duration)) == duration);
@@ -116,7 +116,7 @@ TEST_CASE("text is printable when it is well-formed UTF-8 without control charac
   }
 }
 
-TEST_CASE("the nearest word is found, and none when all are far") {
+TEST_CASE("the nearest word is found, and none when all are too different") {
   const std::vector<std::string> words{"collect", "verify", "status", "suspend"};
   const std::vector<std::pair<std::string, std::string>> cases{
       {"colect", "collect"},  {"verfiy", "verify"}, {"state", "status"},
@@ -172,7 +172,7 @@ TEST_CASE("a log line has its message and fields in every format") {
       "\n");
 }
 
-TEST_CASE("a log line stays one line and valid JSON whatever stands in it") {
+TEST_CASE("a log line is one line and valid JSON whatever text it contains") {
   const std::string hostile = "a\"b\\c\n{}\xff %v";
   const auto line = logged(LogFormat::json, hostile, {{"value", hostile}});
   CHECK(std::count(line.begin(), line.end(), '\n') == 1);
@@ -183,7 +183,7 @@ TEST_CASE("a log line stays one line and valid JSON whatever stands in it") {
   CHECK(std::count(logfmt.begin(), logfmt.end(), '\n') == 1);
 }
 
-TEST_CASE("lines below the level of the log are not written") {
+TEST_CASE("lines below the log level are not written") {
   std::ostringstream stream;
   Log log({LogLevel::warn, LogFormat::text, false}, stream);
   log.debug("no");
@@ -205,22 +205,22 @@ bool is_within_line(const std::string& path, int flags) {
 
 }  // namespace
 
-TEST_CASE("an output is within a line when the byte before the next one is no newline") {
-  const test::TemporaryFolder folder;
-  const auto cut = folder.write("cut", "one\ntw");
-  const auto whole = folder.write("whole", "one\n");
-  const auto empty = folder.write("empty", "");
+TEST_CASE("an output is within a line when the last byte is no newline") {
+  const test::TemporaryDirectory directory;
+  const auto cut = directory.write("cut", "one\ntw");
+  const auto whole = directory.write("whole", "one\n");
+  const auto empty = directory.write("empty", "");
   CHECK(is_within_line(cut, O_WRONLY | O_APPEND));
   CHECK_FALSE(is_within_line(whole, O_WRONLY | O_APPEND));
   CHECK_FALSE(is_within_line(empty, O_WRONLY | O_APPEND));
-  // Without O_APPEND the next byte goes to the position, which is the start.
+  // Without O_APPEND the next byte is written at the position, which is the start.
   CHECK_FALSE(is_within_line(cut, O_WRONLY));
   CHECK_FALSE(is_within_line("/dev/null", O_WRONLY));
 }
 
-TEST_CASE("an output follows its own position, and a pipe has no line") {
-  const test::TemporaryFolder folder;
-  const int fd = open(folder.write("file", "").c_str(), O_WRONLY);
+TEST_CASE("an output follows its own position, and a pipe is never within a line") {
+  const test::TemporaryDirectory directory;
+  const int fd = open(directory.write("file", "").c_str(), O_WRONLY);
   REQUIRE(fd >= 0);
   Output output(fd);
   output.write("half");
@@ -236,7 +236,7 @@ TEST_CASE("an output follows its own position, and a pipe has no line") {
   close(ends[1]);
 }
 
-TEST_CASE("what may be a secret is left out of a text that repeats what somebody typed") {
+TEST_CASE("possible secrets are removed from text that repeats an argument") {
   const std::string token =
       "RYrcmzHNOU7EKw_muDzbiK_AIE0Gv4UT1UF4zvJQKBMhH5sC2b87JqFU0S9PrEqjPVH1-ZJMwX17p37Wb5Y8WQ";
   CHECK(without_secrets("there is no command '" + token + "'") == "there is no command '***'");

@@ -1,4 +1,4 @@
-#include "queue/batch_writer.hpp"
+#include "consumer/batch_writer.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ using test::row_of;
 
 namespace {
 
-/// A session that has one batch of rows.
+/// A session with one batch of rows.
 class RowsSession final : public QueueSession {
  public:
   explicit RowsSession(std::vector<TokenRow> rows) : rows_(std::move(rows)) {}
@@ -31,7 +31,7 @@ class RowsSession final : public QueueSession {
   std::vector<TokenRow> rows_;
 };
 
-/// Writes rows as a batch, in CSV.
+/// Writes rows as a batch in CSV.
 struct Writing {
   explicit Writing(const std::vector<TokenRow>& rows, int line_limit = 100) {
     RowsSession session(rows);
@@ -66,7 +66,7 @@ TokenRow in_state(TokenRow row, TokenState state) {
 
 }  // namespace
 
-TEST_CASE("a batch's tokens are counted by what became of them, and only those due are written") {
+TEST_CASE("a batch's tokens are counted by status, and only due tokens are written") {
   const auto due = due_row(1);
   const Writing writing({in_state(due, TokenState::consumed), due, in_state(due, TokenState::expired),
                          in_state(due, TokenState::expired), in_state(due, TokenState::wrong_status), due,
@@ -87,7 +87,7 @@ TEST_CASE("a batch's tokens are counted by what became of them, and only those d
   CHECK(values->size() == 15);
 }
 
-TEST_CASE("a written token is signed over the code only where it is for a recovery") {
+TEST_CASE("the code is part of the signature of a recovery only") {
   Hmac hmac(Key::from_hex(std::string(64, 'a'), "the test"));
   for (const auto action : {Action::activation, Action::password_recovery}) {
     const auto token = sign_token(hmac, action, some_secret(), "01234");
@@ -97,7 +97,7 @@ TEST_CASE("a written token is signed over the code only where it is for a recove
   }
 }
 
-TEST_CASE("a batch of which nothing is due makes no line") {
+TEST_CASE("a batch without due tokens writes no line") {
   const auto expired = in_state(due_row(1), TokenState::expired);
   for (const auto& rows : {std::vector<TokenRow>(), std::vector{expired}, std::vector{expired, expired}}) {
     const Writing writing(rows);
@@ -107,7 +107,7 @@ TEST_CASE("a batch of which nothing is due makes no line") {
   }
 }
 
-TEST_CASE("a token that cannot be written is left out, counted, and logged by its id alone") {
+TEST_CASE("a token that cannot be written is skipped, counted, and logged only by its id") {
   struct Defect {
     std::string name;
     std::function<void(TokenRow&)> make;
@@ -148,7 +148,7 @@ TEST_CASE("a token that cannot be written is left out, counted, and logged by it
   }
 }
 
-TEST_CASE("what an activation's code is like does not matter, as nothing is signed over it") {
+TEST_CASE("the code of an activation is not checked, because it is not signed") {
   auto row = due_row(1);
   row.code = "9876";
   CHECK(Writing({row}).counts.emitted == 1);
@@ -156,8 +156,7 @@ TEST_CASE("what an activation's code is like does not matter, as nothing is sign
   CHECK(Writing({row}).counts.emitted == 1);
 }
 
-TEST_CASE(
-    "a batch of more tokens than a line may have is written in lines, of which the last may be shorter") {
+TEST_CASE("a batch with more tokens than the line limit is written as several lines") {
   std::vector<TokenRow> rows;
   for (int id = 1; id <= 8; ++id)
     rows.push_back(in_state(due_row(id), id == 2 ? TokenState::expired : TokenState::due));

@@ -1,4 +1,4 @@
-#include "queue/batcher.hpp"
+#include "consumer/batcher.hpp"
 
 #include <algorithm>
 #include <random>
@@ -14,13 +14,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// `time:tokens` for each batch that left, `time:orphan` for one handed out again.
+/// `time:tokens` for each batch that was claimed, `time:abandoned` for one that was taken over.
 std::string departures(const Play& play) {
   std::string text;
-  for (const auto& look : play.looks()) {
-    if (look.took())
-      text += (text.empty() ? "" : " ") + std::to_string(look.end) + ":" +
-              (look.orphan ? "orphan" : std::to_string(look.taken));
+  for (const auto& poll : play.polls()) {
+    if (poll.took())
+      text += (text.empty() ? "" : " ") + std::to_string(poll.end) + ":" +
+              (poll.abandoned ? "abandoned" : std::to_string(poll.taken));
   }
   return text;
 }
@@ -50,12 +50,12 @@ const std::vector<Scenario> scenarios{
      {start, {100, 2}, {4000, 2}},
      "4000:3 9000:1"},
     {"the clock starts anew after a remainder", {start, {100, 1}, {5200, 1}}, "5100:1 10200:1"},
-    {"an orphan does not restart the clock of what waits",
-     {start, {100, 1}, {2000, 0, Event::orphan}, {2050, 0}},
-     "2050:orphan 5100:1"},
-    {"an orphan that comes at the timeout delays nothing",
-     {start, {100, 1}, {5099, 0, Event::orphan}},
-     "5100:orphan 5100:1"},
+    {"an abandoned batch does not restart the clock of what waits",
+     {start, {100, 1}, {2000, 0, Event::abandoned}, {2050, 0}},
+     "2050:abandoned 5100:1"},
+    {"an abandoned batch that comes at the timeout delays nothing",
+     {start, {100, 1}, {5099, 0, Event::abandoned}},
+     "5100:abandoned 5100:1"},
     {"without a notification a full batch leaves at the poll", {start, {150, 3, Event::silent}}, "900:3"},
     {"without a notification a remainder's clock starts at the poll",
      {start, {150, 1, Event::silent}},
@@ -68,7 +68,7 @@ const std::vector<Scenario> scenarios{
 
 }  // namespace
 
-TEST_CASE("batches leave when they are full, when their time is over, and while draining") {
+TEST_CASE("batches are claimed when they are full, at their timeout, and while draining") {
   for (const auto& scenario : scenarios) {
     INFO(scenario.name);
     Play play(scenario.events, [] { return 0; });
@@ -76,72 +76,72 @@ TEST_CASE("batches leave when they are full, when their time is over, and while 
     CHECK(play.fault() == "");
     CHECK(departures(play) == scenario.departures);
     CHECK(play.waiting() == 0);
-    CHECK(play.looks().size() < 40);
+    CHECK(play.polls().size() < 40);
   }
 }
 
-TEST_CASE("the claim after a batch acknowledges it, though nothing else waits") {
+TEST_CASE("the claim after a batch acknowledges it, even if no token waits") {
   Play play({start, {100, 3}}, [] { return 0; });
   play.until(500);
-  REQUIRE(play.looks().size() == 3);
-  CHECK(play.looks()[1].taken == 3);
-  CHECK(play.looks()[2].start == 100);
-  CHECK_FALSE(play.looks()[2].partial);
+  REQUIRE(play.polls().size() == 3);
+  CHECK(play.polls()[1].taken == 3);
+  CHECK(play.polls()[2].start == 100);
+  CHECK_FALSE(play.polls()[2].partial);
 }
 
-TEST_CASE("a look that took nothing is followed by a pause as long as it took") {
+TEST_CASE("a poll that took nothing is followed by a pause as long as the poll") {
   Play play({start, {100, 1}, {110, 0}, {150, 0}}, [] { return 40; });
   play.until(500);
-  REQUIRE(play.looks().size() == 3);
-  CHECK(play.looks()[1].start == 100);
-  CHECK(play.looks()[2].start == 180);
+  REQUIRE(play.polls().size() == 3);
+  CHECK(play.polls()[1].start == 100);
+  CHECK(play.polls()[2].start == 180);
   Play full({start, {100, 3}, {110, 3}}, [] { return 40; });
   full.until(185);
   CHECK(departures(full) == "140:3 180:3");
 }
 
-TEST_CASE("without tokens it looks once each poll interval, and at most that often after a storm") {
+TEST_CASE("without tokens it polls once per poll interval, and after many notifications at a limited rate") {
   Play quiet({start}, [] { return 10; });
   quiet.until(10'000);
-  CHECK(quiet.looks().size() == 11);
+  CHECK(quiet.polls().size() == 11);
   std::vector<Event> storm{start};
   for (Time time = 1; time < 10'000; ++time)
     storm.push_back({time, 0});
   Play stormy(storm, [] { return 10; });
   stormy.until(10'000);
-  CHECK(stormy.looks().size() <= 501);
-  CHECK(stormy.looks().size() >= 400);
+  CHECK(stormy.polls().size() <= 501);
+  CHECK(stormy.polls().size() >= 400);
 }
 
-TEST_CASE("a look is routine where nothing was heard of and nothing waits") {
+TEST_CASE("a poll is routine if there was no notification and no token waits") {
   Batcher batcher({Milliseconds(50), Milliseconds(1000), limit});
   batcher.connected();
-  auto look = batcher.decide(at(0));
-  CHECK_FALSE(look.routine);
-  batcher.claimed(look, {}, at(0), at(0));
-  look = batcher.decide(at(950));
-  CHECK(look.look);
-  CHECK(look.routine);
-  batcher.claimed(look, {}, at(950), at(950));
+  auto poll = batcher.decide(at(0));
+  CHECK_FALSE(poll.routine);
+  batcher.claimed(poll, {}, at(0), at(0));
+  poll = batcher.decide(at(950));
+  CHECK(poll.poll);
+  CHECK(poll.routine);
+  batcher.claimed(poll, {}, at(950), at(950));
   batcher.notified();
-  look = batcher.decide(at(960));
-  CHECK_FALSE(look.routine);
+  poll = batcher.decide(at(960));
+  CHECK_FALSE(poll.routine);
   ClaimReply waiting;
   waiting.pending = 1;
-  batcher.claimed(look, waiting, at(960), at(960));
-  look = batcher.decide(at(1010));
-  CHECK(look.look);
-  CHECK_FALSE(look.routine);
+  batcher.claimed(poll, waiting, at(960), at(960));
+  poll = batcher.decide(at(1010));
+  CHECK(poll.poll);
+  CHECK_FALSE(poll.routine);
 }
 
-TEST_CASE("a new configuration counts for the next remainder") {
-  Batcher batcher({Milliseconds(timeout), Milliseconds(poll)});
+TEST_CASE("a new configuration applies from the next remainder") {
+  Batcher batcher({Milliseconds(timeout), Milliseconds(poll_interval)});
   batcher.configure({Milliseconds(200), Milliseconds(50)});
   ClaimReply pending_reply;
   pending_reply.pending = 1;
-  batcher.claimed({.look = true, .from = at(0)}, pending_reply, at(0), at(0));
+  batcher.claimed({.poll = true, .from = at(0)}, pending_reply, at(0), at(0));
   CHECK(since_start(batcher.decide(at(0)).until) == 45);
-  batcher.claimed({.look = true, .from = at(190)}, pending_reply, at(190), at(190));
+  batcher.claimed({.poll = true, .from = at(190)}, pending_reply, at(190), at(190));
   CHECK(since_start(batcher.decide(at(190)).until) == 200);
   CHECK(batcher.decide(at(200)).partial);
 }
@@ -153,7 +153,7 @@ struct Schedule {
   Time slowest = 0;  ///< the longest claim
   int tokens = 0;
   int notifications = 0;
-  int extras = 0;  ///< orphans and reconnects, each worth some looks
+  int extras = 0;  ///< abandoned batches and reconnects, each of which costs some polls
 };
 
 Schedule random_schedule(std::mt19937_64& random) {
@@ -167,33 +167,34 @@ Schedule random_schedule(std::mt19937_64& random) {
     time += below(4) == 0 ? 0 : below(gap);
     Event event{time, static_cast<int>(below(5) == 0 ? below(20) : below(3)), Event::notified};
     if (below(3) == 0) event.kind = Event::silent;
-    if (below(25) == 0) event.kind = Event::orphan;
+    if (below(25) == 0) event.kind = Event::abandoned;
     if (below(40) == 0) event.kind = Event::connected;
     schedule.tokens += event.tokens;
     schedule.notifications += event.kind == Event::notified ? 1 : 0;
-    schedule.extras += event.kind == Event::orphan || event.kind == Event::connected ? 1 : 0;
+    schedule.extras += event.kind == Event::abandoned || event.kind == Event::connected ? 1 : 0;
     schedule.events.push_back(event);
   }
   return schedule;
 }
 
-/// What the claims of a busy time may add: one for each batch, orphan and reconnect, and a pause before.
+/// The time that claims may add: one claim for each batch, abandoned batch and reconnect, and the pause
+/// before.
 Time slack(const Schedule& schedule, int tokens) {
   return (tokens / limit + 2 * schedule.extras + 4) * schedule.slowest;
 }
 
-/// The first token that stayed too long; -1 if none did.
+/// The first token that was claimed too late; -1 if there is none.
 int first_late(const Schedule& schedule, const Play& play) {
   for (std::size_t i = 0; i < play.left().size(); ++i) {
     const auto& token = play.left()[i];
-    if (token.left - token.arrived > timeout + poll + slack(schedule, schedule.tokens))
+    if (token.left - token.arrived > timeout + poll_interval + slack(schedule, schedule.tokens))
       return static_cast<int>(i);
   }
   return -1;
 }
 
-/// The first token that could have left in a full batch after a notification, and did not; -1 if none. A
-/// claim that was under way then may have taken others without it.
+/// The first token that could have been claimed in a full batch after a notification, and was not; -1 if
+/// there is none. A claim already running at that time may have taken other tokens without it.
 int first_held_back(const Schedule& schedule, const Play& play) {
   int arrived = 0;
   for (const auto& event : schedule.events) {
@@ -213,14 +214,15 @@ int first_held_back(const Schedule& schedule, const Play& play) {
 
 }  // namespace
 
-TEST_CASE("whatever comes whenever, tokens leave in time, full batches at once, and nobody looks in vain") {
+TEST_CASE("with random events tokens are claimed in time, full batches at once, and without needless polls") {
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
     const auto schedule = random_schedule(random);
     Play play(schedule.events,
               [&] { return static_cast<Time>(random() % static_cast<std::uint64_t>(schedule.slowest + 1)); });
-    const auto end = schedule.events.back().time + timeout + 2 * poll + slack(schedule, schedule.tokens) + 1;
+    const auto end =
+        schedule.events.back().time + timeout + 2 * poll_interval + slack(schedule, schedule.tokens) + 1;
     play.until(end);
     REQUIRE(play.fault() == "");
     REQUIRE(play.waiting() == 0);
@@ -228,29 +230,29 @@ TEST_CASE("whatever comes whenever, tokens leave in time, full batches at once, 
     REQUIRE(first_late(schedule, play) == -1);
     REQUIRE(first_held_back(schedule, play) == -1);
     const auto batches =
-        std::count_if(play.looks().begin(), play.looks().end(), [](const Look& l) { return l.taken > 0; });
-    // One for each notification and poll; a batch takes one, and one acknowledges it.
-    const auto most = schedule.notifications + end / poll + 2 * (batches + schedule.extras) + 2;
-    REQUIRE(static_cast<Time>(play.looks().size()) <= most);
+        std::count_if(play.polls().begin(), play.polls().end(), [](const Poll& l) { return l.taken > 0; });
+    // One poll per notification and interval; each batch takes one, and its acknowledgement one.
+    const auto most = schedule.notifications + end / poll_interval + 2 * (batches + schedule.extras) + 2;
+    REQUIRE(static_cast<Time>(play.polls().size()) <= most);
   }
 }
 
-TEST_CASE("a claim may take several full lines, and takes those there are at once where they are fewer") {
+TEST_CASE("a claim may take several full lines, and takes fewer at once if there are fewer") {
   Batcher batcher({.batch_timeout = 5s, .poll_interval = 1s, .line_limit = 10, .lines_per_claim = 4});
   const TimePoint began(1h);
   batcher.connected();
   auto decision = batcher.decide(began);
   CHECK(decision.limit == 40);
-  // Drained, all is taken.
+  // The reply shows that the queue is drained: the limit is the maximum again.
   batcher.claimed(decision, {.lease = Lease{1, 1}, .last = 35}, began, began);
   decision = batcher.decide(began);
   CHECK_FALSE(decision.partial);
   CHECK(decision.limit == 40);
 
-  // 25 are seen and left: two lines go at once, the rest at its timeout, counted from the first look.
+  // 25 tokens wait: two full lines are claimed at once, the rest at its timeout, counted from the first poll.
   batcher.claimed(decision, {.lease = {}, .pending = 25, .last = 60}, began, began);
   decision = batcher.decide(began);
-  REQUIRE(decision.look);
+  REQUIRE(decision.poll);
   CHECK_FALSE(decision.partial);
   CHECK(decision.limit == 20);
   batcher.claimed(decision, {.lease = Lease{2, 1}, .last = 55, .more = true}, began + 1s, began + 1s);
@@ -261,7 +263,7 @@ TEST_CASE("a claim may take several full lines, and takes those there are at onc
   CHECK(batcher.decide(began + 5s).partial);
 }
 
-TEST_CASE("a claim takes whole lines of the ten thousand tokens that it reads at the most") {
+TEST_CASE("a claim takes whole lines, of at most the ten thousand tokens that it reads") {
   const auto limit = [](int line_limit, int lines) {
     return Batcher(
                {.batch_timeout = 5s, .poll_interval = 1s, .line_limit = line_limit, .lines_per_claim = lines})

@@ -14,30 +14,30 @@ TEST_CASE("the tokens of a collected line are read in groups of five") {
   CHECK_THROWS(read_line("1,a@bench.example,a,T1", [](const CollectedToken&) {}));
 }
 
-TEST_CASE("a series is told by its median and its ends") {
+TEST_CASE("a series is summarised by its median, minimum and maximum") {
   const auto odd = spread_of({5, 1, 3});
   CHECK(odd.median == 3);
-  CHECK(odd.least == 1);
-  CHECK(odd.most == 5);
+  CHECK(odd.min == 1);
+  CHECK(odd.max == 5);
   CHECK(spread_of({4, 1, 2, 3}).median == 2.5);
 }
 
-TEST_CASE("a ratio is judged run by run, and only where both figures were measured") {
+TEST_CASE("a ratio is computed run by run, and only if both figures were measured") {
   Results results;
   results.add("drain/10000", {{.value = 30, .unit = "tokens/s"}});
   CHECK(judge(results).empty());
-  // The machine was half as fast in the second run, for both.
+  // In the second run the machine was half as fast, for both rows.
   results.add("drain/10000", {{.value = 15, .unit = "tokens/s"}});
   results.add("copy/plain", {{.value = 60, .unit = "tokens/s"}});
   results.add("copy/plain", {{.value = 30, .unit = "tokens/s"}});
   const auto verdicts = judge(results);
   REQUIRE(verdicts.size() == 1);
-  CHECK(verdicts[0].measured.least == 0.5);
-  CHECK(verdicts[0].measured.most == 0.5);
+  CHECK(verdicts[0].measured.min == 0.5);
+  CHECK(verdicts[0].measured.max == 0.5);
   CHECK(verdicts[0].reached);
 }
 
-TEST_CASE("what may be at the most is not reached above it") {
+TEST_CASE("a figure above its maximum does not reach its target") {
   Results results;
   results.add("latency/100", {{"p50", 1.6, "ms"}, {"p99", 4.9, "ms"}});
   const auto verdicts = judge(results);

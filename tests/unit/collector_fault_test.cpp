@@ -1,7 +1,7 @@
 #include <random>
 
+#include "consumer/collector.hpp"
 #include "db/errors.hpp"
-#include "queue/collector.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
@@ -9,27 +9,27 @@ using namespace mailroom;
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
+using test::FakeEnvironment;
 using test::FakeServer;
-using test::FakeSurroundings;
 using test::Fault;
 using test::Operation;
 
 namespace {
 
-/// A bit of everything: what is there at the start, full batches, remainders, orphans, and silence.
+/// Some of everything: tokens at the start, full batches, remainders, abandoned batches, and idle time.
 void script(CollectorRig& rig) {
   rig.limits.wait_for_database = 10s;
   rig.server.add_tokens(4);
-  rig.surroundings.at(100ms, [&] { rig.server.add_tokens(3); });
-  rig.surroundings.at(150ms, [&] { rig.server.add_tokens(1); });
-  rig.surroundings.at(300ms, [&] { rig.server.add_tokens(2, false); });
-  rig.surroundings.at(2s, [&] { rig.server.add_orphan(2); });
-  rig.surroundings.at(2100ms, [&] { rig.server.add_tokens(1); });
-  rig.surroundings.at(7500ms, [&] { rig.server.add_tokens(8); });
+  rig.environment.at(100ms, [&] { rig.server.add_tokens(3); });
+  rig.environment.at(150ms, [&] { rig.server.add_tokens(1); });
+  rig.environment.at(300ms, [&] { rig.server.add_tokens(2, false); });
+  rig.environment.at(2s, [&] { rig.server.add_abandoned(2); });
+  rig.environment.at(2100ms, [&] { rig.server.add_tokens(1); });
+  rig.environment.at(7500ms, [&] { rig.server.add_tokens(8); });
   rig.stop_at(20s);
 }
 
-/// The oracle: every token went out once, and the server knows that each has.
+/// The oracle: every token was emitted once, and the server has recorded it.
 void check_delivery(const CollectorRig& rig) {
   REQUIRE(rig.each_emitted_once());
   REQUIRE(rig.server.open_batches() == 0);
@@ -41,20 +41,20 @@ void check_delivery(const CollectorRig& rig) {
                       "the server is a standby or read-only: connect to the primary", "25006");
 }
 
-/// As a claim fails that has been cancelled while it waited.
+/// The error of a claim that was cancelled while it waited.
 Fault refuse_lock() {
   throw DatabaseError(ExitCode::failed, "canceling statement due to user request", "", "57014");
 }
 
-/// A collector beside the one under test, which hands on at once whatever it gets.
+/// A collector beside the one under test, which emits every batch at once.
 class Rival {
  public:
-  Rival(FakeServer& server, FakeSurroundings& surroundings) : server_(server), surroundings_(surroundings) {}
+  Rival(FakeServer& server, FakeEnvironment& environment) : server_(server), environment_(environment) {}
 
   void step() {
     try {
       if (!session_) connect();
-      const bool take_over = surroundings_.now() >= take_over_from_;
+      const bool take_over = environment_.now() >= take_over_from_;
       const auto reply =
           session_->claim({.limit = 3, .partial = true, .take_over = take_over, .receipt = receipt_});
       receipt_.reset();
@@ -73,11 +73,11 @@ class Rival {
  private:
   void connect() {
     session_ = server_.connect();
-    take_over_from_ = surroundings_.now() + 1500ms;
+    take_over_from_ = environment_.now() + 1500ms;
   }
 
   FakeServer& server_;
-  FakeSurroundings& surroundings_;
+  FakeEnvironment& environment_;
   std::unique_ptr<QueueSession> session_;
   std::optional<Receipt> receipt_;
   TimePoint take_over_from_{};
@@ -87,7 +87,7 @@ class Rival {
 
 }  // namespace
 
-TEST_CASE("a first connection that fails is an error at once, unless it is worth waiting for") {
+TEST_CASE("a failed first connection is an error at once, unless the collector may wait") {
   struct Start {
     Milliseconds away, wait;
     bool connects;
@@ -100,11 +100,11 @@ TEST_CASE("a first connection that fails is an error at once, unless it is worth
     rig.limits = {.once = true, .wait_for_database = wait};
     if (connects) {
       rig.run();
-      CHECK(rig.surroundings.elapsed() <= away + 1s);
+      CHECK(rig.environment.elapsed() <= away + 1s);
     } else {
       CHECK_THROWS_AS(rig.run(), ConnectionLost);
-      CHECK(rig.surroundings.elapsed() >= wait);
-      CHECK(rig.surroundings.elapsed() <= wait + 1s);
+      CHECK(rig.environment.elapsed() >= wait);
+      CHECK(rig.environment.elapsed() <= wait + 1s);
     }
     CHECK(rig.each_emitted_once() == connects);
   }
@@ -116,12 +116,12 @@ TEST_CASE("a stop ends the wait for the database") {
   rig.limits.wait_for_database = 1h;
   rig.stop_at(2s);
   rig.run();
-  CHECK(rig.surroundings.elapsed() == 2s);
+  CHECK(rig.environment.elapsed() == 2s);
 }
 
-TEST_CASE("a server that is away for long is told of once, and then less and less often") {
+TEST_CASE("a long outage is logged once, and then less and less often") {
   CollectorRig rig;
-  rig.surroundings.at(1s, [&] { rig.server.go_away(60s); });
+  rig.environment.at(1s, [&] { rig.server.go_away(60s); });
   rig.stop_at(70s);
   rig.run();
   const auto told = [text = rig.log_text.str()](const std::string& what) {
@@ -141,28 +141,28 @@ TEST_CASE("a stop whose claim is cancelled acknowledges without the queue's lock
   rig.server.add_tokens(3);
   rig.server.on_call = [&](const Call& call) {
     if (call.operation != Operation::claim || call.nth < 2) return Fault::none;
-    rig.surroundings.request_stop();
+    rig.environment.request_stop();
     return rig.server.claims().back().without_lock ? Fault::none : refuse_lock();
   };
   rig.run();
   CHECK(rig.server.claims().size() == 4);
   CHECK(rig.server.claims().back().limit == 0);
-  CHECK(rig.surroundings.elapsed() == 0ms);
-  CHECK_FALSE(rig.logged("trying again"));
+  CHECK(rig.environment.elapsed() == 0ms);
+  CHECK_FALSE(rig.logged("retrying"));
   check_delivery(rig);
 }
 
-TEST_CASE("a stop that cannot acknowledge at all says so, and the batch comes again") {
+TEST_CASE("a stop that cannot acknowledge at all logs it, and the batch is emitted again") {
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.server.on_call = [&](const Call& call) {
     if (call.operation != Operation::claim || call.nth < 2) return Fault::none;
-    rig.surroundings.request_stop();
+    rig.environment.request_stop();
     return refuse_lock();
   };
   CHECK_THROWS_AS(rig.run(), Error);
-  CHECK(rig.surroundings.elapsed() == 0ms);
-  CHECK(rig.logged("the last batch is written but not acknowledged: it will go out again"));
+  CHECK(rig.environment.elapsed() == 0ms);
+  CHECK(rig.logged("the last batch is written but not acknowledged: it will be emitted again"));
   CHECK(rig.server.open_batches() == 1);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("whichever call loses the connection, before or after its effect, noth
   }
 }
 
-TEST_CASE("connections that are lost again and again lose and repeat nothing") {
+TEST_CASE("repeated connection losses lose and repeat nothing") {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -199,15 +199,15 @@ TEST_CASE("connections that are lost again and again lose and repeat nothing") {
     rig.server.linger = Milliseconds(random() % 2 == 0 ? 0 : random() % 2000);
     rig.server.claim_takes = Milliseconds(random() % 20);
     rig.server.on_call = [&](const Call&) {
-      if (rig.surroundings.elapsed() > 10s || random() % 100 >= rate) return Fault::none;
+      if (rig.environment.elapsed() > 10s || random() % 100 >= rate) return Fault::none;
       return random() % 2 == 0 ? Fault::lost_request : Fault::lost_reply;
     };
     rig.limits.wait_for_database = 1min;
     for (int i = 0; i < 10; ++i) {
-      rig.surroundings.at(Milliseconds(random() % 9000),
-                          [&rig, count = static_cast<int>(random() % 6), notify = random() % 2 == 0] {
-                            rig.server.add_tokens(count, notify);
-                          });
+      rig.environment.at(Milliseconds(random() % 9000),
+                         [&rig, count = static_cast<int>(random() % 6), notify = random() % 2 == 0] {
+                           rig.server.add_tokens(count, notify);
+                         });
     }
     rig.stop_at(40s);
     rig.run();
@@ -215,7 +215,7 @@ TEST_CASE("connections that are lost again and again lose and repeat nothing") {
   }
 }
 
-TEST_CASE("a server that takes no writes is left for the one that the next connection leads to") {
+TEST_CASE("after a refused write the collector reconnects, which may lead to another server") {
   CollectorRig undisturbed;
   script(undisturbed);
   undisturbed.run();
@@ -223,7 +223,7 @@ TEST_CASE("a server that takes no writes is left for the one that the next conne
   for (int at = 2; at <= calls; ++at) {
     INFO("from call " << at << " on");
     CollectorRig rig;
-    // What a server that is no longer the primary, or not yet, refuses: three calls of one kind or another.
+    // The refusals of a server that is no longer or not yet the primary: three calls of any kind.
     rig.server.on_call = [&](const Call& call) -> Fault {
       if (call.operation != Operation::take_notifications && call.number >= at && call.number < at + 3)
         refuse_to_write();
@@ -232,18 +232,18 @@ TEST_CASE("a server that takes no writes is left for the one that the next conne
     script(rig);
     rig.run();
     check_delivery(rig);
-    if (!rig.logged("the server takes no writes")) continue;
+    if (!rig.logged("the server accepts no writes")) continue;
     REQUIRE(rig.logged("cannot execute UPDATE in a read-only transaction"));
     REQUIRE(rig.logged("connect to the primary"));
   }
 }
 
-TEST_CASE("a server that takes no writes is an error at the start, unless it is worth waiting for") {
+TEST_CASE("a server that refuses writes is an error at the start, unless the collector may wait") {
   for (const auto wait : {0ms, 10'000ms}) {
     CollectorRig rig;
     rig.server.add_tokens(1);
     rig.server.on_call = [&](const Call&) -> Fault {
-      if (rig.surroundings.elapsed() < 3s) refuse_to_write();
+      if (rig.environment.elapsed() < 3s) refuse_to_write();
       return Fault::none;
     };
     rig.limits = {.once = true, .wait_for_database = wait};
@@ -258,21 +258,21 @@ TEST_CASE("a server that takes no writes is an error at the start, unless it is 
 }
 
 TEST_CASE("restarts of the server lose and repeat nothing between two collectors") {
-  int shared = 0;  // schedules in which each of the two had something to hand on
+  int shared = 0;  // schedules in which both collectors emitted tokens
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
     CollectorRig rig;
-    Rival rival(rig.server, rig.surroundings);
+    Rival rival(rig.server, rig.environment);
     rig.server.claim_takes = 5ms;
     for (int i = 0; i < 30; ++i)
-      rig.surroundings.at(Milliseconds(random() % 15'000), [&] { rig.server.add_tokens(2); });
+      rig.environment.at(Milliseconds(random() % 15'000), [&] { rig.server.add_tokens(2); });
     for (const auto base : {3s, 8s, 13s}) {
-      rig.surroundings.at(base + Milliseconds(random() % 2000),
-                          [&rig, away = Milliseconds(random() % 1500)] { rig.server.go_away(away); });
+      rig.environment.at(base + Milliseconds(random() % 2000),
+                         [&rig, away = Milliseconds(random() % 1500)] { rig.server.go_away(away); });
     }
     for (auto time = 0ms; time < 30s; time += 50ms + Milliseconds(random() % 300))
-      rig.surroundings.at(time, [&] { rival.step(); });
+      rig.environment.at(time, [&] { rival.step(); });
     rig.stop_at(32s);
     rig.run();
     auto emitted = rig.emitted();

@@ -1,6 +1,6 @@
+#include "consumer/collector.hpp"
 #include "crypto/token.hpp"
 #include "db/errors.hpp"
-#include "queue/collector.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
@@ -17,14 +17,14 @@ namespace {
 const std::string old_key(64, 'a');
 const std::string new_key(64, 'c');
 
-/// The line's first token is one that `key` has signed.
+/// True if `key` has signed the line's first token.
 bool is_signed_by(const nlohmann::json& line, const std::string& key) {
   Hmac hmac(Key::from_hex(key, "the test"));
   const auto token = decode_token(line.at("tokens").at(0).at("token").get<std::string>());
   return token && is_signed_for_activation(hmac, *token);
 }
 
-/// What `rig` works with, but on another server.
+/// The setup of `rig`, but for another server.
 CollectorSetup setup_for(CollectorRig& rig, FakeServer& other) {
   auto setup = rig.setup();
   setup.session_identity = "there";
@@ -33,17 +33,17 @@ CollectorSetup setup_for(CollectorRig& rig, FakeServer& other) {
 }
 
 void reload_at(CollectorRig& rig, Milliseconds since_start) {
-  rig.surroundings.at(since_start, [&] { rig.surroundings.request_reload(); });
+  rig.environment.at(since_start, [&] { rig.environment.request_reload(); });
 }
 
 }  // namespace
 
-TEST_CASE("a reload brings a new limit and a new key, from the next batch on") {
+TEST_CASE("a reload applies a new limit and a new key from the next batch on") {
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.reload = [&] { return rig.setup(2, new_key); };
   reload_at(rig, 1s);
-  rig.surroundings.at(2s, [&] { rig.server.add_tokens(2); });
+  rig.environment.at(2s, [&] { rig.server.add_tokens(2); });
   rig.stop_at(3s);
   rig.run();
   const auto lines = rig.lines();
@@ -53,11 +53,11 @@ TEST_CASE("a reload brings a new limit and a new key, from the next batch on") {
   CHECK(lines[1].at("tokens").size() == 2);
   CHECK(is_signed_by(lines[1], new_key));
   CHECK_FALSE(is_signed_by(lines[1], old_key));
-  CHECK(rig.logged("configuration read again"));
+  CHECK(rig.logged("configuration reloaded"));
   CHECK(rig.server.open_batches() == 0);
 }
 
-TEST_CASE("a reload tells what has changed, and the key") {
+TEST_CASE("a reload logs the changed settings and the key") {
   CollectorRig rig;
   rig.reload = [&] {
     auto setup = rig.setup(2, new_key);
@@ -68,27 +68,27 @@ TEST_CASE("a reload tells what has changed, and the key") {
   rig.stop_at(2s);
   rig.run();
   CHECK(rig.logged(" changed setting=collect.batch_limit from=3 to=2\n"));
-  CHECK(rig.logged(" changed, from the next start on setting=log.level from=info to=debug\n"));
-  CHECK(rig.logged(" configuration read again changed=2 signing_key=" +
+  CHECK(rig.logged(" changed, effective after a restart setting=log.level from=info to=debug\n"));
+  CHECK(rig.logged(" configuration reloaded changed=2 signing_key=" +
                    Key::from_hex(new_key, "the test").fingerprint() + "\n"));
 }
 
-TEST_CASE("a reload that fails is said, and all goes on as before") {
+TEST_CASE("a reload that fails is logged, and the old configuration stays") {
   CollectorRig rig;
   rig.reload = []() -> CollectorSetup { throw Error(ExitCode::configuration, "the limit is no number"); };
   reload_at(rig, 1s);
-  rig.surroundings.at(2s, [&] { rig.server.add_tokens(3); });
+  rig.environment.at(2s, [&] { rig.server.add_tokens(3); });
   rig.stop_at(3s);
   rig.run();
   REQUIRE(rig.lines().size() == 1);
   CHECK(is_signed_by(rig.lines()[0], old_key));
   CHECK(rig.logged("the limit is no number"));
-  CHECK_FALSE(rig.logged("configuration read again"));
+  CHECK_FALSE(rig.logged("configuration reloaded"));
 }
 
-TEST_CASE("a reload that leads elsewhere acknowledges here and goes on there") {
+TEST_CASE("a reload with another server acknowledges on the old one and continues on the new one") {
   CollectorRig rig;
-  FakeServer other(rig.surroundings);
+  FakeServer other(rig.environment);
   rig.server.add_tokens(3);
   rig.reload = [&] { return setup_for(rig, other); };
   reload_at(rig, 1s);
@@ -101,11 +101,11 @@ TEST_CASE("a reload that leads elsewhere acknowledges here and goes on there") {
   CHECK(rig.lines().size() == 2);
 }
 
-TEST_CASE("a reload is taken up while the database is away, which it may be about") {
+TEST_CASE("a reload is applied during an outage, which it may fix") {
   CollectorRig rig;
-  FakeServer other(rig.surroundings);
+  FakeServer other(rig.environment);
   rig.reload = [&] { return setup_for(rig, other); };
-  rig.surroundings.at(1s, [&] { rig.server.go_away(1h); });
+  rig.environment.at(1s, [&] { rig.server.go_away(1h); });
   reload_at(rig, 2s);
   other.add_tokens(3);
   rig.stop_at(20s);
@@ -115,12 +115,12 @@ TEST_CASE("a reload is taken up while the database is away, which it may be abou
 }
 
 TEST_CASE(
-    "a reload that leads elsewhere is not forgotten because the last batch cannot be acknowledged here") {
+    "a reload with another server is applied even if the last batch cannot be acknowledged on the old one") {
   CollectorRig rig;
-  FakeServer other(rig.surroundings);
+  FakeServer other(rig.environment);
   rig.server.add_tokens(3);
   rig.server.on_call = [&](const Call& call) {
-    if (call.operation == Operation::fetch) rig.surroundings.request_reload();
+    if (call.operation == Operation::fetch) rig.environment.request_reload();
     return Fault::none;
   };
   rig.reload = [&] {

@@ -1,4 +1,4 @@
-#include "queue/collector.hpp"
+#include "consumer/collector.hpp"
 
 #include <csignal>
 #include <unistd.h>
@@ -68,17 +68,17 @@ TEST_CASE("a batch is acknowledged by the claim that follows its line") {
   CHECK(rig.server.open_batches() == 0);
 }
 
-TEST_CASE("a remainder waits for its timeout and a full batch leaves at once") {
+TEST_CASE("a remainder waits for its timeout and a full batch is emitted at once") {
   CollectorRig rig;
-  rig.surroundings.at(1000ms, [&] { rig.server.add_tokens(4); });
-  rig.surroundings.at(1001ms, [&] { CHECK(line_sizes(rig) == std::vector<std::size_t>{3}); });
-  rig.surroundings.at(5999ms, [&] { CHECK(line_sizes(rig) == std::vector<std::size_t>{3}); });
+  rig.environment.at(1000ms, [&] { rig.server.add_tokens(4); });
+  rig.environment.at(1001ms, [&] { CHECK(line_sizes(rig) == std::vector<std::size_t>{3}); });
+  rig.environment.at(5999ms, [&] { CHECK(line_sizes(rig) == std::vector<std::size_t>{3}); });
   rig.stop_at(6001ms);
   rig.run();
   CHECK(line_sizes(rig) == std::vector<std::size_t>{3, 1});
 }
 
-TEST_CASE("a batch that was written when the connection went is acknowledged after the reconnect") {
+TEST_CASE("a batch that was written when the connection was lost is acknowledged after the reconnect") {
   for (const auto fault : {Fault::lost_request, Fault::lost_reply}) {
     CollectorRig rig;
     rig.server.add_tokens(3);
@@ -94,12 +94,12 @@ TEST_CASE("a batch that was written when the connection went is acknowledged aft
   }
 }
 
-TEST_CASE("a batch that another took over meanwhile is not acknowledged, and that is said") {
+TEST_CASE("a batch that another collector has taken over is not acknowledged, and a warning is logged") {
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.server.on_call = fault_at(Operation::claim, 2, Fault::lost_request);
   std::unique_ptr<QueueSession> rival;
-  rig.surroundings.at(1ms, [&] {
+  rig.environment.at(1ms, [&] {
     rival = rig.server.connect();
     CHECK(rival->claim({.limit = 3}).lease == Lease{1, 2});
   });
@@ -110,9 +110,9 @@ TEST_CASE("a batch that another took over meanwhile is not acknowledged, and tha
   CHECK_FALSE(rival->claim({.receipt = Receipt{{1, 2}, {}}}).receipt_void);
 }
 
-TEST_CASE("orphans are taken over at once at the start") {
+TEST_CASE("abandoned batches are taken over at once at the start") {
   CollectorRig rig;
-  rig.server.add_orphan(2);
+  rig.server.add_abandoned(2);
   rig.stop_at(10ms);
   rig.run();
   CHECK(rig.each_emitted_once());
@@ -120,10 +120,10 @@ TEST_CASE("orphans are taken over at once at the start") {
   CHECK(rig.logged("taking over a batch"));
 }
 
-TEST_CASE("no orphans are taken over for 1.5 s after a reconnect") {
+TEST_CASE("no abandoned batches are taken over for 1.5 s after a reconnect") {
   CollectorRig rig;
-  rig.surroundings.at(100ms, [&] {
-    rig.server.add_orphan(2);
+  rig.environment.at(100ms, [&] {
+    rig.server.add_abandoned(2);
     rig.server.go_away(300ms);
   });
   rig.stop_at(10s);
@@ -142,23 +142,24 @@ TEST_CASE("no orphans are taken over for 1.5 s after a reconnect") {
   CHECK(rig.each_emitted_once());
 }
 
-TEST_CASE("with --once all that is due goes out, and is acknowledged at the end") {
+TEST_CASE("with --once all due tokens are emitted, and acknowledged at the end") {
   for (const int tokens : {0, 1, 3, 7}) {
     INFO(tokens << " tokens");
     CollectorRig rig;
     rig.limits.once = true;
     rig.server.add_tokens(tokens);
-    rig.server.add_orphan(2);
+    rig.server.add_abandoned(2);
     rig.server.on_call = fault_at(Operation::claim, 3, Fault::lost_reply);
     rig.run();
     CHECK(rig.each_emitted_once());
     CHECK(rig.server.open_batches() == 0);
     CHECK(rig.server.waiting() == 0);
-    CHECK(rig.surroundings.elapsed() < 4s);
+    CHECK(rig.environment.elapsed() < 4s);
   }
 }
 
-TEST_CASE("with --max-batches so many lines go out, acknowledged, and nothing more is claimed") {
+TEST_CASE(
+    "with --max-batches exactly that many lines are emitted and acknowledged, and no more are claimed") {
   for (const int batches : {1, 2}) {
     CollectorRig rig;
     rig.limits.max_batches = batches;
@@ -170,11 +171,11 @@ TEST_CASE("with --max-batches so many lines go out, acknowledged, and nothing mo
   }
 }
 
-TEST_CASE("a stop finishes and acknowledges the batch in hand") {
+TEST_CASE("a stop finishes and acknowledges the current batch") {
   CollectorRig rig;
   rig.server.add_tokens(7);
   rig.server.on_call = [&](const Call& call) {
-    if (call.operation == Operation::fetch && call.nth == 1) rig.surroundings.request_stop();
+    if (call.operation == Operation::fetch && call.nth == 1) rig.environment.request_stop();
     return Fault::none;
   };
   rig.run();
@@ -184,14 +185,14 @@ TEST_CASE("a stop finishes and acknowledges the batch in hand") {
   CHECK(rig.server.waiting() == 4);
 }
 
-TEST_CASE("a stop while the server is away acknowledges the last batch when it comes back, or gives up") {
+TEST_CASE("a stop during an outage acknowledges the last batch after a reconnect, or gives up") {
   for (const auto away : {Milliseconds(2000), Milliseconds(60'000)}) {
     CollectorRig rig;
     rig.server.add_tokens(3);
     rig.server.on_call = [&](const Call& call) {
       if (call.operation == Operation::claim && call.nth == 2) {
         rig.server.go_away(away);
-        rig.surroundings.request_stop();
+        rig.environment.request_stop();
       }
       return Fault::none;
     };
@@ -201,13 +202,13 @@ TEST_CASE("a stop while the server is away acknowledges the last batch when it c
     } else {
       CHECK(thrown_by<ConnectionLost>([&] { rig.run(); }).code() == ExitCode::database);
       CHECK(rig.logged("written but not acknowledged"));
-      CHECK(rig.surroundings.elapsed() < 7s);
+      CHECK(rig.environment.elapsed() < 7s);
     }
     CHECK(rig.each_emitted_once());
   }
 }
 
-TEST_CASE("an output that is closed leaves the batch unacknowledged") {
+TEST_CASE("a closed output leaves the batch unacknowledged") {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -222,7 +223,7 @@ TEST_CASE("an output that is closed leaves the batch unacknowledged") {
   std::signal(SIGPIPE, before);
 }
 
-TEST_CASE("a file that ends within a line gets a newline first, and any other nothing") {
+TEST_CASE("a file that ends within a line gets a newline first, any other file does not") {
   for (const std::string text : {"", "cut short", "whole\n"}) {
     CollectorRig rig;
     rig.limits.once = true;
@@ -232,7 +233,7 @@ TEST_CASE("a file that ends within a line gets a newline first, and any other no
   }
 }
 
-TEST_CASE("an error of one statement that trying again mends is survived, any other is not") {
+TEST_CASE("an error of a statement that a retry may fix is survived, any other is not") {
   for (const std::string sqlstate : {"57014", "55P03", "40P01", "40001"}) {
     INFO(sqlstate);
     CollectorRig rig;
@@ -242,7 +243,7 @@ TEST_CASE("an error of one statement that trying again mends is survived, any ot
     rig.run();
     CHECK(rig.each_emitted_once());
     CHECK(rig.server.open_batches() == 0);
-    CHECK(rig.logged("trying again"));
+    CHECK(rig.logged("retrying"));
   }
   for (const std::string sqlstate : {"42501", "MR002", "42P01"}) {
     CollectorRig rig;
@@ -252,7 +253,7 @@ TEST_CASE("an error of one statement that trying again mends is survived, any ot
   }
 }
 
-TEST_CASE("a statement that fails for the moment does not lose the last acknowledgement") {
+TEST_CASE("a transient error of a statement does not lose the last acknowledgement") {
   CollectorRig rig;
   rig.limits.max_batches = 1;
   rig.server.add_tokens(3);
@@ -261,7 +262,7 @@ TEST_CASE("a statement that fails for the moment does not lose the last acknowle
   CHECK(rig.server.open_batches() == 0);
 }
 
-TEST_CASE("an error that ends the run does not take the acknowledgement of the batch before with it") {
+TEST_CASE("a fatal error does not prevent the acknowledgement of the previous batch") {
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.server.on_call = refuse_claim(2, "42501");
@@ -270,7 +271,7 @@ TEST_CASE("an error that ends the run does not take the acknowledgement of the b
   CHECK(rig.server.open_batches() == 0);
 }
 
-TEST_CASE("a silent connection is checked each health-check interval") {
+TEST_CASE("a silent connection is checked at each health-check interval") {
   CollectorRig rig;
   rig.server.claim_takes = 0ms;
   rig.reload = [&] {
@@ -278,7 +279,7 @@ TEST_CASE("a silent connection is checked each health-check interval") {
     setup.batcher.poll_interval = 1h;
     return setup;
   };
-  rig.surroundings.at(1ms, [&] { rig.surroundings.request_reload(); });
+  rig.environment.at(1ms, [&] { rig.environment.request_reload(); });
   int checks = 0;
   rig.server.on_call = [&](const Call& call) {
     checks += call.operation == Operation::check_health ? 1 : 0;

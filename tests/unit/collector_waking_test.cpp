@@ -1,5 +1,5 @@
-// A collector awake, asleep and between, beside another session that stands for a second collector. With a
-// poll interval of an hour, what nobody notices waits for an hour.
+// A collector polling, listening and draining, beside a session that represents a second collector. The poll
+// interval is an hour, so a token that the collector does not notice is not emitted.
 
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
@@ -22,14 +22,14 @@ class WakingRig : public CollectorRig {
     with.batcher = {.batch_timeout = 10ms, .poll_interval = 1h};
     with.notify_always = notify_always;
     Collector(
-        with, limits, [with] { return with; }, surroundings, output, log)
+        with, limits, [with] { return with; }, environment, output, log)
         .run();
   }
 
-  /// One token a millisecond, each committed at once, which is enough to stay awake.
+  /// Commits one token per millisecond, which is enough to keep the collector polling.
   void stream(Milliseconds from, Milliseconds to) {
     for (auto at = from; at < to; at += 1ms)
-      surroundings.at(at, [this] { commit(server.draw_token()); });
+      environment.at(at, [this] { commit(server.draw_token()); });
   }
   void commit(std::int64_t id) {
     server.commit_token(id);
@@ -37,10 +37,10 @@ class WakingRig : public CollectorRig {
   }
   /// A token that is inserted at one time and committed at another.
   void hold(Milliseconds inserted, Milliseconds committed) {
-    surroundings.at(inserted, [this, committed] {
+    environment.at(inserted, [this, committed] {
       const auto id = server.draw_token();
       held_silent += server.is_silent(id) ? 1 : 0;
-      surroundings.at(committed, [this, id] { commit(id); });
+      environment.at(committed, [this, id] { commit(id); });
     });
   }
   int held_silent = 0;
@@ -49,18 +49,18 @@ class WakingRig : public CollectorRig {
 }  // namespace
 
 TEST_CASE(
-    "what was inserted while it was awake and committed while it slept goes out, as late as it was open at "
-    "most") {
+    "a token inserted while the collector polls and committed while it listens waits at most as long as it "
+    "was open") {
   WakingRig rig;
   rig.stream(100ms, 300ms);
   rig.hold(250ms, 2s);
-  rig.surroundings.at(3800ms, [&] { CHECK(rig.each_emitted_once()); });
+  rig.environment.at(3800ms, [&] { CHECK(rig.each_emitted_once()); });
   rig.stop_at(4s);
   rig.run();
   CHECK(rig.held_silent == 1);
 }
 
-TEST_CASE("with notify_always no insert is kept from notifying") {
+TEST_CASE("with notify_always every insert notifies") {
   WakingRig rig;
   rig.notify_always = true;
   rig.stream(100ms, 300ms);
@@ -71,19 +71,19 @@ TEST_CASE("with notify_always no insert is kept from notifying") {
   CHECK(rig.each_emitted_once());
 }
 
-TEST_CASE("a collector that is told to stop while awake tells the others to settle") {
+TEST_CASE("a collector that stops while polling notifies the others") {
   WakingRig rig;
   const auto other = rig.server.connect();
   rig.stream(100ms, 300ms);
   rig.hold(250ms, 2s);
-  rig.surroundings.at(260ms, [&] { other->take_notifications(); });
+  rig.environment.at(260ms, [&] { other->take_notifications(); });
   rig.stop_at(280ms);
   rig.run();
   CHECK(rig.held_silent == 1);
   CHECK(other->take_notifications() == Notified::settle);
 }
 
-TEST_CASE("a collector that sleeps when it stops tells nobody") {
+TEST_CASE("a collector that stops while listening notifies nobody") {
   WakingRig rig;
   const auto other = rig.server.connect();
   rig.stop_at(500ms);
@@ -91,31 +91,31 @@ TEST_CASE("a collector that sleeps when it stops tells nobody") {
   CHECK(other->take_notifications() == Notified::no);
 }
 
-TEST_CASE("a collector that hears of another making way looks until all that had not notified is over") {
+TEST_CASE("a collector that hears of another one stopping polls until all silent transactions have ended") {
   WakingRig rig;
   const auto other = rig.server.connect();
-  rig.surroundings.at(100ms, [&] { CHECK(other->arrange(Waking::stay_awake)); });
+  rig.environment.at(100ms, [&] { CHECK(other->arrange(Waking::stay_polling)); });
   rig.hold(150ms, 2s);
-  rig.surroundings.at(200ms, [&] { other->arrange(Waking::make_way); });
-  rig.surroundings.at(3900ms, [&] { CHECK(rig.each_emitted_once()); });
+  rig.environment.at(200ms, [&] { other->arrange(Waking::make_way); });
+  rig.environment.at(3900ms, [&] { CHECK(rig.each_emitted_once()); });
   rig.stop_at(4s);
   rig.run();
   CHECK(rig.held_silent == 1);
 }
 
-TEST_CASE("a statement that fails after it kept inserts from notifying is made good") {
+TEST_CASE("a failed statement that kept inserts from notifying is corrected") {
   WakingRig rig;
   rig.stream(100ms, 300ms);
-  // After it asked who is open at the start it wants to stay awake. It does, and does not hear of it.
+  // The second arrange() call is the request to stay polling. It takes effect, but its reply is an error.
   rig.server.on_call = [](const Call& call) {
     return call.operation == Operation::arrange && call.nth == 2 ? Fault::canceled : Fault::none;
   };
-  bool was_awake = false;
-  rig.surroundings.at(250ms, [&] { was_awake = rig.server.is_somebody_awake(); });
-  rig.surroundings.at(2s, [&] { CHECK_FALSE(rig.server.is_somebody_awake()); });
+  bool was_polling = false;
+  rig.environment.at(250ms, [&] { was_polling = rig.server.is_somebody_polling(); });
+  rig.environment.at(2s, [&] { CHECK_FALSE(rig.server.is_somebody_polling()); });
   rig.stop_at(4s);
   rig.run();
-  CHECK(was_awake);
-  CHECK(rig.logged("trying again"));
+  CHECK(was_polling);
+  CHECK(rig.logged("retrying"));
   CHECK(rig.each_emitted_once());
 }

@@ -5,7 +5,7 @@
 #include "config/parse_value.hpp"
 #include "config/settings.hpp"
 #include "support/catch.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 
@@ -13,31 +13,30 @@ namespace {
 
 struct Case {
   std::string file;
-  Environment environment;
+  EnvironmentVariables environment;
   std::vector<Overrides::Flag> flags;
   std::string message;
   std::string hint;
 };
 
 const std::string digits(64, 'd');
-const std::string all_keys = "mailroom.yaml.example names every key";
+const std::string all_keys = "mailroom.yaml.example lists every key";
 const std::string duration_hint = "write 250ms, 5s or 4m30s; a bare number is milliseconds";
 const std::string retention_hint = "write 12h, 7d or 1d12h; a bare number is milliseconds";
 const std::string key_hint = "make one with: openssl rand -hex 32";
 
-/// Loads with `file` as mailroom.yaml, and expects exactly this error.
+/// Loads `file` as mailroom.yaml, and expects exactly this error.
 void check(const Case& expected) {
   INFO(expected.message);
-  const test::WorkingFolder folder;
-  folder.write("mailroom.yaml", expected.file);
+  const test::WorkingDirectory directory;
+  directory.write("mailroom.yaml", expected.file);
   try {
     load_settings({std::nullopt, expected.flags}, expected.environment);
     FAIL("accepted: " << expected.file);
   } catch (const Error& error) {
     CHECK(error.what() == expected.message);
     CHECK(error.hint() == expected.hint);
-    // What was typed is a mistake in the use, whatever is in a file or the environment one of the
-    // configuration.
+    // An invalid flag is a usage error; an invalid file or variable is a configuration error.
     CHECK(error.code() == (expected.flags.empty() ? ExitCode::configuration : ExitCode::usage));
   }
 }
@@ -49,7 +48,7 @@ void check_all(const std::vector<Case>& cases) {
 
 }  // namespace
 
-TEST_CASE("a value that does not parse is refused with its origin and what it must be") {
+TEST_CASE("a value that does not parse is refused with its origin and the expected form") {
   const std::string limit = ", and must be a whole number from 1 to 10000";
   check_all({
       {"", {}, {{"collect.batch_limit", "0", "--batch-limit"}}, "--batch-limit is '0'" + limit, ""},
@@ -175,30 +174,30 @@ TEST_CASE("an unknown key is refused with its place and the nearest known one") 
       {"collect:\n  queue: a\n  batchlimit: 5\n",
        {},
        {},
-       "mailroom.yaml:3:3: collect.batchlimit is no key of the configuration",
+       "mailroom.yaml:3:3: collect.batchlimit is not a configuration key",
        "did you mean collect.batch_limit?"},
       {"colect:\n  queue: a\n",
        {},
        {},
-       "mailroom.yaml:1:1: colect is no key of the configuration",
+       "mailroom.yaml:1:1: colect is not a configuration key",
        "did you mean collect?"},
       {"# one\n\nbatch_limit: 5\n",
        {},
        {},
-       "mailroom.yaml:3:1: batch_limit is no key of the configuration",
+       "mailroom.yaml:3:1: batch_limit is not a configuration key",
        "did you mean collect.batch_limit?"},
-      {"xyzzy: 1", {}, {}, "mailroom.yaml:1:1: xyzzy is no key of the configuration", all_keys},
+      {"xyzzy: 1", {}, {}, "mailroom.yaml:1:1: xyzzy is not a configuration key", all_keys},
       {"\"a\\nb\": 1", {}, {}, "mailroom.yaml:1:1: a key must be printable text", ""},
       {"[a]: 1", {}, {}, "mailroom.yaml:1:1: a key must be printable text", ""},
       {"",
        {},
        {{"collect.batch_limits", "5", "--limit"}},
-       "--limit sets collect.batch_limits, which is no key of the configuration",
+       "--limit sets collect.batch_limits, which is not a configuration key",
        "did you mean collect.batch_limit?"},
   });
 }
 
-TEST_CASE("the key and the key file exclude one another at the same origin") {
+TEST_CASE("the key and the key file exclude each other at the same origin") {
   check_all({
       {"signing:\n  key: " + digits + "\n  key_file: b\n",
        {},
@@ -218,7 +217,7 @@ TEST_CASE("a malformed key in the configuration is refused without being shown")
   const auto cut = digits.substr(1);
   const auto spoilt = cut + "x";
   const std::string no_path = " is neither 64 hexadecimal digits nor a path";
-  const std::string path_hint = "a file with such a name is written ./NAME";
+  const std::string path_hint = "write ./NAME for a file with such a name";
   check_all({
       {"",
        {{"MAILROOM_SECRET_KEY", cut}},
@@ -228,7 +227,7 @@ TEST_CASE("a malformed key in the configuration is refused without being shown")
       {"",
        {{"MAILROOM_SECRET_KEY", spoilt}},
        {},
-       "the signing key in MAILROOM_SECRET_KEY holds a character that is no hexadecimal digit",
+       "the signing key in MAILROOM_SECRET_KEY contains a character that is not a hexadecimal digit",
        key_hint},
       {"signing:\n  key: abc\n",
        {},
@@ -258,7 +257,7 @@ TEST_CASE("a malformed key in the configuration is refused without being shown")
   });
 }
 
-TEST_CASE("a refused value is not shown when it is secret or long") {
+TEST_CASE("a refused value is not shown if it is secret or long") {
   RawValue value;
   value.key = "a.key";
   value.origin = {OriginKind::flag, "--flag"};

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "config/settings.hpp"
 #include "support/catch.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 
@@ -16,7 +16,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("a file of the wrong shape is refused with the place") {
+TEST_CASE("a file of the wrong structure is refused with the place") {
   const std::vector<Case> cases{
       {"collect: 5", "mailroom.yaml:1:1: collect is a section, and must hold keys", ""},
       {"collect: [queue]", "mailroom.yaml:1:1: collect is a section, and must hold keys", ""},
@@ -25,22 +25,22 @@ TEST_CASE("a file of the wrong shape is refused with the place") {
       {"collect:\n  queue: [a]\n", "mailroom.yaml:2:3: collect.queue must be a single value, and is a list",
        ""},
       {"collect:\n  queue:\n", "mailroom.yaml:2:3: collect.queue has no value",
-       "remove the line to have the default"},
+       "remove the line to use the default"},
       {"signing:\n  previous_key_files: a\n", "mailroom.yaml:2:3: signing.previous_key_files must be a list",
        "write it as [first, second]"},
       {"signing:\n  previous_key_files: [a, [b]]\n",
        "mailroom.yaml:2:27: signing.previous_key_files must be a list of single values", ""},
       {"- a", "mailroom.yaml:1:1: the file must hold sections, such as collect:", ""},
-      {"collect:\n  queue: a\n  queue: b\n", "mailroom.yaml:3:3: collect.queue is given again",
-       "line 2 has it already"},
-      {"log:\ncollect:\nlog:\n", "mailroom.yaml:3:1: log is given again", "line 1 has it already"},
+      {"collect:\n  queue: a\n  queue: b\n", "mailroom.yaml:3:3: collect.queue is given twice",
+       "the first is in line 2"},
+      {"log:\ncollect:\nlog:\n", "mailroom.yaml:3:1: log is given twice", "the first is in line 1"},
       {"log:\n---\nlog:\n", "mailroom.yaml holds more than one YAML document",
-       "remove all that follows the second line of ---"},
+       "remove everything from the second --- line on"},
   };
-  const test::WorkingFolder folder;
+  const test::WorkingDirectory directory;
   for (const auto& [file, message, hint] : cases) {
     INFO(message);
-    folder.write("mailroom.yaml", file);
+    directory.write("mailroom.yaml", file);
     try {
       load_settings({}, {});
       FAIL("accepted: " << file);
@@ -52,29 +52,29 @@ TEST_CASE("a file of the wrong shape is refused with the place") {
   }
 }
 
-TEST_CASE("what may be a secret in the wrong place is not shown") {
+TEST_CASE("a possible secret in the wrong place is not shown") {
   const std::string key = "5ec1e7a4b0d29f6388c7f31d0a96e245b17c0f8ad35e642991fd8c03ba7e4d56";
   const std::vector<Case> cases{
-      {"signing: {key:" + key + "}", "mailroom.yaml:1:11: signing.key… is no key of the configuration",
-       "a space follows the colon"},
+      {"signing: {key:" + key + "}", "mailroom.yaml:1:11: signing.key… is not a configuration key",
+       "write a space after the colon"},
       {"database: {url:postgresql://app:hunter2@db/mail}",
-       "mailroom.yaml:1:12: database.url… is no key of the configuration", "a space follows the colon"},
-      {"signing: {" + key + "}", "mailroom.yaml:1:11: signing.… is no key of the configuration",
-       "mailroom.yaml.example names every key"},
-      {key + ": a", "mailroom.yaml:1:1: … is no key of the configuration",
-       "mailroom.yaml.example names every key"},
-      {"ey" + key + "k of.another: a", "mailroom.yaml:1:1: … is no key of the configuration",
-       "mailroom.yaml.example names every key"},
+       "mailroom.yaml:1:12: database.url… is not a configuration key", "write a space after the colon"},
+      {"signing: {" + key + "}", "mailroom.yaml:1:11: signing.… is not a configuration key",
+       "mailroom.yaml.example lists every key"},
+      {key + ": a", "mailroom.yaml:1:1: … is not a configuration key",
+       "mailroom.yaml.example lists every key"},
+      {"ey" + key + "k of.another: a", "mailroom.yaml:1:1: … is not a configuration key",
+       "mailroom.yaml.example lists every key"},
       {"log:\n  level: " + key, "log.level (from mailroom.yaml:2:3) must be one of: debug, info, warn, error",
        ""},
       {"signing:\n  key_file: " + key,
        "signing.key_file (from mailroom.yaml:2:3) is a key, and must be the path of a file",
-       "give the key itself as signing.key; a file with such a name is written ./NAME"},
+       "give the key itself as signing.key; write ./NAME for a file with such a name"},
   };
-  const test::WorkingFolder folder;
+  const test::WorkingDirectory directory;
   for (const auto& [file, message, hint] : cases) {
     INFO(message);
-    folder.write("mailroom.yaml", file);
+    directory.write("mailroom.yaml", file);
     try {
       load_settings({}, {});
       FAIL("accepted: " << file);
@@ -85,8 +85,8 @@ TEST_CASE("what may be a secret in the wrong place is not shown") {
   }
 }
 
-TEST_CASE("a file that is no YAML is refused with the place") {
-  const test::WorkingFolder folder;
+TEST_CASE("a file that is not YAML is refused with the place") {
+  const test::WorkingDirectory directory;
   const std::vector<std::pair<std::string, std::string>> cases{
       {"collect:\n  queue: 'open\n", "2:15"},
       {"collect:\n  queue: \"open\n  batch_limit: 5\n\n", "3:17"},
@@ -99,16 +99,16 @@ TEST_CASE("a file that is no YAML is refused with the place") {
 
   };
   for (const auto& [text, place] : cases) {
-    folder.write("mailroom.yaml", text);
-    // The reason that follows is the parser's own, and differs between its versions.
+    directory.write("mailroom.yaml", text);
+    // The rest of the message is the parser's own, and differs between its versions.
     CHECK_THROWS_WITH(load_settings({}, {}),
                       Catch::Matchers::StartsWith("mailroom.yaml:" + place + ": not valid YAML: "));
   }
 }
 
-TEST_CASE("a file that was asked for must be there and readable") {
-  const test::WorkingFolder folder;
-  const auto check_file = [](const std::optional<std::string>& flag, const Environment& environment,
+TEST_CASE("a file that was named explicitly must exist and be readable") {
+  const test::WorkingDirectory directory;
+  const auto check_file = [](const std::optional<std::string>& flag, const EnvironmentVariables& environment,
                              const std::string& message, const std::string& hint) {
     try {
       load_settings({flag, {}}, environment);

@@ -11,7 +11,7 @@
 #include "config/settings.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 
@@ -32,7 +32,7 @@ std::string name_of(CollectFormat format) {
   return format == CollectFormat::csv ? "csv" : "jsonl";
 }
 
-/// A key, what it is by default, and three values, the same in every way of giving it.
+/// A key, its default, and three values that are valid in every origin.
 struct Row {
   std::string key, by_default, in_file, in_environment, in_flag;
   std::function<std::string(const Settings&)> effective;
@@ -59,8 +59,8 @@ const std::vector<Row> rows{
     {"collect.format", "csv", "jsonl", "csv", "jsonl", [](const Settings& s) { return name_of(s.format); }},
     {"collect.poll_interval", "1s", "10ms", "1h", "3s",
      [](const Settings& s) { return format_duration(s.poll_interval); }},
-    {"collect.notify", "when_asleep", "always", "when_asleep", "always",
-     [](const Settings& s) { return s.notify == NotifyWhen::always ? "always" : "when_asleep"; }},
+    {"collect.notify", "when_listening", "always", "when_listening", "always",
+     [](const Settings& s) { return s.notify == NotifyWhen::always ? "always" : "when_listening"; }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
      [](const Settings& s) { return format_duration(s.audit_retention); }},
     {"log.level", "info", "debug", "warn", "error",
@@ -99,8 +99,9 @@ void check(const Settings& settings, const Row& row, const std::string& expected
 
 }  // namespace
 
-TEST_CASE("for every key a flag wins over the environment, that over the file, and that over the default") {
-  const test::WorkingFolder folder;
+TEST_CASE(
+    "for every key a flag overrides the environment, the environment the file, and the file the default") {
+  const test::WorkingDirectory directory;
   REQUIRE(rows.size() == key_table().size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
@@ -110,9 +111,9 @@ TEST_CASE("for every key a flag wins over the environment, that over the file, a
     CHECK(entry.default_text == row.by_default);
     std::filesystem::remove("mailroom.yaml");
     check(load_settings({}, {}), row, row.by_default, OriginKind::default_value, "default");
-    folder.write("mailroom.yaml", yaml_of(row, entry.is_list));
+    directory.write("mailroom.yaml", yaml_of(row, entry.is_list));
     check(load_settings({}, {}), row, row.in_file, OriginKind::file, "mailroom.yaml:2:3");
-    Environment environment;
+    EnvironmentVariables environment;
     if (!entry.environment.empty()) {
       const std::string variable(entry.environment);
       environment[variable] = "";
@@ -126,8 +127,8 @@ TEST_CASE("for every key a flag wins over the environment, that over the file, a
   }
 }
 
-TEST_CASE("the seven variables of the original collector configure it alone") {
-  const test::WorkingFolder folder;
+TEST_CASE("the seven variables of the original collector are a complete configuration") {
+  const test::WorkingDirectory directory;
   const auto settings = load_settings({}, {{"MAILROOM_DATABASE_URL", "postgresql://h/d"},
                                            {"MAILROOM_SECRET_KEY", digits_a},
                                            {"MAILROOM_CHANNEL_NAME", "token_insert_2"},
@@ -146,7 +147,7 @@ TEST_CASE("the seven variables of the original collector configure it alone") {
   CHECK(settings.format == CollectFormat::csv);
 }
 
-TEST_CASE("the environment of the process is taken by its prefix") {
+TEST_CASE("the environment of the process is filtered by prefix") {
   REQUIRE(setenv("MAILROOM_TEST_ENTRY", "a=b", 1) == 0);
   const auto environment = process_environment();
   REQUIRE(unsetenv("MAILROOM_TEST_ENTRY") == 0);
@@ -154,28 +155,30 @@ TEST_CASE("the environment of the process is taken by its prefix") {
   CHECK(environment.count("PATH") == 0);
 }
 
-TEST_CASE("the file is the one of --config, else of MAILROOM_CONFIG, else mailroom.yaml here") {
-  const test::WorkingFolder folder;
-  const auto queue_in = [](const std::optional<std::string>& flag, const Environment& environment) {
+TEST_CASE(
+    "the file is that of --config, else of MAILROOM_CONFIG, else mailroom.yaml in the working directory") {
+  const test::WorkingDirectory directory;
+  const auto queue_in = [](const std::optional<std::string>& flag, const EnvironmentVariables& environment) {
     return load_settings({flag, {}}, environment).queue;
   };
   CHECK(queue_in({}, {}) == "mailroom");
-  folder.write("mailroom.yaml", "collect: {queue: local}");
-  folder.write("named.yaml", "collect: {queue: named}");
-  folder.write("flag.yaml", "collect: {queue: flag}");
+  directory.write("mailroom.yaml", "collect: {queue: local}");
+  directory.write("named.yaml", "collect: {queue: named}");
+  directory.write("flag.yaml", "collect: {queue: flag}");
   CHECK(queue_in({}, {}) == "local");
   CHECK(queue_in({}, {{"MAILROOM_CONFIG", ""}}) == "local");
   CHECK(queue_in({}, {{"MAILROOM_CONFIG", "named.yaml"}}) == "named");
   CHECK(queue_in("flag.yaml", {{"MAILROOM_CONFIG", "no such"}}) == "flag");
 }
 
-TEST_CASE("settings tell which file was read, and can do without one that is broken") {
-  const test::WorkingFolder folder;
-  const Environment environment{{"MAILROOM_CONFIG", "broken.yaml"}, {"MAILROOM_QUEUE_NAME", "second"}};
+TEST_CASE("settings name the file that was read, and can be loaded without a broken file") {
+  const test::WorkingDirectory directory;
+  const EnvironmentVariables environment{{"MAILROOM_CONFIG", "broken.yaml"},
+                                         {"MAILROOM_QUEUE_NAME", "second"}};
   CHECK(load_settings({}, {}).file.empty());
-  folder.write("mailroom.yaml", "collect: {queue: local}");
+  directory.write("mailroom.yaml", "collect: {queue: local}");
   CHECK(load_settings({}, {}).file == "mailroom.yaml");
-  folder.write("broken.yaml", "collect: {qeueu: named}");
+  directory.write("broken.yaml", "collect: {qeueu: named}");
   CHECK_THROWS_AS(load_settings({}, environment), Error);
   const auto settings = load_settings({}, environment, FileUse::ignored);
   CHECK(settings.queue == "second");
@@ -183,33 +186,33 @@ TEST_CASE("settings tell which file was read, and can do without one that is bro
   CHECK(setting_of(settings, "collect.queue").origin.where == "MAILROOM_QUEUE_NAME");
 }
 
-TEST_CASE("a file may be empty, hold comments alone or sections without keys") {
-  const test::WorkingFolder folder;
+TEST_CASE("a file may be empty, or have only comments or sections without keys") {
+  const test::WorkingDirectory directory;
   for (const std::string text :
        {"", "\n# nothing\n", "---\n", "collect:\nlog:\n  # level: debug\n", "{}", "~"}) {
     INFO(text);
-    folder.write("mailroom.yaml", text);
+    directory.write("mailroom.yaml", text);
     CHECK(load_settings({}, {}).batch_limit == 10);
   }
 }
 
-TEST_CASE("of the key and the key file the one of the higher origin is left") {
-  const test::WorkingFolder folder;
-  folder.write("mailroom.yaml", "signing: {key_file: from-file}");
+TEST_CASE("of the key and the key file, the one of the higher origin is used") {
+  const test::WorkingDirectory directory;
+  directory.write("mailroom.yaml", "signing: {key_file: from-file}");
   auto settings = load_settings({}, {{"MAILROOM_SECRET_KEY", digits_a}});
   CHECK(settings.signing_key == digits_a);
   CHECK(settings.signing_key_file.empty());
   CHECK(value_of(settings, "signing.key_file").text.empty());
   CHECK(value_of(settings, "signing.key_file").origin.kind == OriginKind::default_value);
-  folder.write("mailroom.yaml", "signing: {key: " + digits_a + "}");
+  directory.write("mailroom.yaml", "signing: {key: " + digits_a + "}");
   settings = load_settings({}, {{"MAILROOM_SECRET_KEY_FILE", "from-environment"}});
   CHECK(settings.signing_key.empty());
   CHECK(settings.signing_key_file == "from-environment");
 }
 
-TEST_CASE("a relative path of a key file starts at the folder of the file that names it") {
-  const test::WorkingFolder folder;
-  folder.write("etc/a.yaml", "signing: {key_file: keys/now, previous_key_files: [old, /abs/older]}");
+TEST_CASE("a relative path of a key file starts at the directory of the configuration file") {
+  const test::WorkingDirectory directory;
+  directory.write("etc/a.yaml", "signing: {key_file: keys/now, previous_key_files: [old, /abs/older]}");
   auto settings = load_settings({"etc/a.yaml", {}}, {});
   CHECK(settings.signing_key_file == "etc/keys/now");
   CHECK(settings.previous_keys == std::vector<std::string>{"etc/old", "/abs/older"});
@@ -221,13 +224,13 @@ TEST_CASE("a relative path of a key file starts at the folder of the file that n
 }
 
 TEST_CASE("a path with a comma is one item of the file's list") {
-  const test::WorkingFolder folder;
-  folder.write("mailroom.yaml", "signing: {previous_key_files: ['a,b', c]}");
+  const test::WorkingDirectory directory;
+  directory.write("mailroom.yaml", "signing: {previous_key_files: ['a,b', c]}");
   CHECK(load_settings({}, {}).previous_keys == std::vector<std::string>{"a,b", "c"});
 }
 
 TEST_CASE("keys and connection strings are marked secret, and so is a list with a key in it") {
-  const test::WorkingFolder folder;
+  const test::WorkingDirectory directory;
   auto settings = load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a,b"}});
   std::string secrets;
   for (const auto& value : settings.values)
@@ -237,11 +240,11 @@ TEST_CASE("keys and connection strings are marked secret, and so is a list with 
   CHECK(value_of(settings, "signing.previous_key_files").is_secret);
 }
 
-TEST_CASE("the signing key may stand in a file that its owner alone can read") {
-  const test::WorkingFolder folder;
+TEST_CASE("the signing key may be in a configuration file that only its owner can read") {
+  const test::WorkingDirectory directory;
   for (const unsigned mode : {0600U, 0400U}) {
     std::filesystem::remove("mailroom.yaml");
-    folder.write("mailroom.yaml", "signing:\n  key: " + digits_a + "\n", mode);
+    directory.write("mailroom.yaml", "signing:\n  key: " + digits_a + "\n", mode);
     CHECK(load_settings({}, {}).signing_key == digits_a);
   }
   for (const auto& [mode, shown] : {std::pair{0640U, "0640"}, {0644U, "0644"}, {0602U, "0602"}}) {
@@ -250,16 +253,16 @@ TEST_CASE("the signing key may stand in a file that its owner alone can read") {
       load_settings({}, {{"MAILROOM_SECRET_KEY", digits_b}});
       FAIL("mode " << shown << " is accepted");
     } catch (const Error& error) {
-      CHECK(error.what() == std::string("mailroom.yaml:2:3: signing.key stands in a file of mode ") + shown +
-                                ", and needs 0600");
+      CHECK(error.what() == std::string("mailroom.yaml:2:3: signing.key is in a file of mode ") + shown +
+                                ", which must be 0600");
       CHECK(error.hint() == "chmod 600 mailroom.yaml, or use signing.key_file");
       CHECK(error.code() == ExitCode::configuration);
     }
   }
 }
 
-TEST_CASE("the example file is accepted as it stands and says what the defaults are") {
-  const test::WorkingFolder folder;
+TEST_CASE("the example file is accepted unchanged and has the defaults") {
+  const test::WorkingDirectory directory;
   const auto plain = load_settings({}, {});
   const auto example = load_settings({test::source_directory + "/mailroom.yaml.example", {}}, {});
   for (const auto& row : rows) {
@@ -270,7 +273,7 @@ TEST_CASE("the example file is accepted as it stands and says what the defaults 
   }
 }
 
-TEST_CASE("the example file names every key, its meaning and its variable, in the order of the table") {
+TEST_CASE("the example file has every key, its meaning and its variable, in the order of the table") {
   std::ifstream file(test::source_directory + "/mailroom.yaml.example");
   std::stringstream buffer;
   buffer << file.rdbuf();
@@ -294,7 +297,7 @@ TEST_CASE("the example file names every key, its meaning and its variable, in th
   }
 }
 
-TEST_CASE("the choices of a key are those that it takes, and a key that takes only some names them") {
+TEST_CASE("every listed choice of a key is accepted, and an error lists the choices") {
   for (const auto& entry : key_table()) {
     INFO(entry.key);
     const auto load = [&](std::string_view text) {

@@ -1,17 +1,17 @@
-#include "cmd/confirm.hpp"
+#include "cmd/terminal/confirm.hpp"
 
 #include "support/catch.hpp"
 
 using namespace mailroom;
 
-TEST_CASE("yes is said in capitals or not, with blanks around it or not") {
+TEST_CASE("yes is accepted in either case, and with surrounding blanks") {
   for (const auto* answer : {"y", "Y", "yes", "YES", "Yes", "y ", " y", "\tyes \t", "YES\r"}) {
     INFO(answer);
     CHECK(is_yes(answer));
   }
 }
 
-TEST_CASE("whatever else is typed is no") {
+TEST_CASE("any other answer is no") {
   for (const auto* answer :
        {"", " ", "n", "no", "ye", "yess", "y es", "y n", "yes please", "j", "1", "\ny"}) {
     INFO(answer);

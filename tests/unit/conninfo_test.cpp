@@ -22,7 +22,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// As libpq's manual says a value is quoted.
+/// Quotes a value as libpq's manual describes.
 std::string keyword(const std::string& name, const std::string& value) {
   std::string text = name + " = '";
   for (const char c : value)
@@ -38,7 +38,7 @@ std::string percent_encoded(const std::string& value) {
   return text;
 }
 
-/// Of characters that have a meaning in one of the two forms, and some that have none.
+/// A random value of characters that are special in one of the two forms, and of others.
 std::string random_value(std::mt19937_64& random) {
   const std::string alphabet = "ab9 '\\\"=%@:/?#&,*\xc3";
   std::string value;
@@ -49,7 +49,7 @@ std::string random_value(std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("a redacted connection string shows all but the passwords") {
+TEST_CASE("a redacted connection string shows everything but the passwords") {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", ""},
       {"host=db", "host=db"},
@@ -77,7 +77,7 @@ TEST_CASE("a redacted connection string shows all but the passwords") {
   }
 }
 
-TEST_CASE("no password survives a redaction, whatever it is made of and however it is written") {
+TEST_CASE("no password survives a redaction, whatever its characters and form") {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -104,7 +104,7 @@ TEST_CASE("a malformed connection string is refused and never quoted") {
        {"postgresql://app:hunter2@[::1/mail", "postgresql://app:hunter2@db/mail?hunter2=1",
         "postgresql://app:hunter2%zz@db", "postgresql://app:hunter2%00@db", "password=hunter2 hunter2",
         "password='hunter2", "hunter2", "hunter2=1", "password=hunter2 host", "postgresql://db/?password",
-        // What libpq takes, and shows a part of the password of as a host or a database.
+        // libpq accepts these, and shows a part of the password as a host or a database.
         "postgresql://app:hunter@hunter2@db/mail", "postgres://app:hunter/hunter2@db/mail",
         "postgresql://app:hunter2@db/mail@db"}) {
     INFO(conninfo);
@@ -126,7 +126,7 @@ TEST_CASE("a malformed connection string is refused and never quoted") {
   }
 }
 
-TEST_CASE("a password is found in either form, and nothing else passes for one") {
+TEST_CASE("a password is found in either form, and nothing else is taken for one") {
   for (const std::string conninfo : {"password=x", "sslpassword=x", "postgresql://a:b@db", "password=''"})
     CHECK(has_password(conninfo));
   for (const std::string conninfo : {"", "host=password", "passfile=/x", "postgresql://a@db"}) {
@@ -134,7 +134,7 @@ TEST_CASE("a password is found in either form, and nothing else passes for one")
   }
 }
 
-TEST_CASE("a default is added where the connection string says nothing, and overrides nothing") {
+TEST_CASE("a default is added if the connection string lacks the option, and overrides nothing") {
   const std::vector<ConninfoOption> defaults{{"application_name", "mailroom"}, {"connect_timeout", "10"}};
   using Options = std::map<std::string, std::string>;
   const std::vector<std::pair<std::string, Options>> cases{
@@ -150,7 +150,7 @@ TEST_CASE("a default is added where the connection string says nothing, and over
   }
 }
 
-TEST_CASE("what a connection string says reads the same after defaults were added") {
+TEST_CASE("the options of a connection string are unchanged after defaults were added") {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -166,7 +166,7 @@ TEST_CASE("what a connection string says reads the same after defaults were adde
   }
 }
 
-TEST_CASE("a connection string whose parts hold a password is refused and never quoted") {
+TEST_CASE("a connection string whose parts contain a password is refused and never quoted") {
   for (const std::string conninfo :
        {"dbname='postgres://u:hunter2@h/db'", "user='x password=hunter2'", "host='h PASSWORD = hunter2'",
         "dbname='host=h password=\\'hunter2 x\\''", "application_name=password=hunter2",
@@ -183,7 +183,7 @@ TEST_CASE("a connection string whose parts hold a password is refused and never 
   }
 }
 
-TEST_CASE("of text with a password in it all else stays") {
+TEST_CASE("text with a password keeps everything else") {
   CHECK(without_passwords("database \"postgres://u:hunter2@h/db\" does not exist") ==
         "database \"postgres://***@h/db\" does not exist");
   CHECK(without_passwords("role \"x password=hunter2\" does not exist") ==

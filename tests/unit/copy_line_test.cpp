@@ -19,7 +19,7 @@ std::vector<std::string> split(std::string line, std::size_t count) {
   return {fields.begin(), fields.end()};
 }
 
-/// As COPY TO writes a value.
+/// Escapes a value as COPY TO does.
 std::string escaped(std::string_view value) {
   constexpr std::string_view characters = "\b\f\n\r\t\v\\";
   constexpr std::string_view letters = "bfnrtv\\";
@@ -34,7 +34,7 @@ std::string escaped(std::string_view value) {
 
 }  // namespace
 
-TEST_CASE("a line of COPY is taken apart at its tabs, and unescaped") {
+TEST_CASE("a line of COPY is split at its tabs, and unescaped") {
   struct Case {
     std::string line;
     std::vector<std::string> fields;
@@ -58,7 +58,7 @@ TEST_CASE("a line of COPY is taken apart at its tabs, and unescaped") {
   }
 }
 
-TEST_CASE("a line of COPY with more or fewer fields than asked for is refused, and so is a lone backslash") {
+TEST_CASE("a line of COPY with more or fewer fields than expected is refused, and so is a lone backslash") {
   CHECK_THROWS_AS(split("a\tb", 1), std::invalid_argument);
   CHECK_THROWS_AS(split("a\tb", 3), std::invalid_argument);
   CHECK_THROWS_AS(split("a\t", 1), std::invalid_argument);

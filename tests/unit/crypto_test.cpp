@@ -71,7 +71,7 @@ std::optional<Verdict> judge(const Vector& vector, bool search) {
 }  // namespace
 
 TEST_CASE("HMAC-SHA256 agrees with RFC 4231") {
-  // The keys of the RFC as 32 bytes: a shorter one is padded with zeros, one longer than a block is hashed.
+  // The keys of the RFC as 32 bytes: shorter keys are padded with zeros, keys longer than a block are hashed.
   struct Case {
     std::string key, message, digest;
   };
@@ -103,7 +103,7 @@ TEST_CASE("HMAC-SHA256 agrees with RFC 4231") {
   }
 }
 
-TEST_CASE("an HMAC keeps its key from message to message and when it is moved") {
+TEST_CASE("an HMAC keeps its key between messages and when it is moved") {
   Hmac first(key_of(dead_beef));
   Hmac other(key_of(cafe_babe));
   const auto expected = first.digest({"a"});
@@ -115,7 +115,7 @@ TEST_CASE("an HMAC keeps its key from message to message and when it is moved") 
   CHECK(equal_in_constant_time(other.digest({"a"}), expected));
 }
 
-TEST_CASE("base64url reads back what it wrote, and writes what RFC 4648 says") {
+TEST_CASE("base64url decodes what it encoded, and encodes as in RFC 4648") {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", ""},           {"f", "Zg"},          {"fo", "Zm8"},          {"foo", "Zm9v"},
       {"foob", "Zm9vYg"}, {"fooba", "Zm9vYmE"}, {"foobar", "Zm9vYmFy"}, {"\xfb\xff", "-_8"},
@@ -139,7 +139,7 @@ TEST_CASE("base64url reads back what it wrote, and writes what RFC 4648 says") {
   }
 }
 
-TEST_CASE("base64url refuses all but the one spelling") {
+TEST_CASE("base64url refuses all spellings but one") {
   std::array<std::uint8_t, 2> bytes{};
   CHECK(decode_base64url("-_8", bytes));
   for (const std::string text : {"", "-_", "-_8=", "-_8A", "+/8", "-_9", "-_+", " _8", "-_\n", "-_\xe9"}) {
@@ -148,7 +148,7 @@ TEST_CASE("base64url refuses all but the one spelling") {
   }
 }
 
-TEST_CASE("every published token is judged rightly") {
+TEST_CASE("every published token is verified correctly") {
   const auto vectors = read_vectors();
   REQUIRE(vectors.size() >= 20);
   for (const auto& vector : vectors) {
@@ -165,8 +165,7 @@ TEST_CASE("every published token is judged rightly") {
   }
 }
 
-TEST_CASE(
-    "the search finds the code of every published recovery token, even one that another code came with") {
+TEST_CASE("the search finds the code of every published recovery token, even if another code was given") {
   int found = 0;
   for (const auto& vector : read_vectors()) {
     if (vector.action != "password_recovery") continue;
@@ -191,7 +190,7 @@ TEST_CASE("the search covers the first and the last code, and no other kind of c
   CHECK_FALSE(search("1"));
 }
 
-TEST_CASE("one changed bit anywhere makes a token another one") {
+TEST_CASE("one changed bit anywhere makes a token invalid") {
   Hmac hmac(key_of(cafe_babe));
   const auto text = sign_token(hmac, Action::activation, Secret{}, {});
   const auto genuine = decode_token({text.data(), text.size()}).value();
@@ -204,7 +203,7 @@ TEST_CASE("one changed bit anywhere makes a token another one") {
   }
 }
 
-TEST_CASE("a verifier tries every key of the ring and says which one matched") {
+TEST_CASE("a verifier tries every key of the ring and reports which one matched") {
   const Key current = key_of(dead_beef);
   const Key previous = key_of(cafe_babe);
   const Key oldest = key_of(std::string(64, '7'));

@@ -1,6 +1,6 @@
-// What the doctor decides from facts, and how it tells of it.
+// How the doctor judges facts, and how it prints findings.
 
-#include "cmd/doctor_report.hpp"
+#include "cmd/doctor/doctor_report.hpp"
 #include "db/pooler.hpp"
 #include "doctor/channel_check.hpp"
 #include "doctor/creating_statement.hpp"
@@ -19,16 +19,16 @@ Finding named(const std::string& check, Finding finding) {
 
 }  // namespace
 
-TEST_CASE("the exit code of findings names what has to be mended first") {
+TEST_CASE("the exit code of findings is that of the problem to fix first") {
   const auto bad_key = named("key", failure("no key", {}));
   const auto bad_previous = named("previous keys", failure("no key", {}));
   const auto bad_file = named("configuration", failure("no file", {}));
   const auto no_database = named("database", failure("gone", {}));
   const auto no_trigger = named("triggers", failure("disabled", {}));
   const auto slow = named("drift", warning("slow", {}));
-  const auto left_out = named("database", not_checked("no idea"));
+  const auto skipped_ids = named("database", not_checked("no idea"));
   CHECK(judge({}) == ExitCode::done);
-  CHECK(judge({named("key", fine("there")), slow, left_out}) == ExitCode::done);
+  CHECK(judge({named("key", fine("there")), slow, skipped_ids}) == ExitCode::done);
   CHECK(judge({slow, no_trigger}) == ExitCode::unusable);
   CHECK(judge({no_trigger, no_database}) == ExitCode::database);
   CHECK(judge({no_database, no_trigger, bad_key}) == ExitCode::configuration);
@@ -36,7 +36,7 @@ TEST_CASE("the exit code of findings names what has to be mended first") {
   CHECK(judge({bad_file, no_database}) == ExitCode::configuration);
 }
 
-TEST_CASE("a pooler shows by pids that are not those of one session") {
+TEST_CASE("a pooler is detected by pids that differ within one session") {
   const auto judge_pids = [](int announced, int first, std::optional<int> other, int again,
                              bool allows_transactions = true) {
     return judge_pooler({.announced = announced,
@@ -46,18 +46,18 @@ TEST_CASE("a pooler shows by pids that are not those of one session") {
                          .allows_transactions = allows_transactions});
   };
   CHECK(judge_pids(7, 7, {}, 7) == PoolerKind::none);
-  // Each session has its own process, though not the announced one.
+  // Each session has its own process, but not the announced one.
   CHECK(judge_pids(7, 20, 21, 20) == PoolerKind::session);
-  // The second connection was given none: all are taken, as each session keeps its own.
+  // The second connection got no process: all are in use, because each session keeps its own.
   CHECK(judge_pids(7, 20, {}, 20) == PoolerKind::session);
-  // The second connection was given the first one's process.
+  // The second connection got the first one's process.
   CHECK(judge_pids(7, 20, 20, 20) == PoolerKind::transaction);
-  // The first connection was given another one afterwards.
+  // The first connection got another process afterwards.
   CHECK(judge_pids(7, 20, 21, 22) == PoolerKind::transaction);
   CHECK(judge_pids(7, 20, 20, 20, false) == PoolerKind::statement);
 }
 
-TEST_CASE("clocks may differ by two seconds and half of the way there and back") {
+TEST_CASE("clocks may differ by two seconds plus half of the round trip") {
   CHECK(judge_clock(2000ms, 0ms).verdict == CheckVerdict::ok);
   CHECK(judge_clock(-2000ms, 0ms).verdict == CheckVerdict::ok);
   CHECK(judge_clock(2001ms, 0ms).verdict == CheckVerdict::warning);
@@ -67,7 +67,7 @@ TEST_CASE("clocks may differ by two seconds and half of the way there and back")
   CHECK(judge_clock(90000ms, 0ms).reason.starts_with("the server's clock is 1m30s ahead of this host's"));
 }
 
-TEST_CASE("a server that is too old or a standby fails, one of another encoding is warned of") {
+TEST_CASE("a server that is too old or a standby is a failure, another encoding is a warning") {
   const ServerFacts good{.version = 150004,
                          .version_text = "15.4",
                          .in_recovery = false,
@@ -102,7 +102,7 @@ TEST_CASE("the channels of a function are read from its source") {
   CHECK(notified_channels("").empty());
 }
 
-TEST_CASE("the statement that makes an object is found in the newest migration that has it") {
+TEST_CASE("the statement that creates an object is found in the newest migration that has it") {
   const std::vector<Migration> migrations{
       {0, "init",
        "CREATE TABLE t (id int);\nCREATE TRIGGER a BEFORE INSERT ON t\n    EXECUTE FUNCTION f();\n", ""},
@@ -120,7 +120,7 @@ TEST_CASE("the statement that makes an object is found in the newest migration t
   CHECK(creating_statement(migrations, "INDEX", "a").migration.empty());
 }
 
-TEST_CASE("a finding is broken to 80 columns, a command is not") {
+TEST_CASE("a finding is wrapped at 80 columns, a command is not") {
   const std::string command = "GRANT SELECT ON " + std::string(80, 'x') + " TO app;";
   const Findings findings{
       named("key", fine("055212ecd17fcea2 from mailroom.key")),
@@ -134,14 +134,14 @@ TEST_CASE("a finding is broken to 80 columns, a command is not") {
         "                         mailroom_batches and tokens\n"
         "             hint: the owner of the tables, or a superuser, can grant what is\n"
         "                   missing\n"
-        "             mend: " +
+        "             fix: " +
             command +
             "\n"
             "not checked  triggers    the schema is not current\n"
             "1 ok, 1 failure, 1 not checked\n");
 }
 
-TEST_CASE("on a terminal a verdict has a colour, and columns stay where they are") {
+TEST_CASE("on a terminal verdicts are coloured, and columns stay aligned") {
   const Findings findings{named("key", fine("there")), named("drift", warning("slow", {}))};
   CHECK(render_text(findings, {.colour = true}) ==
         "\x1b[32mok\x1b[0m       key    there\n"
@@ -149,12 +149,12 @@ TEST_CASE("on a terminal a verdict has a colour, and columns stay where they are
         "1 ok, 1 warning\n");
 }
 
-TEST_CASE("as JSON findings are one object") {
+TEST_CASE("findings in JSON are one object") {
   const Findings findings{named("drift", warning("slow", {"CREATE INDEX i;"}, "at night")),
                           named("queue", not_checked("no database"))};
   CHECK(render_json(findings) ==
         R"({"checks":[{"name":"drift","verdict":"warning","reason":"slow","hint":"at night",)"
-        R"("mend":["CREATE INDEX i;"]},{"name":"queue","verdict":"not checked","reason":"no database",)"
-        R"("hint":"","mend":[]}],"ok":0,"warnings":1,"failures":0,"not_checked":1})"
+        R"("fix":["CREATE INDEX i;"]},{"name":"queue","verdict":"not checked","reason":"no database",)"
+        R"("hint":"","fix":[]}],"ok":0,"warnings":1,"failures":0,"not_checked":1})"
         "\n");
 }

@@ -1,4 +1,5 @@
-// What counts as drift, which migration made a thing, whose a record is, and who may work on a newer schema.
+// What counts as drift, which migration created an object, which tool keeps a record, and which binary may
+// use a newer schema.
 
 #include "schema/drift.hpp"
 
@@ -20,8 +21,8 @@ CatalogueEntry function(const std::string& head, const std::string& body) {
   return {.definition = head + "AS $function$" + body + "$function$\n", .body_digest = "digest of " + body};
 }
 
-/// Version 0 has a table with a column and a function, version 1 another type of the column, version 2
-/// another body of the function and a second table.
+/// Version 0 has a table with a column and a function, version 1 changes the column's type, version 2 changes
+/// the function's body and adds a table.
 std::vector<Catalogue> three_versions() {
   const Catalogue first{{tokens, {.definition = "table"}},
                         {secret, {.definition = "text", .table = "tokens"}},
@@ -30,8 +31,8 @@ std::vector<Catalogue> three_versions() {
   second[secret].definition = "bytea";
   auto third = second;
   third[notify] = function("CREATE\n", "new");
-  third[{ObjectKind::table, "holes"}] = {.definition = "table"};
-  third[{ObjectKind::column, "holes.id"}] = {.definition = "bigint", .table = "holes"};
+  third[{ObjectKind::table, "gaps"}] = {.definition = "table"};
+  third[{ObjectKind::column, "gaps.id"}] = {.definition = "bigint", .table = "gaps"};
   return {first, second, third};
 }
 
@@ -80,26 +81,26 @@ TEST_CASE("a catalogue fits its own version and no other") {
   }
 }
 
-TEST_CASE("a difference names the version that makes it so") {
+TEST_CASE("a difference names the version that causes it") {
   const auto built = three_versions();
   CHECK(drift_of(1, built[0]) == "column tokens.secret by 1");
-  CHECK(drift_of(2, built[1]) == "table holes missing by 2; function notify() by 2");
-  CHECK(drift_of(1, built[2]) == "table holes unexpected by 2; function notify() by 0");
+  CHECK(drift_of(2, built[1]) == "table gaps missing by 2; function notify() by 2");
+  CHECK(drift_of(1, built[2]) == "table gaps unexpected by 2; function notify() by 0");
 }
 
-TEST_CASE("of what belongs to a table that is missing nothing is said") {
+TEST_CASE("columns of a missing table are not reported separately") {
   auto found = three_versions()[2];
   found.erase(tokens);
   found.erase(secret);
   CHECK(drift_of(2, found) == "table tokens missing by 0");
 }
 
-TEST_CASE("what an application adds is no drift, as far as it does not get in the way") {
+TEST_CASE("additions by an application are no drift unless they interfere") {
   CHECK(additions_of({ObjectKind::column, "tokens.phone"}, {.definition = "text", .table = "tokens"}) ==
         "drift: , added: column tokens.phone unexpected");
   CHECK(additions_of({ObjectKind::index, "mine"}, {.definition = "index", .table = "tokens"}) ==
         "drift: , added: index mine unexpected");
-  // Nobody fills it: it is a trigger that inserts tokens.
+  // Inserts would fail: a trigger inserts the tokens and does not set this column.
   CHECK(additions_of({ObjectKind::column, "tokens.phone"},
                      {.definition = "text NOT NULL", .table = "tokens", .must_be_given = true}) ==
         "drift: column tokens.phone unexpected, added: ");
@@ -118,13 +119,13 @@ TEST_CASE("what an application adds is no drift, as far as it does not get in th
         "drift: function notify(text) unexpected, added: ");
 }
 
-TEST_CASE("a known body stands for what version 0 makes, and for nothing that a later version makes") {
+TEST_CASE("a known body is accepted in place of version 0's, and not of a later version's") {
   const KnownBodies known{{"notify()", {"digest of foreign"}}};
   auto found = three_versions()[1];
   found[notify] = function("CREATE\n", "foreign");
   CHECK(compare(three_versions(), 1, found, known).differences.empty());
   CHECK(text_of(compare(three_versions(), 1, found, {}).differences) == "function notify() by 0");
-  // Its properties count.
+  // The function's properties must match.
   found[notify] = function("CREATE\n SECURITY DEFINER\n", "foreign");
   CHECK(text_of(compare(three_versions(), 1, found, known).differences) == "function notify() by 0");
   found = three_versions()[2];
@@ -132,7 +133,7 @@ TEST_CASE("a known body stands for what version 0 makes, and for nothing that a 
   CHECK(text_of(compare(three_versions(), 2, found, known).differences) == "function notify() by 2");
 }
 
-TEST_CASE("the columns of a record say whose it probably is") {
+TEST_CASE("the columns of a record show which tool it probably belongs to") {
   CHECK(probable_keeper({"version character varying(128)"}, false) == "dbmate");
   CHECK(probable_keeper({"version character varying"}, false) == "Rails");
   CHECK(probable_keeper({"version character varying(255)"}, true) == "Rails");
@@ -141,7 +142,7 @@ TEST_CASE("the columns of a record say whose it probably is") {
   CHECK(probable_keeper({"version integer", "name text"}, false).empty());
 }
 
-TEST_CASE("a binary works on its own schema, and on a newer one as far as that says so") {
+TEST_CASE("a binary works on its own schema, and on a newer one as far as that allows it") {
   CHECK(refusal(8, 8, 6) == "fits");
   CHECK(refusal(9, 8, 0) == "fits");
   CHECK(refusal(9, 8, 8) == "fits");
@@ -149,7 +150,7 @@ TEST_CASE("a binary works on its own schema, and on a newer one as far as that s
   CHECK(refusal(7, 8, 6) == "run: mailroom migrate");
 }
 
-TEST_CASE("lines that differ stand between those that do not") {
+TEST_CASE("changed lines are shown between unchanged ones") {
   using Side = DiffLine::Side;
   const auto lines = diff_lines("a\nb\nc\nd\n", "a\nc\nx\nd");
   CHECK(
@@ -161,7 +162,7 @@ TEST_CASE("lines that differ stand between those that do not") {
   CHECK(diff_lines("", "a") == std::vector<DiffLine>{{Side::after, "a"}});
 }
 
-TEST_CASE("far from a change lines are left out") {
+TEST_CASE("lines far from a change are omitted") {
   using Side = DiffLine::Side;
   const auto lines = only_changes(diff_lines("1\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\nx\n5\n6\n7\n"), 1);
   CHECK(lines == std::vector<DiffLine>{{Side::both, "…"},
@@ -173,7 +174,7 @@ TEST_CASE("far from a change lines are left out") {
   CHECK(only_changes({}, 1).empty());
 }
 
-TEST_CASE("words are broken into lines, and a long one has its own") {
+TEST_CASE("text is wrapped between words, and a long word has its own line") {
   CHECK(wrapped("aa bb cc", 5, 2) == "aa bb\n  cc");
   CHECK(wrapped("aa bb cc dd", 7, 2, 2) == "aa bb\n  cc dd");
   CHECK(wrapped("aa bb", 0, 2) == "aa bb");

@@ -1,4 +1,4 @@
-#include "queue/encoder.hpp"
+#include "consumer/encoder.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -35,7 +35,7 @@ TokenText token_of(char c) {
 
 }  // namespace
 
-TEST_CASE("a CSV value is quoted only where RFC 4180 asks for it") {
+TEST_CASE("a CSV value is quoted only if RFC 4180 requires it") {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", ""},
       {"plain", "plain"},
@@ -132,7 +132,7 @@ TEST_CASE("batches of any printable addresses are read back from both formats, o
   }
 }
 
-TEST_CASE("jsonl escapes what misleads, and leaves everything else as it is") {
+TEST_CASE("jsonl escapes misleading characters, and no others") {
   const auto encoder = make_jsonl_encoder("queue");
   const auto line_of = [&](const std::string& login) {
     encoder->begin({7, 1});
@@ -140,7 +140,7 @@ TEST_CASE("jsonl escapes what misleads, and leaves everything else as it is") {
     return std::string(encoder->finish());
   };
   for (const auto& character : test::misleading_characters()) {
-    if (character.size() == 1) continue;  // a batch writer refuses those
+    if (character.size() == 1) continue;  // a batch writer refuses control characters
     const auto line = line_of("\"a" + character);
     CHECK(test::found_misleading(line).empty());
     CHECK(nlohmann::json::parse(line)["tokens"][0]["login"] == "\"a" + character);

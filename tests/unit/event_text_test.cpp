@@ -1,13 +1,13 @@
-// How an event reads: the operator's template, lines for people, JSON.
+// Events as text: the operator's template, lines, JSON.
 
-#include "cmd/event_text.hpp"
+#include "cmd/tail/event_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cmd/event_template.hpp"
-#include "cmd/tail_report.hpp"
+#include "cmd/tail/event_template.hpp"
+#include "cmd/tail/tail_report.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -16,7 +16,7 @@ namespace {
 
 Event created() {
   Event event;
-  event.word = EventWord::created;
+  event.kind = EventKind::created;
   event.time_us = 1'795'252'045'000'000;
   event.whole_seconds = true;
   event.state = "due";
@@ -30,7 +30,7 @@ Event created() {
 
 Event emitted() {
   Event event;
-  event.word = EventWord::emitted;
+  event.kind = EventKind::emitted;
   event.time_us = 1'795'252'045'266'123;
   event.state = "emitted";
   event.batch = 7;
@@ -39,7 +39,7 @@ Event emitted() {
   event.emitted = 5;
   event.expired = 1;
   event.attempts = 1;
-  event.by = "mailroom collect@host:77";
+  event.actor = "mailroom collect@host:77";
   return event;
 }
 
@@ -60,40 +60,40 @@ std::string line(const Event& event, std::optional<std::size_t> columns = std::n
 
 }  // namespace
 
-TEST_CASE("a template's placeholders stand for what an event has, and a hyphen for what it has not") {
+TEST_CASE("a template's placeholders are replaced by an event's values, and by a hyphen for missing ones") {
   CHECK(EventTemplate("{time} {event} {token} {account} {email}").render(created()) ==
         "2026-11-21T09:07:25Z created 51 17 user@mail.example\n");
-  CHECK(EventTemplate("{time} {batch} {tokens} {emitted}/{skipped}/{attempt} {by}").render(emitted()) ==
+  CHECK(EventTemplate("{time} {batch} {tokens} {emitted}/{skipped}/{attempt} {actor}").render(emitted()) ==
         "2026-11-21T09:07:25.266Z 7 41-45,47 5/1/1 mailroom collect@host:77\n");
   CHECK(EventTemplate("{token}{reason}").render(emitted()) == "--\n");
   CHECK(EventTemplate("{subject}").render(emitted()) == "batch 7\n");
   CHECK(EventTemplate("").render(created()) == "\n");
 }
 
-TEST_CASE("doubled braces are braces, and escapes are what they are in C") {
+TEST_CASE("doubled braces are braces, and escapes are those of C") {
   CHECK(EventTemplate(R"({{{token}}}\t\\{{}}\n.)").render(created()) == "{51}\t\\{}\n.\n");
   CHECK(EventTemplate("%s {{0}}").render(created()) == "%s {0}\n");
 }
 
-TEST_CASE("what a template cannot mean is refused with what it could") {
-  CHECK(complaint("{tokn}") == "--template knows no {tokn}; did you mean {token}?");
-  CHECK(complaint("{}") == "--template knows no {}");
-  CHECK(complaint("{token:>5}").find("--template knows no {token:>5}") == 0);
-  CHECK(complaint("{token") == "--template has a lone {");
-  CHECK(complaint("token}") == "--template has a lone }");
-  CHECK(complaint("{token}}") == "--template has a lone }");
-  CHECK(complaint("{secret}").find("--template knows no {secret}") == 0);
-  CHECK(complaint("\\x") == "--template has a backslash that means nothing");
-  CHECK(complaint("\\") == "--template has a backslash that means nothing");
+TEST_CASE("an invalid template is refused with a suggestion") {
+  CHECK(complaint("{tokn}") == "--template has an unknown placeholder {tokn}; did you mean {token}?");
+  CHECK(complaint("{}") == "--template has an unknown placeholder {}");
+  CHECK(complaint("{token:>5}").find("--template has an unknown placeholder {token:>5}") == 0);
+  CHECK(complaint("{token") == "--template has an unmatched {");
+  CHECK(complaint("token}") == "--template has an unmatched }");
+  CHECK(complaint("{token}}") == "--template has an unmatched }");
+  CHECK(complaint("{secret}").find("--template has an unknown placeholder {secret}") == 0);
+  CHECK(complaint("\\x") == "--template has an unknown escape");
+  CHECK(complaint("\\") == "--template has an unknown escape");
 }
 
-TEST_CASE("the help lists exactly the placeholders there are") {
+TEST_CASE("the help lists exactly the valid placeholders") {
   const auto list = template_placeholders();
   CHECK(list.find("{time}, {event}, ") == 0);
   CHECK(EventTemplate(list).render(created()).find('{') == std::string::npos);
 }
 
-TEST_CASE("text from the database cannot steer a terminal or begin a line") {
+TEST_CASE("text from the database cannot control a terminal or begin a line") {
   CHECK(printable("a\x1b[31mb\nc\x7f") == "a?[31mb?c?");
   CHECK(printable("ü\xC2\x9B"
                   "31m") == "ü?31m");
@@ -101,18 +101,18 @@ TEST_CASE("text from the database cannot steer a terminal or begin a line") {
   CHECK(printable("grün") == "grün");
 }
 
-TEST_CASE("a line says when, what and who") {
+TEST_CASE("a line has the time, the event and the actor") {
   CHECK(line(created()) == "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example\n");
   auto expired = created();
   expired.state = "expired";
   CHECK(line(expired) ==
         "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example  expired\n");
   CHECK(line(emitted()) ==
-        "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens: 41-45,47, passed over 1 expired, by "
+        "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens: 41-45,47, skipped 1 expired, by "
         "collect@host:77\n");
 }
 
-TEST_CASE("of a batch only the matching tokens are named when some are asked for") {
+TEST_CASE("with a filter only the matching tokens of a batch are named") {
   auto batch = emitted();
   batch.expired = 0;
   batch.matches = {43, 44};
@@ -124,7 +124,7 @@ TEST_CASE("of a batch only the matching tokens are named when some are asked for
         "2026-11-21T09:07:25Z  batch 7     emitted    1 of 6 tokens: 47, queue second, by collect@host:77\n");
 }
 
-TEST_CASE("a terminal's line is cut at the address, and has colour when it is wanted") {
+TEST_CASE("on a terminal a line is cut at the address, and coloured on request") {
   auto event = created();
   event.email = "a.very.long.address.indeed@mail.example";
   event.state = "wrong-status";
@@ -135,8 +135,8 @@ TEST_CASE("a terminal's line is cut at the address, and has colour when it is wa
   CHECK(line(created(), 80, true).find("\x1b[32mcreated  \x1b[0m") != std::string::npos);
   auto suspended = created();
   suspended.token.reset();
-  suspended.word = EventWord::suspended;
-  suspended.by = "alice@host";
+  suspended.kind = EventKind::suspended;
+  suspended.actor = "alice@host";
   suspended.reason = "spam\nreports";
   suspended.details = "{}";
   suspended.email = event.email;
@@ -144,7 +144,7 @@ TEST_CASE("a terminal's line is cut at the address, and has colour when it is wa
         "2026-11-21T09:07:25Z  account 17  suspended  a.ver…, by alice@host: spam?reports\n");
 }
 
-TEST_CASE("masked, an event shows neither address nor login") {
+TEST_CASE("a masked event shows neither address nor login") {
   const auto event = masked(created());
   for (const auto& text : {line(event), render_json(event), EventTemplate("{email} {login}").render(event)}) {
     CHECK(text.find("user") == std::string::npos);
@@ -152,17 +152,17 @@ TEST_CASE("masked, an event shows neither address nor login") {
   }
 }
 
-TEST_CASE("an operation's line says what was done, by whom and why") {
+TEST_CASE("an operation's line has the operation, its actor and its reason") {
   Event event;
-  event.word = EventWord::rewound;
+  event.kind = EventKind::rewound;
   event.queue = "mailroom";
-  event.by = "alice@host";
+  event.actor = "alice@host";
   event.reason = "sender was down";
   event.details = R"({"cursor_before": 51, "cursor_after": 10, "replayed": 1035, "cut": []})";
   CHECK(line(event) ==
         "1970-01-01T00:00:00Z  queue mailroom  rewound    cursor 51 to 10, 1,035 due, by alice@host: sender "
         "was down\n");
-  event.word = EventWord::pruned;
+  event.kind = EventKind::pruned;
   event.queue.clear();
   event.reason.clear();
   event.details = R"({"tokens": 1200, "batches": 3, "older_than": "30d", "skipped": 0})";

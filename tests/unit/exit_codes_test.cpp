@@ -14,7 +14,7 @@ using namespace mailroom;
 
 namespace {
 
-/// The rows below the heading of the table in docs/exit-codes.md, without the signs of Markdown.
+/// The rows of the table in docs/exit-codes.md below its heading, without Markdown's markup.
 std::vector<std::vector<std::string>> documented() {
   std::istringstream text(test::read_file(test::source_directory + "/docs/exit-codes.md"));
   std::vector<std::vector<std::string>> rows;
@@ -34,7 +34,7 @@ std::vector<std::vector<std::string>> documented() {
 
 }  // namespace
 
-TEST_CASE("docs/exit-codes.md says of exit statuses what the program says") {
+TEST_CASE("docs/exit-codes.md has the same exit statuses as the program") {
   const auto rows = documented();
   REQUIRE(rows.size() == exit_statuses().size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -43,11 +43,11 @@ TEST_CASE("docs/exit-codes.md says of exit statuses what the program says") {
     REQUIRE(rows[i].size() == 3);
     CHECK(rows[i][0] == entry.status);
     CHECK(rows[i][1] == entry.meaning);
-    CHECK(rows[i][2] == entry.remedy);
+    CHECK(rows[i][2] == entry.fix);
   }
 }
 
-TEST_CASE("every exit code that a run can end with is explained") {
+TEST_CASE("every exit code that a run can return is explained") {
   const auto last = static_cast<int>(ExitCode::output_closed);
   for (int code = 0; code <= last; ++code)
     CHECK(exit_statuses()[static_cast<std::size_t>(code)].status == std::to_string(code));

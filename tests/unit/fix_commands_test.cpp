@@ -1,12 +1,12 @@
-// What an operator is told to type, and that nobody can put something else into it.
+// The commands that an operator is told to type, and that no untrusted text gets into them.
 
-#include "queue/fix_commands.hpp"
+#include "status/fix_commands.hpp"
 
 #include "support/catch.hpp"
 
 using namespace mailroom;
 
-TEST_CASE("a process is reached where it runs") {
+TEST_CASE("a process is reached on its host") {
   const CollectorProcess process{.host = "web1", .pid = "77"};
   CHECK(continue_process(process, "web1") == "kill -CONT 77");
   CHECK(continue_process(process, "web2") == "ssh web1 kill -CONT 77");
@@ -22,7 +22,7 @@ TEST_CASE("a collector's process is read from its name") {
   CHECK(process->pid == "4711");
 }
 
-TEST_CASE("of a name that somebody made up nothing is typed") {
+TEST_CASE("no command is built from a made-up name") {
   for (const std::string name :
        {"", "psql", "mailroom collect", "mailroom collect@", "mailroom collect@web1", "mailroom collect@:77",
         "mailroom collect@web1:", "mailroom collect@web1:0", "mailroom collect@web1:-1",
@@ -34,6 +34,6 @@ TEST_CASE("of a name that somebody made up nothing is typed") {
   }
 }
 
-TEST_CASE("a name is quoted as SQL wants it") {
+TEST_CASE("a name is quoted for SQL") {
   CHECK(sql_literal("it's") == "'it''s'");
 }

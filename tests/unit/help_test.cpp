@@ -1,9 +1,9 @@
 #include <sstream>
 
 #include "base/text.hpp"
-#include "cmd/command_line.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/example.hpp"
+#include "cmd/syntax/command_line.hpp"
+#include "cmd/syntax/example.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -29,7 +29,7 @@ void check_widths(const CLI::App& app) {
     check_widths(*sub);
 }
 
-/// The list of options of a help in which `flag` is described by `text`.
+/// The list of options of a help text in which `flag` is described by `text`.
 std::string options_with(const std::string& flag, const std::string& text) {
   CommandLine line;
   auto* sub = line.app.add_subcommand("probe", "says nothing")->footer("");
@@ -40,11 +40,11 @@ std::string options_with(const std::string& flag, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("no line of any help has more than 80 columns") {
+TEST_CASE("no line of any help text has more than 80 columns") {
   check_widths(CommandLine().app);
 }
 
-TEST_CASE("a long text is wrapped behind its option") {
+TEST_CASE("a long text is wrapped after its option") {
   const std::string words = "word word word word word word word word word word word word word word word";
   CHECK(options_with("--flag", words) ==
         "  -h,--help  show this help\n"
@@ -59,7 +59,7 @@ TEST_CASE("a name that is too long for the column has a line of its own") {
         "             why\n\n");
 }
 
-TEST_CASE("a word that no line can hold stands alone") {
+TEST_CASE("a word longer than a line has a line of its own") {
   const std::string word(90, 'x');
   CHECK(options_with("--flag", "a " + word + " b") ==
         "  -h,--help  show this help\n"
@@ -68,7 +68,7 @@ TEST_CASE("a word that no line can hold stands alone") {
             word + "\n             b\n\n");
 }
 
-TEST_CASE("every help has two or three examples, each of the command that it is the help of") {
+TEST_CASE("every help text has two or three examples, each of its own command") {
   const auto check = [](const std::string& path, const char* text) {
     INFO("the examples of " << path);
     const auto examples = parse_examples(text).examples;
@@ -85,7 +85,7 @@ TEST_CASE("every help has two or three examples, each of the command that it is 
     check(std::string("mailroom ") + command.name, command.examples);
 }
 
-TEST_CASE("an example is a command and, behind two spaces, what it is good for") {
+TEST_CASE("an example is a command and, after two spaces, its purpose") {
   const auto [examples, notes] = parse_examples(
       "Examples:\n  mailroom a --b c      why one\n  mailroom a\n  mailroom - < file  why another\n\n"
       "A note:\n  of two lines\n");
@@ -101,7 +101,7 @@ TEST_CASE("an example is a command and, behind two spaces, what it is good for")
   CHECK(parse_examples("").examples.empty());
 }
 
-TEST_CASE("a help begins with the examples and ends with the notes") {
+TEST_CASE("a help text begins with the examples and ends with the notes") {
   CommandLine line;
   auto* sub = line.app.add_subcommand("probe", "says nothing");
   sub->footer("Examples:\n  mailroom probe\n\nA note.\n");

@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "support/catch.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 
@@ -26,7 +26,7 @@ Key key_of(const std::string& hex) {
   return Key::from_hex(hex, "a test");
 }
 
-/// The error that `attempt` ends with.
+/// The error that `attempt` throws.
 template <typename Attempt>
 Error error_of(Attempt attempt) {
   try {
@@ -51,7 +51,7 @@ TEST_CASE("a key is read from its digits, in either case") {
 }
 
 TEST_CASE("a malformed key is refused without being shown") {
-  const auto no_digit = "the signing key in HERE holds a character that is no hexadecimal digit";
+  const auto no_digit = "the signing key in HERE contains a character that is not a hexadecimal digit";
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", "the signing key in HERE has 0 hexadecimal digits, and needs 64"},
       {"a", "the signing key in HERE has 1 hexadecimal digit, and needs 64"},
@@ -70,27 +70,28 @@ TEST_CASE("a malformed key is refused without being shown") {
   }
 }
 
-TEST_CASE("a key file holds the digits and at most one line end") {
-  const test::TemporaryFolder folder;
+TEST_CASE("a key file has the digits and at most one line end") {
+  const test::TemporaryDirectory directory;
   for (const std::string end : {"", "\n", "\r\n"}) {
-    CHECK(Key::from_file(folder.write("key", dead_beef + end), false).bytes() == key_of(dead_beef).bytes());
+    CHECK(Key::from_file(directory.write("key", dead_beef + end), false).bytes() ==
+          key_of(dead_beef).bytes());
   }
   for (const std::string end : {"\n\n", "\r", " \n", "\n\r\n"}) {
-    const auto path = folder.write("key", dead_beef + end);
+    const auto path = directory.write("key", dead_beef + end);
     CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
-          "the signing key in " + path + " holds a character that is no hexadecimal digit");
+          "the signing key in " + path + " contains a character that is not a hexadecimal digit");
   }
-  const auto path = folder.write("key", std::string(5000, 'a'));
+  const auto path = directory.write("key", std::string(5000, 'a'));
   CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
-        "the key file " + path + " holds more than a key");
+        "the key file " + path + " contains more than a key");
 }
 
 TEST_CASE("a key file that everyone can read is refused unless that is allowed") {
-  const test::TemporaryFolder folder;
+  const test::TemporaryDirectory directory;
   for (const unsigned mode : {0600U, 0400U, 0640U, 0440U}) {
-    CHECK_NOTHROW(Key::from_file(folder.write("key" + std::to_string(mode), dead_beef, mode), false));
+    CHECK_NOTHROW(Key::from_file(directory.write("key" + std::to_string(mode), dead_beef, mode), false));
   }
-  const auto path = folder.write("open", dead_beef, 0644);
+  const auto path = directory.write("open", dead_beef, 0644);
   const auto error = error_of([&] { Key::from_file(path, false); });
   CHECK(error.what() == "everyone can read the key file " + path + " (mode 0644)");
   CHECK(error.hint() == "chmod 640 " + path + ", or set signing.allow_readable_key: true");
@@ -98,10 +99,10 @@ TEST_CASE("a key file that everyone can read is refused unless that is allowed")
   CHECK(Key::from_file(path, true).bytes() == key_of(dead_beef).bytes());
 }
 
-TEST_CASE("a key file that others can write is refused, also where reading it is allowed") {
-  const test::TemporaryFolder folder;
+TEST_CASE("a key file that others can write is refused, even if reading it is allowed") {
+  const test::TemporaryDirectory directory;
   for (const unsigned mode : {0602U, 0620U, 0660U, 0666U}) {
-    const auto path = folder.write("writable" + std::to_string(mode), dead_beef, mode);
+    const auto path = directory.write("writable" + std::to_string(mode), dead_beef, mode);
     const auto error = error_of([&] { Key::from_file(path, true); });
     CHECK(std::string(error.what()).rfind("others can replace the key in the file " + path + " (mode 0", 0) ==
           0);
@@ -110,31 +111,31 @@ TEST_CASE("a key file that others can write is refused, also where reading it is
   }
 }
 
-TEST_CASE("a link to a key file is judged by the file it leads to") {
-  const test::TemporaryFolder folder;
-  const auto link = (folder.path() / "link").string();
-  std::filesystem::create_symlink(folder.write("own", dead_beef, 0600), link);
+TEST_CASE("a link to a key file is judged by its target") {
+  const test::TemporaryDirectory directory;
+  const auto link = (directory.path() / "link").string();
+  std::filesystem::create_symlink(directory.write("own", dead_beef, 0600), link);
   CHECK(Key::from_file(link, false).bytes() == key_of(dead_beef).bytes());
   std::filesystem::remove(link);
-  std::filesystem::create_symlink(folder.write("open", dead_beef, 0604), link);
+  std::filesystem::create_symlink(directory.write("open", dead_beef, 0604), link);
   CHECK(error_of([&] { Key::from_file(link, false); }).what() ==
         "everyone can read the key file " + link + " (mode 0604)");
 }
 
-TEST_CASE("a FIFO that nobody writes to is refused") {
-  const test::TemporaryFolder folder;
-  const auto path = (folder.path() / "fifo").string();
+TEST_CASE("a FIFO without a writer is refused") {
+  const test::TemporaryDirectory directory;
+  const auto path = (directory.path() / "fifo").string();
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
         "the signing key in " + path + " has 0 hexadecimal digits, and needs 64");
 }
 
-TEST_CASE("a pipe is read to its end, and a writer may take a moment") {
+TEST_CASE("a pipe is read to its end, even if the writer is slow") {
   std::array<int, 2> ends{};
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
   std::optional<Key> key;
   std::thread reader([&] { key = Key::from_file("/dev/fd/" + std::to_string(ends[0]), false); });
-  // The pipe is empty meanwhile; whoever comes later finds the same text.
+  // The pipe is empty meanwhile; the reader must wait.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const auto written = write(ends[1], dead_beef.data(), dead_beef.size());
   close(ends[1]);
@@ -144,17 +145,17 @@ TEST_CASE("a pipe is read to its end, and a writer may take a moment") {
   CHECK(key->bytes() == key_of(dead_beef).bytes());
 }
 
-TEST_CASE("a key file that cannot be read is named") {
-  const test::TemporaryFolder folder;
-  const auto missing = (folder.path() / "missing").string();
+TEST_CASE("the error for an unreadable key file names the file") {
+  const test::TemporaryDirectory directory;
+  const auto missing = (directory.path() / "missing").string();
   const auto error = error_of([&] { Key::from_file(missing, false); });
   CHECK(error.what() == "cannot read the key file " + missing + ": No such file or directory");
   CHECK(error.code() == ExitCode::configuration);
   CHECK(error.hint() ==
-        "signing.key_file or MAILROOM_SECRET_KEY_FILE names it, and this user must be able to read it");
+        "it is set by signing.key_file or MAILROOM_SECRET_KEY_FILE, and this user must be able to read it");
   CHECK(error_of([&] { Key::from_file(missing, false, "the setting"); }).hint() ==
-        "the setting names it, and this user must be able to read it");
-  const auto itself = folder.path().string();
+        "it is set by the setting, and this user must be able to read it");
+  const auto itself = directory.path().string();
   CHECK(error_of([&] { Key::from_file(itself, true); }).what() ==
         "cannot read the key file " + itself + ": Is a directory");
 }

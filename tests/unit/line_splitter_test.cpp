@@ -12,7 +12,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The lines of `pieces`, which come one after the other.
+/// The lines of `pieces`, which are added in order.
 Lines split(const Lines& pieces, std::size_t max_size = 8) {
   Lines lines;
   LineSplitter splitter(max_size);
@@ -25,7 +25,7 @@ Lines split(const Lines& pieces, std::size_t max_size = 8) {
 
 }  // namespace
 
-TEST_CASE("a stream comes as its lines, wherever it is cut") {
+TEST_CASE("a stream is split into lines, wherever it is cut") {
   CHECK(split({}) == Lines{});
   CHECK(split({"", ""}) == Lines{});
   CHECK(split({"\n"}) == Lines{""});
@@ -35,13 +35,13 @@ TEST_CASE("a stream comes as its lines, wherever it is cut") {
   CHECK(split({"12345678\n", "1234", "5678\n"}) == Lines{"12345678", "12345678"});
 }
 
-TEST_CASE("of a line that is too long one byte more than allowed comes, and the next one whole") {
+TEST_CASE("a line that is too long is cut one byte above the limit, and the next line is complete") {
   CHECK(split({"123456789abc\nnext\n"}) == Lines{"123456789", "next"});
   CHECK(split({"1234", "56789", "abc", "\nnext"}) == Lines{"123456789", "next"});
   CHECK(split({"123456789abc"}) == Lines{"123456789"});
 }
 
-TEST_CASE("random pieces of a stream make the lines that getline makes") {
+TEST_CASE("random pieces of a stream give the same lines as getline") {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     std::string text;
@@ -60,7 +60,7 @@ TEST_CASE("random pieces of a stream make the lines that getline makes") {
   }
 }
 
-TEST_CASE("a line without end takes the memory of one line") {
+TEST_CASE("an endless line uses the memory of one line") {
   LineSplitter splitter(4096);
   const std::string piece(65536, 'x');
   int lines = 0;

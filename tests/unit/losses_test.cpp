@@ -16,14 +16,14 @@ std::string names_in(std::string_view sql) {
 
 }  // namespace
 
-TEST_CASE("what a migration deletes is read from its text") {
+TEST_CASE("the objects that a migration deletes are read from its text") {
   CHECK(names_in("DROP TABLE a; DROP TABLE IF EXISTS B, \"c d\" CASCADE;") == "a b c d");
   CHECK(names_in("ALTER TABLE IF EXISTS ONLY t DROP COLUMN IF EXISTS a, ADD b int, DROP c CASCADE") ==
         "t.a t.c");
   CHECK(names_in("TRUNCATE a, b; DELETE FROM ONLY c WHERE x") == "a b c");
 }
 
-TEST_CASE("what deletes no row is no loss") {
+TEST_CASE("a statement that deletes no row is no loss") {
   CHECK(names_in("ALTER TABLE t DROP CONSTRAINT c, ALTER COLUMN a DROP DEFAULT, ALTER b DROP NOT NULL")
             .empty());
   CHECK(names_in(
@@ -33,7 +33,7 @@ TEST_CASE("what deletes no row is no loss") {
             .empty());
 }
 
-TEST_CASE("each embedded migration's up deletes nothing, and its down no table that a lower one made") {
+TEST_CASE("each embedded up migration deletes nothing, and its down no table of a lower version") {
   for (const auto& migration : embedded_migrations()) {
     CHECK(names_in(migration.up).empty());
     if (migration.version > 0) CHECK(names_in(migration.down).find("accounts") == std::string::npos);

@@ -9,7 +9,7 @@ using namespace mailroom;
 
 namespace {
 
-/// What a plan does: `up 0 up 1`, with what the database has at the end.
+/// The steps of a plan, `up 0 up 1`, with the version at the end.
 std::string text_of(const std::vector<MigrationStep>& steps) {
   std::string text;
   for (const auto& step : steps)
@@ -42,7 +42,7 @@ std::string refusal(Plan plan) {
   return "taken";
 }
 
-/// Every way to begin from `state`.
+/// The errors of every way to plan from `state`.
 std::vector<std::string> refusals(const std::vector<Migration>& migrations, const SchemaState& state) {
   return {refusal([&] { require_plannable(migrations, state); }),
           refusal([&] { plan_up(migrations, state); }), refusal([&] { plan_down(migrations, state, 0); }),
@@ -51,7 +51,7 @@ std::vector<std::string> refusals(const std::vector<Migration>& migrations, cons
 
 }  // namespace
 
-TEST_CASE("from every state the plan up applies what is missing and the plan down undoes what is there") {
+TEST_CASE("from every state the plan up applies missing migrations and the plan down reverts present ones") {
   const std::vector<Scenario> scenarios{
       {{}, 1, "up 0 up 1 up 2 -> 2", "nothing"},
       {{}, 3, "up 0 up 1 up 2 -> 2", "nothing"},
@@ -90,7 +90,7 @@ TEST_CASE("a plan to a version goes up, down or nowhere") {
   CHECK(text_of(plan_down(three, {.version = 2}, std::nullopt)) == "down 2 down 1 down 0 -> none");
 }
 
-TEST_CASE("a version that does not exist, or lies below for up, is a matter of the command line") {
+TEST_CASE("an unknown version, or a lower one for up, is a usage error") {
   const auto message = [](const std::function<void()>& plan) -> std::string {
     try {
       plan();
@@ -107,7 +107,8 @@ TEST_CASE("a version that does not exist, or lies below for up, is a matter of t
         "the schema has version 2, which is above 1 | mailroom migrate goto 1 goes down to it");
 }
 
-TEST_CASE("a dirty state is explained by the migrations that lead to it, with the force that ends it") {
+TEST_CASE(
+    "a dirty state is explained by the migrations that lead to it, with the force command that ends it") {
   const auto explained = [](long version) {
     return explain_dirty(three, {.version = version, .dirty = true});
   };
@@ -122,10 +123,10 @@ TEST_CASE("a dirty state is explained by the migrations that lead to it, with th
   has(explained(2), "run mailroom migrate force 1, which");
   has(explained(-1), "failed in 0_first.down.sql.");
   has(explained(-1), "run mailroom migrate force 0, which");
-  has(explained(7), "no migration of this mailroom leads there");
+  has(explained(7), "this mailroom has no migration to or from that version");
 }
 
-TEST_CASE("a plan points at the migrations it was made from") {
+TEST_CASE("a plan points to the migrations it was made from") {
   const auto steps = plan_up(three, {});
   for (std::size_t i = 0; i < three.size(); ++i)
     CHECK(steps.at(i).migration == &three[i]);
@@ -161,7 +162,7 @@ TEST_CASE("the embedded migrations are numbered from 0 without gaps") {
   }
 }
 
-TEST_CASE("every embedded migration begins with a comment for who has to run it, and ends its last line") {
+TEST_CASE("every embedded migration begins with a comment, and ends with a newline") {
   for (const auto& migration : embedded_migrations()) {
     for (const auto& text : {migration.up, migration.down}) {
       INFO(migration.version << "_" << migration.name << ": " << text.substr(0, 60));
@@ -173,7 +174,7 @@ TEST_CASE("every embedded migration begins with a comment for who has to run it,
   }
 }
 
-TEST_CASE("all the way up and down again goes through every embedded migration") {
+TEST_CASE("up and down again runs every embedded migration") {
   const auto& migrations = embedded_migrations();
   const auto up = plan_up(migrations, {});
   REQUIRE(up.size() == migrations.size());

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/text.hpp"
-#include "cmd/text_table.hpp"
+#include "cmd/terminal/text_table.hpp"
 #include "support/catch.hpp"
 #include "support/with_locale.hpp"
 
@@ -31,7 +31,7 @@ TEST_CASE("a moment is a date, a time, or a duration ago") {
   }
 }
 
-TEST_CASE("what is no moment is refused") {
+TEST_CASE("text that is no moment is refused") {
   for (const std::string text :
        {"", "yesterday", "2026-13-01", "2026-02-30", "2025-02-29", "2026-11-21T", "2026-11-21T9:30",
         "2026-11-21T24:00", "2026-11-21T09:60", "2026-11-21T09:30:15z0", "2026-11-21T09:30+", "2026-11-21x",
@@ -41,14 +41,14 @@ TEST_CASE("what is no moment is refused") {
   }
 }
 
-TEST_CASE("a moment is shown in UTC, and how far away it is") {
+TEST_CASE("a moment is shown in UTC, with its distance from now") {
   CHECK(moment_text(1'795'253'415) == "2026-11-21T09:30:15Z");
   CHECK(moment_text(4'102'444'800) == "2100-01-01T00:00:00Z");
   CHECK(moment_from(1'795'253'415, 1'795'253'355) == "2026-11-21T09:30:15Z (in 1m)");
   CHECK(moment_from(1'795'253'415, 1'795'253'475) == "2026-11-21T09:30:15Z (1m ago)");
 }
 
-TEST_CASE("a moment that no calendar has is shown as its seconds") {
+TEST_CASE("a moment outside the calendar is shown as before the year 0 or after the year 9999") {
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   CHECK(moment_text(253'402'300'799) == "9999-12-31T23:59:59Z");
@@ -66,7 +66,7 @@ TEST_CASE("a precise moment before 1970 has the milliseconds after its second") 
   CHECK(precise_moment_text(-1'000'000) == "1969-12-31T23:59:59.000Z");
 }
 
-TEST_CASE("text is cut by characters, not in the middle of one") {
+TEST_CASE("text is cut between characters") {
   const test::WithLocale locale("C.UTF-8");
   CHECK(display_width("größe") == 5);
   CHECK(fit("größe", 5) == "größe");
@@ -81,7 +81,7 @@ TEST_CASE("text is cut by characters, not in the middle of one") {
   CHECK(fit("長い人", 4) == "長…");
 }
 
-TEST_CASE("without UTF-8 what is cut off is three dots") {
+TEST_CASE("without UTF-8 cut text ends with three dots") {
   const test::WithLocale locale("C");
   CHECK(fit("größer", 6) == "größer");
   CHECK(fit("größer", 5) == "gr...");
@@ -90,7 +90,7 @@ TEST_CASE("without UTF-8 what is cut off is three dots") {
   CHECK(fit("größer", 0).empty());
 }
 
-TEST_CASE("a masked address tells no more than its first letter and where it leads") {
+TEST_CASE("a masked address shows only its first letter and its domain") {
   CHECK(masked_address("user@mail.example") == "u***@mail.example");
   CHECK(masked_address("élan@mail.example") == "é***@mail.example");
   CHECK(masked_address("user17") == "u***");
@@ -118,7 +118,7 @@ TEST_CASE("a table aligns by width and ends no line with spaces") {
   CHECK(plain.render(80, 2) == "  a  b\n");
 }
 
-TEST_CASE("a table that is too wide loses text where most can be spared, and no number") {
+TEST_CASE("a table that is too wide shortens its widest text, and no number") {
   const test::WithLocale locale("C");
   TextTable table({{"name"}, {"a long title", TextTable::Align::right}, {"doing"}});
   table.add({"abcdefghijklmnop", "1,234,567", "nothing at all"});

@@ -20,7 +20,7 @@ std::string many_lines(int bytes) {
   return text;
 }
 
-/// Reads all that comes, from when it is told to begin.
+/// Reads everything from the pipe, from begin() on.
 class LateReader {
  public:
   LateReader() {
@@ -39,7 +39,7 @@ class LateReader {
         text_.append(some.data(), static_cast<std::size_t>(count));
     });
   }
-  /// All that has come.
+  /// Closes the pipe and returns everything that was read.
   std::string end() {
     if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
     if (reading_.joinable()) reading_.join();
@@ -55,7 +55,7 @@ class LateReader {
 
 }  // namespace
 
-TEST_CASE("a write that has to wait for its reader says so once, before it waits") {
+TEST_CASE("a write that has to wait for its reader reports it once, before it waits") {
   LateReader reader;
   Output output(reader.input());
   const auto text = many_lines(50'000);

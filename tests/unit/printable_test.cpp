@@ -1,4 +1,4 @@
-// What others chose, in text for people and in JSON: nothing of it steers a terminal or hides.
+// Untrusted text in text output and in JSON: none of it controls a terminal or is invisible.
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("each character that misleads is a question mark in text and an escape in JSON") {
+TEST_CASE("each misleading character is a question mark in text and an escape in JSON") {
   for (const auto& character : misleading_characters()) {
     INFO(nlohmann::json(character).dump(-1, ' ', true));
     CHECK(printable("a" + character + "b") == "a?b");
@@ -21,14 +21,14 @@ TEST_CASE("each character that misleads is a question mark in text and an escape
   }
 }
 
-TEST_CASE("a byte that is no UTF-8 is a question mark, and its neighbours stay") {
+TEST_CASE("a byte that is not UTF-8 is a question mark, and its neighbours stay") {
   CHECK(printable("gr\xC3\xBCn caf\xE9") == "gr\xC3\xBCn caf?");
   CHECK(printable("\xE2\x80") == "??");
   CHECK(printable("\xC2\x85\xE2\x80\xAE") == "??");
   CHECK(json_text(nlohmann::json("caf\xE9")) == "\"caf\xEF\xBF\xBD\"");
 }
 
-TEST_CASE("text in any language and emoji stay as they are") {
+TEST_CASE("text in any language and emoji are unchanged") {
   for (const std::string text : {"plain", "grün", "日本語", "مرحبا", "😀", "\xC2\xA0", "\xEF\xBF\xBD"}) {
     CHECK(printable(text) == text);
     CHECK(printable_lines(text) == text);
@@ -36,14 +36,14 @@ TEST_CASE("text in any language and emoji stay as they are") {
   }
 }
 
-TEST_CASE("a whole output keeps its lines and colours, and nothing else that a terminal obeys") {
+TEST_CASE("a whole output keeps its lines and colours, and no other control sequence") {
   CHECK(printable_lines("a\n\tb\x1b[1;31mred\x1b[0m\n") == "a\n\tb\x1b[1;31mred\x1b[0m\n");
   CHECK(printable_lines("\x1b[2J\x1b]0;title\x07\r\x1b[") == "?[2J?]0;title???[");
   CHECK(printable_lines("\xC2\x9B"
                         "2J") == "?2J");
 }
 
-TEST_CASE("text of others is cut at 1,000 columns, JSON is not") {
+TEST_CASE("untrusted text is cut at 1,000 columns, JSON is not") {
   const std::string most(1000, 'x');
   CHECK(shown_text(most) == most);
   CHECK(shown_text(most + "x") == std::string(999, 'x') + "…");

@@ -1,8 +1,8 @@
-// What is said of a queue's state: which findings, how bad, whom they blame, and what mends it.
+// Findings from a queue's state: their code, severity, blamed session and fix.
 
-#include "queue/queue_health.hpp"
+#include "status/queue_health.hpp"
 
-#include "queue/queue_waiting.hpp"
+#include "status/queue_waiting.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -23,7 +23,7 @@ ServerSession session(int pid, const std::string& application = "mailroom collec
   return made;
 }
 
-/// A queue with one collector at work and nothing to do.
+/// A queue with one running collector and nothing to do.
 QueueStatus healthy() {
   QueueStatus status;
   status.queue = "mailroom";
@@ -42,8 +42,8 @@ QueueStatus with_waiting(std::int64_t count, std::int64_t seconds = 1) {
   return status;
 }
 
-HoleHolder holder(Milliseconds age) {
-  HoleHolder made{.session = session(21, "shop"), .gid = "", .writes_tokens = true, .ids = 3};
+GapHolder holder(Milliseconds age) {
+  GapHolder made{.session = session(21, "shop"), .gid = "", .writes_tokens = true, .ids = 3};
   made.session.state = "idle in transaction";
   made.session.command = "INSERT";
   made.session.transaction_age = age;
@@ -60,7 +60,7 @@ OpenBatch batch(Milliseconds age, bool session_lives) {
           .session_lives = session_lives};
 }
 
-/// Of each finding `severity code`, in order.
+/// `severity code` of each finding, in order.
 std::vector<std::string> judged(const QueueStatus& status, const HealthLimits& limits = {}) {
   std::vector<std::string> found;
   for (const auto& finding : judge_queue(status, limits))
@@ -68,7 +68,7 @@ std::vector<std::string> judged(const QueueStatus& status, const HealthLimits& l
   return found;
 }
 
-/// The one finding.
+/// The only finding.
 QueueFinding only(const QueueStatus& status, const HealthLimits& limits = {}) {
   const auto findings = judge_queue(status, limits);
   REQUIRE(findings.size() == 1);
@@ -83,30 +83,30 @@ using Found = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a queue at work is healthy, whatever waits for its batch to fill") {
+TEST_CASE("a running queue is healthy, whatever waits for its batch to fill") {
   CHECK(judged(healthy()).empty());
   CHECK(judged(with_waiting(5'000'000, 3600)).empty());
   CHECK(worst({}) == Severity::ok);
 }
 
-TEST_CASE("no collector is a failure once tokens wait") {
+TEST_CASE("a missing collector is a failure once tokens wait") {
   auto status = with_waiting(5);
   status.collectors.clear();
   const auto finding = only(status);
   CHECK(finding.severity == Severity::failure);
   CHECK(finding.text == "5 tokens wait and no collector is connected. Start the collector's service");
-  CHECK(finding.mend == "systemctl list-unit-files 'mailroom*'");
+  CHECK(finding.fix == "systemctl list-unit-files 'mailroom*'");
   status.waiting = {};
   CHECK(judged(status) == Found{"warning no_collector"});
 }
 
-TEST_CASE("where the last collector ran is where its service is looked for") {
+TEST_CASE("the fix for a missing collector looks for the service on the last collector's host") {
   auto status = with_waiting(5);
   status.collectors.clear();
   status.host = "web1";
   status.last_claim = LastClaim{.claimed_by = "mailroom collect@web1:77", .age = 90s};
   CHECK(contains(only(status).text, "The last one was process 77 on web1, 1m30s ago"));
-  CHECK(only(status).mend == "systemctl list-unit-files 'mailroom*'");
+  CHECK(only(status).fix == "systemctl list-unit-files 'mailroom*'");
 }
 
 TEST_CASE("a batch is late after 30 seconds") {
@@ -118,46 +118,46 @@ TEST_CASE("a batch is late after 30 seconds") {
   CHECK(finding.code == "batch_open");
   CHECK(finding.severity == Severity::failure);
   CHECK(contains(finding.text, "mailroom collect@web1:77"));
-  // To end its session would help nobody while there is no other collector.
-  CHECK(finding.mend == "ssh web1 kill -CONT 77");
+  // Terminating its session would not help without another collector.
+  CHECK(finding.fix == "ssh web1 kill -CONT 77");
   status.host = "web1";
-  CHECK(only(status).mend == "kill -CONT 77");
+  CHECK(only(status).fix == "kill -CONT 77");
   status.collectors.push_back({.session = session(12, "mailroom collect@web2:88"), .queue = "mailroom"});
-  CHECK(only(status).mend == "SELECT pg_terminate_backend(11);");
+  CHECK(only(status).fix == "SELECT pg_terminate_backend(11);");
   status.collectors.back().session.silent_for = 32s;
   CHECK(judged(status) == Found{"failure batch_open", "warning collector_silent"});
-  CHECK(judge_queue(status, {}).front().mend == "kill -CONT 77");
-  // Of a session that says of itself nothing, there is nothing else to say.
+  CHECK(judge_queue(status, {}).front().fix == "kill -CONT 77");
+  // A session without a collector's name can only be terminated.
   status.open_batches[0].claimed_by = "psql";
-  CHECK(judge_queue(status, {}).front().mend == "SELECT pg_terminate_backend(11);");
+  CHECK(judge_queue(status, {}).front().fix == "SELECT pg_terminate_backend(11);");
 }
 
-TEST_CASE("a batch that was left is one that nobody takes over") {
+TEST_CASE("an abandoned batch that no collector takes over is a failure") {
   auto status = healthy();
   status.open_batches = {batch(31s, false)};
   CHECK(judged(status) == Found{"failure batch_left"});
   status.collectors.clear();
   CHECK(judged(status) == Found{"failure batch_left", "warning no_collector"});
-  // With tokens that wait, the absence says it all.
+  // With waiting tokens the missing collector is the only finding.
   status.waiting.in_open_batches = 10;
   status.waiting.oldest_created_at = noon - 40;
   CHECK(judged(status) == Found{"failure no_collector"});
 }
 
-TEST_CASE("a collector that asks for nothing is a failure when no other works and tokens wait") {
+TEST_CASE("a silent collector is a failure if no other works and tokens wait") {
   auto status = with_waiting(1, 60);
   status.collectors[0].session.silent_for = 31s;
   CHECK(judged(status).empty());
   status.collectors[0].session.silent_for = 32s;
-  CHECK(only(status).mend == "ssh web1 kill -CONT 77");
-  CHECK(contains(only(status).text, "SIGCONT lets process 77 on web1 go on"));
+  CHECK(only(status).fix == "ssh web1 kill -CONT 77");
+  CHECK(contains(only(status).text, "SIGCONT resumes process 77 on web1"));
   CHECK(judged(status) == Found{"failure collector_silent"});
   status.collectors.push_back({.session = session(12), .queue = "mailroom"});
   CHECK(judged(status) == Found{"warning collector_silent"});
   status.collectors.pop_back();
   status.waiting = {};
   CHECK(judged(status) == Found{"warning collector_silent"});
-  // A late batch tells the same, and more.
+  // A late batch includes this finding.
   status.open_batches = {batch(40s, true)};
   CHECK(judged(status) == Found{"failure batch_open"});
 }
@@ -169,7 +169,7 @@ TEST_CASE("collectors that sign with different keys are a warning that names the
   CHECK(judge_queue(status, {}).empty());
   status.collectors[0].key = "aaaaaaaaaaaaaaaa";
   status.collectors[1].key = "aaaaaaaaaaaaaaaa";
-  // One that does not show its key may have the same.
+  // A collector that does not show its key may have the same one.
   CHECK(judge_queue(status, {}).empty());
   status.collectors[2].key = "bbbbbbbbbbbbbbbb";
   const auto findings = judge_queue(status, {});
@@ -180,7 +180,7 @@ TEST_CASE("collectors that sign with different keys are a warning that names the
         std::string::npos);
 }
 
-TEST_CASE("a collector that hangs in a statement is told from a stopped one") {
+TEST_CASE("a collector that hangs in a statement is told apart from a stopped one") {
   auto status = with_waiting(1, 60);
   auto& stuck = status.collectors[0].session;
   stuck.state = "active";
@@ -189,10 +189,10 @@ TEST_CASE("a collector that hangs in a statement is told from a stopped one") {
   const auto finding = only(status);
   CHECK(finding.code == "collector_blocked");
   CHECK(contains(finding.text, "for 50s, waiting for Lock/tuple"));
-  CHECK(contains(finding.mend, "pg_blocking_pids(11)"));
+  CHECK(contains(finding.fix, "pg_blocking_pids(11)"));
 }
 
-TEST_CASE("whoever keeps the queue's lock is blamed, and not the collectors behind it") {
+TEST_CASE("the holder of the queue's lock is blamed, not the collectors that wait for it") {
   auto status = with_waiting(1, 60);
   auto& waiting = status.collectors[0].session;
   waiting.state = "active";
@@ -202,71 +202,71 @@ TEST_CASE("whoever keeps the queue's lock is blamed, and not the collectors behi
   status.lock->session.transaction_age = 55s;
   const auto finding = only(status);
   CHECK(finding.code == "queue_locked");
-  CHECK(finding.mend == "SELECT pg_terminate_backend(31);");
+  CHECK(finding.fix == "SELECT pg_terminate_backend(31);");
   CHECK(contains(finding.text, "pid 31 (psql, user app)"));
 }
 
-TEST_CASE("the lock of an ordinary claim is nothing to tell") {
+TEST_CASE("the lock of an ordinary claim is no finding") {
   auto status = healthy();
   status.lock = QueueLockHolder{.session = session(11), .longest_wait = 10s};
   status.lock->session.transaction_age = 10s;
   CHECK(judged(status).empty());
-  // Of another user only the wait can be seen.
+  // Of another user's session only the wait is visible.
   status.lock->session.readable = false;
   status.lock->session.transaction_age.reset();
   status.lock->longest_wait = 11s;
   CHECK(judged(status) == Found{"failure queue_locked"});
 }
 
-TEST_CASE("a transaction that keeps a hole open is a warning after a minute") {
+TEST_CASE("a transaction that keeps a gap open is a warning after a minute") {
   auto status = healthy();
-  status.hole_holders = {holder(60s)};
+  status.gap_holders = {holder(60s)};
   CHECK(judged(status).empty());
-  status.hole_holders = {holder(61s)};
+  status.gap_holders = {holder(61s)};
   const auto finding = only(status);
   CHECK(finding.severity == Severity::warning);
   CHECK(contains(finding.text, "pid 21 (shop, user app) has had a transaction open for 1m1s"));
-  CHECK(contains(finding.text, "all others pass"));
-  CHECK(finding.mend == "SELECT pg_terminate_backend(21);");
+  CHECK(contains(finding.text, "all others are emitted"));
+  CHECK(finding.fix == "SELECT pg_terminate_backend(21);");
 }
 
-TEST_CASE("a stranger's transaction is no finding, however old") {
+TEST_CASE("a transaction that writes no tokens is no finding, however old") {
   auto status = healthy();
-  status.hole_holders = {holder(9h)};
-  status.hole_holders[0].writes_tokens = false;
+  status.gap_holders = {holder(9h)};
+  status.gap_holders[0].writes_tokens = false;
   CHECK(judged(status).empty());
 }
 
-TEST_CASE("a prepared transaction is mended by its gid") {
+TEST_CASE("a prepared transaction is fixed by its gid") {
   auto status = healthy();
-  status.hole_holders = {holder(2h)};
-  status.hole_holders[0].session.pid = 0;
-  status.hole_holders[0].gid = "it's me";
+  status.gap_holders = {holder(2h)};
+  status.gap_holders[0].session.pid = 0;
+  status.gap_holders[0].gid = "it's me";
   const auto finding = only(status);
   CHECK(contains(finding.text, "prepared transaction it's me of user app has been open for 2h"));
-  CHECK(finding.mend == "ROLLBACK PREPARED 'it''s me';");
-  status.hole_holders[0].gid = "two\nlines";
-  CHECK(only(status).mend == "SELECT gid, prepared FROM pg_prepared_xacts;");
+  CHECK(finding.fix == "ROLLBACK PREPARED 'it''s me';");
+  status.gap_holders[0].gid = "two\nlines";
+  CHECK(only(status).fix == "SELECT gid, prepared FROM pg_prepared_xacts;");
 }
 
-TEST_CASE("what cannot be seen of another user is said") {
+TEST_CASE("hidden sessions of another user are reported") {
   auto status = healthy();
-  status.hole_holders = {holder(0s)};
-  status.hole_holders[0].session.readable = false;
-  status.hole_holders[0].session.transaction_age.reset();
-  CHECK(judged(status) == Found{"warning hole_hidden"});
-  CHECK(only(status).mend == "GRANT pg_monitor TO looker;");
-  CHECK(activity_text(status.hole_holders[0].session) == "owned by another user; needs pg_monitor");
+  status.gap_holders = {holder(0s)};
+  status.gap_holders[0].session.readable = false;
+  status.gap_holders[0].session.transaction_age.reset();
+  CHECK(judged(status) == Found{"warning gap_hidden"});
+  CHECK(only(status).fix == "GRANT pg_monitor TO looker;");
+  CHECK(activity_text(status.gap_holders[0].session) == "owned by another user; needs pg_monitor");
 }
 
 TEST_CASE("a sequence behind the cursor is a failure that names the command") {
   auto status = healthy();
   status.newest = 99;
   CHECK(only(status).severity == Severity::failure);
-  CHECK(only(status).mend == "mailroom rewind-cursor --fix-sequence");
+  CHECK(only(status).fix == "mailroom rewind-cursor --fix-sequence");
 }
 
-TEST_CASE("limits are exceeded, not reached") {
+TEST_CASE("a limit is exceeded only above its value") {
   const auto status = with_waiting(10, 60);
   HealthLimits limits;
   limits.max_lag = 60s;
@@ -281,7 +281,7 @@ TEST_CASE("limits are exceeded, not reached") {
   CHECK(judged(healthy(), limits).empty());
 }
 
-TEST_CASE("an estimate is marked where a limit is exceeded") {
+TEST_CASE("an estimate is marked if a limit is exceeded") {
   auto status = with_waiting(20'000);
   status.waiting.estimated = true;
   HealthLimits limits;
@@ -292,13 +292,13 @@ TEST_CASE("an estimate is marked where a limit is exceeded") {
         "the work");
 }
 
-TEST_CASE("a batch set aside is a warning, and can be replayed") {
+TEST_CASE("a dead batch is a warning, and can be replayed") {
   auto status = healthy();
-  status.set_aside = {{.id = 7, .tokens = 1, .claimed_by = "mailroom collect@web1:77", .age = 90s}};
+  status.dead = {{.id = 7, .tokens = 1, .claimed_by = "mailroom collect@web1:77", .age = 90s}};
   const auto finding = only(status);
   CHECK(finding.severity == Severity::warning);
-  CHECK(contains(finding.text, "batch 7 (1 token) was set aside 1m30s ago"));
-  CHECK(contains(finding.mend, "SELECT mailroom_replay('mailroom', ARRAY("));
+  CHECK(contains(finding.text, "batch 7 (1 token) was dead-lettered 1m30s ago"));
+  CHECK(contains(finding.fix, "SELECT mailroom_replay('mailroom', ARRAY("));
 }
 
 TEST_CASE("a standby is not blamed for what only the primary shows") {
@@ -316,12 +316,12 @@ TEST_CASE("failures come before warnings") {
   auto status = with_waiting(5, 600);
   status.collectors.clear();
   status.newest = 1;
-  status.hole_holders = {holder(2min)};
-  CHECK(judged(status) == Found{"failure sequence_behind", "failure no_collector", "warning hole_held"});
+  status.gap_holders = {holder(2min)};
+  CHECK(judged(status) == Found{"failure sequence_behind", "failure no_collector", "warning gap_held"});
   CHECK(worst(judge_queue(status, {})) == Severity::failure);
 }
 
-TEST_CASE("ages have two units at the most") {
+TEST_CASE("ages have at most two units") {
   const std::vector<std::pair<Milliseconds, std::string>> cases{
       {0ms, "0s"},          {850ms, "850ms"},           {1999ms, "1s"},
       {252'400ms, "4m12s"}, {3h + 25min + 9s, "3h25m"}, {52h + 59min, "2d4h"}};
@@ -329,7 +329,7 @@ TEST_CASE("ages have two units at the most") {
     CHECK(age_text(age) == text);
 }
 
-TEST_CASE("samples lie within their range, do not overlap, and stand for all of it") {
+TEST_CASE("samples are within their range, do not overlap, and represent all of it") {
   for (const std::int64_t count : {1LL, 2LL, 1024LL, 1025LL, 1150LL, 5000LL, 123'457LL, 10'000'000LL}) {
     CAPTURE(count);
     auto samples = plan_samples(501, 500 + count);

@@ -1,4 +1,4 @@
-#include "base/retry_log.hpp"
+#include "process/retry_log.hpp"
 
 #include <sstream>
 
@@ -20,7 +20,7 @@ struct Trial {
     for (const auto until = now + time; now < until; now += 1s)
       retries.failed("connection lost", "no route", now);
   }
-  /// What was logged, without times.
+  /// The logged lines, without times.
   std::vector<std::string> lines() const {
     std::vector<std::string> all;
     std::istringstream stream(text.str());
@@ -32,7 +32,7 @@ struct Trial {
 
 }  // namespace
 
-TEST_CASE("of attempts that fail the first is told, and then less and less often that it is still tried") {
+TEST_CASE("the first failed attempt is logged, and later ones less and less often") {
   Trial trial;
   trial.fail_for(100s);
   CHECK(trial.lines() == std::vector<std::string>{"msg=\"connection lost\" reason=\"no route\"",
@@ -45,13 +45,13 @@ TEST_CASE("of attempts that fail the first is told, and then less and less often
   CHECK(trial.lines().back().find("for=2h") != std::string::npos);
 }
 
-TEST_CASE("what works again begins anew, and what only seemed to does not") {
+TEST_CASE("a success resets the log, and a connection that is lost before use does not") {
   Trial trial;
   CHECK(trial.retries.is_news());
   CHECK_FALSE(trial.retries.failing_for(trial.now));
   for (int round = 0; round < 5; ++round) {
     trial.fail_for(1s);
-    // A connection was made, and is lost before it was of any use.
+    // A connection was made, and was lost before it was used.
     CHECK(trial.retries.is_news() == (round == 0));
   }
   CHECK(trial.lines().size() == 1);

@@ -4,10 +4,10 @@
 #include <set>
 #include <thread>
 
-#include "accounts/account_dealer.hpp"
-#include "accounts/latency.hpp"
-#include "accounts/simulated_account.hpp"
-#include "accounts/waiting_tokens.hpp"
+#include "simulation/account_dealer.hpp"
+#include "simulation/latency.hpp"
+#include "simulation/simulated_account.hpp"
+#include "simulation/waiting_tokens.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom {
@@ -17,22 +17,22 @@ using std::chrono::microseconds;
 
 constexpr TimePoint origin{};
 
-std::vector<Fate> fates_of(std::uint64_t seed, const Shares& shares, int count) {
-  FatePlan plan(seed, shares);
-  std::vector<Fate> fates;
+std::vector<AccountPlan> plans_of(std::uint64_t seed, const Shares& shares, int count) {
+  AccountPlanner plan(seed, shares);
+  std::vector<AccountPlan> plans;
   for (int i = 0; i < count; ++i)
-    fates.push_back(plan.next());
-  return fates;
+    plans.push_back(plan.next());
+  return plans;
 }
 
-bool same(const Fate& a, const Fate& b) {
+bool same(const AccountPlan& a, const AccountPlan& b) {
   return a.activates == b.activates && a.recovers == b.recovers && a.suspends == b.suspends;
 }
 
 template <typename Chosen>
-double percent_of(const std::vector<Fate>& fates, Chosen chosen) {
-  return 100.0 * static_cast<double>(std::count_if(fates.begin(), fates.end(), chosen)) /
-         static_cast<double>(fates.size());
+double percent_of(const std::vector<AccountPlan>& plans, Chosen chosen) {
+  return 100.0 * static_cast<double>(std::count_if(plans.begin(), plans.end(), chosen)) /
+         static_cast<double>(plans.size());
 }
 
 std::int64_t exact_percentile(std::vector<std::int64_t> values, double percent) {
@@ -49,12 +49,12 @@ std::vector<std::int64_t> ids_of(const std::vector<SimulatedToken>& tokens) {
 }
 
 SimulatedToken token_of(std::int64_t id) {
-  return {.id = id, .account = id, .fate = {}, .is_recovery = false};
+  return {.id = id, .account = id, .plan = {}, .is_recovery = false};
 }
 
 }  // namespace
 
-TEST_CASE("simulated names carry the seed, and no seed's names begin as another's") {
+TEST_CASE("simulated names begin with the seed, and no seed's prefix begins with another's") {
   CHECK(simulated_prefix(0) == "sim-0-");
   CHECK(simulated_prefix(42) == "sim-42-");
   CHECK(simulated_prefix(18446744073709551615U) == "sim-18446744073709551615-");
@@ -62,55 +62,57 @@ TEST_CASE("simulated names carry the seed, and no seed's names begin as another'
   CHECK(std::string(simulated_email_end).find(".example") != std::string::npos);
 }
 
-TEST_CASE("a seed plays the same fates again, and another seed others") {
+TEST_CASE("a seed repeats its plans, and another seed has others") {
   const Shares shares{.activate = 60, .recover = 30, .suspend = 10};
-  const auto first = fates_of(7, shares, 1000);
-  const auto again = fates_of(7, shares, 1000);
-  const auto other = fates_of(8, shares, 1000);
+  const auto first = plans_of(7, shares, 1000);
+  const auto again = plans_of(7, shares, 1000);
+  const auto other = plans_of(8, shares, 1000);
   CHECK(std::equal(first.begin(), first.end(), again.begin(), same));
   CHECK_FALSE(std::equal(first.begin(), first.end(), other.begin(), same));
 }
 
 TEST_CASE("the draws of a seed are the same on every platform") {
-  // The standard gives the 10,000th value of this generator; the draws are its upper 53 bits.
+  // The standard specifies the 10,000th value of this generator; the draws are its upper 53 bits.
   std::mt19937_64 reference;
   reference.discard(9999);
   REQUIRE(reference() == 9981545732273789042U);
   std::string activating;
-  for (const auto& fate : fates_of(1, {.activate = 50, .recover = 0, .suspend = 0}, 24)) {
-    activating += fate.activates ? '1' : '0';
+  for (const auto& status : plans_of(1, {.activate = 50, .recover = 0, .suspend = 0}, 24)) {
+    activating += status.activates ? '1' : '0';
   }
   CHECK(activating == "111001101101010001111100");
 }
 
-TEST_CASE("no percent is nobody and all percent is everybody") {
-  for (const auto& fate : fates_of(3, {}, 2000))
-    CHECK((!fate.activates && !fate.recovers && !fate.suspends));
-  for (const auto& fate : fates_of(3, {.activate = 100, .recover = 100, .suspend = 100}, 2000)) {
-    CHECK((fate.activates && fate.recovers && fate.suspends));
+TEST_CASE("0 percent selects no account and 100 percent every account") {
+  for (const auto& status : plans_of(3, {}, 2000))
+    CHECK((!status.activates && !status.recovers && !status.suspends));
+  for (const auto& status : plans_of(3, {.activate = 100, .recover = 100, .suspend = 100}, 2000)) {
+    CHECK((status.activates && status.recovers && status.suspends));
   }
 }
 
-TEST_CASE("shares are met to within chance, and recoveries come from the activated") {
+TEST_CASE("shares are met within statistical error, and only activated accounts recover") {
   std::mt19937_64 random(20240607);
   for (int round = 0; round < 20; ++round) {
     const Shares shares{.activate = static_cast<double>(random() % 101),
                         .recover = static_cast<double>(random() % 101),
                         .suspend = static_cast<double>(random() % 1001) / 10};
-    const auto fates = fates_of(random(), shares, 40'000);
+    const auto plans = plans_of(random(), shares, 40'000);
     CAPTURE(shares.activate, shares.recover, shares.suspend);
-    CHECK(percent_of(fates, [](const Fate& f) { return f.activates; }) ==
+    CHECK(percent_of(plans, [](const AccountPlan& f) { return f.activates; }) ==
           Approx(shares.activate).margin(1.5));
-    CHECK(percent_of(fates, [](const Fate& f) { return f.recovers; }) ==
+    CHECK(percent_of(plans, [](const AccountPlan& f) { return f.recovers; }) ==
           Approx(shares.activate * shares.recover / 100).margin(1.5));
-    CHECK(percent_of(fates, [](const Fate& f) { return f.suspends; }) == Approx(shares.suspend).margin(1.5));
-    CHECK(std::none_of(fates.begin(), fates.end(), [](const Fate& f) { return f.recovers && !f.activates; }));
+    CHECK(percent_of(plans, [](const AccountPlan& f) { return f.suspends; }) ==
+          Approx(shares.suspend).margin(1.5));
+    CHECK(std::none_of(plans.begin(), plans.end(),
+                       [](const AccountPlan& f) { return f.recovers && !f.activates; }));
   }
 }
 
-TEST_CASE("a higher share adds to those that a lower one chose, and leaves the other kinds alone") {
-  const auto few = fates_of(11, {.activate = 20, .recover = 50, .suspend = 5}, 5000);
-  const auto many = fates_of(11, {.activate = 70, .recover = 50, .suspend = 5}, 5000);
+TEST_CASE("a higher share keeps the accounts of a lower one, and does not affect other shares") {
+  const auto few = plans_of(11, {.activate = 20, .recover = 50, .suspend = 5}, 5000);
+  const auto many = plans_of(11, {.activate = 70, .recover = 50, .suspend = 5}, 5000);
   for (std::size_t i = 0; i < few.size(); ++i) {
     CHECK((!few[i].activates || many[i].activates));
     CHECK(few[i].suspends == many[i].suspends);
@@ -132,28 +134,28 @@ TEST_CASE("accounts are evenly spaced at a rate") {
   CHECK(due_at(origin, 100'000'000, 0.001) > due_at(origin, 1000, 0.001));
 }
 
-TEST_CASE("the dealer hands out every account once, in blocks or one by one") {
-  const FatePlan plan(5, {.activate = 50, .recover = 50, .suspend = 50});
-  const auto expected = fates_of(5, {.activate = 50, .recover = 50, .suspend = 50}, 2500);
+TEST_CASE("the dealer assigns every account once, in blocks or one by one") {
+  const AccountPlanner plan(5, {.activate = 50, .recover = 50, .suspend = 50});
+  const auto expected = plans_of(5, {.activate = 50, .recover = 50, .suspend = 50}, 2500);
   for (const auto rate : {std::optional<double>(), std::optional<double>(100)}) {
     AccountDealer dealer(2500, rate, plan, origin);
-    std::vector<Fate> fates;
+    std::vector<AccountPlan> plans;
     std::set<std::size_t> sizes;
     while (const auto deal = dealer.take()) {
-      CHECK(deal->first == static_cast<std::int64_t>(fates.size()) + 1);
+      CHECK(deal->first == static_cast<std::int64_t>(plans.size()) + 1);
       CHECK(deal->due == (rate ? due_at(origin, deal->first, *rate) : origin));
-      sizes.insert(deal->fates.size());
-      fates.insert(fates.end(), deal->fates.begin(), deal->fates.end());
+      sizes.insert(deal->plans.size());
+      plans.insert(plans.end(), deal->plans.begin(), deal->plans.end());
     }
     CHECK(sizes == (rate ? std::set<std::size_t>{1} : std::set<std::size_t>{500, 1000}));
-    REQUIRE(fates.size() == expected.size());
-    CHECK(std::equal(fates.begin(), fates.end(), expected.begin(), same));
+    REQUIRE(plans.size() == expected.size());
+    CHECK(std::equal(plans.begin(), plans.end(), expected.begin(), same));
     CHECK_FALSE(dealer.take());
   }
 }
 
-TEST_CASE("several threads share a dealer without a gap or a double") {
-  AccountDealer dealer(20'000, 1e6, FatePlan(1, {}), origin);
+TEST_CASE("several threads share a dealer without gaps or duplicates") {
+  AccountDealer dealer(20'000, 1e6, AccountPlanner(1, {}), origin);
   std::vector<std::vector<std::int64_t>> taken(4);
   std::vector<std::thread> threads;
   for (auto& mine : taken) {
@@ -174,7 +176,7 @@ TEST_CASE("several threads share a dealer without a gap or a double") {
   CHECK(all.size() == 20'000);
 }
 
-TEST_CASE("waiting tokens leave by id or by time, once") {
+TEST_CASE("waiting tokens are taken by id or by time, once") {
   WaitingTokens waiting;
   CHECK_FALSE(waiting.earliest());
   const auto at = [](int seconds) { return origin + std::chrono::seconds(seconds); };
@@ -191,7 +193,7 @@ TEST_CASE("waiting tokens leave by id or by time, once") {
   CHECK_FALSE(waiting.earliest());
 }
 
-TEST_CASE("waiting tokens agree with a plain list, whatever comes in what order") {
+TEST_CASE("waiting tokens agree with a plain list for random operations") {
   std::mt19937_64 random(99);
   WaitingTokens waiting;
   std::map<std::int64_t, TimePoint> model;
@@ -238,7 +240,7 @@ TEST_CASE("small latencies are counted exactly") {
   CHECK(histogram.percentile(100) == microseconds(100));
 }
 
-TEST_CASE("latencies at the ends of the range are kept in it") {
+TEST_CASE("latencies outside the range are counted at its ends") {
   LatencyHistogram histogram;
   histogram.add(microseconds(-5));
   CHECK(histogram.max() == microseconds(0));

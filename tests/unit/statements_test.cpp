@@ -18,14 +18,14 @@ Texts texts_of(std::string_view sql) {
 
 }  // namespace
 
-TEST_CASE("statements end at semicolons, and know their lines") {
+TEST_CASE("statements end at semicolons, and have line numbers") {
   CHECK(texts_of("").empty());
   CHECK(texts_of(" \n-- nothing; here\n/* nor; /* in; */ here; */ ;;\n").empty());
   CHECK(texts_of("-- head\n\nSELECT 1;\nSELECT\n  2 ;SELECT 3") ==
         Texts{"3: SELECT 1", "4: SELECT\n  2", "5: SELECT 3"});
 }
 
-TEST_CASE("a semicolon within something else ends no statement") {
+TEST_CASE("a semicolon inside another construct ends no statement") {
   for (const std::string one :
        {"SELECT ';', 'it''s;'", "SELECT E'\\';', 1", "SELECT \"a;\"\"b;\"", "SELECT $$;$$, $a$;$$;$a$",
         "SELECT 1 /* ; */ + 1", "SELECT 1 -- ;\n + 1",
@@ -38,19 +38,19 @@ TEST_CASE("a semicolon within something else ends no statement") {
   }
 }
 
-TEST_CASE("BEGIN and END have their meaning within a routine alone") {
+TEST_CASE("BEGIN and END are special only within a routine") {
   CHECK(texts_of("BEGIN; SELECT 1; END; SELECT 2").size() == 4);
   CHECK(texts_of("CREATE TABLE function_begin (begin int); SELECT 2").size() == 2);
 }
 
-TEST_CASE("what is not terminated goes up to the end") {
+TEST_CASE("unterminated text extends to the end") {
   for (const std::string text : {"SELECT 'a; b", "SELECT $x$ a; b", "SELECT \"a; b", "SELECT 1 + (2; 3"})
     CHECK(texts_of(text) == Texts{"1: " + text});
   CHECK(texts_of("SELECT 1 /* a; b") == Texts{"1: SELECT 1"});
 }
 
 TEST_CASE("the words of a statement are in capitals unless they are quoted") {
-  CHECK(statement_words("Drop /* x */ table If exists a, \"B c\" -- end") ==
+  CHECK(statement_text("Drop /* x */ table If exists a, \"B c\" -- end") ==
         Texts{"DROP", "TABLE", "IF", "EXISTS", "A", ",", "B c"});
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("a statement is shortened to one line") {
   CHECK(shortened_statement("SELECT 'much more than fits'", 12) == "SELECT 'muc…");
 }
 
-TEST_CASE("one statement with CONCURRENTLY is told from all others") {
+TEST_CASE("a single statement with CONCURRENTLY is recognised") {
   const auto alone = [](std::string_view sql) { return is_concurrent(split_statements(sql)); };
   CHECK(alone("-- why\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON t (a);\n"));
   CHECK(alone("create unique index concurrently i on t (a)"));
@@ -79,11 +79,11 @@ TEST_CASE("every embedded migration splits into statements that begin with a com
       CHECK_FALSE(statements.empty());
       for (const auto& statement : statements) {
         CAPTURE(migration.name, statement.line, statement.text);
-        const auto first = statement_words(statement.text).front();
+        const auto first = statement_text(statement.text).front();
         CHECK_THAT((Texts{"CREATE", "ALTER", "DROP", "LOCK", "INSERT", "UPDATE", "COMMENT", "REVOKE", "GRANT",
                           "DO"}),
                    Catch::Matchers::VectorContains(first));
-        // A file that is one such statement can be run again only if it says so.
+        // A file with a single such statement can be run again only with IF [NOT] EXISTS.
         if (is_concurrent(statements)) CHECK(statement.text.find("EXISTS") != std::string::npos);
       }
     }

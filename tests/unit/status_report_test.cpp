@@ -1,13 +1,13 @@
-// What status shows: the screen, the line, the lines over time.
+// The output of status: the screen, the line, the trends.
 
-#include "cmd/status_report.hpp"
+#include "cmd/status/status_report.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/sparkline.hpp"
 #include "base/text.hpp"
-#include "cmd/status_watch.hpp"
+#include "cmd/status/status_watch.hpp"
 #include "support/catch.hpp"
 #include "support/with_locale.hpp"
 
@@ -28,7 +28,7 @@ StatusReport crowded() {
   queue.waiting.above_cursor = 1'000'000'000;
   queue.waiting.estimated = true;
   queue.waiting.in_open_batches = 100'000;
-  queue.waiting.in_holes = 200'000;
+  queue.waiting.in_gaps = 200'000;
   queue.waiting.in_replay = 300'000;
   queue.waiting.oldest_created_at = 1'790'000'000;
   ServerSession session;
@@ -41,7 +41,7 @@ StatusReport crowded() {
   session.connected_for = 2000h;
   session.transaction_age = 2000h;
   session.silent_for = 2000h;
-  HoleHolder prepared{.session = session, .gid = "a\x1b[2Jgid", .writes_tokens = true, .ids = 1'000'000};
+  GapHolder prepared{.session = session, .gid = "a\x1b[2Jgid", .writes_tokens = true, .ids = 1'000'000};
   prepared.session.pid = 0;
   for (int i = 0; i < 20; ++i) {
     queue.collectors.push_back({.session = session, .queue = "mailroom"});
@@ -52,10 +52,10 @@ StatusReport crowded() {
                                   .claimed_by = session.application,
                                   .age = 2000h,
                                   .session_lives = true});
-    queue.hole_holders.push_back({.session = session, .gid = "", .writes_tokens = true, .ids = 1'000'000});
+    queue.gap_holders.push_back({.session = session, .gid = "", .writes_tokens = true, .ids = 1'000'000});
   }
-  queue.hole_holders[0] = prepared;
-  queue.hole_ids = 1'000'000;
+  queue.gap_holders[0] = prepared;
+  queue.gap_ids = 1'000'000;
   queue.replay_ids = 300'000;
   report.findings = judge_queue(queue, {});
   return report;
@@ -71,13 +71,13 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a sparkline goes from nothing to the largest") {
+TEST_CASE("a sparkline ranges from zero to the maximum") {
   const test::WithLocale locale("C.UTF-8");
   CHECK(sparkline({0, 1, 2, 3, 4, 5, 6, 7}) == "▁▂▃▄▅▆▇█");
   CHECK(sparkline({0, 0, 0}) == "▁▁▁");
   CHECK(sparkline(Values{std::nullopt, 5, std::nullopt}) == " █ ");
   CHECK(sparkline({}).empty());
-  // Little is told from nothing.
+  // A small value differs from zero.
   CHECK(sparkline({0, 0.001, 1000}) == "▁▂█");
   const test::WithLocale plain("C");
   CHECK(sparkline({0, 1, 2, 3, 4, 5, 6, 7}) == "_.:-=+*#");
@@ -85,7 +85,7 @@ TEST_CASE("a sparkline goes from nothing to the largest") {
   CHECK(largest({}) == 0);
 }
 
-TEST_CASE("text is broken between words") {
+TEST_CASE("text is wrapped between words") {
   CHECK(wrapped("one two three", 7, 2) == "one two\n  three");
   CHECK(wrapped("one two three", 80, 2) == "one two three");
   CHECK(wrapped("a-word-that-is-too-long x", 5, 2) == "a-word-that-is-too-long\n  x");
@@ -93,27 +93,27 @@ TEST_CASE("text is broken between words") {
   CHECK(wrapped("", 7, 2).empty());
 }
 
-TEST_CASE("nothing but a command is wider than 80 columns, and no control character gets through") {
+TEST_CASE("only commands are wider than 80 columns, and no control character is printed") {
   const auto report = crowded();
   const StatusTrend trend{.rate = Values(30, 123456.7), .lag = Values(30, 10'000'000.0)};
   const auto text = render_text(report, {.trend = &trend});
   CHECK(text.find("  max 123,456.7 tokens/s\n") != std::string::npos);
   for (const auto& line : lines_of(text)) {
     CAPTURE(line);
-    CHECK((display_width(line) <= 80 || line.find("  mend: ") == 0));
+    CHECK((display_width(line) <= 80 || line.find("  fix: ") == 0));
   }
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find("pending:     ~1,000,600,000 (100,000 in open batches") != std::string::npos);
   CHECK(text.find("… and 12 more") != std::string::npos);
 }
 
-TEST_CASE("where room is short, tables are left out, and never a finding") {
+TEST_CASE("on a short screen tables are omitted, and findings never are") {
   const auto report = crowded();
-  const auto shown = [&](std::size_t most_lines) {
-    const auto text = render_text(report, {.most_lines = most_lines});
+  const auto shown = [&](std::size_t max_lines) {
+    const auto text = render_text(report, {.max_lines = max_lines});
     CHECK(text.find("failure: batch") != std::string::npos);
     std::string tables;
-    for (const auto* title : {"\ncollector ", "open batch  ", "\na hole waits for "})
+    for (const auto* title : {"\ncollector ", "open batch  ", "\na gap waits for "})
       tables += text.find(title) != std::string::npos ? 'x' : '-';
     return tables;
   };
@@ -125,7 +125,7 @@ TEST_CASE("where room is short, tables are left out, and never a finding") {
   CHECK(shown(0) == "---");
 }
 
-TEST_CASE("colour marks the verdict and the findings alone") {
+TEST_CASE("only the verdict and the findings are coloured") {
   StatusReport report;
   report.queue.queue = "mailroom";
   report.findings = judge_queue(report.queue, {});
@@ -138,7 +138,7 @@ TEST_CASE("a line names each code once") {
   const auto line = render_line(crowded());
   CHECK(line.find(" failure pending=~1000600000 lag=115d17h rate=0.0/s collectors=20 open=20 ") !=
         std::string::npos);
-  CHECK(line.find(" findings=batch_open,hole_held\n") != std::string::npos);
+  CHECK(line.find(" findings=batch_open,gap_held\n") != std::string::npos);
 }
 
 TEST_CASE("the exit code is 8 for a failure, and 0 for a warning") {
@@ -150,7 +150,7 @@ TEST_CASE("the exit code is 8 for a failure, and 0 for a warning") {
   CHECK(judge(report) == ExitCode::unusable);
 }
 
-TEST_CASE("in JSON what cannot be seen is null") {
+TEST_CASE("in JSON hidden values are null") {
   StatusReport report;
   ServerSession hidden;
   hidden.pid = 5;
@@ -164,12 +164,12 @@ TEST_CASE("in JSON what cannot be seen is null") {
   CHECK(nlohmann::json::parse(render_json(report)).at("collectors").is_null());
 }
 
-TEST_CASE("of an outage the headline tells, and a line or an object of its own") {
+TEST_CASE("an outage has a headline, and a line or an object of its own") {
   const auto report = crowded();
   const StatusOutage outage{
       .queue = "mailroom", .now = 1'800'000'040, .lasts = 40s, .reason = "it is \x1b gone"};
   const auto lines = lines_of(render_text(report, {.outage = &outage}));
-  CHECK(lines[0] == "queue mailroom: no answer for 40s; below is the last look");
+  CHECK(lines[0] == "queue mailroom: no answer for 40s; the last report is below");
   CHECK(lines[1] == "reason:      it is ? gone");
   CHECK(lines[2] == "at:          2027-01-15T08:00:00Z");
   CHECK(render_line(outage) == "2027-01-15T08:00:40Z failure findings=unreachable for=40s\n");
@@ -179,7 +179,7 @@ TEST_CASE("of an outage the headline tells, and a line or an object of its own")
   CHECK(object.at("findings").at(0).at("code") == "unreachable");
 }
 
-TEST_CASE("the keys of collectors are shown, and whose they are where they differ") {
+TEST_CASE("the keys of collectors are shown, with their pids if they differ") {
   auto report = crowded();
   auto& collectors = report.queue.collectors;
   const auto shown = [&] {
@@ -199,7 +199,7 @@ TEST_CASE("the keys of collectors are shown, and whose they are where they diffe
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa (pid 4194304), bbbbbbbbbbbbbbbb (pid 7)");
 }
 
-TEST_CASE("the rate is known as far back as the records were read") {
+TEST_CASE("the rate is known for the period whose records were read") {
   RecentEmissions emissions;
   emissions.tokens[0] = 50;
   emissions.tokens[29] = 20;
@@ -214,7 +214,7 @@ TEST_CASE("the rate is known as far back as the records were read") {
   CHECK_FALSE(rate_trend(emissions)[28]);
 }
 
-TEST_CASE("a lag counts until the next look") {
+TEST_CASE("a lag counts until the next poll") {
   LagHistory history(4s);
   const std::int64_t start = 1'800'000'000'000;
   CHECK(history.trend(start) == Values(30));
@@ -223,14 +223,14 @@ TEST_CASE("a lag counts until the next look") {
   CHECK_FALSE(history.trend(start)[28]);
   history.add(start + 2000, 3s);
   CHECK(history.trend(start + 2000).back() == 7.0);
-  // Ten seconds later the bucket before the last holds both.
+  // Ten seconds later the second to last bucket has both values.
   history.add(start + 12'000, 1s);
   const auto later = history.trend(start + 12'000);
   CHECK(later[29] == 3.0);
   CHECK(later[28] == 7.0);
 }
 
-TEST_CASE("while nobody looked, nothing is known, and what is old is forgotten") {
+TEST_CASE("the lag is unknown between polls, and old values are dropped") {
   LagHistory history(4s);
   const std::int64_t start = 1'800'000'000'000;
   history.add(start, 7s);

@@ -1,4 +1,4 @@
-// The programs that tests start: they must never signal anything else.
+// The programs that tests start: tests must never signal any other process.
 
 #include "support/subprocess.hpp"
 

@@ -26,7 +26,7 @@ std::vector<std::int64_t> times(const Timeline& timeline) {
 
 }  // namespace
 
-TEST_CASE("within a second a life begins before, and ends after, what is known more precisely") {
+TEST_CASE("within one second creations come before, and endings after, entries with exact times") {
   Timeline timeline;
   timeline.entries = {to_the_second(100, AccountChange{.what = AccountChange::What::activated}),
                       to_the_second(100, change(TokenChange::What::consumed)), operation_at(100'250),
@@ -48,20 +48,20 @@ TEST_CASE("a creation whose second was rounded up still comes before what follow
   CHECK(times(timeline) == std::vector<std::int64_t>{100'000, 99'700});
 }
 
-TEST_CASE("of too many entries the newest stay, and the others are counted") {
+TEST_CASE("of too many entries the newest are kept, and the others are counted") {
   Timeline timeline;
   timeline.entries = {operation_at(3000), operation_at(1000), operation_at(4000), operation_at(2000)};
   timeline.arrange({}, 3);
   CHECK(times(timeline) == std::vector<std::int64_t>{2000, 3000, 4000});
-  CHECK(timeline.left_out == 1);
+  CHECK(timeline.omitted == 1);
 }
 
-TEST_CASE("a period holds its beginning and not its end") {
+TEST_CASE("a period includes its beginning and excludes its end") {
   Timeline timeline;
   timeline.entries = {operation_at(1999), operation_at(2000), operation_at(2999), operation_at(3000)};
   timeline.arrange({.since = 2, .until = 3}, 10);
   CHECK(times(timeline) == std::vector<std::int64_t>{2000, 2999});
-  CHECK(timeline.left_out == 0);
+  CHECK(timeline.omitted == 0);
 }
 
 TEST_CASE("two moments make a period") {
@@ -76,16 +76,16 @@ TEST_CASE("two moments make a period") {
   CHECK_THROWS_AS(parse_period("", "soon", 10'000), Error);
 }
 
-TEST_CASE("a batch stands where it was acknowledged, set aside, or else claimed") {
+TEST_CASE("a batch's time is that of its acknowledgement, of its dead letter, or else of its claim") {
   BatchRecord batch{.id = 1, .claimed_at = 1000};
   CHECK(entry_of(batch).at == 1000);
-  batch.set_aside_at = 3000;
+  batch.dead_at = 3000;
   CHECK(entry_of(batch).at == 3000);
   batch.emitted_at = 2000;
   CHECK(entry_of(batch).at == 2000);
 }
 
-TEST_CASE("ranges of ids are read, counted and shortened") {
+TEST_CASE("ranges of ids are parsed, counted and shortened") {
   const auto ranges = parse_id_ranges("{[51,54),[60,61)}");
   CHECK(ranges == std::vector<IdRange>{{51, 54}, {60, 61}});
   CHECK(parse_id_ranges("{}").empty());
@@ -105,7 +105,7 @@ TEST_CASE("ranges of ids are read, counted and shortened") {
   CHECK(id_ranges_text({}).empty());
 }
 
-TEST_CASE("a moment with milliseconds") {
+TEST_CASE("a moment is formatted with milliseconds") {
   CHECK(precise_moment_text(1'795'253'415'007'999) == "2026-11-21T09:30:15.007Z");
   CHECK(precise_moment_text(1'795'253'415'000'000) == "2026-11-21T09:30:15.000Z");
 }

@@ -1,6 +1,6 @@
-// node graphile_worker.mjs prepare|drain|serve. The settings are those of its page on performance: for a backlog a
-// local queue of 500, 24 jobs at once and completions in batches; for latency neither, so that a job is taken as
-// soon as its notification comes.
+// node graphile_worker.mjs prepare|drain|serve. The settings are from its performance page. For a backlog: a local
+// queue of 500, 24 concurrent jobs and batched completions. For latency: neither local queue nor batching, so a job
+// is taken as soon as its notification arrives.
 
 import { Logger, run, runMigrations } from 'graphile-worker'
 import { mail, sayReady, wanted, writeLine } from './mail.mjs'

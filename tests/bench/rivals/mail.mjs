@@ -1,4 +1,4 @@
-// What a worker does with a job here: sign its token as a collector does, and write a line.
+// What a worker does with a job: sign its token as a collector does, and write a line.
 
 import { createHmac } from 'node:crypto'
 import { writeFileSync, writeSync } from 'node:fs'

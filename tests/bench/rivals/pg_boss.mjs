@@ -1,5 +1,5 @@
-// node pg_boss.mjs prepare|drain|serve. For a backlog, batches of 1,000 one after the other, the next being fetched
-// while the last is completed; for latency its own loop, at the shortest interval that it polls at.
+// node pg_boss.mjs prepare|drain|serve. For a backlog: sequential batches of 1,000; the next batch is fetched while
+// the last one is completed. For latency: its own loop at the shortest polling interval that it allows.
 
 import PgBoss from 'pg-boss'
 import { mail, sayReady, wanted, writeLine } from './mail.mjs'

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <limits>
+
+#include "accounts/account_lookup.hpp"
+#include "accounts/token_lookup.hpp"
+#include "base/text.hpp"
+#include "cmd/audit/audit_report.hpp"
+#include "cmd/commands.hpp"
+#include "crypto/token.hpp"
+
+namespace mailroom {
+namespace {
+
+struct AuditOptions {
+  std::string name;
+  std::string account;
+  std::string token;
+  std::string batch;
+  std::string since;
+  std::string until;
+  std::int64_t limit = 1000;
+  bool batches = false;
+};
+
+/// The subject of the history.
+struct AuditSubject {
+  enum class Kind { everything, account, token, signed_token, batch };
+  Kind kind = Kind::everything;
+  std::int64_t id = 0;  ///< of a token or a batch
+  std::string name{};   ///< of an account, or the text of a signed token
+};
+
+std::optional<std::int64_t> as_id(std::string_view text) {
+  std::int64_t id = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, id);
+  if (failure != std::errc() || rest != end || id < 0) return std::nullopt;
+  return id;
+}
+
+/// True if `text` may hold a complete secret, which no message may repeat.
+bool may_hold_secret(std::string_view text) {
+  return text.size() >= secret_text_size && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '+' || c == '/' || c == '=';
+         });
+}
+
+std::string_view without_mark(std::string_view text) {
+  return text.substr(!text.empty() && text.front() == token_mark ? 1 : 0);
+}
+
+AuditSubject signed_token(std::string_view text) {
+  if (decode_token(text))
+    return {.kind = AuditSubject::Kind::signed_token, .id = 0, .name = std::string(text)};
+  throw Error(ExitCode::usage, "this looks like a token, but is not one",
+              fmt::format("a token has {} characters of A-Z, a-z, 0-9, - and _; for an account with "
+                          "such a name, type login:NAME",
+                          token_size));
+}
+
+std::int64_t require_id(std::string_view what, std::string_view text) {
+  if (const auto id = as_id(text); id && *id < std::numeric_limits<std::int64_t>::max()) return *id;
+  throw Error(ExitCode::usage, fmt::format("'{}' is not the id of a {}", text, what),
+              fmt::format("ids are numbers, as in mailroom audit {}:51", what));
+}
+
+AuditSubject token_subject(std::string_view text) {
+  if (may_hold_secret(text)) return signed_token(text);
+  return {.kind = AuditSubject::Kind::token, .id = require_id("token", text)};
+}
+
+AuditSubject batch_subject(std::string_view text) {
+  return {.kind = AuditSubject::Kind::batch, .id = require_id("batch", text)};
+}
+
+AuditSubject named_subject(std::string_view name) {
+  constexpr std::string_view token = "token:";
+  constexpr std::string_view batch = "batch:";
+  if (name.substr(0, token.size()) == token) return token_subject(name.substr(token.size()));
+  if (name.substr(0, batch.size()) == batch) return batch_subject(name.substr(batch.size()));
+  if (may_hold_secret(name)) return signed_token(name);
+  return {.kind = AuditSubject::Kind::account, .id = 0, .name = std::string(name)};
+}
+
+AuditSubject subject_of(const AuditOptions& options) {
+  const int given = (options.name.empty() ? 0 : 1) + (options.account.empty() ? 0 : 1) +
+                    (options.token.empty() ? 0 : 1) + (options.batch.empty() ? 0 : 1);
+  if (given > 1) {
+    throw Error(ExitCode::usage, "more than one account, token or batch given",
+                "give one of NAME, --account, --token and --batch, or none for everything");
+  }
+  if (given == 1 && options.batches)
+    throw Error(ExitCode::usage, "--batches cannot be combined with an account, token or batch",
+                "their batches are always shown");
+  if (!options.account.empty())
+    return {.kind = AuditSubject::Kind::account, .id = 0, .name = options.account};
+  if (!options.token.empty()) return token_subject(without_mark(options.token));
+  if (!options.batch.empty()) return batch_subject(options.batch);
+  return given == 0 ? AuditSubject{} : named_subject(without_mark(options.name));
+}
+
+/// Accepts the id of a deleted account, because its operations are still recorded.
+std::int64_t account_id(Connection& connection, const std::string& name) {
+  try {
+    return find_accounts(connection, {name}).front().id;
+  } catch (const Error& error) {
+    constexpr std::string_view prefix = "id:";
+    const bool has_prefix = name.compare(0, prefix.size(), prefix) == 0;
+    const auto id = as_id(std::string_view(name).substr(has_prefix ? prefix.size() : 0));
+    if (error.code() != ExitCode::unusable || !id) throw;
+    return *id;
+  }
+}
+
+std::int64_t token_id(Connection& connection, const std::string& text) {
+  if (const auto id = find_token_id(connection, decode_token(text)->secret)) return *id;
+  throw Error(ExitCode::unusable, "this token is not in this database",
+              "mailroom verify shows whether it is genuine");
+}
+
+History read_history(Connection& connection, const AuditSubject& subject, const AuditRequest& request) {
+  switch (subject.kind) {
+    case AuditSubject::Kind::account:
+      return read_account_history(connection, account_id(connection, subject.name), request);
+    case AuditSubject::Kind::batch:
+      return read_batch_history(connection, subject.id, request);
+    case AuditSubject::Kind::signed_token:
+      return read_token_history(connection, token_id(connection, subject.name), request);
+    default:
+      return read_token_history(connection, subject.id, request);
+  }
+}
+
+void log_limit(Context& context, std::int64_t omitted, std::int64_t limit) {
+  if (omitted == 0) return;
+  context.log().warn("older entries are omitted", {{"omitted", omitted}, {"limit", limit}});
+}
+
+template <typename Report>
+void write(Context& context, const Report& report, std::int64_t limit) {
+  const bool json = context.global().output == OutputFormat::json;
+  const auto width = context.out().columns().value_or(0);
+  context.print(json ? render_json(report) : render_text(report, width));
+  log_limit(context, report.timeline.omitted, limit);
+}
+
+/// Refuses invalid moments before the command connects.
+void check_moments(const AuditOptions& options) {
+  parse_period(options.since, "", 0);
+  parse_period("", options.until, 0);
+}
+
+ExitCode run_audit(const AuditOptions& options, Context& context) {
+  const auto subject = subject_of(options);
+  check_moments(options);
+  const auto connection = context.connect_to_schema("audit");
+  if (subject.kind == AuditSubject::Kind::everything) {
+    OverviewRequest request{.queue = context.settings().queue,
+                            .until = options.until,
+                            .limit = options.limit,
+                            .batches = options.batches};
+    if (!options.since.empty()) request.since = options.since;
+    write(context, read_overview(*connection, request), options.limit);
+    return ExitCode::done;
+  }
+  const AuditRequest request{.queue = context.settings().queue,
+                             .since = options.since,
+                             .until = options.until,
+                             .limit = options.limit};
+  write(context, read_history(*connection, subject, request), options.limit);
+  return ExitCode::done;
+}
+
+Run add_audit(CommandSyntax& syntax) {
+  auto options = std::make_shared<AuditOptions>();
+  syntax.text("NAME", options->name, "show this account (id, email or login), token:N or batch:N");
+  syntax.text("--account NAME", options->account, "show this account: also id:7, email:ADDRESS, login:NAME");
+  syntax.text("--token TOKEN", options->token, "show this token, by id or as it was mailed");
+  syntax.text("--batch N", options->batch, "show this batch");
+  syntax.text("--since TIME", options->since, "begin at TIME: 2h, 2026-11-21T09:30 [no NAME: 24h]");
+  syntax.text("--until TIME", options->until, "end before TIME");
+  syntax.number<std::int64_t>("--limit N", options->limit, {1, 1'000'000},
+                              "show only the newest N entries [1000]");
+  syntax.flag("--batches", options->batches, "without NAME, show each batch as well");
+  syntax.setting("--queue NAME", "collect.queue", "judge a token's outcome by this queue [mailroom]");
+  return [options](Context& context) { return run_audit(*options, context); };
+}
+
+}  // namespace
+
+const Command audit_command{
+    "audit", "show the history of an account, a token, a batch or everything",
+    "Examples:\n"
+    "  mailroom audit user1@mail.example    show when its tokens were emitted\n"
+    "  mailroom audit token:1               show one token; batch:1 shows a batch\n"
+    "  mailroom audit --since 2h            show totals, operations, migrations\n",
+    add_audit,
+    "Shows the history of one account, token or batch: when a token was created and emitted, in which batch, "
+    "by which collector and how often, when it expired or was consumed, and, if it was not emitted, why. "
+    "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed.\n\n"
+    "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
+    "pruning and migration, with its actor and reason.\n\n"
+    "Batch records are kept until prune deletes them: for audit.retention, and while their tokens exist."};
+
+}  // namespace mailroom

@@ -1,0 +1,190 @@
+#include <chrono>
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "base/moment.hpp"
+#include "base/text.hpp"
+#include "cmd/audit/audit_text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Two units at most: the seconds of a week do not matter.
+std::string coarse(std::int64_t seconds) {
+  constexpr std::int64_t hour = 3600;
+  constexpr std::int64_t day = 24 * hour;
+  constexpr std::int64_t century = 36'525 * day;
+  if (seconds >= century) return "100 years or more";
+  const auto unit = seconds >= day ? hour : seconds >= hour ? 60 : 1;
+  return format_duration(std::chrono::seconds(seconds - seconds % unit));
+}
+
+std::string time_of(std::int64_t microseconds) {
+  return moment_text(microseconds / microseconds_a_second);
+}
+
+std::string times_text(std::int64_t count) {
+  return count == 1 ? "once" : fmt::format("{} times", with_thousands(count));
+}
+
+bool records_are_complete(const TokenFacts& token) {
+  return token.queues.empty() || token.queues.front().records_complete;
+}
+
+std::string emitted_text(const TokenReport& report) {
+  const auto& status = report.status;
+  const auto more = records_are_complete(report.token) ? "" : " or more";
+  const auto time = time_of(*status.batch->emitted_at);
+  auto text = status.times == 1 && status.maybe == 0
+                  ? fmt::format("emitted once{}, {} {}", more, time, where_and_actor(*status.batch))
+                  : fmt::format("emitted {}{}, last {} {}", times_text(status.times), more, time,
+                                where_and_actor(*status.batch));
+  if (status.maybe > 0) text += fmt::format(", and maybe {} more", times_text(status.maybe));
+  return text;
+}
+
+std::string maybe_text(const TokenReport& report) {
+  const auto& batch = *report.status.batch;
+  if (contains(batch.unsure, report.token.id))
+    return fmt::format("perhaps emitted, {} {}, unless that was another token with its id",
+                       time_of(*batch.emitted_at), where_and_actor(batch));
+  const auto when = fmt::format("{} {}", time_of(*batch.emitted_at), where_and_actor(batch));
+  if (contains(batch.skipped_ids, report.token.id))
+    return fmt::format(
+        "perhaps emitted: {}, skipped at the last attempt, but maybe emitted at an earlier one", when);
+  return fmt::format("probably emitted, {}: {} of its {} tokens were", when, with_thousands(batch.emitted),
+                     with_thousands(batch.size));
+}
+
+std::string skipped_text(const TokenStatus& status) {
+  return fmt::format("not emitted: skipped at {}, {}", time_of(status.skip->at),
+                     skip_reason_text(status.reason, status.reason_certain));
+}
+
+std::string skipped_in_batch_text(const TokenStatus& status) {
+  return fmt::format("not emitted: {}, but skipped when its line was written, {}, {}",
+                     where_and_actor(*status.batch), time_of(*status.batch->emitted_at),
+                     skip_reason_text(status.reason, status.reason_certain));
+}
+
+std::string outcome_text(const TokenReport& report) {
+  const auto& status = report.status;
+  switch (status.outcome) {
+    case Outcome::emitted:
+      return emitted_text(report);
+    case Outcome::maybe_emitted:
+      return maybe_text(report);
+    case Outcome::in_open_batch:
+      return fmt::format("leased {} {}, not acknowledged yet", time_of(status.batch->claimed_at),
+                         where_and_actor(*status.batch));
+    case Outcome::dead:
+      return fmt::format("not acknowledged: batch {} was dead-lettered {} after {} attempts",
+                         status.batch->id, time_of(*status.batch->dead_at),
+                         with_thousands(status.batch->attempts));
+    case Outcome::skipped_in_batch:
+      return skipped_in_batch_text(status);
+    case Outcome::waiting:
+      return fmt::format("not emitted yet: it waits in queue {}", shown_text(status.queue));
+    case Outcome::waiting_not_due:
+      return fmt::format("not emitted: queue {} has not reached it yet, and will skip it",
+                         shown_text(status.queue));
+    case Outcome::waiting_again:
+      return fmt::format("not emitted yet: queue {} will emit it after a replay or a late commit",
+                         shown_text(status.queue));
+    case Outcome::skipped:
+      return skipped_text(status);
+    case Outcome::moved_past:
+      return fmt::format("not emitted: the cursor was moved past it {} by {}", time_of(status.operation->at),
+                         shown_text(status.operation->actor));
+    case Outcome::missed:
+      return fmt::format(
+          "not emitted: created after queue {} had moved past its id; mailroom rewind-cursor --fix-sequence "
+          "emits it",
+          shown_text(status.queue));
+    case Outcome::not_recorded:
+      return "not known to be emitted: the records do not reach back to it";
+    case Outcome::unexplained:
+      break;
+  }
+  return "not emitted: the cursor is past it, and no record says why";
+}
+
+std::string other_text(const TokenFacts& token) {
+  return token.id_was_anothers ? "; another token had its id before" : "";
+}
+
+std::string next_text(const TokenStatus& status) {
+  if (!status.next) return "";
+  return *status.next == Outcome::in_open_batch ? ", and leased again" : "; it will be emitted again";
+}
+
+std::string state_text(const TokenFacts& token, std::int64_t now) {
+  if (!token.exists) return "no longer in the database";
+  if (token.consumed_at && *token.consumed_at > now)
+    return fmt::format("consumed, recorded as {}", moment_text(*token.consumed_at));
+  if (token.consumed_at)
+    return fmt::format("consumed {} ago", coarse(now - bounded_moment(*token.consumed_at)));
+  if (token.expires_at <= now)
+    return fmt::format("expired {} ago, not consumed", coarse(now - bounded_moment(token.expires_at)));
+  const auto left = coarse(bounded_moment(token.expires_at) - now);
+  if (token.state == "due") return fmt::format("not consumed, usable for another {}", left);
+  return fmt::format("not usable: the account is {}; expires in {}", shown_text(token.status), left);
+}
+
+}  // namespace
+
+std::string tokens_text(std::int64_t count) {
+  return with_thousands(count) + (count == 1 ? " token" : " tokens");
+}
+
+std::string skipped_text(const BatchRecord& batch) {
+  std::string text;
+  const auto add = [&](int count, const char* reason) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), reason);
+  };
+  add(batch.skipped_expired, "expired");
+  add(batch.skipped_consumed, "consumed");
+  add(batch.skipped_status, "wrong status");
+  add(batch.skipped_invalid, "invalid");
+  return text;
+}
+
+std::string skip_reason_text(const std::string& reason, bool certain) {
+  if (reason.empty()) return "as it was not due";
+  return fmt::format("{}as {}", certain ? "" : "probably ",
+                     reason == "wrong status" ? "its account had the wrong status" : shown_text(reason));
+}
+
+std::string where_and_actor(const BatchRecord& batch) {
+  const auto again =
+      batch.attempts > 1 ? fmt::format(" at attempt {}", with_thousands(batch.attempts)) : std::string();
+  return fmt::format("in batch {} by {}{}", batch.id, shown_text(batch.claimed_by), again);
+}
+
+std::string status_text(const TokenReport& report, std::int64_t now) {
+  const auto& token = report.token;
+  const auto action = token.action.empty() ? "" : fmt::format(" ({})", shown_text(token.action));
+  return fmt::format("token {}{}: {}{}; {}{}", token.id, action, outcome_text(report),
+                     next_text(report.status), state_text(token, now), other_text(token));
+}
+
+std::string batch_text(const BatchRecord& batch) {
+  if (batch.is_state_only()) {
+    return fmt::format("batch {} of queue {}: no tokens, only the state of the queue {}, by {}", batch.id,
+                       shown_text(batch.queue), time_of(batch.claimed_at), shown_text(batch.claimed_by));
+  }
+  auto text =
+      fmt::format("batch {} of queue {}: {}, ", batch.id, shown_text(batch.queue), tokens_text(batch.size));
+  const auto skipped = skipped_text(batch);
+  if (batch.emitted_at) {
+    text += fmt::format("{} emitted {}", with_thousands(batch.emitted), time_of(*batch.emitted_at));
+  } else if (batch.dead_at) {
+    text += fmt::format("dead-lettered {}", time_of(*batch.dead_at));
+  } else {
+    text += fmt::format("leased {}, not acknowledged yet", time_of(batch.claimed_at));
+  }
+  text += fmt::format(", by {}, leased {}", shown_text(batch.claimed_by), times_text(batch.attempts));
+  return skipped.empty() ? text : text + "; skipped: " + skipped;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,157 @@
+#include "base/duration.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/config/shown_setting.hpp"
+#include "consumer/collector.hpp"
+#include "consumer/pg_queue_session.hpp"
+#include "db/conninfo.hpp"
+#include "schema/bookkeeping.hpp"
+
+namespace mailroom {
+namespace {
+
+struct CollectOptions {
+  bool once = false;
+  std::optional<std::int64_t> max_batches;
+  std::optional<Milliseconds> wait;
+};
+
+SessionFactory session_factory(const Settings& settings, const std::string& fingerprint,
+                               StopWatcher& watcher) {
+  return [url = settings.database_url, queue = settings.queue, channel = settings.channel, fingerprint,
+          &watcher] {
+    const StopWatcher::Wait waiting(&watcher, Awaited::database);
+    return std::make_unique<PgQueueSession>(url, queue, channel, require_current_schema, fingerprint,
+                                            &watcher);
+  };
+}
+
+CollectorSetup make_setup(const Settings& settings, OutputFormat output, StopWatcher& watcher) {
+  const bool jsonl = settings.format == CollectFormat::jsonl || output == OutputFormat::json;
+  const auto key = load_key_ring(settings).current;
+  const auto fingerprint = key.fingerprint();
+  return {
+      .connect = session_factory(settings, fingerprint, watcher),
+      .session_identity =
+          settings.database_url + '\n' + settings.queue + '\n' + settings.channel + '\n' + fingerprint,
+      .key = key,
+      .make_encoder =
+          [jsonl, queue = settings.queue] { return jsonl ? make_jsonl_encoder(queue) : make_csv_encoder(); },
+      .batch_limit = settings.batch_limit,
+      .lines_per_claim = settings.lines_per_claim,
+      .batcher = {.batch_timeout = settings.batch_timeout, .poll_interval = settings.poll_interval},
+      .notify_always = settings.notify == NotifyWhen::always,
+      .healthcheck_interval = settings.healthcheck_interval};
+}
+
+CollectorLimits make_limits(const CollectOptions& options) {
+  return {.once = options.once,
+          .max_batches = options.max_batches,
+          .wait_for_database = options.wait.value_or(Milliseconds{0})};
+}
+
+std::vector<SettingChange> changes_between(const Settings& before, const Settings& after) {
+  std::vector<SettingChange> changes;
+  for (const auto& value : after.values) {
+    const auto& old = setting_of(before, value.key);
+    // Log settings take effect at the next start.
+    if (old.text != value.text)
+      changes.push_back({value.key, shown(old), shown(value), !value.key.starts_with("log.")});
+  }
+  return changes;
+}
+
+void log_configuration(Log& log, const Settings& settings) {
+  log.info("configured", {{"queue", settings.queue},
+                          {"channel", settings.channel},
+                          {"limit", settings.batch_limit},
+                          {"timeout", format_duration(settings.batch_timeout)},
+                          {"healthcheck_interval", format_duration(settings.healthcheck_interval)}});
+  log.info("connecting", {{"to", describe_target(settings.database_url)}});
+}
+
+/// A line on a terminal is acknowledged like one that a sender has read.
+void warn_of_terminal(Context& context) {
+  if (!context.out().is_terminal()) return;
+  context.log().warn(
+      "standard output is a terminal: tokens shown here count as emitted, and no mail is sent");
+}
+
+ExitCode run_collect(const CollectOptions& options, Context& context) {
+  const auto limits = make_limits(options);
+  const auto& settings = context.settings();
+  StopSignal signal;
+  StopWatcher watcher(signal, context.log());
+  auto setup = make_setup(settings, context.global().output, watcher);
+  warn_of_terminal(context);
+  context.warn_of_visible_password();
+  log_configuration(context.log(), settings);
+  SystemEnvironment environment(signal, context.out(), &watcher);
+  const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
+    const auto fresh = context.load();
+    auto next = make_setup(fresh, context.global().output, watcher);
+    next.changes = changes_between(running, fresh);
+    if (next.key.fingerprint() != fingerprint)
+      next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
+    running = fresh;
+    fingerprint = next.key.fingerprint();
+    return next;
+  };
+  Collector collector(std::move(setup), limits, reload, environment, context.out(), context.log());
+  context.explain_unreachable([&] { collector.run(); });
+  context.log().info("stopped");
+  return ExitCode::done;
+}
+
+Run add_collect(CommandSyntax& syntax) {
+  auto options = std::make_shared<CollectOptions>();
+  syntax.flag("--once", options->once, "emit all due tokens, then stop");
+  syntax.number<std::int64_t>("--max-batches N", options->max_batches, {1, 1'000'000'000},
+                              "stop after N batches");
+  syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
+                  "keep trying to reach the database at startup for this long");
+  syntax.setting("--batch-limit N", "collect.batch_limit", "put at most N tokens in a batch [10]");
+  syntax.setting("--lines-per-claim N", "collect.lines_per_claim", "claim at most N lines at a time [1]");
+  syntax.setting("--batch-timeout DURATION", "collect.batch_timeout",
+                 "wait at most this long for a batch to fill [5s]");
+  syntax.setting("--format FORMAT", "collect.format", "write lines as csv or jsonl [csv]");
+  syntax.setting("--queue NAME", "collect.queue", "collect from this queue, a row of jobs [mailroom]");
+  syntax.setting("--channel NAME", "collect.channel",
+                 "listen for notifications on this channel [token_insert]");
+  syntax.setting("--poll-interval DURATION", "collect.poll_interval",
+                 "poll this often without a notification [1s]");
+  syntax.setting("--notify WHEN", "collect.notify",
+                 "choose when inserts notify: when_listening, always [when_listening]");
+  syntax.setting("--healthcheck-interval DURATION", "collect.healthcheck_interval",
+                 "check an idle connection this often [4m30s]");
+  syntax.setting("--key-file FILE", "signing.key_file",
+                 "read the signing key, 64 hexadecimal digits, from FILE");
+  return [options](Context& context) { return run_collect(*options, context); };
+}
+
+}  // namespace
+
+const Command collect_command{
+    "collect", "write batches of signed tokens to stdout until stopped",
+    "Examples:\n"
+    "  mailroom collect                              one line per batch, as CSV\n"
+    "  mailroom collect --batch-limit 100 --batch-timeout 500ms\n"
+    "  mailroom collect --once --format jsonl        emit all due tokens, then stop\n",
+    add_collect,
+    "Waits for tokens, claims due tokens in batches, signs each token, and writes one line per batch to "
+    "standard output until it is stopped. A full batch is written at once, a smaller one when its oldest "
+    "token has waited for the batch timeout. At the start and after a reconnect a smaller batch is written "
+    "at once too. A batch is acknowledged only after its line is written: a crash repeats at most the batch "
+    "in flight, and no committed token is lost. Any number of collectors may work on the same queue; each "
+    "batch goes to one of them. With --lines-per-claim N one claim takes up to N full lines, for short "
+    "lines at a high rate; a crash then repeats up to N lines.\n\n"
+    "A line of CSV holds action,email,login,token,code for each token, quoted as in RFC 4180. Action 1 is "
+    "activation, action 2 is password recovery. With --format jsonl a line is one JSON object: the batch "
+    "and its tokens. A reader must ignore a last line without a newline. Tokens that are expired, consumed, "
+    "or of an account in the wrong status are skipped and counted.\n\n"
+    "SIGTERM and SIGINT finish and acknowledge the batch in flight; the exit status is then 0. A second "
+    "signal stops the process at once. While it stops, mailroom cancels a statement that waits for a lock, "
+    "and logs when it waits for the reader of standard output. SIGHUP reloads the configuration file and "
+    "the keys, and logs what has changed. After a lost connection mailroom reconnects, with growing pauses "
+    "of at most one second. Log lines go to standard error."};
+
+}  // namespace mailroom

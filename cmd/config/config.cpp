@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/printable.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/config/shown_setting.hpp"
+#include "db/conninfo.hpp"
+
+namespace mailroom {
+namespace {
+
+enum class ConfigAction { show, check };
+
+std::string render_text(const Settings& settings) {
+  std::size_t key_width = 0;
+  std::size_t value_width = 0;
+  for (const auto& value : settings.values) {
+    key_width = std::max(key_width, value.key.size());
+    // A value longer than 30 columns shifts only its own origin.
+    if (const auto size = printable(shown(value)).size(); size <= 30)
+      value_width = std::max(value_width, size);
+  }
+  std::string text;
+  for (const auto& value : settings.values) {
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", value.key, key_width, printable(shown(value)), value_width,
+                        printable(value.origin.where));
+  }
+  return text;
+}
+
+std::string render_json(const Settings& settings) {
+  nlohmann::ordered_json object;
+  for (const auto& value : settings.values) {
+    object[value.key] = {{"value", shown(value)}, {"origin", value.origin.where}};
+  }
+  return json_text(object) + "\n";
+}
+
+ExitCode run_show(Context& context) {
+  const auto& settings = context.settings();
+  const bool json = context.global().output == OutputFormat::json;
+  context.print(json ? render_json(settings) : render_text(settings));
+  return ExitCode::done;
+}
+
+ExitCode run_check(Context& context) {
+  const auto& settings = context.settings();
+  parse_conninfo(settings.database_url);
+  const auto ring = load_key_ring(settings);
+  const auto fingerprint = ring.current.fingerprint();
+  if (context.global().output == OutputFormat::json) {
+    const nlohmann::ordered_json object{
+        {"valid", true}, {"key", fingerprint}, {"previous_keys", ring.previous.size()}};
+    context.print(json_text(object) + "\n");
+  } else {
+    context.print(
+        fmt::format("valid: signing with key {}, {} previous\n", fingerprint, ring.previous.size()));
+  }
+  return ExitCode::done;
+}
+
+Run add_config(CommandSyntax& syntax) {
+  auto action = std::make_shared<ConfigAction>(ConfigAction::show);
+  syntax.needs_command();
+  syntax.command("show", "show every key, its effective value and its origin",
+                 [action] { *action = ConfigAction::show; });
+  syntax.command("check", "read configuration and keys as a collector does; exit code 3 on an error",
+                 [action] { *action = ConfigAction::check; });
+  return [action](Context& context) {
+    return *action == ConfigAction::show ? run_show(context) : run_check(context);
+  };
+}
+
+}  // namespace
+
+const Command config_command{
+    "config", "show or check the effective configuration",
+    "Examples:\n"
+    "  mailroom config show       show every value and its origin\n"
+    "  mailroom config check      check that a collector could start\n",
+    add_config,
+    "Shows or checks the configuration that every command uses. Command-line options override environment "
+    "variables, variables override the configuration file, and the file overrides the defaults. show "
+    "prints each key with its effective value and its origin: an option, a variable, the file with line "
+    "and column, or the default. Keys are masked, and so is the password in a connection string.\n\n"
+    "check reads configuration and keys as a collector does at startup, without connecting to the "
+    "database. It prints the fingerprint of the signing key, or reports the error and ends with exit "
+    "status 3."};
+
+}  // namespace mailroom

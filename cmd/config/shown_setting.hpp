@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "config/settings.hpp"
+
+namespace mailroom {
+
+/// The value for display and logs: the password of a connection string and all of a key are masked.
+std::string shown(const SettingValue& value);
+
+}  // namespace mailroom

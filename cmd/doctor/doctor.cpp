@@ -1,0 +1,44 @@
+#include "doctor/doctor.hpp"
+
+#include "cmd/commands.hpp"
+#include "cmd/doctor/doctor_report.hpp"
+
+namespace mailroom {
+namespace {
+
+ExitCode run_doctor(Context& context) {
+  const auto findings = examine({.load = [&](FileUse use) { return context.load(use); },
+                                 .now = [] { return std::chrono::system_clock::now(); }});
+  const bool json = context.global().output == OutputFormat::json;
+  context.print(json ? render_json(findings)
+                     : render_text(findings, {.colour = context.colour_on(context.out()),
+                                              .width = context.out().width()}));
+  return judge(findings);
+}
+
+Run add_doctor(CommandSyntax& syntax) {
+  syntax.setting("--queue NAME", "collect.queue", "check this queue, a row of jobs [mailroom]");
+  syntax.setting("--channel NAME", "collect.channel", "check this notification channel [token_insert]");
+  syntax.setting("--key-file FILE", "signing.key_file",
+                 "read the signing key, 64 hexadecimal digits, from FILE");
+  return run_doctor;
+}
+
+}  // namespace
+
+const Command doctor_command{
+    "doctor", "check everything that mailroom depends on, and show how to fix it",
+    "Examples:\n"
+    "  mailroom doctor                       run every check, and show the fixes\n"
+    "  mailroom doctor --queue newsletter    check for the collector of another queue\n"
+    "  mailroom doctor -o json               one JSON object, for monitoring\n"
+    "\n"
+    "Changes nothing. Exit code 0 without a failure, even with warnings; otherwise 3\n"
+    "if the configuration or a key fails, else 4 if the database does, else 8.\n",
+    add_doctor,
+    "Checks the configuration, the keys, the server and any pooler in front of it, the schema and its "
+    "drift, the privileges of the role, the triggers, the channel, the sequence, the clocks and the "
+    "collectors. Each finding shows ok, warning or failure, the reason, and the command that fixes it. The "
+    "session is read-only."};
+
+}  // namespace mailroom

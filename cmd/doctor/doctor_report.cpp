@@ -1,0 +1,114 @@
+#include "cmd/doctor/doctor_report.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t gap = 2;
+
+/// Removes secrets: a token may have been typed in the wrong place.
+std::string shown(const std::string& text) {
+  return shown_text(without_secrets(text));
+}
+
+struct Widths {
+  std::size_t verdict = 7;  ///< fits `warning` and `failure`; only `not checked` is wider
+  std::size_t check = 0;
+};
+
+Widths measure(const Findings& findings) {
+  Widths widths;
+  for (const auto& finding : findings) {
+    widths.verdict = std::max(widths.verdict, std::string_view(verdict_word(finding.verdict)).size());
+    widths.check = std::max(widths.check, finding.check.size());
+  }
+  return widths;
+}
+
+const char* colour_of(CheckVerdict verdict) {
+  switch (verdict) {
+    case CheckVerdict::ok:
+      return "\x1b[32m";
+    case CheckVerdict::warning:
+      return "\x1b[33m";
+    case CheckVerdict::failure:
+      return "\x1b[31m";
+    case CheckVerdict::not_checked:
+      break;
+  }
+  return "\x1b[2m";
+}
+
+std::string render_finding(const Finding& finding, const Widths& widths, const DoctorStyle& style) {
+  const std::string word = verdict_word(finding.verdict);
+  const auto fix_indent = widths.verdict + gap;
+  const auto reason_indent = fix_indent + widths.check + gap;
+  auto text = fmt::format("{}{}{}{}{:<{}}{}\n", style.colour ? colour_of(finding.verdict) : "", word,
+                          style.colour ? "\x1b[0m" : "", std::string(fix_indent - word.size(), ' '),
+                          finding.check, widths.check + gap,
+                          wrapped(shown(finding.reason), style.width, reason_indent, reason_indent));
+  if (!finding.hint.empty()) {
+    const std::string label = "hint: ";
+    const auto hint_indent = fix_indent + label.size();
+    text += fmt::format("{}{}{}\n", std::string(fix_indent, ' '), label,
+                        wrapped(shown(finding.hint), style.width, hint_indent, hint_indent));
+  }
+  for (const auto& command : finding.fix)
+    text += fmt::format("{}fix: {}\n", std::string(fix_indent, ' '), printable(without_secrets(command)));
+  return text;
+}
+
+std::int64_t count_of(const Findings& findings, CheckVerdict verdict) {
+  return std::count_if(findings.begin(), findings.end(),
+                       [&](const Finding& finding) { return finding.verdict == verdict; });
+}
+
+std::string render_sum(const Findings& findings) {
+  std::string sum = fmt::format("{} ok", count_of(findings, CheckVerdict::ok));
+  const auto add = [&](CheckVerdict verdict, const char* one, const char* many) {
+    const auto count = count_of(findings, verdict);
+    if (count > 0) sum += fmt::format(", {} {}", count, count == 1 ? one : many);
+  };
+  add(CheckVerdict::warning, "warning", "warnings");
+  add(CheckVerdict::failure, "failure", "failures");
+  add(CheckVerdict::not_checked, "not checked", "not checked");
+  return sum + "\n";
+}
+
+}  // namespace
+
+std::string render_text(const Findings& findings, const DoctorStyle& style) {
+  const auto widths = measure(findings);
+  std::string text;
+  for (const auto& finding : findings)
+    text += render_finding(finding, widths, style);
+  return text + render_sum(findings);
+}
+
+std::string render_json(const Findings& findings) {
+  auto checks = nlohmann::ordered_json::array();
+  for (const auto& finding : findings) {
+    auto fix = nlohmann::ordered_json::array();
+    for (const auto& command : finding.fix)
+      fix.push_back(without_secrets(command));
+    checks.push_back({{"name", finding.check},
+                      {"verdict", verdict_word(finding.verdict)},
+                      {"reason", without_secrets(finding.reason)},
+                      {"hint", without_secrets(finding.hint)},
+                      {"fix", std::move(fix)}});
+  }
+  const nlohmann::ordered_json object{{"checks", std::move(checks)},
+                                      {"ok", count_of(findings, CheckVerdict::ok)},
+                                      {"warnings", count_of(findings, CheckVerdict::warning)},
+                                      {"failures", count_of(findings, CheckVerdict::failure)},
+                                      {"not_checked", count_of(findings, CheckVerdict::not_checked)}};
+  return json_text(object) + "\n";
+}
+
+}  // namespace mailroom

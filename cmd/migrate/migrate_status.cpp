@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/moment.hpp"
+#include "cmd/migrate/migrate_action.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "schema/history.hpp"
+#include "schema/recognition.hpp"
+
+namespace mailroom {
+namespace {
+
+/// When each version was last reached, in microseconds since 1970. golang-migrate records no times.
+using Arrivals = std::map<std::int64_t, std::int64_t>;
+
+struct SchemaStatus {
+  SchemaState state;
+  long newest = 0;
+  Arrivals arrivals{};
+
+  const char* verdict() const {
+    if (state.dirty) return "dirty";
+    if (!state.version) return "empty";
+    return *state.version < newest ? "pending" : *state.version > newest ? "newer" : "current";
+  }
+  const char* verdict_on(const Migration& migration) const {
+    if (!state.version || migration.version > *state.version) return "pending";
+    return state.dirty && migration.version == *state.version ? "dirty" : "applied";
+  }
+  std::string arrival_at(const Migration& migration) const {
+    const auto arrival = arrivals.find(migration.version);
+    if (arrival == arrivals.end() || std::string(verdict_on(migration)) != "applied") return {};
+    return moment_text(arrival->second / 1'000'000);
+  }
+};
+
+SchemaStatus read_status(Connection& connection) {
+  SchemaStatus status{.state = recognised(connection, read_schema_state(connection)),
+                      .newest = embedded_migrations().back().version};
+  connection.alone([&](pqxx::transaction_base& transaction) {
+    for (const auto& change : read_schema_history(transaction)) {
+      if (change.direction != "down") status.arrivals[change.version] = change.at;
+    }
+  });
+  return status;
+}
+
+std::string render_text(const SchemaStatus& status) {
+  auto text = status.state.version ? fmt::format("{}: the schema has version {}, the newest is {}\n",
+                                                 status.verdict(), *status.state.version, status.newest)
+                                   : fmt::format("{}: nothing is applied, the newest version is {}\n",
+                                                 status.verdict(), status.newest);
+  TextTable table({{""}, {""}, {""}});
+  for (const auto& migration : embedded_migrations()) {
+    table.add({fmt::format("{}_{}", migration.version, migration.name), status.verdict_on(migration),
+               status.arrival_at(migration)});
+  }
+  text += table.render(80, 2);
+  if (status.state.dirty) text += explain_dirty(embedded_migrations(), status.state) + "\n";
+  return text;
+}
+
+std::string render_json(const SchemaStatus& status) {
+  nlohmann::ordered_json object{{"state", status.verdict()},
+                                {"version", nullptr},
+                                {"newest", status.newest},
+                                {"dirty", status.state.dirty},
+                                {"migrations", nlohmann::ordered_json::array()}};
+  if (status.state.version) object["version"] = *status.state.version;
+  for (const auto& migration : embedded_migrations()) {
+    const auto arrival = status.arrival_at(migration);
+    nlohmann::ordered_json entry{{"version", migration.version},
+                                 {"name", migration.name},
+                                 {"state", status.verdict_on(migration)},
+                                 {"applied_at", nullptr}};
+    if (!arrival.empty()) entry["applied_at"] = arrival;
+    object["migrations"].push_back(entry);
+  }
+  return json_text(object) + "\n";
+}
+
+ExitCode run_migrate_status(const MigrateOptions& options, Context& context) {
+  const auto connection = connect_to_migrate(options, context);
+  const auto status = read_status(*connection);
+  const bool json = context.global().output == OutputFormat::json;
+  context.print(json ? render_json(status) : render_text(status));
+  return std::string(status.verdict()) == "current" ? ExitCode::done : ExitCode::schema;
+}
+
+MigrateRun add_migrate_status(CommandSyntax& /*syntax*/) {
+  return run_migrate_status;
+}
+
+}  // namespace
+
+const MigrateAction migrate_status_action{
+    "status", "show which migrations are applied, and when; exit code 5 unless all are", "--wait",
+    add_migrate_status};
+
+}  // namespace mailroom

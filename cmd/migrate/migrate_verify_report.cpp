@@ -1,0 +1,220 @@
+#include "cmd/migrate/migrate_verify_report.hpp"
+
+#include <fmt/format.h>
+
+#include "base/json_text.hpp"
+#include "base/line_diff.hpp"
+#include "base/locale_text.hpp"
+#include "base/moment.hpp"
+#include "base/text.hpp"
+#include "schema/migration.hpp"
+
+namespace mailroom {
+namespace {
+
+using Recognised = Recognition::Verdict;
+
+constexpr const char* red = "\x1b[31m";
+constexpr const char* green = "\x1b[32m";
+
+long newest_version() {
+  return embedded_migrations().back().version;
+}
+
+std::string file_of(int version) {
+  return fmt::format("{}_{}", version, embedded_migrations().at(static_cast<std::size_t>(version)).name);
+}
+
+std::string painted(const std::string& text, const char* paint, bool colour) {
+  return colour && *paint != '\0' ? paint + text + "\x1b[0m" : text;
+}
+
+/// A definition after its label, aligned.
+std::string labelled(const std::string& label, const char* paint_of_label, const std::string& definition,
+                     DriftPaint paint) {
+  constexpr std::size_t indent = 14;
+  const auto text = printable(definition);
+  return fmt::format("    {}{}{}\n", painted(label, paint_of_label, paint.colour),
+                     std::string(indent - 4 - label.size(), ' '),
+                     paint.width > 0 ? wrapped(text, paint.width, indent, indent) : text);
+}
+
+std::string lines_that_differ(const Difference& difference, DriftPaint paint) {
+  std::string text;
+  for (const auto& line : only_changes(diff_lines(difference.expected, difference.found), 1)) {
+    const char mark = line.side == DiffLine::Side::both     ? ' '
+                      : line.side == DiffLine::Side::before ? '-'
+                                                            : '+';
+    const auto shown =
+        fmt::format("{} {}", mark, line.text == "…" ? std::string(ellipsis()) : printable(line.text));
+    text += "    " + (mark == ' ' ? shown : painted(shown, mark == '-' ? red : green, paint.colour)) + "\n";
+  }
+  return text;
+}
+
+std::string qualified(const Verification& verification, const Difference& difference) {
+  return printable(fmt::format("{}.{}", verification.schema, difference.name));
+}
+
+std::string title_line(const std::string& title, DriftPaint paint) {
+  constexpr std::size_t indent = 4;
+  return "  " + (paint.width > 0 ? wrapped(title, paint.width, indent, 2) : title) + "\n";
+}
+
+std::string render_difference(const Verification& verification, const Difference& difference,
+                              DriftPaint paint) {
+  const auto* const verdict = difference.found.empty()      ? "is missing"
+                              : difference.expected.empty() ? "should not be there"
+                                                            : "differs";
+  const auto made = difference.made ? " (" + file_of(*difference.made) + ")" : std::string();
+  auto text = title_line(fmt::format("{} {} {}{}", object_kind_word(difference.kind),
+                                     qualified(verification, difference), verdict, made),
+                         paint);
+  if (difference.found.empty() || (difference.kind == ObjectKind::table && difference.expected.empty()))
+    return text;
+  const bool is_function = difference.kind == ObjectKind::function;
+  if (difference.expected.empty()) {
+    return is_function ? text : text + labelled("found", green, difference.found, paint);
+  }
+  if (is_function) return text + lines_that_differ(difference, paint);
+  return text + labelled("expected", red, difference.expected, paint) +
+         labelled("found", green, difference.found, paint);
+}
+
+std::string render_edited(const EditedMigration& edited, DriftPaint paint) {
+  return title_line(
+      fmt::format("file {}.up.sql differs from what was {} at {} by {} with mailroom {}",
+                  file_of(edited.version), edited.direction == "up" ? "applied" : "recorded",
+                  precise_moment_text(edited.at), shown_text(edited.actor), shown_text(edited.made_by)),
+      paint);
+}
+
+std::string headline(const Verification& verification) {
+  const auto& drift = verification.drift;
+  const auto count = drift.differences.size() + verification.edited.size();
+  const auto state = verification_state(verification);
+  const auto newest = newest_version();
+  const auto version = verification.version == newest
+                           ? fmt::format("version {}, the newest", newest)
+                           : fmt::format("version {}; the newest is {}", verification.version, newest);
+  if (state == "matches") {
+    return fmt::format("matches: the schema {} is as the migrations build {}\n", verification.schema,
+                       version);
+  }
+  if (count == 0)
+    return fmt::format("{}: the schema {} is as the migrations build {}\n", state, verification.schema,
+                       version);
+  return fmt::format("{}: {} from version {}{} of the schema {}\n", state, differ_text(count),
+                     verification.version, verification.is_recorded ? "" : ", the nearest,",
+                     verification.schema);
+}
+
+std::string advice(const Verification& verification) {
+  if (verification.dirty) return "mailroom migrate status shows how to fix a dirty schema\n";
+  if (verification.verdict == Recognised::earlier_form) {
+    return std::string("To convert it to version 0, run this, and then mailroom migrate:\n\n") +
+           earlier_form_conversion();
+  }
+  if (!verification.is_recorded && verification.drift.differences.empty() && verification.beside) {
+    return fmt::format("{} of {} exists beside it. mailroom migrate baseline {} records the version.\n",
+                       verification.beside->table, verification.beside->tool, verification.version);
+  }
+  if (!verification.is_recorded && verification.drift.differences.empty()) {
+    return "The version is not recorded. mailroom migrate records it, and continues from there.\n";
+  }
+  if (!verification.is_recorded) {
+    return fmt::format("Fix the differences, or record the version as it is: mailroom migrate baseline {}\n",
+                       verification.version);
+  }
+  if (!verification.drift.differences.empty()) {
+    return "mailroom migrate export writes the files that are named in brackets.\n";
+  }
+  if (!verification.edited.empty()) {
+    return fmt::format("The schema itself matches; mailroom migrate baseline {} accepts the new text.\n",
+                       verification.version);
+  }
+  return {};
+}
+
+nlohmann::ordered_json as_json(const Verification& verification, const Difference& difference) {
+  nlohmann::ordered_json object{{"kind", object_kind_word(difference.kind)},
+                                {"object", verification.schema + "." + difference.name},
+                                {"migration", nullptr},
+                                {"expected", nullptr},
+                                {"found", nullptr}};
+  if (difference.made) object["migration"] = file_of(*difference.made);
+  if (!difference.expected.empty()) object["expected"] = difference.expected;
+  if (!difference.found.empty()) object["found"] = difference.found;
+  return object;
+}
+
+}  // namespace
+
+std::string differ_text(std::size_t count) {
+  return count == 1 ? "one thing differs" : fmt::format("{} things differ", count);
+}
+
+DriftPaint paint_for(Context& context) {
+  return {.colour = context.colour_on(context.out()), .width = context.out().columns().value_or(0)};
+}
+
+void print_object(const nlohmann::ordered_json& object, Output& output) {
+  output.write(json_text(object) + "\n");
+}
+
+std::string verification_state(const Verification& verification) {
+  if (verification.dirty) return "dirty";
+  if (verification.verdict == Recognised::earlier_form) return "earlier form";
+  if (!verification.is_recorded && verification.verdict != Recognised::fits) return "unrecorded";
+  return verification.is_sound() ? "matches" : "drifted";
+}
+
+std::string render_differences(const Verification& verification, DriftPaint paint) {
+  std::string text;
+  for (const auto& edited : verification.edited)
+    text += render_edited(edited, paint);
+  for (const auto& difference : verification.drift.differences)
+    text += render_difference(verification, difference, paint);
+  if (!verification.drift.additions.empty()) text += "added by others, not drift:\n";
+  for (const auto& addition : verification.drift.additions) {
+    text +=
+        title_line(fmt::format("{} {}", object_kind_word(addition.kind), qualified(verification, addition)),
+                   paint) +
+        labelled("found", "", addition.found, paint);
+  }
+  return text;
+}
+
+std::string render_verification(const Verification& verification, DriftPaint paint) {
+  // Not wrapped: the conversion of the earlier form is SQL to run.
+  const auto width = verification.verdict == Recognised::earlier_form ? 0 : paint.width;
+  return folded(headline(verification), paint.width) + render_differences(verification, paint) +
+         folded(advice(verification), width);
+}
+
+nlohmann::ordered_json verification_object(const Verification& verification) {
+  nlohmann::ordered_json object{{"state", verification_state(verification)},
+                                {"schema", verification.schema},
+                                {"version", verification.version},
+                                {"newest", newest_version()},
+                                {"recorded", verification.is_recorded},
+                                {"checksums", verification.checksums},
+                                {"differences", nlohmann::ordered_json::array()},
+                                {"additions", nlohmann::ordered_json::array()},
+                                {"edited", nlohmann::ordered_json::array()}};
+  for (const auto& difference : verification.drift.differences)
+    object["differences"].push_back(as_json(verification, difference));
+  for (const auto& addition : verification.drift.additions)
+    object["additions"].push_back(as_json(verification, addition));
+  for (const auto& edited : verification.edited) {
+    object["edited"].push_back({{"migration", file_of(edited.version)},
+                                {"direction", edited.direction},
+                                {"at", precise_moment_text(edited.at)},
+                                {"actor", edited.actor},
+                                {"mailroom_version", edited.made_by}});
+  }
+  if (verification.beside) object["beside"] = verification.beside->table;
+  return object;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include "base/actor.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/prune/prune_report.hpp"
+#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/progress_bar.hpp"
+#include "process/stop_signal.hpp"
+
+namespace mailroom {
+namespace {
+
+struct PruneOptions {
+  bool dry_run = false;
+  int step = 1000;
+  std::optional<Milliseconds> pause;
+  std::string reason;
+};
+
+using Work = std::function<PruneSummary(const PruneObserver&)>;
+
+/// Runs `work` with a progress bar until it is done or a signal arrives, with `pause` between its steps.
+PruneSummary under_way(Context& context, const std::string& verb, Milliseconds pause, const Work& work) {
+  StopSignal stop;
+  ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
+  return work([&](const PruneProgress& progress) {
+    bar.show(progress.fraction, fmt::format("{} and {} {}", counted(progress.tokens, "token"),
+                                            counted(progress.batches, "batch record"), verb));
+    if (pause > Milliseconds::zero() && progress.fraction < 1) stop.sleep_for(pause);
+    return !stop.requested();
+  });
+}
+
+/// Counts and asks, unless --yes is given, then removes. A dry run only counts.
+PruneReport prune(const PruneOptions& options, Milliseconds pause, Context& context, Connection& connection) {
+  const auto older_than = context.settings().audit_retention;
+  Pruner pruner(connection, older_than, options.step);
+  PruneReport report{.before = pruner.before(), .older_than = older_than};
+  if (options.dry_run || !context.global().yes) {
+    report.summary =
+        under_way(context, "to remove", {}, [&](const auto& go_on) { return pruner.count(go_on); });
+    report.dry_run = options.dry_run || report.summary.stopped;
+    if (report.dry_run || report.summary.empty()) return report;
+    confirm(context,
+            fmt::format("remove {} and {} older than {}?", counted(report.summary.tokens, "token"),
+                        counted(report.summary.batches, "batch record"), format_duration(older_than)));
+  }
+  const PruneAuthor author{.actor = operator_name(), .reason = options.reason};
+  report.summary =
+      under_way(context, "removed", pause, [&](const auto& go_on) { return pruner.remove(author, go_on); });
+  return report;
+}
+
+ExitCode run_prune(const PruneOptions& options, Context& context) {
+  const auto pause = options.pause.value_or(Milliseconds{0});
+  const auto connection = context.connect_to_schema("prune");
+  context.require_own_session(*connection, "prune");
+  const auto report = prune(options, pause, context, *connection);
+  const bool json = context.global().output == OutputFormat::json;
+  if (json) {
+    context.print(render_json(report));
+  } else {
+    context.say(render_text(report));
+  }
+  return ExitCode::done;
+}
+
+Run add_prune(CommandSyntax& syntax) {
+  auto options = std::make_shared<PruneOptions>();
+  syntax.setting("--older-than DURATION", "audit.retention",
+                 "remove what ended longer ago (else audit.retention) [30d]");
+  syntax.flag("--dry-run", options->dry_run, "count what would be removed, and change nothing");
+  syntax.number<int>("--step N", options->step, {1, 100'000}, "remove at most N rows per transaction [1000]");
+  syntax.duration("--pause DURATION", options->pause, {Milliseconds{0}, std::chrono::hours(1)},
+                  "pause this long between transactions [0s]");
+  syntax.text("--reason TEXT", options->reason, "record TEXT as the reason");
+  return [options](Context& context) { return run_prune(*options, context); };
+}
+
+}  // namespace
+
+const Command prune_command{
+    "prune", "remove tokens long expired or consumed, and old batch records",
+    "Examples:\n"
+    "  mailroom prune --dry-run                      count what would be removed\n"
+    "  mailroom prune                                count, ask, and remove\n"
+    "  mailroom prune --yes --older-than 90d         for a daily timer\n"
+    "\n"
+    "Can run beside collectors; a signal stops it after the current step. It keeps\n"
+    "a token that is due, above the cursor of a queue, or in an open batch; a batch\n"
+    "record that is open, the newest of its queue, or of a token that is kept;\n"
+    "accounts, and the records of operations and of the schema.\n",
+    add_prune,
+    "Removes tokens that expired or were consumed longer ago than audit.retention, and the batch records "
+    "that no token needs any more. It works in steps of --step rows, each a short transaction that takes "
+    "row locks only and never waits for one. It records what it removed; --dry-run counts exactly what "
+    "would be removed."};
+
+}  // namespace mailroom

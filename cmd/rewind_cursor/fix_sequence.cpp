@@ -1,0 +1,112 @@
+#include "cmd/rewind_cursor/fix_sequence.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/actor.hpp"
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "replay/sequence_fix.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string sequence_text(const SequenceFix& fix) {
+  if (fix.sequence_after == fix.sequence_before)
+    return fmt::format("stays at {}, ahead of every cursor", with_thousands(fix.sequence_before));
+  return fmt::format("{} -> {}", with_thousands(fix.sequence_before), with_thousands(fix.sequence_after));
+}
+
+std::string render_queues(const SequenceFix& fix, std::size_t width) {
+  constexpr auto right = TextTable::Align::right;
+  TextTable table({{"queue"},
+                   {"cursor", right},
+                   {"due", right},
+                   {"revived", right},
+                   {"expired", right},
+                   {"wrong status", right}});
+  for (const auto& missed : fix.queues) {
+    table.add({shown_text(missed.queue), with_thousands(missed.cursor), with_thousands(missed.due),
+               with_thousands(missed.revived), with_thousands(missed.expired),
+               with_thousands(missed.wrong_status)});
+  }
+  return table.render(width);
+}
+
+std::string expired_note(const SequenceFix& fix, std::int64_t extend_seconds) {
+  std::int64_t expired = 0;
+  for (const auto& missed : fix.queues)
+    expired += missed.expired;
+  if (expired == 0 || extend_seconds > 0) return "";
+  return fmt::format("{} {} expired and {} skipped; --extend 15m gives {} 15 minutes more.\n",
+                     counted(expired, "token"), expired == 1 ? "has" : "have", expired == 1 ? "is" : "are",
+                     expired == 1 ? "it" : "them");
+}
+
+std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std::size_t width) {
+  const auto emitted = fix.to_emit();
+  auto text = fmt::format("token sequence: {}\n\nmissed tokens:\n{}\n", sequence_text(fix),
+                          render_queues(fix, width));
+  text += emitted == 0 ? std::string("No due token was missed.\n")
+                       : fmt::format(
+                             "{} would be emitted: the cursor had passed {} before {} created.\n"
+                             "No other token is emitted.\n",
+                             counted(emitted, "token"), emitted == 1 ? "its id" : "their ids",
+                             emitted == 1 ? "it was" : "they were");
+  return text + expired_note(fix, extend_seconds);
+}
+
+std::string question(const SequenceFix& fix) {
+  return fmt::format("set the token sequence to {} and emit {}?", fix.sequence_after,
+                     counted(fix.to_emit(), "token"));
+}
+
+std::string render_result(const SequenceFix& fix) {
+  return fmt::format("done: the token sequence is at {}; {} to be emitted\n",
+                     with_thousands(fix.sequence_after), counted(fix.to_emit(), "token"));
+}
+
+std::string fix_json(const SequenceFix& fix, bool carried_out) {
+  auto queues = nlohmann::ordered_json::array();
+  for (const auto& missed : fix.queues) {
+    queues.push_back({{"queue", missed.queue},
+                      {"cursor", missed.cursor},
+                      {"missed",
+                       {{"deliverable", missed.due},
+                        {"revived", missed.revived},
+                        {"expired", missed.expired},
+                        {"wrong_status", missed.wrong_status}}}});
+  }
+  const nlohmann::ordered_json object{
+      {"sequence_before", fix.sequence_before},
+      {"sequence_after", fix.sequence_after},
+      {"queues", std::move(queues)},
+      {"carried_out", carried_out},
+      {"emitted", carried_out ? nlohmann::ordered_json(fix.to_emit()) : nlohmann::ordered_json(nullptr)}};
+  return json_text(object) + "\n";
+}
+
+}  // namespace
+
+ExitCode run_fix_sequence(const FixSequenceOptions& options, Context& context) {
+  const auto connection = context.connect_to_schema("rewind-cursor");
+  const auto plan = plan_sequence_fix(*connection, options.extend_seconds);
+  const bool json = context.global().output == OutputFormat::json;
+  if (!json) context.say(render_plan(plan, options.extend_seconds, context.out().width()));
+  if (options.dry_run || plan.changes_nothing()) {
+    context.print(json              ? fix_json(plan, false)
+                  : options.dry_run ? "dry run: nothing was changed\n"
+                                    : "nothing to do\n");
+    return ExitCode::done;
+  }
+  confirm(context, question(plan));
+  const auto done = carry_out_sequence_fix(*connection, options.extend_seconds,
+                                           {.actor = operator_name(), .reason = options.reason},
+                                           context.settings().channel);
+  context.print(json ? fix_json(done, true) : render_result(done));
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

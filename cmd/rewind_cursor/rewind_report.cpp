@@ -1,0 +1,144 @@
+#include "cmd/rewind_cursor/rewind_report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/moment.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The range of ids that a narrowed replay searches.
+std::string looked_at_text(const RewindPlan& plan) {
+  if (plan.range_to == plan.cursor_before)
+    return fmt::format("ids above {} are searched", with_thousands(plan.range_from));
+  if (plan.range_to == plan.range_from) return "no id is searched";
+  return fmt::format("ids from {} to {} are searched", with_thousands(plan.range_from + 1),
+                     with_thousands(plan.range_to));
+}
+
+std::string cursor_text(const RewindPlan& plan) {
+  if (plan.narrowed) {
+    return fmt::format("stays at {}; {}", with_thousands(plan.cursor_before), looked_at_text(plan));
+  }
+  if (plan.changes_nothing()) return fmt::format("stays at {}", with_thousands(plan.cursor_before));
+  const auto ids = plan.range_to - plan.range_from;
+  return fmt::format("{} -> {} ({} over {} {})", with_thousands(plan.cursor_before),
+                     with_thousands(plan.cursor_after), plan.is_forward() ? "forward" : "back",
+                     with_thousands(ids), ids == 1 ? "id" : "ids");
+}
+
+void add_tally(TextTable& table, const std::string& label, const TokenTally& tally) {
+  table.add({label, with_thousands(tally.count), with_thousands(tally.emitted_before)});
+}
+
+std::string render_tallies(const RewindPlan& plan) {
+  TextTable table(
+      {{"tokens"}, {"count", TextTable::Align::right}, {"emitted before", TextTable::Align::right}});
+  add_tally(table, "deliverable", plan.deliverable);
+  if (plan.revived.count > 0) add_tally(table, "expired, to be revived", plan.revived);
+  add_tally(table, "expired", plan.expired);
+  add_tally(table, "consumed", plan.consumed);
+  add_tally(table, "account in the wrong status", plan.wrong_status);
+  return table.render(80);
+}
+
+std::string forward_note(const RewindPlan& plan) {
+  return plan.deliverable.count == 0 ? std::string("No deliverable token is skipped.\n")
+                                     : fmt::format("{} that could be emitted would be skipped for good.\n",
+                                                   counted(plan.deliverable.count, "token"));
+}
+
+std::string replay_note(const RewindPlan& plan) {
+  if (plan.replayed() == 0) return "No token would be emitted.\n";
+  const auto again = plan.deliverable.emitted_before + plan.revived.emitted_before;
+  auto text = counted(plan.replayed(), "token") + " would be emitted";
+  if (again == plan.replayed()) {
+    text += " again: the same people are mailed again";
+  } else if (again > 0) {
+    text += fmt::format(", {} of them again: the same people are mailed again", with_thousands(again));
+  }
+  return text + ".\n";
+}
+
+/// A token expires after 15 minutes, so few tokens of an older range are still due.
+std::string expired_note(const RewindRequest& request, const RewindPlan& plan) {
+  if (plan.is_forward() || plan.expired.count == 0 || request.extend_seconds > 0) return "";
+  const bool one = plan.expired.count == 1;
+  return fmt::format("{} {} expired and {} skipped; --extend 15m gives {} 15 minutes more.\n",
+                     counted(plan.expired.count, "token"), one ? "has" : "have", one ? "is" : "are",
+                     one ? "it" : "them");
+}
+
+std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
+  if (plan.replayed() <= request.max_replay) return "";
+  return fmt::format("That is more than --max-replay {} allows.\n", with_thousands(request.max_replay));
+}
+
+std::string sequence_note(const RewindPlan& plan) {
+  if (plan.newest >= plan.cursor_before) return "";
+  return fmt::format(
+      "The token sequence is at {}, behind the cursor: tokens were truncated or restored. "
+      "--fix-sequence instead emits the tokens created since, and none twice.\n",
+      with_thousands(plan.newest));
+}
+
+nlohmann::ordered_json tally_json(const TokenTally& tally) {
+  return {{"count", tally.count}, {"emitted_before", tally.emitted_before}};
+}
+
+}  // namespace
+
+std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan) {
+  auto text = fmt::format("queue:   {}\ncursor:  {}\n", shown_text(request.queue), cursor_text(plan));
+  if (request.filter.until)
+    text += fmt::format("until:   created before {}\n", moment_text(*request.filter.until));
+  text += "\n" + render_tallies(plan) + "\n";
+  text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
+  return text + expired_note(request, plan) + limit_note(request, plan) + sequence_note(plan);
+}
+
+std::string rewind_question(const RewindRequest& request, const RewindPlan& plan) {
+  if (plan.is_forward()) {
+    return fmt::format("move the cursor of queue {} forward to {}, and skip {}?", request.queue,
+                       plan.cursor_after, counted(plan.deliverable.count, "token"));
+  }
+  if (plan.narrowed)
+    return fmt::format("emit {} of queue {} again?", counted(plan.replayed(), "token"), request.queue);
+  return fmt::format("move the cursor of queue {} back to {}, and emit {}?", request.queue, plan.cursor_after,
+                     counted(plan.replayed(), "token"));
+}
+
+std::string render_rewind_result(const RewindPlan& plan, std::int64_t replayed) {
+  const auto cursor =
+      plan.narrowed ? std::string() : fmt::format("the cursor is at {}; ", with_thousands(plan.cursor_after));
+  return plan.is_forward() ? fmt::format("done: {}nothing is emitted again\n", cursor)
+                           : fmt::format("done: {}{} to be emitted\n", cursor, counted(replayed, "token"));
+}
+
+std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
+                        std::optional<std::int64_t> replayed) {
+  nlohmann::ordered_json object{{"queue", request.queue},
+                                {"cursor_before", plan.cursor_before},
+                                {"cursor_after", plan.cursor_after},
+                                {"range", {plan.range_from, plan.range_to}},
+                                {"until", nullptr},
+                                {"narrowed", plan.narrowed},
+                                {"tokens",
+                                 {{"deliverable", tally_json(plan.deliverable)},
+                                  {"revived", tally_json(plan.revived)},
+                                  {"expired", tally_json(plan.expired)},
+                                  {"consumed", tally_json(plan.consumed)},
+                                  {"wrong_status", tally_json(plan.wrong_status)}}},
+                                {"max_replay", request.max_replay},
+                                {"carried_out", replayed.has_value()},
+                                {"replayed", nullptr}};
+  if (request.filter.until) object["until"] = moment_text(*request.filter.until);
+  if (replayed) object["replayed"] = *replayed;
+  return json_text(object) + "\n";
+}
+
+}  // namespace mailroom

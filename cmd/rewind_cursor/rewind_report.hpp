@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "replay/rewind.hpp"
+
+namespace mailroom {
+
+/// The plan as a table with an explanation; ends with a newline.
+std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan);
+
+/// The question before the plan is carried out.
+std::string rewind_question(const RewindRequest& request, const RewindPlan& plan);
+
+/// The result as one line.
+std::string render_rewind_result(const RewindPlan& plan, std::int64_t replayed);
+
+/// Plan and result as one line of JSON; `replayed` is nullopt if the plan was not carried out.
+std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
+                        std::optional<std::int64_t> replayed);
+
+}  // namespace mailroom

@@ -1,0 +1,276 @@
+#include "cmd/status/status_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/locale_text.hpp"
+#include "base/moment.hpp"
+#include "base/sparkline.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t max_rows = 8;  ///< per table, so that the report fits on a screen
+constexpr std::size_t max_findings = 6;
+
+std::string row(const std::string& label, const std::string& value, std::size_t width) {
+  constexpr std::size_t indent = 13;
+  return fmt::format("{:<12} {}\n", label + ":", wrapped(value, width, indent, indent));
+}
+
+std::string painted(const std::string& text, Severity severity, bool colour) {
+  if (!colour) return text;
+  const char* paint = severity == Severity::failure   ? "\x1b[1;31m"
+                      : severity == Severity::warning ? "\x1b[1;33m"
+                                                      : "\x1b[1;32m";
+  return paint + text + "\x1b[0m";
+}
+
+std::int64_t count_of(const StatusReport& report, Severity severity) {
+  return std::count_if(report.findings.begin(), report.findings.end(),
+                       [&](const QueueFinding& finding) { return finding.severity == severity; });
+}
+
+std::string verdict_text(const StatusReport& report) {
+  const auto failures = count_of(report, Severity::failure);
+  const auto warnings = count_of(report, Severity::warning);
+  std::string text = failures > 0 ? "unhealthy, " + counted(failures, "failure") : "healthy";
+  if (warnings > 0) text += ", " + counted(warnings, "warning");
+  return text;
+}
+
+std::string headline(const StatusReport& report, const StatusStyle& style) {
+  if (style.outage == nullptr) return painted(verdict_text(report), worst(report.findings), style.colour);
+  return painted(fmt::format("no answer for {}; the last report is below", age_text(style.outage->lasts)),
+                 Severity::failure, style.colour);
+}
+
+std::string pending_text(const WaitingTokenCount& waiting) {
+  std::string parts;
+  const auto add = [&parts](std::int64_t count, const char* where) {
+    if (count > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", with_thousands(count), where);
+  };
+  add(waiting.in_open_batches, "in open batches");
+  add(waiting.in_gaps, "in gaps");
+  add(waiting.in_replay, "in replays");
+  return fmt::format("{}{}{}", waiting.estimated ? "~" : "", with_thousands(waiting.total()),
+                     parts.empty() ? "" : " (" + parts + ")");
+}
+
+std::string oldest_text(const QueueStatus& queue) {
+  const auto lag = queue.lag();
+  if (!lag) return "none";
+  return fmt::format("{}{} ({} ago)", queue.waiting.oldest_estimated ? "~" : "",
+                     moment_text(*queue.waiting.oldest_created_at), age_text(*lag));
+}
+
+std::string cursor_text(const QueueStatus& queue) {
+  return fmt::format("{}, the newest id is {}", with_thousands(queue.cursor), with_thousands(queue.newest));
+}
+
+/// With one decimal.
+std::string rate_text(double rate) {
+  const auto tenths = std::llround(rate * 10);
+  return fmt::format("{}.{}", with_thousands(tenths / 10), tenths % 10);
+}
+
+std::string emitted_text(const RecentEmissions& emissions) {
+  return fmt::format("{} in {}, {}/s", counted(emissions.total(), "token"), age_text(emissions.known),
+                     rate_text(emissions.per_second()));
+}
+
+std::string gaps_text(const QueueStatus& queue) {
+  if (queue.gap_ids == 0) return "none";
+  const auto writers = std::count_if(queue.gap_holders.begin(), queue.gap_holders.end(),
+                                     [](const GapHolder& holder) { return holder.writes_tokens; });
+  if (writers > 0) {
+    return fmt::format("{}, waiting for {}", counted(queue.gap_ids, "id"),
+                       counted(writers, "open transaction"));
+  }
+  return counted(queue.gap_ids, "id") + (queue.gap_holders.empty()
+                                             ? ", to be read by the next claim"
+                                             : ", of transactions that have ended, not removed yet");
+}
+
+/// The pids are shown only if the keys differ.
+std::string keys_text(const std::map<std::string, std::string>& keys) {
+  std::string text;
+  for (const auto& [key, pids] : keys) {
+    if (keys.size() == 1) return key;
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", key, pids);
+  }
+  return text;
+}
+
+std::string schema_text(const StatusReport& report) {
+  return fmt::format("version {}{}", report.schema_version,
+                     report.schema_version == report.newest_schema_version
+                         ? ""
+                         : fmt::format(", newer than this mailroom's {}", report.newest_schema_version));
+}
+
+/// The table after an empty line, and how many of `all` rows it omits.
+std::string section(const TextTable& table, std::size_t all, std::size_t width) {
+  if (table.empty()) return "";
+  auto text = "\n" + table.render(width);
+  if (all > max_rows)
+    text += fmt::format("{} and {} more; -o json lists all\n", ellipsis(),
+                        with_thousands(static_cast<std::int64_t>(all - max_rows)));
+  return text;
+}
+
+std::string optional_age(const std::optional<Milliseconds>& age) {
+  return age ? age_text(*age) : "?";
+}
+
+std::string doing(const ServerSession& session) {
+  if (!session.readable) return "another user's; needs pg_monitor";
+  auto text = session.state;
+  if (session.silent_for) text += " " + age_text(*session.silent_for);
+  if (!session.wait.empty()) text += ", " + session.wait;
+  return shown_text(text);
+}
+
+std::string render_collectors(const QueueStatus& queue, std::size_t width) {
+  using Align = TextTable::Align;
+  TextTable table({{"collector"}, {"process"}, {"since", Align::right}, {"doing"}});
+  for (std::size_t i = 0; i < std::min(queue.collectors.size(), max_rows); ++i) {
+    const auto& session = queue.collectors[i].session;
+    table.add({fmt::format("pid {}", session.pid), shown_text(session.application),
+               optional_age(session.connected_for), doing(session)});
+  }
+  return section(table, queue.collectors.size(), width);
+}
+
+std::string render_open_batches(const QueueStatus& queue, std::size_t width) {
+  using Align = TextTable::Align;
+  TextTable table({{"open batch", Align::right},
+                   {"tokens", Align::right},
+                   {"attempt", Align::right},
+                   {"for", Align::right},
+                   {"claimed by"}});
+  for (std::size_t i = 0; i < std::min(queue.open_batches.size(), max_rows); ++i) {
+    const auto& batch = queue.open_batches[i];
+    const auto session = batch.session_lives ? fmt::format(", pid {}", batch.collector)
+                         : queue.on_standby  ? std::string()
+                                             : std::string(", gone");
+    table.add({with_thousands(batch.id), with_thousands(batch.tokens), std::to_string(batch.attempts),
+               age_text(batch.age), shown_text(batch.claimed_by) + session});
+  }
+  return section(table, queue.open_batches.size(), width);
+}
+
+std::string render_holders(const QueueStatus& queue, std::size_t width) {
+  using Align = TextTable::Align;
+  TextTable table(
+      {{"a gap waits for"}, {"user"}, {"open", Align::right}, {"ids, up to", Align::right}, {"doing"}});
+  for (std::size_t i = 0; i < std::min(queue.gap_holders.size(), max_rows); ++i) {
+    const auto& holder = queue.gap_holders[i];
+    const auto who = holder.session.pid == 0
+                         ? "prepared " + holder.gid
+                         : fmt::format("pid {} {}", holder.session.pid, holder.session.application);
+    table.add({shown_text(who), shown_text(holder.session.user), optional_age(holder.session.transaction_age),
+               holder.writes_tokens ? with_thousands(holder.ids) : "none", doing(holder.session)});
+  }
+  return section(table, queue.gap_holders.size(), width);
+}
+
+std::size_t line_count(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// The tables that fit in `room` lines. The table of collectors is omitted first: it is the least important.
+std::string render_tables(const QueueStatus& queue, std::size_t width, std::size_t room) {
+  std::array<std::string, 3> tables{render_collectors(queue, width), render_holders(queue, width),
+                                    render_open_batches(queue, width)};
+  auto lines = line_count(tables[0] + tables[1] + tables[2]);
+  for (auto& table : tables) {
+    if (lines <= room) break;
+    lines -= line_count(table);
+    table.clear();
+  }
+  return tables[0] + tables[2] + tables[1];
+}
+
+std::string render_findings(const StatusReport& report, const StatusStyle& style) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(report.findings.size(), max_findings); ++i) {
+    const auto& finding = report.findings[i];
+    const std::string word = severity_name(finding.severity);
+    const auto lines = wrapped(word + ": " + shown_text(finding.text), style.width, 2);
+    text += "\n" + painted(word, finding.severity, style.colour) + lines.substr(word.size()) + "\n";
+    // Not wrapped, so that it can be copied.
+    if (!finding.fix.empty()) text += "  fix: " + printable(finding.fix) + "\n";
+  }
+  if (report.findings.size() > max_findings) {
+    text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(),
+                        report.findings.size() - max_findings);
+  }
+  return text;
+}
+
+std::string trend_row(const std::string& label, const std::vector<std::optional<double>>& values,
+                      const std::string& most) {
+  // Not wrapped: a trend begins with blanks where no value is known.
+  return fmt::format("{:<12} {}  max {}\n", label + ":", sparkline(values), most);
+}
+
+std::string render_trend(const StatusTrend& trend) {
+  const auto slowest = Milliseconds{static_cast<Milliseconds::rep>(largest(trend.lag) * 1000)};
+  return trend_row("5m of rate", trend.rate, rate_text(largest(trend.rate)) + " tokens/s") +
+         trend_row("5m of lag", trend.lag, age_text(slowest));
+}
+
+}  // namespace
+
+ExitCode judge(const StatusReport& report) {
+  return worst(report.findings) == Severity::failure ? ExitCode::unusable : ExitCode::done;
+}
+
+std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) {
+  std::vector<std::optional<double>> rates;
+  for (auto i = RecentEmissions::bucket_count; i-- > 0;) {
+    const auto reach =
+        std::chrono::seconds(static_cast<std::int64_t>(i + 1) * RecentEmissions::bucket_seconds);
+    const auto rate = static_cast<double>(emissions.tokens[i]) / RecentEmissions::bucket_seconds;
+    rates.push_back(reach <= emissions.known ? std::optional(rate) : std::nullopt);
+  }
+  return rates;
+}
+
+std::string render_text(const StatusReport& report, const StatusStyle& style) {
+  const auto& queue = report.queue;
+  const auto line = [&style](const std::string& label, const std::string& value) {
+    return row(label, value, style.width);
+  };
+  auto text = fmt::format("queue {}: {}\n", shown_text(queue.queue), headline(report, style));
+  if (style.outage != nullptr) text += line("reason", shown_text(style.outage->reason));
+  text += line("at", moment_text(queue.now / 1000));
+  text += line("pending", pending_text(queue.waiting));
+  text += line("oldest", oldest_text(queue));
+  text += line("cursor", cursor_text(queue));
+  text += line("emitted", emitted_text(queue.emissions));
+  if (style.trend != nullptr) text += render_trend(*style.trend);
+  text += line("gaps", gaps_text(queue));
+  if (queue.replay_ids > 0)
+    text += line("replay", counted(queue.replay_ids, "id") + " waiting to be emitted");
+  if (!queue.dead.empty()) {
+    const auto count = queue.dead.size();
+    text += line("dead", fmt::format("{} {} within a day", count, count == 1 ? "batch" : "batches"));
+  }
+  text += line("collectors",
+               queue.on_standby ? "not visible on a standby" : std::to_string(queue.collectors.size()));
+  if (const auto keys = pids_by_key(queue); !keys.empty()) text += line("signing key", keys_text(keys));
+  text += line("schema", schema_text(report));
+  const auto findings = render_findings(report, style);
+  return text +
+         render_tables(queue, style.width,
+                       style.max_lines - std::min(style.max_lines, line_count(text + findings))) +
+         findings;
+}
+
+}  // namespace mailroom

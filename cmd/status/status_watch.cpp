@@ -1,0 +1,203 @@
+#include "cmd/status/status_watch.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+#include <random>
+
+#include "base/duration.hpp"
+#include "cmd/terminal/patient_output.hpp"
+#include "process/backoff.hpp"
+#include "process/environment.hpp"
+#include "process/retry_log.hpp"
+#include "schema/bookkeeping.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::int64_t bucket = RecentEmissions::bucket_seconds * 1000;
+constexpr std::int64_t window = bucket * static_cast<std::int64_t>(RecentEmissions::bucket_count);
+
+/// Draws over the previous screen in one write, without clearing it, to avoid flicker. The terminal truncates
+/// long lines: if it wrapped them, the next screen would not cover this one.
+std::string redrawn(const std::string& text) {
+  std::string screen = "\x1b[H\x1b[?7l";
+  for (const char c : text)
+    screen += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+  return screen + "\x1b[J\x1b[?7h";
+}
+
+/// The first `most` lines of `text`.
+std::string cropped(const std::string& text, std::size_t most) {
+  std::size_t end = 0;
+  for (; most > 0 && end < text.size(); --most)
+    end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
+class StatusWatch {
+ public:
+  StatusWatch(const StatusRequest& request, Milliseconds interval, Context& context)
+      : request_(request),
+        interval_(interval),
+        context_(context),
+        environment_(signal_, context.out()),
+        output_(context.out(), signal_, [] {}),
+        terminal_(context.out().is_terminal()),
+        lags_(interval * 2),
+        backoff_(std::random_device{}()),
+        retries_(context.log()) {}
+
+  void run() {
+    connection_ = context_.connect_to_schema("status");
+    while (!signal_.requested()) {
+      try {
+        if (!connection_) reconnect();
+        if (connection_) refresh_and_wait();
+      } catch (const ConnectionLost& error) {
+        note_loss(error);
+      }
+    }
+  }
+
+ private:
+  void refresh_and_wait() {
+    const auto next = environment_.now() + interval_;
+    refresh();
+    while (!signal_.requested() && environment_.now() < next) {
+      // The server sends data only when it ends the session; take_notifications() then throws.
+      environment_.wait(connection_->socket(), next);
+      connection_->take_notifications();
+    }
+  }
+
+  void refresh() {
+    try {
+      auto report = read_report(*connection_, request_);
+      backoff_.reset();
+      retries_.worked();
+      show(std::move(report));
+    } catch (const Error& error) {
+      // A table that is locked now may be free at the next refresh.
+      if (error.code() != ExitCode::locked) throw;
+      context_.log().warn("no report", {{"reason", error.what()}});
+    }
+  }
+
+  bool is_json() const { return context_.global().output == OutputFormat::json; }
+
+  void show(StatusReport report) {
+    if (is_json()) return output_.write(render_json(report));
+    if (!terminal_) return output_.write(render_line(report));
+    lags_.add(report.queue.now, report.queue.lag().value_or(Milliseconds{0}));
+    last_ = std::move(report);
+    draw(*last_, nullptr);
+  }
+
+  /// Writes once per interval to a stream, as for reports; redraws a terminal at every attempt.
+  void show_outage(const std::string& reason) {
+    const auto now = environment_.now();
+    const StatusOutage outage{.queue = request_.queue,
+                              .now = std::time(nullptr),
+                              .lasts = std::chrono::floor<std::chrono::seconds>(*retries_.failing_for(now)),
+                              .reason = reason};
+    if (terminal_ && !is_json()) {
+      if (last_) draw(*last_, &outage);
+      return;
+    }
+    if (now < next_outage_) return;
+    next_outage_ = now + interval_;
+    output_.write(is_json() ? render_json(outage) : render_line(outage));
+  }
+
+  void draw(const StatusReport& report, const StatusOutage* outage) {
+    auto& out = context_.out();
+    const auto& queue = report.queue;
+    const StatusTrend trend{.rate = rate_trend(queue.emissions), .lag = lags_.trend(queue.now)};
+    const auto footer = fmt::format("\nevery {}; Ctrl-C ends\n", format_duration(interval_));
+    // The last line is for the cursor. Longer output would scroll the screen.
+    const auto room = out.lines() - 1;
+    const auto text = render_text(report, {.colour = context_.colour_on(out),
+                                           .width = out.width(),
+                                           .max_lines = room - std::min<std::size_t>(room, 2),
+                                           .trend = &trend,
+                                           .outage = outage});
+    // Clears the screen once.
+    if (!drawn_) output_.write("\x1b[2J");
+    drawn_ = true;
+    output_.write(redrawn(cropped(text + footer, room)));
+  }
+
+  void note_loss(const ConnectionLost& error) {
+    connection_.reset();
+    retries_.failed("connection lost", error.what(), environment_.now());
+    show_outage(error.what());
+  }
+
+  void reconnect() {
+    environment_.sleep_for(backoff_.next());
+    if (signal_.requested()) return;
+    connection_ = context_.connect_to_schema("status");
+    if (retries_.is_news()) context_.log().info("connected again");
+  }
+
+  const StatusRequest& request_;
+  Milliseconds interval_;
+  Context& context_;
+  StopSignal signal_;
+  SystemEnvironment environment_;
+  PatientOutput output_;
+  bool terminal_;
+  LagHistory lags_;
+  Backoff backoff_;
+  std::unique_ptr<Connection> connection_;
+  RetryLog retries_;
+  TimePoint next_outage_{};
+  std::optional<StatusReport> last_;  ///< shown on the terminal
+  bool drawn_ = false;
+};
+
+}  // namespace
+
+void LagHistory::add(std::int64_t at, Milliseconds lag) {
+  samples_.push_back({at, lag});
+  // One sample older than the window is kept: it may still count at the start of the window.
+  while (samples_.size() > 1 && samples_[1].at <= at - window)
+    samples_.pop_front();
+}
+
+std::vector<std::optional<double>> LagHistory::trend(std::int64_t now) const {
+  std::vector<std::optional<double>> values(RecentEmissions::bucket_count);
+  for (std::size_t i = 0; i < samples_.size(); ++i) {
+    const auto next = i + 1 < samples_.size() ? samples_[i + 1].at : now + 1;
+    const auto until = std::min(next - 1, samples_[i].at + lasts_.count());
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      const auto end = now - window + static_cast<std::int64_t>(n + 1) * bucket;
+      if (samples_[i].at > end || until <= end - bucket) continue;
+      const auto lag = static_cast<double>(samples_[i].lag.count()) / 1000;
+      values[n] = std::max(values[n].value_or(0), lag);
+    }
+  }
+  return values;
+}
+
+StatusReport read_report(Connection& connection, const StatusRequest& request) {
+  StatusReport report;
+  report.queue = read_queue_status(connection, request.queue);
+  report.schema_version = read_schema_state(connection).version.value_or(0);
+  report.newest_schema_version = embedded_migrations().back().version;
+  report.findings = judge_queue(report.queue, request.limits);
+  return report;
+}
+
+ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Context& context) {
+  try {
+    StatusWatch(request, interval, context).run();
+  } catch (const Error& error) {
+    // The reader has closed the output: as with tail, that is not a failure.
+    if (error.code() != ExitCode::output_closed || !context.out().reader_is_gone()) throw;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <deque>
+
+#include "cmd/status/status_report.hpp"
+#include "cmd/terminal/context.hpp"
+
+namespace mailroom {
+
+/// The lags of the latest reports.
+class LagHistory {
+ public:
+  /// A sample counts until the next one, but no longer than `lasts`.
+  explicit LagHistory(Milliseconds lasts) : lasts_(lasts) {}
+
+  /// `at` is the server's time in milliseconds since 1970.
+  void add(std::int64_t at, Milliseconds lag);
+  /// The longest lag in seconds, in each 10 seconds of the five minutes before `now`; oldest first.
+  std::vector<std::optional<double>> trend(std::int64_t now) const;
+
+ private:
+  struct Sample {
+    std::int64_t at;
+    Milliseconds lag;
+  };
+
+  Milliseconds lasts_;
+  std::deque<Sample> samples_;
+};
+
+/// The queue to report on, and the limits beyond which a value is a finding.
+struct StatusRequest {
+  std::string queue;
+  HealthLimits limits;
+};
+
+/// Reads one report. Throws Error(locked) if a table is locked.
+StatusReport read_report(Connection& connection, const StatusRequest& request);
+
+/// Reports every `interval` until SIGINT or SIGTERM: redraws a terminal, and writes one line per report
+/// elsewhere. Reconnects by itself, and reports the outage meanwhile. Returns ExitCode::done, also when the
+/// reader closes the output.
+ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Context& context);
+
+}  // namespace mailroom

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "accounts/suspension.hpp"
+#include "base/actor.hpp"
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "replay/rewind.hpp"
+
+namespace mailroom {
+namespace {
+
+struct SuspendOptions {
+  std::vector<std::string> accounts;
+  bool undo = false;
+  bool replay = false;
+  std::string reason;
+};
+
+/// The changed accounts, and how many tokens are emitted again.
+struct SuspendOutcome {
+  std::vector<StatusChange> changes;
+  std::int64_t replayed = 0;
+};
+
+std::string without_blanks(const std::string& line) {
+  const auto* blanks = " \t\r";
+  const auto start = line.find_first_not_of(blanks);
+  return start == std::string::npos ? "" : line.substr(start, line.find_last_not_of(blanks) - start + 1);
+}
+
+/// Replaces `-` with the lines of stdin. Throws Error(usage) if no account is named.
+std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const auto& argument : arguments) {
+    if (argument != "-") {
+      names.push_back(argument);
+      continue;
+    }
+    for (std::string line; std::getline(std::cin, line);) {
+      if (auto name = without_blanks(line); !name.empty()) names.push_back(std::move(name));
+    }
+  }
+  if (!names.empty()) return names;
+  throw Error(ExitCode::usage, "no account is named",
+              "give ids, emails or logins, or - to read them from stdin, one per line");
+}
+
+SuspendOutcome carry_out(const SuspendOptions& options, Context& context, Connection& connection,
+                         const std::vector<AccountRecord>& accounts) {
+  const auto& settings = context.settings();
+  return connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, {.actor = operator_name(), .reason = options.reason});
+    if (!options.undo)
+      return SuspendOutcome{.changes = suspend_accounts(transaction, settings.queue, accounts)};
+    SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.queue, accounts)};
+    if (!options.replay) return outcome;
+    std::vector<std::int64_t> tokens;
+    for (const auto& change : outcome.changes)
+      tokens.insert(tokens.end(), change.tokens.begin(), change.tokens.end());
+    const auto details = nlohmann::json{{"after", "suspend --undo"}}.dump();
+    outcome.replayed = replay_tokens(transaction, settings.queue, tokens, details, settings.channel);
+    return outcome;
+  });
+}
+
+std::size_t token_count(const std::vector<StatusChange>& changes) {
+  std::size_t count = 0;
+  for (const auto& change : changes)
+    count += change.tokens.size();
+  return count;
+}
+
+std::string tokens_text(std::size_t count, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", with_thousands(static_cast<std::int64_t>(count)),
+                     count == 1 ? singular : plural);
+}
+
+std::string undo_note(const SuspendOptions& options, const SuspendOutcome& outcome) {
+  const auto count = token_count(outcome.changes);
+  if (count == 0) return "no token was skipped meanwhile\n";
+  const auto tokens = tokens_text(count, "token that was skipped is", "tokens that were skipped are");
+  if (!options.replay) return tokens + " not emitted; --undo --replay emits what is still due\n";
+  return static_cast<std::size_t>(outcome.replayed) == count
+             ? tokens + " to be emitted\n"
+             : fmt::format("{} to be emitted, {} of them by an earlier run\n", tokens,
+                           with_thousands(static_cast<std::int64_t>(count) - outcome.replayed));
+}
+
+std::string render_text(const SuspendOptions& options, const SuspendOutcome& outcome, std::size_t width) {
+  TextTable table({{"account", TextTable::Align::right},
+                   {"login"},
+                   {"before"},
+                   {"after"},
+                   {options.undo ? "skipped" : "pending", TextTable::Align::right}});
+  for (const auto& change : outcome.changes) {
+    table.add({std::to_string(change.account.id), printable(change.account.login), change.before,
+               change.before == change.after ? change.after + " (as before)" : change.after,
+               with_thousands(static_cast<std::int64_t>(change.tokens.size()))});
+  }
+  auto text = table.render(width);
+  if (options.undo) return text + undo_note(options, outcome);
+  const auto count = token_count(outcome.changes);
+  if (count > 0) text += tokens_text(count, "pending token", "pending tokens") + " will be skipped\n";
+  return text;
+}
+
+std::string render_json(const SuspendOptions& options, const SuspendOutcome& outcome) {
+  auto accounts = nlohmann::ordered_json::array();
+  for (const auto& change : outcome.changes) {
+    accounts.push_back({{"id", change.account.id},
+                        {"login", change.account.login},
+                        {"before", change.before},
+                        {"after", change.after},
+                        {options.undo ? "skipped" : "pending", change.tokens}});
+  }
+  nlohmann::ordered_json object{{"accounts", std::move(accounts)}};
+  if (options.undo) object["replayed"] = outcome.replayed;
+  return json_text(object) + "\n";
+}
+
+ExitCode run_suspend(const SuspendOptions& options, Context& context) {
+  if (options.replay && !options.undo) {
+    throw Error(ExitCode::usage, "--replay needs --undo",
+                "give --undo too: the tokens of a suspended account are skipped");
+  }
+  const auto names = all_names(options.accounts);
+  const auto connection = context.connect_to_schema("suspend");
+  const auto accounts = find_accounts(*connection, names);
+  const auto outcome = carry_out(options, context, *connection, accounts);
+  const bool json = context.global().output == OutputFormat::json;
+  if (json) {
+    context.print(render_json(options, outcome));
+  } else {
+    context.say(render_text(options, outcome, context.out().width()));
+  }
+  return ExitCode::done;
+}
+
+Run add_suspend(CommandSyntax& syntax) {
+  auto options = std::make_shared<SuspendOptions>();
+  syntax
+      .texts("ACCOUNT", options->accounts,
+             "name an account by id, email or login (or by id:7, email:ADDRESS, login:NAME); - reads "
+             "names from stdin")
+      .required();
+  syntax.flag("--undo", options->undo, "lift the suspension");
+  syntax.flag("--replay", options->replay, "with --undo, emit skipped tokens that are still due");
+  syntax.text("--reason TEXT", options->reason, "record TEXT as the reason");
+  syntax.setting("--queue NAME", "collect.queue", "use this queue, a row of jobs [mailroom]");
+  return [options](Context& context) { return run_suspend(*options, context); };
+}
+
+}  // namespace
+
+const Command suspend_command{
+    "suspend", "suspend accounts, or lift their suspension",
+    "Examples:\n"
+    "  mailroom suspend user1@mail.example --reason 'reported for abuse'\n"
+    "  mailroom suspend --undo --replay user1    emit skipped tokens too\n"
+    "  mailroom suspend - < accounts.txt         suspend all of them or none\n",
+    add_suspend,
+    "Suspends all named accounts, or none on an error. Their pending tokens are then skipped and counted. "
+    "--undo lifts the suspension: an account that was never activated becomes provisioned again, any other "
+    "becomes active. Tokens that were skipped meanwhile are not emitted automatically; --replay emits those "
+    "that are still due. Running the command twice has the same effect as running it once.\n\n"
+    "Every suspension is recorded with its actor and reason, including one by an application."};
+
+}  // namespace mailroom

@@ -1,0 +1,204 @@
+#include "cmd/syntax/command_syntax.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "base/error.hpp"
+#include "cmd/syntax/usage_error.hpp"
+
+namespace mailroom {
+namespace {
+
+/// `--limit N` in its two parts; value_name is empty for a flag and for an operand.
+struct Spec {
+  std::string names;
+  std::string value_name;
+
+  explicit Spec(const std::string& spec) {
+    const auto blank = spec.find(' ');
+    names = spec.substr(0, blank);
+    if (blank != std::string::npos) value_name = spec.substr(blank + 1);
+  }
+
+  bool is_operand() const { return names.front() != '-'; }
+  /// `--limit` of `-l,--limit`
+  std::string longest() const { return is_operand() ? names : names.substr(names.find("--")); }
+};
+
+}  // namespace
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option& Option::value_optional(const std::string& text) {
+  option_->expected(0, 1)->default_str(text);
+  return *this;
+}
+
+Option& Option::repeated() {
+  option_->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  if (option_->get_positional()) {
+    option_->expected(CLI::detail::expected_max_vector_size);
+  } else {
+    option_->allow_extra_args(false);
+  }
+  return *this;
+}
+
+Option& Option::described(const std::string& help) {
+  option_->description(help);
+  return *this;
+}
+
+// stands_for() and offers() store their data for the reference in the type name, which no help shows.
+
+Option& Option::stands_for(const std::string& key) {
+  option_->type_name(key);
+  return *this;
+}
+
+Option& Option::offers(const std::vector<std::string>& words) {
+  option_->type_name(fmt::format("{{{}}}", fmt::join(words, ",")));
+  return *this;
+}
+
+Option& Option::in_group(const std::string& title) {
+  option_->group(title);
+  return *this;
+}
+
+Option CommandSyntax::flag(const std::string& spec, bool& value, const std::string& help) {
+  return Option(*app_->add_flag(spec, value, help));
+}
+
+Option CommandSyntax::value(const std::string& spec, const std::string& help,
+                            const std::function<void(const std::string&)>& store) {
+  const Spec parts(spec);
+  const std::string hint = parts.is_operand() ? "" : "omit it, or give it a value";
+  const auto checked = [app = app_, name = parts.longest(), hint,
+                        store](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) {
+      try {
+        if (text.empty()) throw Error(ExitCode::usage, name + " is empty", hint);
+        store(text);
+      } catch (const Error& error) {
+        if (!error.hint().empty()) throw;
+        throw Error(error.code(), error.what(), path_of(*app) + " --help shows the options");
+      }
+    }
+    return true;
+  };
+  auto* option = app_->add_option(parts.names, checked, help);
+  option->type_name("");
+  if (!parts.is_operand()) option->option_text(parts.value_name);
+  return Option(*option);
+}
+
+Option CommandSyntax::text(const std::string& spec, std::string& value, const std::string& help) {
+  return this->value(spec, help, [&value](const std::string& text) { value = text; });
+}
+
+Option CommandSyntax::text(const std::string& spec, std::optional<std::string>& value,
+                           const std::string& help) {
+  return this->value(spec, help, [&value](const std::string& text) { value = text; });
+}
+
+Option CommandSyntax::texts(const std::string& spec, std::vector<std::string>& values,
+                            const std::string& help, std::optional<char> separator) {
+  const auto store = [&values, separator](const std::string& text) {
+    std::size_t start = 0;
+    for (auto end = separator ? text.find(*separator) : std::string::npos; end != std::string::npos;
+         end = text.find(*separator, start)) {
+      values.push_back(text.substr(start, end - start));
+      start = end + 1;
+    }
+    values.push_back(text.substr(start));
+  };
+  return value(spec, help, store).repeated();
+}
+
+Option CommandSyntax::duration(const std::string& spec, std::optional<Milliseconds>& value,
+                               Range<Milliseconds> range, const std::string& help) {
+  const auto store = [&value, range, name = name_of(spec)](const std::string& text) {
+    const bool has_unit = text == "0" || text.find_first_not_of("0123456789") != std::string::npos;
+    const auto duration = has_unit ? parse_duration(text) : std::nullopt;
+    if (!duration || *duration < range.min || *duration > range.max) {
+      const auto longest = range.max == Milliseconds::max() ? "" : " to " + format_duration(range.max);
+      throw Error(ExitCode::usage,
+                  fmt::format("{} is '{}', and must be a duration from {}{}", name, text,
+                              format_duration(range.min), longest.empty() ? " on" : longest),
+                  has_unit ? "for example 250ms, 30s or 4m30s"
+                           : fmt::format("give its unit: {0}s, {0}m or {0}ms", text));
+    }
+    value = *duration;
+  };
+  return this->value(spec, help, store);
+}
+
+Option CommandSyntax::action(std::string& action, const std::string& help) {
+  const Choices<std::string> choices{{"activation", "activation"},
+                                     {"recovery", "password_recovery"},
+                                     {"password_recovery", "password_recovery"}};
+  auto option = choice("--action ACTION", action, choices, "activation or recovery");
+  return option.described(help);
+}
+
+Option CommandSyntax::setting(const std::string& spec, const std::string& key, const std::string& help) {
+  const auto store = [overrides = overrides_, name = name_of(spec), key](const std::string& text) {
+    overrides->flags.push_back({key, text, name});
+  };
+  return value(spec, help, store).stands_for(key);
+}
+
+CommandSyntax CommandSyntax::command(const std::string& name, const std::string& summary,
+                                     const std::function<void()>& on_use) {
+  app_->require_subcommand(app_->get_require_subcommand_min(), 1);
+  auto* command = app_->add_subcommand(name, summary);
+  command->fallthrough()->callback(on_use);
+  return {*command, *overrides_};
+}
+
+void CommandSyntax::needs_command() {
+  app_->require_subcommand(1);
+}
+
+std::vector<std::string> CommandSyntax::given() const {
+  std::vector<std::string> names;
+  for (const auto* option : app_->get_options()) {
+    if (option->count() > 0 && option != app_->get_help_ptr()) names.push_back(option->get_name());
+  }
+  return names;
+}
+
+std::string CommandSyntax::name_of(const std::string& spec) {
+  return Spec(spec).longest();
+}
+
+void CommandSyntax::refuse(const std::string& name, const std::string& text, const std::string& requirement) {
+  throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be {}", name, text, requirement));
+}
+
+std::string CommandSyntax::number_between(double min, double max) {
+  return fmt::format("a number from {} to {}", min, max);
+}
+
+std::string CommandSyntax::whole_number_between(std::uint64_t min, std::uint64_t max) {
+  // The largest integer of the machine is not worth showing.
+  if (max >= std::numeric_limits<std::int64_t>::max()) return fmt::format("a whole number from {} on", min);
+  return fmt::format("a whole number from {} to {}", min, max);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <charconv>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "config/settings.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace mailroom {
+
+/// Both ends are inclusive.
+template <typename Value>
+struct Range {
+  Value min;
+  Value max = std::numeric_limits<Value>::max();
+};
+template <>
+struct Range<Milliseconds> {
+  Milliseconds min;
+  Milliseconds max;
+};
+
+/// The texts that are accepted for a value, and their meanings.
+template <typename Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
+
+/// One option or operand of a command.
+class Option {
+ public:
+  explicit Option(CLI::Option& option) : option_(&option) {}
+
+  Option& required();
+  Option& needs(const Option& other);
+  Option& excludes(const Option& other);
+  /// Makes the value optional; without a value the option means `text`.
+  Option& value_optional(const std::string& text);
+  /// Allows the option several times, or several values of an operand.
+  Option& repeated();
+  Option& described(const std::string& help);
+  /// Names the configuration key that the option overrides, for completions and man pages.
+  Option& stands_for(const std::string& key);
+  /// Sets the values that completions offer and the man page lists.
+  Option& offers(const std::vector<std::string>& words);
+  /// Sets the title under which the help lists the option.
+  Option& in_group(const std::string& title);
+
+ private:
+  CLI::Option* option_;
+};
+
+/// Describes the options and operands of one command. Parsing stores each value in the given variable, which
+/// must outlive the parser; the command runs afterwards.
+///
+/// `spec` is the option as the help shows it, its value after a blank: `-n,--lines N`, `--watch [INTERVAL]`.
+/// A name without a hyphen is an operand. Completions offer files for FILE, directories for DIR and
+/// DIRECTORY. For an empty or invalid value parsing throws Error(usage), which names the option. A later
+/// option overrides an earlier one.
+///
+/// Hides CLI11 from the commands: its headers take seconds to compile.
+class CommandSyntax {
+ public:
+  CommandSyntax(CLI::App& app, Overrides& overrides) : app_(&app), overrides_(&overrides) {}
+
+  Option flag(const std::string& spec, bool& value, const std::string& help);
+
+  Option text(const std::string& spec, std::string& value, const std::string& help);
+  Option text(const std::string& spec, std::optional<std::string>& value, const std::string& help);
+
+  /// Collects the texts of all occurrences. With `separator`, each text is split at it.
+  Option texts(const std::string& spec, std::vector<std::string>& values, const std::string& help,
+               std::optional<char> separator = std::nullopt);
+
+  /// A number within `range`, which is not negative. Decimals are accepted if Number is a floating-point
+  /// type.
+  template <typename Number, typename Target>
+  Option number(const std::string& spec, Target& target, Range<Number> range, const std::string& help) {
+    return value(spec, help, [&target, range, name = name_of(spec)](const std::string& text) {
+      Number number{};
+      const auto* end = text.data() + text.size();
+      const auto [rest, failure] = std::from_chars(text.data(), end, number);
+      // A NaN fits no range.
+      const bool fits = number >= range.min && number <= range.max;
+      if (failure != std::errc() || rest != end || !fits) refuse(name, text, requirement(range));
+      target = number;
+    });
+  }
+
+  /// A duration within `range`. Its unit is required: a bare number could mean seconds or milliseconds.
+  Option duration(const std::string& spec, std::optional<Milliseconds>& value, Range<Milliseconds> range,
+                  const std::string& help);
+
+  /// One of `choices`. `listed` names them in the help and in the error message: `text or json`.
+  template <typename Value>
+  Option choice(const std::string& spec, Value& target, const Choices<Value>& choices,
+                const std::string& listed) {
+    std::vector<std::string> names;
+    for (const auto& choice : choices)
+      names.push_back(choice.first);
+    const auto store = [&target, choices, listed, name = name_of(spec)](const std::string& text) {
+      for (const auto& [word, meaning] : choices) {
+        if (word != text) continue;
+        target = meaning;
+        return;
+      }
+      refuse(name, text, listed);
+    };
+    return value(spec, listed, store).offers(names);
+  }
+
+  /// --action, which limits a command to tokens of one action. Stores the database's name of it in `action`.
+  Option action(std::string& action, const std::string& help);
+
+  /// Overrides the configuration key `key`.
+  Option setting(const std::string& spec, const std::string& key, const std::string& help);
+
+  /// Passes the value to `store`, which throws Error(usage) if it is invalid.
+  Option value(const std::string& spec, const std::string& help,
+               const std::function<void(const std::string&)>& store);
+
+  /// Adds a command below this one, which also takes the options of this one. Parsing calls `on_use` if it is
+  /// given.
+  CommandSyntax command(const std::string& name, const std::string& summary,
+                        const std::function<void()>& on_use);
+  /// Makes one of the commands below this one mandatory.
+  void needs_command();
+
+  /// The longest names of the options of this command that were given, except --help.
+  std::vector<std::string> given() const;
+
+ private:
+  static std::string name_of(const std::string& spec);
+  [[noreturn]] static void refuse(const std::string& name, const std::string& text,
+                                  const std::string& requirement);
+  template <typename Number>
+  static std::string requirement(const Range<Number>& range) {
+    if constexpr (std::is_floating_point_v<Number>) return number_between(range.min, range.max);
+    return whole_number_between(static_cast<std::uint64_t>(range.min), static_cast<std::uint64_t>(range.max));
+  }
+  static std::string number_between(double min, double max);
+  static std::string whole_number_between(std::uint64_t min, std::uint64_t max);
+
+  CLI::App* app_;
+  Overrides* overrides_;
+};
+
+}  // namespace mailroom

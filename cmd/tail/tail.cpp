@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "accounts/account_lookup.hpp"
+#include "base/moment.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/tail/event_template.hpp"
+#include "cmd/tail/event_text.hpp"
+#include "cmd/tail/tail_report.hpp"
+#include "cmd/terminal/patient_output.hpp"
+#include "feed/event_stream.hpp"
+#include "queue/preconditions.hpp"
+#include "schema/bookkeeping.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::int64_t default_lines = 10;
+constexpr std::chrono::minutes default_window{5};
+
+struct TailOptions {
+  std::optional<std::int64_t> lines;
+  bool follow = false;
+  bool end = false;
+  std::optional<Milliseconds> window;
+  std::string since;
+  std::optional<std::int64_t> from_id;
+  std::optional<std::int64_t> count;
+  std::string action;
+  std::vector<std::string> accounts;
+  std::vector<std::string> states;
+  std::optional<std::string> line_template;
+  bool mask = false;
+};
+
+std::int64_t read_moment(const std::string& text, std::int64_t now) {
+  const auto moment = parse_moment(text, now);
+  if (!moment) {
+    throw Error(ExitCode::usage, fmt::format("--since is '{}', and must be a moment", text),
+                "for example 10m, 2026-11-21 or 2026-11-21T09:30, in UTC");
+  }
+  return *moment;
+}
+
+std::string read_state(const std::string& word) {
+  const auto& known = state_text();
+  if (std::find(known.begin(), known.end(), word) != known.end()) return word;
+  const auto meant = nearest_word(word, known);
+  throw Error(ExitCode::usage, fmt::format("--state has an unknown state '{}'", word),
+              meant.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : "did you mean: " + meant);
+}
+
+/// Reads the parts of the filter that need no database.
+EventFilter read_filter(const TailOptions& options) {
+  EventFilter filter;
+  if (!options.action.empty()) filter.action = options.action;
+  for (const auto& word : options.states)
+    filter.states.push_back(read_state(word));
+  filter.from_token = options.from_id.value_or(0);
+  return filter;
+}
+
+void check_together(const TailOptions& options, OutputFormat output) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ExitCode::usage, message, hint);
+  };
+  if (options.follow && options.end) {
+    refuse("-f and -e cannot be combined", "give one of them");
+  }
+  if (!options.since.empty() && options.from_id) {
+    refuse("--since and --from-id cannot be combined", "give one of them");
+  }
+  if (options.window && !options.follow) {
+    refuse("--window needs -f", "it sets how late an event may be committed and still be shown");
+  }
+  if (options.line_template && output == OutputFormat::json) {
+    refuse("--template and -o json cannot be combined", "give one of them");
+  }
+}
+
+HistoryRequest make_history(const TailOptions& options, std::int64_t now) {
+  HistoryRequest history{.last = options.lines, .since = std::nullopt, .from_token = options.from_id};
+  if (!options.since.empty()) history.since = read_moment(options.since, now);
+  if (!history.last && !history.since && !history.from_token) history.last = default_lines;
+  return history;
+}
+
+/// Returns the line of an event.
+using EventRenderer = std::function<std::string(const Event&)>;
+
+EventRenderer make_render(const TailOptions& options, Context& context) {
+  EventRenderer render;
+  if (options.line_template) {
+    render = [line = EventTemplate(*options.line_template)](const Event& event) {
+      return line.render(event);
+    };
+  } else if (context.global().output == OutputFormat::json) {
+    render = [](const Event& event) { return render_json(event); };
+  } else {
+    const EventLines::Layout layout{.queue = context.settings().queue,
+                                    .columns = context.out().columns(),
+                                    .colour = context.colour_on(context.out())};
+    render = [lines = EventLines(layout)](const Event& event) mutable { return lines.render(event); };
+  }
+  if (!options.mask) return render;
+  return [render](const Event& event) { return render(masked(event)); };
+}
+
+std::unique_ptr<FeedSession> connect(const Settings& settings, bool follow) {
+  auto session = std::make_unique<FeedSession>(settings.database_url, [](Connection& connection) {
+    require_current_schema(connection);
+    require_all_rows(connection);
+    require_ids_to_spare(connection);
+  });
+  if (follow) session->follow(settings.channel);
+  return session;
+}
+
+void show_events(const TailOptions& options, Context& context, const EventRenderer& render,
+                 EventFilter filter) {
+  StopSignal signal;
+  SystemEnvironment environment(signal, context.out());
+  const auto& settings = context.settings();
+  std::unique_ptr<FeedSession> session;
+  context.warn_of_visible_password();
+  context.explain_unreachable([&] { session = connect(settings, options.follow); });
+  for (const auto& account : find_accounts(session->connection(), options.accounts))
+    filter.accounts.push_back(account.id);
+
+  const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
+  EventFeed feed(make_history(options, session->moment().now), std::move(filter), window, context.log());
+  EventStream stream(
+      feed, std::move(session), [&] { return connect(settings, true); }, environment, context.log());
+  PatientOutput output(context.out(), signal, [&] { stream.take_notifications(); });
+  std::int64_t left = options.count.value_or(std::numeric_limits<std::int64_t>::max());
+  stream.run(options.follow, [&](const std::vector<Event>& events) {
+    std::string text;
+    for (auto event = events.begin(); event != events.end() && left > 0; ++event, --left)
+      text += render(*event);
+    output.write(printable_lines(text));
+    return left > 0;
+  });
+}
+
+ExitCode run_tail(const TailOptions& options, Context& context) {
+  check_together(options, context.global().output);
+  const auto filter = read_filter(options);
+  if (!options.since.empty()) read_moment(options.since, std::time(nullptr));
+  const auto render = make_render(options, context);
+  try {
+    show_events(options, context, render, filter);
+  } catch (const Error& error) {
+    // A reader that closes the pipe is not a failure.
+    if (error.code() != ExitCode::output_closed || !context.out().reader_is_gone()) throw;
+  }
+  return ExitCode::done;
+}
+
+Run add_tail(CommandSyntax& syntax) {
+  auto options = std::make_shared<TailOptions>();
+  syntax.number<std::int64_t>("-n,--lines N", options->lines, {0, 1'000'000'000},
+                              "show the last N events [10; with a start, all]");
+  syntax.flag("-f,--follow", options->follow, "show new events until stopped");
+  syntax.flag("-e,--end", options->end, "stop after the last event, as without -f");
+  syntax.duration("--window DURATION", options->window, {std::chrono::seconds(1), std::chrono::hours(24)},
+                  "with -f, show events committed up to this late [5m]");
+  syntax.text("--since MOMENT", options->since, "begin this long ago, or at a date and time in UTC");
+  syntax.number<std::int64_t>("--from-id ID", options->from_id, {1}, "begin with this token");
+  syntax.number<std::int64_t>("--count N", options->count, {1, 1'000'000'000}, "stop after N events");
+  syntax.action(options->action, "show only activation or recovery tokens");
+  syntax.texts("--account ACCOUNT", options->accounts, "show only this id, email or login; repeatable");
+  syntax.texts("--state STATE,...", options->states, "show only these states", ',').offers(state_text());
+  syntax.text("--template TEXT", options->line_template, "print each event in this format");
+  syntax.flag("--mask", options->mask, "show addresses as u***@mail.example");
+  return [options](Context& context) { return run_tail(*options, context); };
+}
+
+}  // namespace
+
+const Command tail_command{
+    "tail", "show the last events, and follow new ones; read-only",
+    "Examples:\n"
+    "  mailroom tail                          show the last 10 events\n"
+    "  mailroom tail -f --since 10m           show the last 10 minutes, then follow\n"
+    "  mailroom tail -f --account user1 -o json\n"
+    "\n"
+    "Each event is shown once, as soon as it is committed. Its states:\n"
+    "  created                                a token, whatever its state\n"
+    "  due, expired, consumed, wrong-status   a token, when it was first seen\n"
+    "  consumed                               a token, when it is consumed\n"
+    "  emitted, skipped                       a batch: emitted, or no token was due\n"
+    "  taken-over, dead                       a batch: leased again, or given up\n"
+    "  suspended, restored                    an account\n"
+    "  rewound, replayed, pruned              a queue, or old records\n"
+    "A created token is due unless its line says otherwise. The number before an\n"
+    "address is the account's. With --account or --action a batch is shown if it\n"
+    "holds such tokens, and these are named.\n"
+    "\n"
+    "Placeholders of a template: {time}, {event}, {state}, {subject}, {token},\n"
+    "{action}, {account}, {email}, {login}, {batch}, {queue}, {tokens}, {emitted},\n"
+    "{skipped}, {attempt}, {actor} and {reason}. One without a value prints -. Write\n"
+    "{{ and }} for braces, \\n for a new line, \\t for a tab, \\\\ for a backslash.\n"
+    "\n"
+    "With -f, tail re-reads the events of the last --window, and shows those not\n"
+    "shown yet. It misses events that are older than that when they are committed:\n"
+    "of a transaction that was open for longer, or with a consumed_at further in\n"
+    "the past. It follows a standby too, by polling.\n",
+    add_tail,
+    "Shows the last events of the database and, with -f, new ones as they are committed: tokens created and "
+    "consumed, batches emitted, accounts suspended and restored, cursor moves. It only reads, holds no "
+    "transaction open between polls, and resumes after a lost connection. It never shows secrets and codes; "
+    "--mask masks addresses."};
+
+}  // namespace mailroom

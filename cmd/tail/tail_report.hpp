@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "feed/event.hpp"
+
+namespace mailroom {
+
+/// Renders events as lines of text: time, subject, kind and details.
+class EventLines {
+ public:
+  struct Layout {
+    std::string queue;                   ///< the queue that lines do not name
+    std::optional<std::size_t> columns;  ///< of the terminal; nullopt cuts nothing
+    bool colour = false;
+  };
+  explicit EventLines(Layout layout) : layout_(std::move(layout)) {}
+
+  std::string render(const Event& event);
+
+ private:
+  std::string coloured_kind(const Event& event, std::size_t width) const;
+  std::string details(const Event& event, std::optional<std::size_t> room) const;
+
+  Layout layout_;
+  std::size_t subject_width_ = 10;  ///< grows with the ids
+};
+
+/// Returns the event as a JSON object on one line.
+std::string render_json(const Event& event);
+
+}  // namespace mailroom

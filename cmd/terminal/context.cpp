@@ -1,0 +1,88 @@
+#include "cmd/terminal/context.hpp"
+
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "db/conninfo.hpp"
+#include "db/pooler.hpp"
+#include "queue/preconditions.hpp"
+#include "schema/bookkeeping.hpp"
+
+namespace mailroom {
+
+Context::Context(GlobalOptions global, Overrides overrides, EnvironmentVariables environment)
+    : global_(global), overrides_(std::move(overrides)), environment_(std::move(environment)) {}
+
+Settings Context::load(FileUse use) const {
+  return load_settings(overrides_, environment_, use);
+}
+
+void Context::print(std::string_view text) {
+  out_.write(printable_lines(text));
+}
+
+void Context::say(const std::string& text) {
+  print(folded(text, out_.columns().value_or(0)));
+}
+
+const Settings& Context::settings() {
+  if (!settings_) settings_ = load();
+  return *settings_;
+}
+
+Log& Context::log() {
+  if (!log_) {
+    auto level = settings().log_level;
+    if (global_.quiet) level = LogLevel::error;
+    if (global_.verbose) level = LogLevel::debug;
+    log_.emplace(Log::Options{.level = level, .format = settings().log_format, .colour = colour_on(err_)});
+  }
+  return *log_;
+}
+
+bool Context::colour_on(const Output& output) const {
+  if (global_.colour != ColourMode::automatic) return global_.colour == ColourMode::always;
+  const auto no_colour = environment_.find("NO_COLOR");
+  const bool is_unwanted = no_colour != environment_.end() && !no_colour->second.empty();
+  return !is_unwanted && output.is_terminal();
+}
+
+void Context::warn_of_visible_password() {
+  if (setting_of(settings(), "database.url").origin.kind != OriginKind::flag) return;
+  if (!has_password(settings().database_url)) return;
+  log().warn("the password in --database-url is visible in the process list; use a password file instead");
+}
+
+void Context::explain_unreachable(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const ConnectionLost& error) {
+    const auto& url = settings().database_url;
+    throw ConnectionLost(error.what(), url.empty()
+                                           ? "name the database with MAILROOM_DATABASE_URL, database.url or "
+                                             "libpq's PGHOST, PGDATABASE and PGUSER"
+                                           : "tried: " + redact_conninfo(url) +
+                                                 "; mailroom config show shows where that comes from");
+  }
+}
+
+std::unique_ptr<Connection> Context::connect(const std::string& purpose) {
+  std::unique_ptr<Connection> connection;
+  warn_of_visible_password();
+  explain_unreachable(
+      [&] { connection = std::make_unique<Connection>(settings().database_url, "mailroom " + purpose); });
+  return connection;
+}
+
+std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpose) {
+  auto connection = connect(purpose);
+  require_current_schema(*connection);
+  require_all_rows(*connection);
+  require_ids_to_spare(*connection);
+  return connection;
+}
+
+void Context::require_own_session(Connection& connection, const std::string& purpose) {
+  mailroom::require_own_session(connection, settings().database_url, "mailroom " + purpose);
+}
+
+}  // namespace mailroom

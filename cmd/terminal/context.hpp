@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "config/settings.hpp"
+#include "db/connection.hpp"
+#include "signing/configured_keys.hpp"
+
+namespace mailroom {
+
+enum class OutputFormat { text, json };
+enum class ColourMode { automatic, always, never };
+
+/// The options that every command accepts, before or after its name.
+struct GlobalOptions {
+  OutputFormat output = OutputFormat::text;
+  ColourMode colour = ColourMode::automatic;
+  bool quiet = false;
+  bool verbose = false;
+  bool yes = false;
+};
+
+/// The outputs, configuration and log of a command. Holds no process-wide state, so a test can create its
+/// own.
+class Context {
+ public:
+  Context(GlobalOptions global, Overrides overrides, EnvironmentVariables environment);
+
+  const GlobalOptions& global() const { return global_; }
+  Output& out() { return out_; }
+  Output& err() { return err_; }
+  /// Writes text or JSON to stdout, without terminal control sequences other than colours.
+  void print(std::string_view text);
+  /// print(), with long lines wrapped on a terminal.
+  void say(const std::string& text);
+
+  /// The effective configuration, loaded by the first call. Throws Error(configuration).
+  const Settings& settings();
+  /// Loads the configuration again, with or without the file. Throws Error(configuration).
+  Settings load(FileUse use = FileUse::read) const;
+  /// The log to stderr; the settings, -q and -v determine its level and format.
+  Log& log();
+  bool colour_on(const Output& output) const;
+
+  /// Warns if --database-url, which every user of the host can read, contains a password.
+  void warn_of_visible_password();
+  /// Runs `work`. Adds a hint to a ConnectionLost: which database was tried, or how to name one.
+  void explain_unreachable(const std::function<void()>& work);
+  /// Connects as `mailroom PURPOSE`. Throws ConnectionLost.
+  std::unique_ptr<Connection> connect(const std::string& purpose);
+  /// connect(), then throws Error(schema) if this binary cannot work on the schema or the ids are used up,
+  /// and Error(failed) if row security hides rows.
+  std::unique_ptr<Connection> connect_to_schema(const std::string& purpose);
+  /// Throws Error(configuration) if a pooler shares the locks, settings or prepared statements of
+  /// `connection`, which is connected as `mailroom PURPOSE`, with other sessions.
+  void require_own_session(Connection& connection, const std::string& purpose);
+
+ private:
+  GlobalOptions global_;
+  Overrides overrides_;
+  EnvironmentVariables environment_;
+  Output out_{1};
+  Output err_{2};
+  std::optional<Settings> settings_;
+  std::optional<Log> log_;
+};
+
+}  // namespace mailroom

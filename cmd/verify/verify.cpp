@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/line_splitter.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/verify/verify_report.hpp"
+
+namespace mailroom {
+namespace {
+
+/// More than `TOKEN,CODE` needs: a longer line is not a token, and is not buffered.
+constexpr std::size_t max_line = 4096;
+
+struct VerifyOptions {
+  std::string token;
+  std::optional<std::string> code;
+  bool offline = false;
+  bool show_code = false;
+};
+
+/// Judges tokens by the keys and, if `connection` is not null, by the database.
+class TokenJudge {
+ public:
+  TokenJudge(const KeyRing& ring, Connection* connection) : verifier_(ring), connection_(connection) {}
+
+  VerifyFinding find(std::string_view text, std::optional<std::string_view> code) {
+    VerifyFinding finding;
+    const auto token = decode_token(text);
+    if (!token) {
+      finding.defect = text.size() == token_size
+                           ? "a character that is not allowed there in unpadded base64url"
+                           : fmt::format("{} characters, and a token has {}", text.size(), token_size);
+      return finding;
+    }
+    finding.code_given = code.has_value();
+    finding.verdict = verifier_.verify(*token, code, true);
+    if (finding.verdict && connection_ != nullptr) {
+      finding.asked_database = true;
+      finding.record = find_token(*connection_, token->secret, finding.verdict->action);
+    }
+    return finding;
+  }
+
+ private:
+  Verifier verifier_;
+  Connection* connection_;
+};
+
+/// The higher of two exit codes: of 0, 8 and 9 the highest is the result.
+ExitCode worse(ExitCode a, ExitCode b) {
+  return static_cast<int>(a) > static_cast<int>(b) ? a : b;
+}
+
+/// Reads lines of `TOKEN` or `TOKEN,CODE` from stdin, and answers each as soon as it arrives.
+class LineVerifier {
+ public:
+  LineVerifier(TokenJudge& token_judge, Context& context, bool show_code)
+      : judge_(token_judge), context_(context), show_code_(show_code) {}
+
+  ExitCode run() {
+    const auto each = [this](std::string_view line) { answer(line); };
+    std::array<char, 65536> bytes{};
+    for (;;) {
+      const auto count = read(STDIN_FILENO, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw Error(ExitCode::failed, std::string("cannot read stdin: ") + std::strerror(errno));
+      if (count == 0) break;
+      input_.add({bytes.data(), static_cast<std::size_t>(count)}, each);
+      flush();
+    }
+    input_.finish(each);
+    flush();
+    return worst_;
+  }
+
+ private:
+  void answer(std::string_view line) {
+    const auto finding = find(line);
+    worst_ = worse(worst_, judge(finding));
+    if (context_.global().output == OutputFormat::json) {
+      answers_ += render_json(finding, show_code_);
+    } else {
+      append_text(finding);
+    }
+  }
+
+  VerifyFinding find(std::string_view line) {
+    if (line.size() > max_line) {
+      VerifyFinding finding;
+      finding.defect = fmt::format("a line of more than {} bytes", max_line);
+      return finding;
+    }
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const auto comma = line.find(',');
+    std::optional<std::string_view> code;
+    if (comma != std::string_view::npos) code = line.substr(comma + 1);
+    return judge_.find(line.substr(0, comma), code);
+  }
+
+  void append_text(const VerifyFinding& finding) {
+    answers_ += verdict_word(finding);
+    if (finding.verdict) answers_ += "," + std::string(action_name(finding.verdict->action));
+    if (show_code_ && finding.verdict && !finding.verdict->code.empty())
+      answers_ += "," + finding.verdict->code;
+    answers_ += '\n';
+  }
+
+  /// Writes unfiltered: the answers are fixed text, digits and escaped JSON.
+  void flush() {
+    context_.out().write(answers_);
+    answers_.clear();
+  }
+
+  TokenJudge& judge_;
+  Context& context_;
+  bool show_code_;
+  LineSplitter input_{max_line};
+  std::string answers_;
+  ExitCode worst_ = ExitCode::done;
+};
+
+ExitCode run_verify(const VerifyOptions& options, Context& context) {
+  if (options.code && options.code->size() != code_size) {
+    throw Error(ExitCode::usage,
+                fmt::format("--code has {} characters, and a code has {}", options.code->size(), code_size),
+                "omit --code to try all codes");
+  }
+  const auto ring = load_key_ring(context.settings());
+  const auto connection = options.offline ? nullptr : context.connect_to_schema("verify");
+  TokenJudge token_judge(ring, connection.get());
+  if (options.token == "-") return LineVerifier(token_judge, context, options.show_code).run();
+
+  const bool marked = !options.token.empty() && options.token.front() == token_mark;
+  const auto finding = token_judge.find(std::string_view(options.token).substr(marked ? 1 : 0), options.code);
+  const bool json = context.global().output == OutputFormat::json;
+  context.print(json ? render_json(finding, options.show_code) : render_text(finding, options.show_code));
+  return judge(finding);
+}
+
+Run add_verify(CommandSyntax& syntax) {
+  auto options = std::make_shared<VerifyOptions>();
+  syntax.text("TOKEN", options->token, "verify this token, or with - lines of TOKEN or TOKEN,CODE from stdin")
+      .required();
+  syntax.flag("--offline", options->offline, "judge by the keys only, without the database");
+  syntax.text("--code CODE", options->code, "try only this code of a recovery token (else all)");
+  syntax.flag("--show-code", options->show_code, "show the code of a recovery token");
+  syntax.setting("--key-file FILE", "signing.key_file",
+                 "read the signing key, 64 hexadecimal digits, from FILE");
+  return [options](Context& context) { return run_verify(*options, context); };
+}
+
+}  // namespace
+
+const Command verify_command{
+    "verify", "check whether a token is genuine, and show its status",
+    "Examples:\n"
+    "  mailroom verify TOKEN                        check keys and database\n"
+    "  mailroom verify --offline --code 06435 TOKEN\n"
+    "  mailroom verify - < tokens.txt               many at once, an answer per line\n",
+    add_verify,
+    "Checks whether a token was signed with the current key or a previous one, and shows its action and "
+    "what the database records of it: its account, when it expires, whether it is consumed, and which batch "
+    "emitted it and when. --offline checks the keys only and needs no database.\n\n"
+    "The signature of a recovery token covers its code. Without --code all 100,000 codes are tried, which "
+    "takes some hundredths of a second; with --code a recovery token is genuine with that code only. The "
+    "code that was found is shown only with --show-code.\n\n"
+    "With - instead of the token, verify reads lines of TOKEN or TOKEN,CODE from standard input and answers "
+    "each with a line as soon as it arrives. The exit status is that of the worst answer: 9 if one is "
+    "malformed or forged, 8 if one is genuine but not usable or not in this database, else 0."};
+
+}  // namespace mailroom

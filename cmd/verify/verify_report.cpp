@@ -1,0 +1,117 @@
+#include "cmd/verify/verify_report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/moment.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string fact(std::string_view label, const std::string& value) {
+  return fmt::format("{:<10} {}\n", fmt::format("{}:", label), value);
+}
+
+/// The verdict as the first line shows it.
+std::string sentence(const VerifyFinding& finding) {
+  const auto word = verdict_word(finding);
+  if (word == "malformed") return "malformed: " + finding.defect;
+  if (word == "forged") {
+    return std::string("not genuine: no key has signed it") + (finding.code_given ? " with this code" : "");
+  }
+  if (word == "genuine") return "genuine";
+  if (word == "usable") return "genuine and usable";
+  if (word == "not found") return "genuine, but not in this database";
+  if (word == "wrong status")
+    return fmt::format("genuine, but not usable: the account is {}", shown_text(finding.record->status));
+  return "genuine, but not usable: " + word;
+}
+
+std::string emission_text(const TokenEmission& emission) {
+  const auto when = emission.emitted_at ? *emission.emitted_at : std::string("not acknowledged yet");
+  const auto times =
+      emission.attempts > 1 ? fmt::format(", leased {} times", emission.attempts) : std::string();
+  const auto doubt = emission.is_certain ? "" : ", unless that was another token with its id";
+  return fmt::format("{} in batch {} of queue {}{}{}", when, emission.batch, shown_text(emission.queue),
+                     times, doubt);
+}
+
+std::string render_record(const TokenRecord& record) {
+  std::string text = fact("token", std::to_string(record.id));
+  text += fact("account", fmt::format("{} ({}), {}", record.account, shown_text(record.login),
+                                      shown_text(record.status)));
+  text += fact("created", moment_text(record.created_at));
+  text += fact("expires", moment_from(record.expires_at, record.now));
+  text += fact("consumed", record.consumed_at ? moment_from(*record.consumed_at, record.now) : "no");
+  if (record.emissions.empty()) text += fact("emitted", "no");
+  for (const auto& emission : record.emissions)
+    text += fact("emitted", emission_text(emission));
+  return text;
+}
+
+nlohmann::ordered_json record_json(const TokenRecord& record) {
+  auto emissions = nlohmann::ordered_json::array();
+  for (const auto& emission : record.emissions) {
+    nlohmann::ordered_json object{{"batch", emission.batch},
+                                  {"queue", emission.queue},
+                                  {"emitted_at", nullptr},
+                                  {"attempts", emission.attempts},
+                                  {"certain", emission.is_certain}};
+    if (emission.emitted_at) object["emitted_at"] = *emission.emitted_at;
+    emissions.push_back(std::move(object));
+  }
+  nlohmann::ordered_json object{
+      {"id", record.id},
+      {"account", {{"id", record.account}, {"login", record.login}, {"status", record.status}}},
+      {"created_at", moment_json<nlohmann::ordered_json>(record.created_at)},
+      {"expires_at", moment_json<nlohmann::ordered_json>(record.expires_at)},
+      {"consumed_at", nullptr},
+      {"emissions", std::move(emissions)}};
+  if (record.consumed_at) object["consumed_at"] = moment_json<nlohmann::ordered_json>(*record.consumed_at);
+  return object;
+}
+
+}  // namespace
+
+std::string verdict_word(const VerifyFinding& finding) {
+  if (!finding.defect.empty()) return "malformed";
+  if (!finding.verdict) return "forged";
+  if (!finding.asked_database) return "genuine";
+  if (!finding.record) return "not found";
+  return finding.record->state == "due" ? "usable" : finding.record->state;
+}
+
+ExitCode judge(const VerifyFinding& finding) {
+  const auto word = verdict_word(finding);
+  if (word == "malformed" || word == "forged") return ExitCode::forged;
+  return word == "genuine" || word == "usable" ? ExitCode::done : ExitCode::unusable;
+}
+
+std::string render_text(const VerifyFinding& finding, bool show_code) {
+  std::string text = fact("verdict", sentence(finding));
+  if (!finding.verdict) return text;
+  const auto& verdict = *finding.verdict;
+  text += fact("action", std::string(action_name(verdict.action)));
+  if (show_code && verdict.action == Action::password_recovery) text += fact("code", verdict.code);
+  text += fact("key", fmt::format("{} ({})", verdict.key_fingerprint,
+                                  verdict.is_current_key ? "current" : "previous"));
+  if (finding.record) text += render_record(*finding.record);
+  return text;
+}
+
+std::string render_json(const VerifyFinding& finding, bool show_code) {
+  nlohmann::ordered_json object{{"verdict", verdict_word(finding)}};
+  if (!finding.defect.empty()) object["defect"] = finding.defect;
+  if (finding.verdict) {
+    const auto& verdict = *finding.verdict;
+    object["action"] = action_name(verdict.action);
+    if (show_code && verdict.action == Action::password_recovery) object["code"] = verdict.code;
+    object["key"] = {{"fingerprint", verdict.key_fingerprint}, {"current", verdict.is_current_key}};
+  }
+  if (finding.record) object["token"] = record_json(*finding.record);
+  return json_text(object) + "\n";
+}
+
+}  // namespace mailroom

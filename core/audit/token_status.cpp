@@ -1,0 +1,187 @@
+#include "audit/token_status.hpp"
+
+#include <algorithm>
+
+#include "base/moment.hpp"
+
+namespace mailroom {
+namespace {
+
+bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
+  return std::any_of(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
+    return std::find(operation.cut_batches.begin(), operation.cut_batches.end(), batch.id) !=
+           operation.cut_batches.end();
+  });
+}
+
+/// The id in the batch may have belonged to another token.
+Outcome judge_batch_of(const TokenFacts& facts, const BatchRecord& batch) {
+  const auto outcome = judge_batch(batch, facts.id, is_cut(facts, batch));
+  return outcome == Outcome::emitted && contains(batch.unsure, facts.id) ? Outcome::maybe_emitted : outcome;
+}
+
+/// A batch that emitted the token, or may have, decides the outcome; otherwise the newest batch does.
+void count_batches(const TokenFacts& facts, TokenStatus& status) {
+  std::optional<BatchRecord> emitted;
+  for (const auto& batch : facts.batches) {
+    status.outcome = judge_batch_of(facts, batch);
+    status.batch = batch;
+    if (status.outcome == Outcome::emitted) ++status.times;
+    if (status.outcome == Outcome::maybe_emitted) ++status.maybe;
+    if (status.outcome != Outcome::emitted && status.outcome != Outcome::maybe_emitted) continue;
+    if (!emitted || *emitted->emitted_at <= *batch.emitted_at) emitted = batch;
+  }
+  if (!emitted) return;
+  if (status.outcome == Outcome::in_open_batch) status.next = Outcome::in_open_batch;
+  status.outcome = status.times > 0 ? Outcome::emitted : Outcome::maybe_emitted;
+  status.batch = emitted;
+}
+
+std::optional<Outcome> waits_in(const TokenFacts& facts, const QueuePosition& position) {
+  if (!facts.exists) return std::nullopt;
+  if (facts.id <= position.cursor && !position.in_gap) return std::nullopt;
+  if (facts.state != "due") return Outcome::waiting_not_due;
+  return position.in_gap ? Outcome::waiting_again : Outcome::waiting;
+}
+
+/// Finds the queue in which an emitted token waits again after a rewind or a replay. Ignores queues whose
+/// batches never held it.
+void find_replay(const TokenFacts& facts, TokenStatus& status) {
+  for (const auto& position : facts.queues) {
+    const bool knows_it = std::any_of(facts.batches.begin(), facts.batches.end(),
+                                      [&](const auto& batch) { return batch.queue == position.queue; });
+    const auto waits = waits_in(facts, position);
+    if (!knows_it || !waits || *waits == Outcome::waiting_not_due) continue;
+    status.next = waits;
+    status.queue = position.queue;
+  }
+}
+
+const Operation* forward_move_over(const TokenFacts& facts, const std::string& queue) {
+  const auto found =
+      std::find_if(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
+        const bool is_later = !facts.exists || operation.at >= to_microseconds(facts.created_at) - 1'000'000;
+        return operation.is_forward && operation.queue == queue && contains(operation.tokens, facts.id) &&
+               is_later;
+      });
+  return found == facts.operations.end() ? nullptr : &*found;
+}
+
+using ReasonCounts = std::vector<std::pair<std::string, int>>;
+
+/// The same counts include tokens skipped by the claim and when the line was written, so a reason is certain
+/// only if there is no other.
+void find_reason(const TokenFacts& facts, const ReasonCounts& counts, TokenStatus& status) {
+  std::vector<std::string> reasons;
+  for (const auto& [reason, count] : counts) {
+    if (count > 0) reasons.push_back(reason);
+  }
+  status.reason_certain = reasons.size() == 1;
+  const bool fits = std::find(reasons.begin(), reasons.end(), facts.state) != reasons.end();
+  if (status.reason_certain) status.reason = reasons.front();
+  if (reasons.size() > 1 && fits) status.reason = facts.state;
+}
+
+void explain_skip(const TokenFacts& facts, const Skip& skip, TokenStatus& status) {
+  status.outcome = Outcome::skipped;
+  status.skip = skip;
+  find_reason(facts, {{"expired", skip.expired}, {"consumed", skip.consumed}}, status);
+}
+
+void explain_skip_in_batch(const TokenFacts& facts, TokenStatus& status) {
+  const auto& batch = *status.batch;
+  find_reason(facts,
+              {{"expired", batch.skipped_expired},
+               {"consumed", batch.skipped_consumed},
+               {"wrong status", batch.skipped_status},
+               {"invalid", batch.skipped_invalid}},
+              status);
+}
+
+void explain_absence(const TokenFacts& facts, const QueuePosition& position, TokenStatus& status) {
+  status.queue = position.queue;
+  if (const auto* operation = forward_move_over(facts, position.queue)) {
+    status.outcome = Outcome::moved_past;
+    status.operation = *operation;
+    return;
+  }
+  if (position.missed) {
+    status.outcome = Outcome::missed;
+    return;
+  }
+  if (!position.records_complete) {
+    status.outcome = Outcome::not_recorded;
+    return;
+  }
+  if (!position.skip || position.skip->expired + position.skip->consumed == 0) return;
+  explain_skip(facts, *position.skip, status);
+}
+
+/// Explains a token that no batch holds. A queue in which it still waits takes precedence over other queues.
+void find_absence_reason(const TokenFacts& facts, TokenStatus& status) {
+  if (facts.queues.empty()) return;
+  const auto waiting = std::find_if(facts.queues.begin(), facts.queues.end(), [&](const auto& position) {
+    return waits_in(facts, position).has_value();
+  });
+  if (waiting == facts.queues.end()) return explain_absence(facts, facts.queues.front(), status);
+  status.outcome = *waits_in(facts, *waiting);
+  status.queue = waiting->queue;
+}
+
+}  // namespace
+
+Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut) {
+  if (batch.dead_at && !batch.emitted_at) return Outcome::dead;
+  if (!batch.emitted_at) return Outcome::in_open_batch;
+  // Only the last of several leases records its skipped tokens; an earlier one may have emitted this token.
+  if (contains(batch.skipped_ids, token))
+    return batch.attempts > 1 ? Outcome::maybe_emitted : Outcome::skipped_in_batch;
+  const bool all_recorded = batch.emitted + count_ids(batch.skipped_ids) >= batch.size;
+  return all_recorded && !cut ? Outcome::emitted : Outcome::maybe_emitted;
+}
+
+TokenStatus judge_token(const TokenFacts& facts) {
+  TokenStatus status;
+  count_batches(facts, status);
+  if (status.outcome == Outcome::skipped_in_batch) explain_skip_in_batch(facts, status);
+  if (facts.batches.empty()) {
+    find_absence_reason(facts, status);
+  } else if (!status.next && status.outcome != Outcome::in_open_batch) {
+    find_replay(facts, status);
+  }
+  return status;
+}
+
+const char* outcome_name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::emitted:
+      return "emitted";
+    case Outcome::maybe_emitted:
+      return "maybe emitted";
+    case Outcome::in_open_batch:
+      return "in open batch";
+    case Outcome::dead:
+      return "dead";
+    case Outcome::skipped_in_batch:
+      return "skipped";
+    case Outcome::waiting:
+      return "waiting";
+    case Outcome::waiting_not_due:
+      return "waiting, not due";
+    case Outcome::waiting_again:
+      return "waiting again";
+    case Outcome::skipped:
+      return "skipped";
+    case Outcome::moved_past:
+      return "moved past";
+    case Outcome::missed:
+      return "missed";
+    case Outcome::not_recorded:
+      return "not recorded";
+    case Outcome::unexplained:
+      break;
+  }
+  return "unexplained";
+}
+
+}  // namespace mailroom

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "audit/operations.hpp"
+#include "queue/batch_lookup.hpp"
+
+namespace mailroom {
+
+/// The first claim whose cursor reached a token.
+struct Skip {
+  std::int64_t batch = 0;
+  std::int64_t at = 0;  ///< microseconds since 1970
+  int expired = 0;      ///< tokens that it skipped, by reason; a claim does not check accounts
+  int consumed = 0;
+};
+
+/// The position of a token in a queue.
+struct QueuePosition {
+  std::string queue{};
+  std::int64_t cursor = 0;
+  bool in_gap = false;            ///< in a gap below the cursor: a replay, or a late commit
+  bool records_complete = false;  ///< the records reach back to the token's creation
+  std::optional<Skip> skip{};
+  bool missed = false;  ///< the cursor passed its id before it was created
+};
+
+/// The data about a token. Times are seconds since 1970.
+struct TokenFacts {
+  std::int64_t id = 0;
+  bool exists = true;    ///< false if it was deleted or never committed
+  std::string action{};  ///< empty if it does not exist, as are the fields down to consumed_at
+  std::string state{};   ///< now: `due`, `consumed`, `expired` or `wrong status`
+  std::string status{};  ///< of its account
+  std::int64_t account = 0;
+  std::int64_t created_at = 0;
+  std::int64_t expires_at = 0;
+  std::optional<std::int64_t> consumed_at{};
+  std::vector<BatchRecord> batches{};   ///< those that hold it, ordered by id
+  bool id_was_anothers = false;         ///< another token had its id before it was created
+  std::vector<Operation> operations{};  ///< those that may have touched it
+  std::vector<QueuePosition> queues{};  ///< the requested queue first
+};
+
+enum class Outcome {
+  emitted,           ///< for certain
+  maybe_emitted,     ///< in a batch whose earlier lease was not acknowledged, or whose record is
+                     ///< ambiguous
+  in_open_batch,     ///< leased; its line may have been written
+  dead,              ///< its batch was given up after too many attempts
+  skipped_in_batch,  ///< in a batch, but not due or invalid when the line was written
+  waiting,           ///< due, above the cursor
+  waiting_not_due,   ///< above the cursor, and will be skipped
+  waiting_again,     ///< below the cursor, in a gap
+  skipped,           ///< not due when the cursor reached it
+  moved_past,        ///< an operator moved the cursor past it
+  missed,            ///< the cursor passed its id before it was created
+  not_recorded,      ///< the records do not reach back to it
+  unexplained,       ///< below the cursor, and no record says why
+};
+
+struct TokenStatus {
+  Outcome outcome = Outcome::unexplained;
+  int times = 0;                       ///< number of batches that certainly emitted it
+  int maybe = 0;                       ///< number of batches that may have emitted it
+  std::optional<BatchRecord> batch{};  ///< the batch that decides the outcome
+  std::optional<Outcome> next{};       ///< if emitted: in_open_batch, waiting or waiting_again
+  std::string queue{};                 ///< where it waits or was skipped
+  /// Of skipped and skipped_in_batch: `expired`, `consumed`, `wrong status` or `invalid`.
+  std::string reason{};
+  bool reason_certain = false;  ///< recorded, not derived from the present state
+  std::optional<Skip> skip{};
+  std::optional<Operation> operation{};  ///< of moved_past
+};
+
+/// Derives the status of a token.
+TokenStatus judge_token(const TokenFacts& facts);
+
+/// Returns what `batch` did with `token`, an id that it holds: emitted, maybe_emitted, skipped_in_batch,
+/// in_open_batch or dead. `cut` = tokens were removed from the batch while it was open, so its counts may
+/// include them.
+Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut);
+
+/// Returns the name in JSON output: `emitted`, `maybe emitted`, `in open batch` and so on.
+const char* outcome_name(Outcome outcome);
+
+}  // namespace mailroom

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace mailroom {
+
+std::string host_name();
+
+/// The user that runs this process, for records: `alice@host`. Under sudo, the user who called sudo.
+std::string operator_name();
+
+}  // namespace mailroom

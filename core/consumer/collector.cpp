@@ -1,0 +1,297 @@
+#include "consumer/collector.hpp"
+
+#include <algorithm>
+
+#include "process/retry.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds take_over_grace{1500};
+constexpr Milliseconds publish_interval{500};
+constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
+
+}  // namespace
+
+Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
+                     Output& output, Log& log)
+    : setup_(std::move(setup)),
+      limits_(limits),
+      reload_(std::move(reload)),
+      environment_(environment),
+      output_(output),
+      log_(log),
+      batcher_(batcher_options()),
+      waker_(polling_state_options(), environment, output, log),
+      writer_(setup_.key, setup_.make_encoder(), setup_.batch_limit, output, log),
+      backoff_(environment.random_seed()),
+      retries_(log) {}
+
+void Collector::run() {
+  try {
+    collect();
+  } catch (const Error&) {
+    waker_.hand_over(session_.get());
+    throw;
+  }
+  waker_.hand_over(session_.get());
+}
+
+void Collector::collect() {
+  connect_first();
+  if (session_ && output_.is_within_line()) output_.write("\n");
+  while (!finished()) {
+    // Also without a session: the new configuration may make one possible.
+    if (environment_.take_reload()) reload();
+    try {
+      if (!session_) reconnect();
+      if (session_) step();
+    } catch (const ConnectionLost& error) {
+      if (session_) retries_.worked();
+      retries_.failed("connection lost", error.what(), environment_.now());
+      session_.reset();
+    } catch (const DatabaseError& error) {
+      if (!fixes(error)) throw;
+    }
+  }
+  acknowledge_last();
+  log_totals();
+}
+
+bool Collector::fixes(const DatabaseError& error) {
+  const auto fix = retry_for(error);
+  if (fix == Retry::none) {
+    acknowledge_before_leaving();
+  } else if (fix == Retry::new_session) {
+    retries_.failed(is_pid_locked(error) ? "reconnecting" : "the server accepts no writes, reconnecting",
+                    reason_of(error), environment_.now());
+    session_.reset();
+  } else if (!environment_.stop_requested()) {
+    log_.warn("statement failed, retrying", {{"reason", error.what()}});
+    environment_.sleep_for(backoff_.next());
+  }
+  return fix != Retry::none;
+}
+
+bool Collector::finished() const {
+  return environment_.stop_requested() || drained_ ||
+         (limits_.max_batches && batches_written_ >= *limits_.max_batches);
+}
+
+void Collector::connect_first() {
+  const auto give_up = environment_.now() + limits_.wait_for_database;
+  while (!environment_.stop_requested()) {
+    try {
+      return adopt_session(setup_.connect());
+    } catch (const Error& error) {
+      const bool gives_up = environment_.now() >= give_up && !is_pid_locked(error);
+      if (retry_for(error) != Retry::new_session || gives_up) throw;
+      retries_.failed(is_pid_locked(error) ? "reconnecting" : "waiting for the database", reason_of(error),
+                      environment_.now());
+    }
+    environment_.sleep_for(backoff_.next());
+  }
+}
+
+void Collector::reconnect() {
+  environment_.sleep_for(backoff_.next());
+  if (environment_.stop_requested()) return;
+  adopt_session(setup_.connect());
+  take_over_from_ = environment_.now() + take_over_grace;
+}
+
+void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
+  session_ = std::move(session);
+  last_round_trip_ = environment_.now();
+  batcher_.connected();
+  waker_.session_began();
+  if (retries_.is_news()) log_.info("connected");
+}
+
+void Collector::step() {
+  const auto now = environment_.now();
+  const bool poll_now = now >= waker_.next_poll();
+  const auto heard = session_->take_notifications();
+  if (heard == Notified::settle) waker_.settle(*session_);
+  if (heard != Notified::no || poll_now) batcher_.notified();
+  const auto decision = batcher_.decide(now, waker_.is_polling());
+  if (decision.poll) {
+    poll(decision);
+  } else {
+    wait_until(poll_now ? decision.until : std::min(decision.until, waker_.next_poll()));
+  }
+}
+
+void Collector::poll(const Batcher::Decision& decision) {
+  const auto started = environment_.now();
+  // Asked before the poll: the poll sees every transaction that has ended by now.
+  const bool settled = waker_.is_last_poll(*session_);
+  const bool publish = started - last_published_ >= publish_interval;
+  const auto reply = claim({.limit = decision.limit,
+                            .partial = decision.partial,
+                            .take_over = started >= take_over_from_,
+                            .publish_cursor = publish,
+                            .routine = decision.routine,
+                            .receipt = receipt_});
+  if (publish) last_published_ = started;
+  batcher_.claimed(decision, reply, started, environment_.now());
+  if (settled) waker_.settled();
+  waker_.polled(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started);
+  report(reply);
+  since_idle_.skipped += reply.skipped;
+  if (reply.lease) {
+    emit(*reply.lease);
+  } else {
+    drained_ = limits_.once && !reply.more && started >= take_over_from_;
+  }
+}
+
+Batcher::Options Collector::batcher_options() const {
+  auto options = setup_.batcher;
+  options.line_limit = setup_.batch_limit;
+  options.lines_per_claim = setup_.lines_per_claim;
+  return options;
+}
+
+PollingState::Options Collector::polling_state_options() const {
+  return {.allowed = !setup_.notify_always,
+          .batch_timeout = setup_.batcher.batch_timeout,
+          .poll_interval = setup_.batcher.poll_interval};
+}
+
+ClaimReply Collector::claim(const ClaimRequest& request) {
+  const auto reply = session_->claim(request);
+  receipt_.reset();
+  last_round_trip_ = environment_.now();
+  backoff_.reset();
+  retries_.worked();
+  return reply;
+}
+
+void Collector::report(const ClaimReply& reply) {
+  if (reply.receipt_void) {
+    log_.warn("a batch was taken over before it was acknowledged: it may have been emitted twice");
+  }
+  if (reply.dead) {
+    log_.error("batch dead-lettered after too many attempts", {{"batch", *reply.dead}});
+  }
+  if (reply.lease && reply.lease->attempt > 1) {
+    log_.info("taking over a batch", {{"batch", reply.lease->batch}, {"attempt", reply.lease->attempt}});
+  }
+}
+
+void Collector::emit(const Lease& lease) {
+  // While this collector waits for its reader, the other collectors need notifications.
+  const auto counts = writer_.write(*session_, lease, [&] {
+    waker_.hand_over(session_.get());
+    environment_.note_wait(Awaited::reader);
+  });
+  environment_.note_wait(Awaited::nothing);
+  receipt_ = Receipt{lease, counts};
+  if (counts.emitted > 0) ++batches_written_;
+  since_idle_.batches += counts.emitted > 0 ? 1 : 0;
+  since_idle_.tokens += counts.emitted;
+  since_idle_.skipped += counts.skipped();
+  log_.debug("batch written",
+             {{"batch", lease.batch}, {"tokens", counts.emitted}, {"skipped", counts.skipped()}});
+}
+
+void Collector::wait_until(TimePoint until) {
+  log_totals();
+  const auto health = last_round_trip_ + setup_.healthcheck_interval;
+  if (environment_.now() >= health) {
+    session_->check_health();
+    last_round_trip_ = environment_.now();
+    return;
+  }
+  environment_.wait(session_->socket(), std::min(until, health));
+}
+
+void Collector::acknowledge_last() {
+  const auto give_up = environment_.now() + farewell;
+  if (receipt_) environment_.note_wait(Awaited::database);
+  while (receipt_) {
+    try {
+      if (!session_) session_ = setup_.connect();
+      report(claim({.publish_cursor = true, .receipt = receipt_}));
+    } catch (const Error& error) {
+      const auto fix = retry_for(error);
+      if (fix == Retry::new_session) session_.reset();
+      if (fix == Retry::same_session && environment_.stop_requested()) {
+        acknowledge_without_lock();
+        break;
+      }
+      if (fix == Retry::none || environment_.now() >= give_up) {
+        log_.error("the last batch is written but not acknowledged: it will be emitted again");
+        throw;
+      }
+      environment_.pause_for(backoff_.next());
+    }
+  }
+  environment_.note_wait(Awaited::nothing);
+}
+
+void Collector::acknowledge_without_lock() {
+  try {
+    report(claim({.without_lock = true, .receipt = receipt_}));
+  } catch (const Error& error) {
+    log_.error("the last batch is written but not acknowledged: it will be emitted again");
+    if (retry_for(error) == Retry::new_session) throw;
+    throw Error(ExitCode::locked, std::string("the last batch cannot be acknowledged: ") + error.what(),
+                "run mailroom status to see which session holds the queue's lock");
+  }
+}
+
+void Collector::acknowledge_before_leaving() {
+  try {
+    acknowledge_last();
+  } catch (const Error& error) {
+    // The caller reports the error that ended the run; this error is a consequence of it.
+    log_.debug("acknowledgement failed", {{"reason", error.what()}});
+  }
+}
+
+void Collector::reload() {
+  try {
+    auto setup = reload_();
+    if (setup.session_identity != setup_.session_identity) leave_session();
+    setup_ = std::move(setup);
+    batcher_.configure(batcher_options());
+    waker_.configure(polling_state_options());
+    writer_.configure(setup_.key, setup_.make_encoder(), setup_.batch_limit);
+    report_changes();
+  } catch (const Error& error) {
+    log_.error("reload failed, keeping the previous configuration", {{"reason", error.what()}});
+  }
+}
+
+void Collector::report_changes() {
+  for (const auto& change : setup_.changes) {
+    log_.info(change.takes_effect ? "changed" : "changed, effective after a restart",
+              {{"setting", change.name}, {"from", change.before}, {"to", change.after}});
+  }
+  log_.info("configuration reloaded",
+            {{"changed", setup_.changes.size()}, {"signing_key", setup_.key.fingerprint()}});
+}
+
+void Collector::leave_session() {
+  try {
+    acknowledge_last();
+  } catch (const Error& error) {
+    if (retry_for(error) != Retry::new_session) throw;
+    // Already logged. The receipt is dropped: in another database the same number is another batch.
+    receipt_.reset();
+  }
+  waker_.hand_over(session_.get());
+  session_.reset();
+}
+
+void Collector::log_totals() {
+  if (since_idle_.batches + since_idle_.skipped == 0) return;
+  log_.info(
+      "emitted",
+      {{"batches", since_idle_.batches}, {"tokens", since_idle_.tokens}, {"skipped", since_idle_.skipped}});
+  since_idle_ = {};
+}
+
+}  // namespace mailroom

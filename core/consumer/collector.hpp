@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "consumer/batch_writer.hpp"
+#include "consumer/batcher.hpp"
+#include "consumer/queue_session.hpp"
+#include "consumer/waker.hpp"
+#include "db/errors.hpp"
+#include "process/backoff.hpp"
+#include "process/environment.hpp"
+#include "process/retry_log.hpp"
+
+namespace mailroom {
+
+/// A setting whose value has changed, as reported to the operator.
+struct SettingChange {
+  std::string name;
+  std::string before;
+  std::string after;
+  bool takes_effect = true;  ///< at once; false: after a restart
+};
+
+/// The configuration of a collector; SIGHUP replaces it.
+struct CollectorSetup {
+  SessionFactory connect;
+  std::string session_identity;  ///< changes when `connect` has another target; never shown
+  Key key;
+  std::function<std::unique_ptr<Encoder>()> make_encoder;
+  int batch_limit = 0;  ///< tokens per line
+  int lines_per_claim = 1;
+  Batcher::Options batcher;
+  bool notify_always = false;  ///< inserts notify at any rate; the collector never polls instead
+  Milliseconds healthcheck_interval{};
+  std::vector<SettingChange> changes{};  ///< since the previous setup
+};
+
+struct CollectorLimits {
+  bool once = false;                          ///< stop when the queue is drained
+  std::optional<std::int64_t> max_batches{};  ///< stop after this many batches
+  Milliseconds wait_for_database{};           ///< how long to retry at the start; 0: try once
+};
+
+/// The main loop: claim, fetch, sign, write, acknowledge with the next claim. A batch is acknowledged only
+/// after its lines are written, so a crash repeats at most the batch in flight. The receipt outlives the
+/// session: after a reconnect the collector still acknowledges the batch, and nothing is repeated, if no
+/// other collector was connected or all sessions ended (a server restart: the collectors wait for each
+/// other). A collector that stayed connected takes over the unacknowledged batch of an ended session at once,
+/// and repeats it if it was written: at most one batch per ended session.
+class Collector {
+ public:
+  using Reload = std::function<CollectorSetup()>;
+
+  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
+            Output& output, Log& log);
+
+  /// Returns after a stop request or when a limit is reached, with every written batch acknowledged. Throws
+  /// ConnectionLost when the database cannot be reached at the start, Error(output_closed) when the output
+  /// accepts no more, Error(locked) when a lock prevents the last acknowledgement, DatabaseError when a retry
+  /// does not help.
+  void run();
+
+ private:
+  struct Totals {
+    std::int64_t batches = 0;
+    std::int64_t tokens = 0;
+    std::int64_t skipped = 0;
+  };
+
+  void connect_first();
+  void reconnect();
+  /// Prepares a retry; returns false, after acknowledging, if a retry does not help.
+  bool fixes(const DatabaseError& error);
+  void adopt_session(std::unique_ptr<QueueSession> session);
+  void step();
+  void poll(const Batcher::Decision& decision);
+  void wait_until(TimePoint until);
+  void collect();
+  Batcher::Options batcher_options() const;
+  PollingState::Options polling_state_options() const;
+  ClaimReply claim(const ClaimRequest& request);
+  void report(const ClaimReply& reply);
+  void emit(const Lease& lease);
+  void acknowledge_last();
+  /// Does not wait for the queue's lock. Throws Error(locked) when the acknowledgement fails.
+  void acknowledge_without_lock();
+  void acknowledge_before_leaving();
+  void reload();
+  void report_changes();
+  void leave_session();
+  void log_totals();
+  bool finished() const;
+
+  CollectorSetup setup_;
+  CollectorLimits limits_;
+  Reload reload_;
+  Environment& environment_;
+  Output& output_;
+  Log& log_;
+
+  Batcher batcher_;
+  Waker waker_;
+  BatchWriter writer_;
+  Backoff backoff_;
+  RetryLog retries_;
+  std::unique_ptr<QueueSession> session_;
+  std::optional<Receipt> receipt_;  ///< of the batch that is written and not yet acknowledged
+  TimePoint take_over_from_{};      ///< no take-over before: collectors may still reconnect and acknowledge
+  TimePoint last_round_trip_{};
+  TimePoint last_published_{};
+  std::int64_t batches_written_ = 0;
+  bool drained_ = false;
+  Totals since_idle_;
+};
+
+}  // namespace mailroom

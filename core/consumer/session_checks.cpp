@@ -1,0 +1,36 @@
+#include "consumer/session_checks.hpp"
+
+#include "queue/preconditions.hpp"
+
+namespace mailroom {
+namespace {
+
+void check_trigger(Connection& connection) {
+  const std::string table = "tokens";
+  const std::string trigger = "before_token_insert";
+  const auto state = trigger_state(connection, table, trigger);
+  if (state == TriggerState::missing) {
+    throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is missing",
+                "without it the queue can lose tokens that commit late; migration 3_token_ids creates it");
+  }
+  if (state == TriggerState::disabled) {
+    throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is disabled",
+                enable_trigger_statement(table, trigger));
+  }
+}
+
+void check_sequence(Connection& connection) {
+  require_ids_to_spare(connection);
+  if (gives_ids_in_order(connection)) return;
+  throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
+              ids_in_order_statement);
+}
+
+}  // namespace
+
+void check_queue_preconditions(Connection& connection) {
+  check_trigger(connection);
+  check_sequence(connection);
+}
+
+}  // namespace mailroom

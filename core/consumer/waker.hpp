@@ -1,0 +1,44 @@
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "consumer/polling_state.hpp"
+#include "consumer/queue_session.hpp"
+
+namespace mailroom {
+
+/// Carries out the advice of PollingState on the collector's current session.
+class Waker {
+ public:
+  Waker(const PollingState::Options& options, const Clock& clock, const Output& output, Log& log)
+      : polling_state_(options), clock_(clock), output_(output), log_(log) {}
+
+  void configure(const PollingState::Options& options) { polling_state_.configure(options); }
+  bool is_polling() const { return polling_state_.is_polling(); }
+  TimePoint next_poll() const { return polling_state_.next_poll(); }
+
+  /// Starts draining: inserts may not have notified because of an earlier session of any collector.
+  void session_began() { polling_state_.settle(clock_.now()); }
+  /// Another collector has stopped polling.
+  void settle(QueueSession& session);
+  /// True when the next poll is the last one of draining.
+  bool is_last_poll(QueueSession& session);
+  /// Records a claim that began at `started`, and acts on the advice.
+  void polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started);
+  void settled() { polling_state_.settled(); }
+  /// Lets inserts notify again, and makes the other collectors poll for inserts that did not notify. Logs
+  /// errors instead of throwing them.
+  void hand_over(QueueSession* session);
+
+ private:
+  void stay_polling(QueueSession& session);
+  void start_listening(QueueSession& session);
+
+  PollingState polling_state_;
+  const Clock& clock_;
+  const Output& output_;
+  Log& log_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,105 @@
+#include "process/stop_watcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds interval{20};
+
+TimePoint now() {
+  return std::chrono::steady_clock::now();
+}
+
+/// Blocks all signals, so that a thread started meanwhile inherits the mask and handles none.
+class SignalsHeldBack {
+ public:
+  SignalsHeldBack() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~SignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeldBack(const SignalsHeldBack&) = delete;
+  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+StopWatcher::StopWatcher(const StopSignal& signal, Log& log)
+    : signal_(signal), log_(log), end_(eventfd(0, EFD_CLOEXEC)) {
+  if (end_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+  const SignalsHeldBack held_back;
+  thread_ = std::thread([this] { watch(); });
+}
+
+StopWatcher::~StopWatcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  ending_.notify_one();
+  eventfd_write(end_, 1);
+  thread_.join();
+  close(end_);
+}
+
+void StopWatcher::watch() {
+  std::array<pollfd, 2> awaited{{{signal_.stop_fd(), POLLIN, 0}, {end_, POLLIN, 0}}};
+  while (poll(awaited.data(), awaited.size(), -1) < 0) {
+  }
+  std::unique_lock lock(mutex_);
+  asked_at_ = now();
+  while (!ending_.wait_for(lock, interval, [this] { return ended_; }))
+    attend();
+}
+
+void StopWatcher::attend() {
+  if (wait_ == nullptr || now() - std::max(wait_->since_, asked_at_) < wait_->patience_) return;
+  if (told_ != wait_->awaited_) {
+    told_ = wait_->awaited_;
+    log_.info(told_ == Awaited::reader
+                  ? "stopping: waiting for the reader of stdout; signal again to stop at once"
+                  : "stopping: waiting for the database; signal again to stop at once");
+  }
+  if (wait_->running_ == nullptr || wait_->cancelled_) return;
+  wait_->cancelled_ = true;
+  try {
+    wait_->running_->cancel();
+  } catch (const Error& error) {
+    // The statement continues until the server or a second signal ends it.
+    log_.warn("cannot cancel the running statement", {{"reason", error.what()}});
+  }
+}
+
+StopWatcher::Wait::Wait(StopWatcher* watcher, Awaited awaited, Connection* running, Milliseconds patience)
+    : watcher_(watcher), awaited_(awaited), running_(running), patience_(patience), since_(now()) {
+  if (watcher_ == nullptr) return;
+  const std::lock_guard lock(watcher_->mutex_);
+  outer_ = std::exchange(watcher_->wait_, this);
+}
+
+StopWatcher::Wait::~Wait() {
+  if (watcher_ == nullptr) return;
+  const std::lock_guard lock(watcher_->mutex_);
+  watcher_->wait_ = outer_;
+}
+
+bool StopWatcher::Wait::cancelled() const {
+  if (watcher_ == nullptr) return false;
+  const std::lock_guard lock(watcher_->mutex_);
+  return cancelled_;
+}
+
+}  // namespace mailroom

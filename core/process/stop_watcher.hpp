@@ -1,0 +1,74 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "process/stop_signal.hpp"
+
+namespace mailroom {
+
+class Connection;
+class Log;
+
+/// What the collector's thread waits for.
+enum class Awaited { nothing, reader, database };
+
+/// A thread that handles a stop request while the collector's thread waits: logs what the collector waits
+/// for, and cancels a statement that takes longer than a moment, such as one that waits for a lock. Idle
+/// until a stop is requested.
+class StopWatcher {
+ public:
+  static constexpr Milliseconds moment{200};
+
+  /// `signal` and `log` must outlive this.
+  StopWatcher(const StopSignal& signal, Log& log);
+  ~StopWatcher();
+  StopWatcher(const StopWatcher&) = delete;
+  StopWatcher& operator=(const StopWatcher&) = delete;
+
+  /// While it exists, the collector's thread waits for something. The innermost Wait counts.
+  class Wait {
+   public:
+    /// `running`, if not null, runs a statement that may be cancelled after `patience`. Without a `watcher`
+    /// this does nothing.
+    Wait(StopWatcher* watcher, Awaited awaited, Connection* running = nullptr,
+         Milliseconds patience = moment);
+    /// Waits until a cancellation in progress has reached the server, so that it cannot hit a later
+    /// statement.
+    ~Wait();
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    bool cancelled() const;
+
+   private:
+    friend class StopWatcher;
+
+    StopWatcher* watcher_;
+    Awaited awaited_;
+    Connection* running_;
+    Milliseconds patience_;
+    TimePoint since_;
+    bool cancelled_ = false;
+    Wait* outer_ = nullptr;
+  };
+
+ private:
+  void watch();
+  void attend();
+
+  const StopSignal& signal_;
+  Log& log_;
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool ended_ = false;
+  int end_ = -1;  ///< an eventfd, readable when this ends
+  Wait* wait_ = nullptr;
+  TimePoint asked_at_;
+  Awaited told_ = Awaited::nothing;
+  std::thread thread_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "prune/prune_steps.hpp"
+
+namespace mailroom {
+
+/// The progress of pruning.
+struct PruneProgress {
+  double fraction = 0;  ///< of the ids to read, 0 to 1
+  std::int64_t tokens = 0;
+  std::int64_t batches = 0;
+};
+
+/// Called after every step; returning false ends the pruning, and keeps what was done.
+using PruneObserver = std::function<bool(const PruneProgress&)>;
+
+/// What was removed, or would be.
+struct PruneSummary {
+  std::int64_t tokens = 0;
+  std::int64_t batches = 0;
+  std::int64_t skipped = 0;  ///< rows of both tables that other sessions had locked or changed
+  std::optional<HeldBack> held_back{};
+  bool stopped = false;
+
+  bool empty() const { return tokens == 0 && batches == 0; }
+};
+
+/// The actor and the reason of a pruning, for the record; the reason may be empty.
+struct PruneAuthor {
+  std::string actor;
+  std::string reason;
+};
+
+/// Removes old tokens and batches step by step while collectors run; PruneSteps says what is removed. Owns
+/// the session while it lives, and every transaction.
+class Pruner {
+ public:
+  /// Rows that ended `older_than` ago or earlier are old, by the server's clock at this moment, in whole
+  /// seconds.
+  Pruner(Connection& connection, Milliseconds older_than, int step);
+
+  /// Rows that ended before are old; seconds since 1970.
+  std::int64_t before() const { return limit_.before; }
+
+  /// Counts what remove() would remove if no row were locked. Writes nothing.
+  PruneSummary count(const PruneObserver& go_on);
+
+  /// Makes one pass over all tokens up to the lowest cursor, then one over all batches. Writes one row into
+  /// mailroom_operations at the end, also after a stop or an error, unless nothing was removed or the
+  /// connection was lost.
+  PruneSummary remove(const PruneAuthor& author, const PruneObserver& go_on);
+
+ private:
+  void record(const PruneAuthor& author, const PruneSummary& summary);
+
+  Connection& connection_;
+  Milliseconds older_than_;
+  PruneLimit limit_;
+  PruneSteps steps_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,183 @@
+#include "queue/batch_lookup.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+#include "db/array_text.hpp"
+#include "queue/reused_ids.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::int64_t grace = 3600;
+constexpr std::int64_t last_moment = 253'402'300'799;  // of the year 9999
+
+/// `ids` is the SQL expression for the requested ids of a batch.
+std::string columns(const std::string& ids) {
+  return "id, job_type, (" + ids +
+         ")::text, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids + skipped_ids) g), "
+         "claimed_by, collector, attempts, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, "
+         "floor(extract(epoch FROM emitted_at) * 1000000)::bigint, "
+         "floor(extract(epoch FROM dead_at) * 1000000)::bigint, "
+         "emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, "
+         "skipped_ids::text, "
+         "CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (SELECT coalesce(jsonb_agg(jsonb_build_array("
+         "e->'attempt', e->'claimed_by', e->'collector', "
+         "floor(extract(epoch FROM (e->>'claimed_at')::timestamptz) * 1000000)::bigint) ORDER BY n), "
+         "'[]')::text "
+         "FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END";
+}
+
+/// `rows` is earlier_attempts as columns() selects it; each attempt was taken over when the next one began.
+std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, std::int64_t claimed_at) {
+  std::vector<AbandonedAttempt> attempts;
+  if (rows.empty()) return attempts;
+  for (const auto& row : nlohmann::json::parse(sound_utf8(rows))) {
+    attempts.push_back({.attempt = row.at(0).get<int>(),
+                        .claimed_by = row.at(1).get<std::string>(),
+                        .collector = row.at(2).get<int>(),
+                        .claimed_at = row.at(3).get<std::int64_t>(),
+                        .taken_over_at = claimed_at});
+    if (attempts.size() > 1) attempts[attempts.size() - 2].taken_over_at = attempts.back().claimed_at;
+  }
+  return attempts;
+}
+
+template <typename Field>
+std::optional<std::int64_t> optional_time(const Field& field) {
+  if (field.is_null()) return std::nullopt;
+  return field.template as<std::int64_t>();
+}
+
+std::vector<BatchRecord> read(const pqxx::result& rows) {
+  std::vector<BatchRecord> batches;
+  for (const auto& row : rows) {
+    batches.push_back({.id = row[0].as<std::int64_t>(),
+                       .queue = row[1].c_str(),
+                       .tokens = parse_id_ranges(row[2].c_str()),
+                       .size = row[3].as<std::int64_t>(),
+                       .claimed_by = row[4].c_str(),
+                       .collector = row[5].as<int>(),
+                       .attempts = row[6].as<int>(),
+                       .claimed_at = row[7].as<std::int64_t>(),
+                       .emitted_at = optional_time(row[8]),
+                       .dead_at = optional_time(row[9]),
+                       .emitted = row[10].as<int>(),
+                       .skipped_expired = row[11].as<int>(),
+                       .skipped_consumed = row[12].as<int>(),
+                       .skipped_status = row[13].as<int>(),
+                       .skipped_invalid = row[14].as<int>(),
+                       .skipped_ids = parse_id_ranges(row[15].c_str()),
+                       .abandoned = read_abandoned(row[16].c_str(), row[7].as<std::int64_t>())});
+  }
+  return batches;
+}
+
+/// Tokens to search for in the same batches.
+struct Search {
+  std::int64_t since = 0;
+  std::int64_t until = 0;
+  std::vector<std::int64_t> tokens{};
+};
+
+std::vector<Search> merge(std::vector<TokenSpan> spans) {
+  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.since < b.since; });
+  std::vector<Search> searches;
+  for (const auto& span : spans) {
+    if (searches.empty() || span.since > searches.back().until) {
+      searches.push_back({.since = span.since, .until = span.until});
+    }
+    searches.back().until = std::max(searches.back().until, span.until);
+    searches.back().tokens.push_back(span.token);
+  }
+  return searches;
+}
+
+std::int64_t as_time(std::int64_t seconds) {
+  return std::clamp(seconds, std::int64_t{0}, last_moment);
+}
+
+std::vector<std::int64_t> batches_of(pqxx::transaction_base& transaction, const Search& search) {
+  std::vector<std::int64_t> ids;
+  for (const auto& row : Connection::execute(
+           transaction,
+           "SELECT mailroom_batches_of($1::bigint[], to_timestamp($2::bigint), to_timestamp($3::bigint))",
+           array_text(search.tokens), as_time(search.since), as_time(search.until + 1)))
+    ids.push_back(row[0].as<std::int64_t>());
+  return ids;
+}
+
+}  // namespace
+
+BatchRecord as_claimed(BatchRecord batch) {
+  batch.emitted_at.reset();
+  batch.dead_at.reset();
+  batch.emitted = 0;
+  return batch;
+}
+
+BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt) {
+  batch.claimed_by = attempt.claimed_by;
+  batch.collector = attempt.collector;
+  batch.attempts = attempt.attempt;
+  batch.claimed_at = attempt.claimed_at;
+  return as_claimed(std::move(batch));
+}
+
+TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t expires_at) {
+  const auto made = std::clamp(created_at, std::int64_t{0}, last_moment - grace);
+  const auto end = std::clamp(expires_at, made + grace, last_moment);
+  return {.token = token, .since = made - grace, .until = end + grace};
+}
+
+std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
+                                      const std::vector<TokenSpan>& spans) {
+  std::vector<std::int64_t> tokens;
+  for (const auto& span : spans)
+    tokens.push_back(span.token);
+  std::vector<std::int64_t> found;
+  for (const auto& search : merge(spans)) {
+    const auto more = batches_of(transaction, search);
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  auto batches =
+      read(Connection::execute(transaction,
+                               "SELECT " + columns("(ids + skipped_ids) * $2::int8multirange") +
+                                   " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
+                               array_text(found), multirange_text(tokens)));
+  separate_reused_ids(spans, find_id_reuses(transaction), batches);
+  return batches;
+}
+
+std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id) {
+  const auto batches = read(Connection::execute(
+      transaction, "SELECT " + columns("ids + skipped_ids") + " FROM mailroom_batches WHERE id = $1", id));
+  if (batches.empty()) return std::nullopt;
+  return batches.front();
+}
+
+std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
+                                      std::int64_t until, std::int64_t limit) {
+  // A row without ids and skipped tokens is the state after a rewind.
+  return read(
+      Connection::execute(transaction,
+                          "SELECT " + columns("ids + skipped_ids") +
+                              " FROM mailroom_batches WHERE claimed_at >= to_timestamp($1::bigint) "
+                              "AND claimed_at < to_timestamp($2::bigint) AND (NOT isempty(ids) OR emitted_at "
+                              "IS NULL OR emitted + "
+                              "skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0) "
+                              "ORDER BY claimed_at DESC, id DESC LIMIT $3",
+                          since, until, limit));
+}
+
+std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time) {
+  return Connection::execute(transaction,
+                             "SELECT coalesce(mailroom_first_batch_since(to_timestamp($1::bigint)), 1)",
+                             as_time(time))[0][0]
+      .as<std::int64_t>();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/id_range.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A lease that ended without an acknowledgement; the next attempt took the batch over. Times are
+/// microseconds since 1970.
+struct AbandonedAttempt {
+  int attempt = 1;
+  std::string claimed_by{};
+  int collector = 0;
+  std::int64_t claimed_at = 0;
+  std::int64_t taken_over_at = 0;
+
+  friend bool operator==(const AbandonedAttempt&, const AbandonedAttempt&) = default;
+};
+
+/// A batch as mailroom_batches records it. Times are microseconds since 1970.
+struct BatchRecord {
+  std::int64_t id = 0;
+  std::string queue{};
+  std::vector<IdRange> tokens{};  ///< those of the requested tokens that it holds, emitted or skipped
+  std::int64_t size = 0;          ///< how many tokens it holds in total
+  std::string claimed_by{};       ///< program, host and process
+  int collector = 0;              ///< pid of the backend that served it
+  int attempts = 1;               ///< how often it was leased
+  std::int64_t claimed_at = 0;    ///< time of the last lease
+  std::optional<std::int64_t> emitted_at{};
+  std::optional<std::int64_t> dead_at{};
+  int emitted = 0;
+  int skipped_expired = 0;  ///< like the next three: skipped by the claim or when the batch was written
+  int skipped_consumed = 0;
+  int skipped_status = 0;
+  int skipped_invalid = 0;
+  std::vector<IdRange> skipped_ids{};         ///< of all its tokens, those skipped when it was written
+  std::vector<AbandonedAttempt> abandoned{};  ///< earlier attempts, oldest first
+  std::vector<IdRange> of_others{};  ///< requested ids that belonged to other tokens then; not in `tokens`
+  std::vector<IdRange> unsure{};     ///< those of `tokens` that may have belonged to other tokens then
+
+  int skipped() const { return skipped_expired + skipped_consumed + skipped_status + skipped_invalid; }
+  bool is_open() const { return !emitted_at && !dead_at; }
+  /// True if all requested tokens were skipped.
+  bool is_skipped() const {
+    return !tokens.empty() && count_common_ids(tokens, skipped_ids) == count_ids(tokens);
+  }
+  /// True if some requested tokens were emitted and others skipped, or the record does not say which.
+  bool is_mixed() const {
+    if (!emitted_at || emitted >= size) return false;
+    const bool is_recorded = emitted + count_ids(skipped_ids) >= size;
+    return !is_recorded || tokens.empty() || (!is_skipped() && count_common_ids(tokens, skipped_ids) > 0);
+  }
+  /// True if nothing was emitted or skipped: the row only records the state of the queue.
+  bool is_state_only() const { return emitted_at && size == 0 && emitted == 0 && skipped() == 0; }
+};
+
+/// `batch` as it was during `attempt`: leased and not acknowledged.
+BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt);
+/// `batch` as it was during its last attempt.
+BatchRecord as_claimed(BatchRecord batch);
+
+/// The time span in which batches that hold a token were first leased, in seconds since 1970.
+struct TokenSpan {
+  std::int64_t token = 0;
+  std::int64_t since = 0;
+  std::int64_t until = 0;
+  std::optional<std::int64_t> made{};  ///< when the token was created, if known
+};
+
+/// Returns the span from an hour before the token was created (clocks differ) to an hour after it expired.
+/// Later batches may hold the token, after a replay or a long transaction, but cannot emit it.
+TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t expires_at);
+
+/// Returns, ordered by id, the batches that hold a token of `spans` and were first leased within its span,
+/// and for each queue the batch whose cursor reached the token at any time. Reads only batches of those
+/// times, however many others there are. An id may have belonged to another token: see BatchRecord.
+std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
+                                      const std::vector<TokenSpan>& spans);
+
+/// Returns nullopt if there is no such batch.
+std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id);
+
+/// Returns batches and records of skipped tokens from `since` to before `until` (seconds since 1970): the
+/// newest `limit`, newest first.
+std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
+                                      std::int64_t until, std::int64_t limit);
+
+/// Returns the id from which on batches were first leased at `time` (seconds since 1970) or later.
+std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time);
+
+}  // namespace mailroom

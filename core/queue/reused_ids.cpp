@@ -1,0 +1,67 @@
+#include "queue/reused_ids.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/moment.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The ids of one batch without duplicates.
+struct Parts {
+  std::set<std::int64_t> own;
+  std::set<std::int64_t> of_others;
+  std::set<std::int64_t> unsure;
+};
+
+bool came_again(const std::vector<IdReuse>& reuses, const BatchRecord& batch, std::int64_t id) {
+  return std::any_of(reuses.begin(), reuses.end(), [&](const auto& reuse) {
+    return id <= reuse.highest && batch.claimed_at < reuse.until;
+  });
+}
+
+Parts divide(const BatchRecord& batch, const std::vector<TokenSpan>& spans,
+             const std::vector<IdReuse>& reuses) {
+  const auto second = batch.claimed_at / microseconds_a_second;
+  Parts parts;
+  for (const auto& span : spans) {
+    if (!contains(batch.tokens, span.token)) continue;
+    if (span.made && *span.made > second) {
+      parts.of_others.insert(span.token);
+      continue;
+    }
+    parts.own.insert(span.token);
+    if ((!span.made || *span.made == second) && came_again(reuses, batch, span.token))
+      parts.unsure.insert(span.token);
+  }
+  return parts;
+}
+
+std::vector<IdRange> ranges_of(const std::set<std::int64_t>& ids) {
+  return to_id_ranges({ids.begin(), ids.end()});
+}
+
+}  // namespace
+
+std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction) {
+  std::vector<IdReuse> reuses;
+  for (const auto& row : Connection::execute(transaction, R"(
+SELECT highest, CASE WHEN reused_until < 'infinity' THEN floor(extract(epoch FROM reused_until) * 1000000)::bigint
+                     ELSE 9223372036854775807 END
+FROM mailroom_id_reuses())"))
+    reuses.push_back({.highest = row[0].as<std::int64_t>(), .until = row[1].as<std::int64_t>()});
+  return reuses;
+}
+
+void separate_reused_ids(const std::vector<TokenSpan>& spans, const std::vector<IdReuse>& reuses,
+                         std::vector<BatchRecord>& batches) {
+  for (auto& batch : batches) {
+    const auto parts = divide(batch, spans, reuses);
+    batch.tokens = ranges_of(parts.own);
+    batch.of_others = ranges_of(parts.of_others);
+    batch.unsure = ranges_of(parts.unsure);
+  }
+}
+
+}  // namespace mailroom

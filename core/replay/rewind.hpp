@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// The target of the cursor: tokens with larger ids are emitted (again).
+struct RewindTarget {
+  enum class Kind { id, time, start, end };
+  Kind kind = Kind::start;
+  std::int64_t value = 0;  ///< the id, or seconds since 1970; unused for start and end
+};
+
+/// Narrows a replay. Empty: all tokens are replayed, and the cursor moves.
+struct ReplayFilter {
+  std::string action;                   ///< activation, password_recovery, or empty for both
+  std::vector<std::int64_t> accounts;   ///< empty for all
+  std::optional<std::int64_t> until{};  ///< only tokens created before, in seconds since 1970
+  bool empty() const { return action.empty() && accounts.empty() && !until; }
+};
+
+struct RewindRequest {
+  std::string queue;
+  RewindTarget target;
+  ReplayFilter filter;
+  std::int64_t extend_seconds = 0;  ///< new lifetime of expired tokens from now on; 0 leaves them expired
+  std::int64_t max_replay = 0;      ///< refuse to emit more tokens than this
+};
+
+/// Tokens of one kind in the range.
+struct TokenTally {
+  std::int64_t count = 0;
+  std::int64_t emitted_before = 0;  ///< those of them that an acknowledged batch held
+};
+
+/// What a rewind would do at this moment.
+struct RewindPlan {
+  std::int64_t cursor_before = 0;
+  std::int64_t cursor_after = 0;
+  std::int64_t range_from = 0;  ///< the range is (from, to]: between the cursors, or up to the filter's end
+  std::int64_t range_to = 0;
+  std::int64_t newest = 0;  ///< the last id that the sequence assigned; below the cursor after a TRUNCATE
+  bool narrowed = false;    ///< single tokens are emitted, and the cursor stays
+  TokenTally deliverable;   ///< due without a change
+  TokenTally revived;       ///< expired, will get a new expiry
+  TokenTally expired;       ///< stay expired
+  TokenTally consumed;
+  TokenTally wrong_status;
+
+  bool is_forward() const { return cursor_after > cursor_before; }
+  bool changes_nothing() const;
+  /// The tokens that would be emitted.
+  std::int64_t replayed() const;
+};
+
+/// Reads what `request` would do, and changes nothing. Throws DatabaseError with exit code 3 for an unknown
+/// queue, Error(usage) for a target beyond the newest token, for a filter with a target ahead of the cursor,
+/// and for an end that is not after the start.
+RewindPlan plan_rewind(Connection& connection, const RewindRequest& request);
+
+/// The actor and the reason of an operation, for the record.
+struct OperationAuthor {
+  std::string actor;
+  std::string reason;  ///< may be empty
+};
+
+/// Carries out `plan` under the queue's lock in a transaction of its own, records it and notifies `channel`.
+/// Collectors may run meanwhile: the tokens are counted again. Throws Error(declined) when there are now more
+/// than `max_replay`. Returns how many tokens are emitted.
+std::int64_t carry_out_rewind(Connection& connection, const RewindRequest& request, const RewindPlan& plan,
+                              const OperationAuthor& author, const std::string& channel);
+
+/// Sets the author of all operations of the caller's transaction.
+void set_author(pqxx::transaction_base& transaction, const OperationAuthor& author);
+
+/// Emits those of `tokens` again that the cursor has passed, without moving it, and notifies `channel`. Runs
+/// within the caller's transaction, after set_author(). Returns how many tokens are emitted.
+std::int64_t replay_tokens(pqxx::transaction_base& transaction, const std::string& queue,
+                           const std::vector<std::int64_t>& tokens, const std::string& details,
+                           const std::string& channel);
+
+}  // namespace mailroom

@@ -1,0 +1,172 @@
+#include "replay/sequence_fix.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "db/array_text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The tokens that a queue has missed, with their states. $1 is the queue.
+constexpr const char* missed_sql =
+    "SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state, "
+    "mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due' AS revivable "
+    "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock, "
+    "mailroom_missed_tokens($1) m (id) JOIN tokens t ON t.id = m.id JOIN accounts a ON a.id = t.account";
+
+MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t cursor,
+                         std::int64_t extend_seconds) {
+  MissedTokens missed{.queue = queue, .cursor = cursor};
+  const auto rows = Connection::execute(
+      transaction,
+      fmt::format("SELECT state, revivable, count(*) FROM ({}) missed GROUP BY 1, 2", missed_sql), queue);
+  for (const auto& row : rows) {
+    const std::string state = row[0].c_str();
+    const bool is_revived = state == "expired" && row[1].as<bool>() && extend_seconds > 0;
+    auto& tally = is_revived           ? missed.revived
+                  : state == "due"     ? missed.due
+                  : state == "expired" ? missed.expired
+                                       : missed.wrong_status;
+    tally += row[2].as<std::int64_t>();
+  }
+  return missed;
+}
+
+/// Reads the sequence last: it only grows, so a cursor or token read earlier cannot appear ahead of it by
+/// chance.
+SequenceFix read_fix(pqxx::transaction_base& transaction, std::int64_t extend_seconds) {
+  SequenceFix fix;
+  for (const auto& row : Connection::execute(
+           transaction,
+           "SELECT j.job_type, s.cursor FROM jobs j, LATERAL mailroom_queue_state(j.job_type) "
+           "s ORDER BY 1")) {
+    fix.queues.push_back(read_missed(transaction, row[0].c_str(), row[1].as<std::int64_t>(), extend_seconds));
+  }
+  fix.newest_token =
+      Connection::execute(transaction, "SELECT coalesce(max(id), 0) FROM tokens")[0][0].as<std::int64_t>();
+  fix.sequence_before =
+      Connection::execute(
+          transaction,
+          "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq")[0][0]
+          .as<std::int64_t>();
+  fix.sequence_after = std::max(fix.sequence_before, fix.newest_token);
+  for (const auto& missed : fix.queues)
+    fix.sequence_after = std::max(fix.sequence_after, missed.cursor);
+  return fix;
+}
+
+/// Blocks claims and inserts. An INSERT locks its table first, so afterwards no transaction has invisible
+/// tokens or draws an id.
+void keep_others_out(pqxx::transaction_base& transaction) {
+  for (const auto& row : Connection::execute(transaction, "SELECT job_type FROM jobs ORDER BY 1"))
+    Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", std::string(row[0].c_str()));
+  Connection::execute(transaction, "SET LOCAL lock_timeout = '5s'");
+  Connection::execute(transaction, "LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE");
+}
+
+/// The missed tokens that are due; with `extend_seconds` above 0 also those that only their expiry keeps from
+/// being due.
+std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::int64_t extend_seconds,
+                                      const std::string& queue) {
+  const auto rows = Connection::execute(
+      transaction,
+      fmt::format("SELECT id FROM ({}) missed WHERE state = 'due' OR (state = 'expired' AND revivable "
+                  "AND $2::bigint > 0) ORDER BY id",
+                  missed_sql),
+      queue, extend_seconds);
+  std::vector<std::int64_t> ids;
+  for (const auto& row : rows)
+    ids.push_back(row[0].as<std::int64_t>());
+  return ids;
+}
+
+void extend(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& ids, std::int64_t seconds) {
+  if (seconds == 0) return;
+  Connection::execute(transaction,
+                      "UPDATE tokens SET expires_at = clock.now + $2::bigint "
+                      "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock "
+                      "WHERE id = ANY ($1::bigint[]) AND expires_at <= clock.now",
+                      array_text(ids), seconds);
+}
+
+std::string details_of(const SequenceFix& fix, const MissedTokens& missed) {
+  nlohmann::json details{{"sequence_before", fix.sequence_before}, {"sequence_after", fix.sequence_after}};
+  if (missed.revived > 0) details["revived"] = missed.revived;
+  return details.dump();
+}
+
+/// Records one operation per queue, even if the queue has missed nothing.
+void emit_missed(pqxx::transaction_base& transaction, const SequenceFix& fix, const MissedTokens& missed,
+                 const std::vector<std::int64_t>& ids, const std::string& channel) {
+  const auto details = details_of(fix, missed);
+  if (replay_tokens(transaction, missed.queue, ids, details, channel) > 0) return;
+  Connection::execute(
+      transaction,
+      "SELECT mailroom_record_operation('replay', $1, jsonb_build_object('cursor', $2::bigint, "
+      "'replayed', 0, 'ids', '{}', 'cut', '[]'::jsonb) || $3::jsonb)",
+      missed.queue, missed.cursor, details);
+}
+
+/// The error that names the session whose open transaction writes to tokens.
+Error open_insert(Connection& connection) {
+  const auto rows = connection.run(
+      "SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+      "WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.granted "
+      "AND l.mode NOT IN ('AccessShareLock', 'RowShareLock') "
+      "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+      "ORDER BY a.xact_start LIMIT 1");
+  const auto who = rows.empty() ? std::string("it has ended, or is prepared: see pg_prepared_xacts")
+                                : fmt::format(
+                                      "it is pid {} ({}): wait until it ends, or end it with SELECT "
+                                      "pg_terminate_backend({})",
+                                      rows[0][0].c_str(), rows[0][1].c_str(), rows[0][0].c_str());
+  return Error(ExitCode::locked,
+               "nothing was changed: a transaction that writes to tokens has been open for 5 s, and may hold "
+               "tokens that are not visible yet",
+               who);
+}
+
+}  // namespace
+
+std::int64_t SequenceFix::to_emit() const {
+  std::int64_t sum = 0;
+  for (const auto& missed : queues)
+    sum += missed.to_emit();
+  return sum;
+}
+
+SequenceFix plan_sequence_fix(Connection& connection, std::int64_t extend_seconds) {
+  return connection.transact([&](pqxx::work& transaction) { return read_fix(transaction, extend_seconds); });
+}
+
+SequenceFix carry_out_sequence_fix(Connection& connection, std::int64_t extend_seconds,
+                                   const OperationAuthor& author, const std::string& channel) {
+  try {
+    return connection.transact([&](pqxx::work& transaction) {
+      set_author(transaction, author);
+      keep_others_out(transaction);
+      auto fix = read_fix(transaction, extend_seconds);
+      // Find all tokens before changing any: missed tokens are recognized by the transaction that wrote the
+      // row.
+      std::vector<std::vector<std::int64_t>> ids;
+      for (const auto& missed : fix.queues)
+        ids.push_back(find_missed(transaction, extend_seconds, missed.queue));
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        extend(transaction, ids[i], extend_seconds);
+        emit_missed(transaction, fix, fix.queues[i], ids[i], channel);
+      }
+      // Last, because a rollback does not undo it: while the sequence is behind, the problem stays visible.
+      if (fix.sequence_after > fix.sequence_before)
+        Connection::execute(transaction, "SELECT setval('tokens_id_seq', $1)", fix.sequence_after);
+      return fix;
+    });
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != "55P03") throw;
+    throw open_insert(connection);
+  }
+}
+
+}  // namespace mailroom

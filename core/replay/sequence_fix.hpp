@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "db/connection.hpp"
+#include "replay/rewind.hpp"
+
+namespace mailroom {
+
+/// The tokens that a queue has missed: its cursor had passed their ids before they were created.
+struct MissedTokens {
+  std::string queue;
+  std::int64_t cursor = 0;
+  std::int64_t due = 0;
+  std::int64_t revived = 0;  ///< expired, will get a new expiry
+  std::int64_t expired = 0;  ///< stay expired
+  std::int64_t wrong_status = 0;
+
+  std::int64_t to_emit() const { return due + revived; }
+};
+
+/// A plan that advances the token sequence to the highest cursor or token, so that no id repeats, and emits
+/// the tokens that the queues have missed. The cursors stay.
+struct SequenceFix {
+  std::int64_t sequence_before = 0;  ///< the last id that it assigned
+  std::int64_t sequence_after = 0;
+  std::int64_t newest_token = 0;     ///< the highest id in the table
+  std::vector<MissedTokens> queues;  ///< all of them, by name
+
+  std::int64_t to_emit() const;
+  bool changes_nothing() const { return sequence_after == sequence_before && to_emit() == 0; }
+};
+
+/// Plans the fix in a transaction of its own, and changes nothing. Expired tokens count as revived if
+/// `extend_seconds` is above 0.
+SequenceFix plan_sequence_fix(Connection& connection, std::int64_t extend_seconds);
+
+/// Carries out the fix in a transaction of its own, with all queues and inserts into tokens locked, records
+/// it for each queue, and notifies `channel`. Throws Error(locked) when a transaction that writes to tokens
+/// stays open for 5 s. Returns what was done.
+SequenceFix carry_out_sequence_fix(Connection& connection, std::int64_t extend_seconds,
+                                   const OperationAuthor& author, const std::string& channel);
+
+}  // namespace mailroom

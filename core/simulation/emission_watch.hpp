@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulation/lasting_connection.hpp"
+#include "simulation/waiting_tokens.hpp"
+
+namespace mailroom {
+
+/// Follows the emissions of all queues. Only reads.
+class EmissionWatch {
+ public:
+  /// Begins with batches that are claimed from now on: they hold all tokens that are created later.
+  explicit EmissionWatch(LastingConnection& connection);
+
+  /// Returns the ids in batches that were acknowledged since the last call, in no order. Runs one statement
+  /// per queue, which reads new batches and those that were open at the last call.
+  std::vector<IdRange> poll();
+
+ private:
+  struct Queue {
+    std::string name;
+    std::int64_t newest = 0;
+    std::vector<std::int64_t> open;
+  };
+
+  void poll(Queue& queue, std::vector<IdRange>& emitted);
+
+  LastingConnection& connection_;
+  std::vector<Queue> queues_;
+};
+
+}  // namespace mailroom

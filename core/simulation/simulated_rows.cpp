@@ -1,0 +1,161 @@
+#include "simulation/simulated_rows.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "db/array_text.hpp"
+#include "simulation/account_dealer.hpp"
+#include "simulation/simulated_account.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Reads rows of (id, account, seconds left).
+std::vector<IssuedToken> issued_tokens(const pqxx::result& rows) {
+  std::vector<IssuedToken> tokens;
+  for (const auto& row : rows) {
+    tokens.push_back({row[0].as<std::int64_t>(), row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
+  }
+  return tokens;
+}
+
+std::vector<std::int64_t> first_column(const pqxx::result& rows) {
+  std::vector<std::int64_t> ids;
+  for (const auto& row : rows)
+    ids.push_back(row[0].as<std::int64_t>());
+  return ids;
+}
+
+/// Returns the ids of rows of (id, number), ordered by number from `first` on.
+std::vector<std::int64_t> ids_by_number(const pqxx::result& rows, std::int64_t first) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(rows.size()));
+  for (const auto& row : rows)
+    ids.at(static_cast<std::size_t>(row[1].as<std::int64_t>() - first)) = row[0].as<std::int64_t>();
+  return ids;
+}
+
+}  // namespace
+
+SimulatedRows::SimulatedRows(LastingConnection& connection, std::uint64_t seed)
+    : connection_(connection), seed_(seed), prefix_(simulated_prefix(seed)) {
+  connection_.prepare("simulate_create",
+                      "INSERT INTO accounts (login, email) "
+                      "SELECT $1::text || n, $1::text || n || $2::text "
+                      "FROM generate_series($3::bigint, $4::bigint) n "
+                      "RETURNING id, substr(login, length($1::text) + 1)::bigint");
+  connection_.prepare("simulate_activation_tokens",
+                      "SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint "
+                      "FROM tokens WHERE account = ANY ($1::bigint[]) AND action = 'activation'");
+  connection_.prepare("simulate_consume",
+                      "UPDATE tokens SET consumed_at = floor(extract(epoch FROM clock_timestamp()))::bigint "
+                      "WHERE id = ANY ($1::bigint[]) AND consumed_at IS NULL "
+                      "AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint RETURNING id");
+  connection_.prepare(
+      "simulate_recover",
+      "INSERT INTO tokens (account, action) "
+      "SELECT account, 'password_recovery'::token_action FROM unnest($1::bigint[]) account "
+      "RETURNING id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint");
+  connection_.prepare("simulate_suspend",
+                      "UPDATE accounts SET status = 'suspended' "
+                      "WHERE id = ANY ($1::bigint[]) AND status <> 'suspended'");
+  // These check whether the statements above were committed.
+  connection_.prepare("simulate_created",
+                      "SELECT a.id, n FROM generate_series($2::bigint, $3::bigint) n "
+                      "JOIN accounts a ON a.login = $1::text || n");
+  connection_.prepare("simulate_consumed",
+                      "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND consumed_at IS NOT NULL");
+  connection_.prepare(
+      "simulate_recovered",
+      "SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM tokens "
+      "WHERE account = ANY ($1::bigint[]) AND action = 'password_recovery'");
+  connection_.prepare("simulate_suspended",
+                      "SELECT count(*) FROM accounts WHERE id = ANY ($1::bigint[]) AND status = 'suspended'");
+}
+
+std::vector<std::int64_t> SimulatedRows::create(std::int64_t first, std::int64_t last) {
+  return connection_.run([&](Connection& session) { return insert(session, first, last); },
+                         [&](Connection& session) {
+                           const auto kept = session.run_prepared("simulate_created", prefix_, first, last);
+                           return kept.empty() ? insert(session, first, last) : ids_by_number(kept, first);
+                         });
+}
+
+std::vector<std::int64_t> SimulatedRows::insert(Connection& session, std::int64_t first, std::int64_t last) {
+  try {
+    // The numbers are returned too, because RETURNING does not guarantee the order of the series.
+    return ids_by_number(
+        session.run_prepared("simulate_create", prefix_, std::string(simulated_email_end), first, last),
+        first);
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != "23505") throw;
+    throw Error(
+        ExitCode::failed, fmt::format("accounts of seed {} already exist", seed_),
+        fmt::format("choose another --seed, or remove them with: mailroom simulate --clean-up --seed {}",
+                    seed_));
+  }
+}
+
+std::vector<IssuedToken> SimulatedRows::activation_tokens(const std::vector<std::int64_t>& accounts) {
+  return connection_.run([&](Connection& session) {
+    return issued_tokens(session.run_prepared("simulate_activation_tokens", array_text(accounts)));
+  });
+}
+
+std::vector<std::int64_t> SimulatedRows::consume(const std::vector<std::int64_t>& tokens) {
+  const auto ids = array_text(tokens);
+  return connection_.run(
+      [&](Connection& session) { return first_column(session.run_prepared("simulate_consume", ids)); },
+      [&](Connection& session) {
+        session.run_prepared("simulate_consume", ids);
+        return first_column(session.run_prepared("simulate_consumed", ids));
+      });
+}
+
+std::vector<IssuedToken> SimulatedRows::recover(const std::vector<std::int64_t>& accounts) {
+  const auto ids = array_text(accounts);
+  return connection_.run(
+      [&](Connection& session) { return issued_tokens(session.run_prepared("simulate_recover", ids)); },
+      [&](Connection& session) {
+        const auto kept = session.run_prepared("simulate_recovered", ids);
+        return issued_tokens(kept.empty() ? session.run_prepared("simulate_recover", ids) : kept);
+      });
+}
+
+std::int64_t SimulatedRows::suspend(const std::vector<std::int64_t>& accounts) {
+  const auto ids = array_text(accounts);
+  return connection_.run(
+      [&](Connection& session) {
+        return static_cast<std::int64_t>(session.run_prepared("simulate_suspend", ids).affected_rows());
+      },
+      [&](Connection& session) {
+        session.run_prepared("simulate_suspend", ids);
+        return session.run_prepared("simulate_suspended", ids)[0][0].as<std::int64_t>();
+      });
+}
+
+std::int64_t remove_simulated_accounts(LastingConnection& connection, const std::string& login_prefix,
+                                       const std::function<bool(std::int64_t)>& go_on) {
+  const auto top = connection.run([](Connection& session) {
+    return session.run("SELECT coalesce(max(id), 0) FROM accounts")[0][0].as<std::int64_t>();
+  });
+  std::int64_t removed = 0;
+  std::int64_t passed = 0;
+  do {
+    // By id from the end of the last step, so that no step rereads rows that an earlier step removed.
+    const auto rows = connection.run([&](Connection& session) {
+      return session.run(
+          "WITH step AS (SELECT id FROM accounts WHERE id > $1::bigint AND id <= $2::bigint "
+          "AND starts_with(login, $3::text) AND right(email, length($4::text)) = $4::text "
+          "ORDER BY id LIMIT $5::bigint), "
+          "gone AS (DELETE FROM accounts a USING step s WHERE a.id = s.id RETURNING a.id) "
+          "SELECT (SELECT max(id) FROM step), (SELECT count(*) FROM gone)",
+          passed, top, login_prefix, std::string(simulated_email_end), simulation_step);
+    });
+    if (rows[0][0].is_null()) return removed;
+    passed = rows[0][0].as<std::int64_t>();
+    removed += rows[0][1].as<std::int64_t>();
+  } while (go_on(removed));
+  return removed;
+}
+
+}  // namespace mailroom

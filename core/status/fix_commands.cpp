@@ -1,0 +1,55 @@
+#include "status/fix_commands.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+
+namespace mailroom {
+namespace {
+
+/// Any user may give a session any name, and an operator types what this accepts into a shell.
+bool is_host(const std::string& text) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
+  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), plain);
+}
+
+bool is_pid(const std::string& text) {
+  const auto digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  return !text.empty() && text.size() <= 10 && text.front() != '0' &&
+         std::all_of(text.begin(), text.end(), digit);
+}
+
+}  // namespace
+
+std::optional<CollectorProcess> collector_process(const std::string& application) {
+  const std::string program = "mailroom collect@";
+  const auto colon = application.rfind(':');
+  if (!application.starts_with(program) || colon == std::string::npos || colon <= program.size())
+    return std::nullopt;
+  CollectorProcess process{.host = application.substr(program.size(), colon - program.size()),
+                           .pid = application.substr(colon + 1)};
+  return is_host(process.host) && is_pid(process.pid) ? std::optional(process) : std::nullopt;
+}
+
+std::string sql_literal(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text)
+    quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string end_session(int backend_pid) {
+  return fmt::format("SELECT pg_terminate_backend({});", backend_pid);
+}
+
+std::string continue_process(const CollectorProcess& process, const std::string& here) {
+  const auto command = "kill -CONT " + process.pid;
+  return process.host == here ? command : fmt::format("ssh {} {}", process.host, command);
+}
+
+std::string find_service(const std::optional<CollectorProcess>& last, const std::string& here) {
+  const std::string command = "systemctl list-unit-files 'mailroom*'";
+  return !last || last->host == here ? command : fmt::format("ssh {} \"{}\"", last->host, command);
+}
+
+}  // namespace mailroom

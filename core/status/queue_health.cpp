@@ -1,0 +1,306 @@
+#include "status/queue_health.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "status/fix_commands.hpp"
+
+namespace mailroom {
+namespace {
+
+bool longer(const std::optional<Milliseconds>& duration, Milliseconds limit) {
+  return duration && *duration > limit;
+}
+
+/// Collects findings. Each function is one rule and only reads the status.
+class Judge {
+ public:
+  Judge(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
+
+  std::vector<QueueFinding> findings() {
+    judge_sequence();
+    if (status_.on_standby) {
+      warn("standby",
+           "this server is a standby: collectors, their batches and sessions that block the queue are "
+           "visible only on the primary");
+    } else {
+      judge_lock();
+      judge_foreign_locks();
+      judge_absence();
+      judge_batches();
+      judge_silence();
+      if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
+      judge_holders();
+    }
+    judge_thresholds();
+    judge_dead();
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const QueueFinding& a, const QueueFinding& b) { return a.severity > b.severity; });
+    return std::move(found_);
+  }
+
+ private:
+  void fail(std::string code, std::string text, std::string fix) {
+    found_.push_back({Severity::failure, std::move(code), std::move(text), std::move(fix)});
+  }
+  void warn(std::string code, std::string text, std::string fix = {}) {
+    found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix)});
+  }
+
+  std::string tokens_waiting() const {
+    const auto total = status_.waiting.total();
+    return fmt::format("{}{} {}", status_.waiting.estimated ? "~" : "", counted(total, "token"),
+                       total == 1 ? "waits" : "wait");
+  }
+
+  void judge_sequence() {
+    if (status_.newest >= status_.cursor) return;
+    fail("sequence_behind",
+         fmt::format("the token sequence is at {}, behind the cursor at {}: every claim fails. Tokens were "
+                     "truncated or restored. The fix emits the tokens created since, and none twice",
+                     with_thousands(status_.newest), with_thousands(status_.cursor)),
+         fix_sequence_command);
+  }
+
+  void judge_lock() {
+    if (!status_.lock) return;
+    const auto& lock = *status_.lock;
+    const bool waited_for = longer(lock.longest_wait, limits_.lock_held);
+    if (!waited_for && !longer(lock.session.transaction_age, limits_.lock_held)) return;
+    const auto held_for = lock.session.transaction_age.value_or(lock.longest_wait.value_or(Milliseconds{0}));
+    fail("queue_locked",
+         fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
+                     session_text(lock.session), age_text(held_for), activity_text(lock.session)),
+         end_session(lock.session.pid));
+  }
+
+  /// Any role that may connect may take any advisory lock. judge_lock() reports a queue's lock that is held
+  /// long.
+  void judge_foreign_locks() {
+    for (const auto& session : status_.foreign_locks) {
+      warn("foreign_lock",
+           session_text(session) + " holds a mailroom lock but is not a collector: it can block collectors",
+           end_session(session.pid));
+    }
+  }
+
+  void judge_absence() {
+    if (!status_.collectors.empty()) return;
+    if (status_.waiting.total() > 0) {
+      fail("no_collector", tokens_waiting() + " and no collector is connected. " + start_service(),
+           service());
+    } else {
+      warn("no_collector", "no collector is connected; no token waits. " + start_service(), service());
+    }
+  }
+
+  /// A connected collector's process, or else the last one's.
+  std::optional<CollectorProcess> known_process() const {
+    for (const auto& collector : status_.collectors) {
+      if (auto process = collector_process(collector.session.application)) return process;
+    }
+    return status_.last_claim ? collector_process(status_.last_claim->claimed_by) : std::nullopt;
+  }
+
+  std::string service() const { return find_service(known_process(), status_.host); }
+
+  /// Never suggests a bare `mailroom collect`: tokens that it prints on a terminal count as emitted.
+  std::string start_service() const {
+    const std::string text = "Start the collector's service";
+    if (!status_.last_claim) return text;
+    const auto process = collector_process(status_.last_claim->claimed_by);
+    return fmt::format("{}. The last one was {}, {} ago", text,
+                       process ? process_text(*process) : status_.last_claim->claimed_by,
+                       age_text(status_.last_claim->age));
+  }
+
+  static std::string process_text(const CollectorProcess& process) {
+    return fmt::format("process {} on {}", process.pid, process.host);
+  }
+
+  void judge_batches() {
+    for (const auto& batch : status_.open_batches) {
+      if (batch.age <= limits_.batch_open) continue;
+      if (batch.session_lives) {
+        fail_open_batch(batch);
+      } else if (!status_.collectors.empty() || status_.waiting.total() == 0) {
+        fail("batch_left",
+             fmt::format(
+                 "{} was claimed {} ago by {}, whose session has ended, and no collector takes it over. "
+                 "{}",
+                 batch_text(batch), age_text(batch.age), batch.claimed_by, start_service()),
+             service());
+      }
+    }
+  }
+
+  static std::string batch_text(const OpenBatch& batch) {
+    return fmt::format("batch {} ({})", with_thousands(batch.id), counted(batch.tokens, "token"));
+  }
+
+  /// Another collector can take the batch over once the session ends. Without another collector, ending the
+  /// session would not help; the resumed process can still acknowledge its line.
+  void fail_open_batch(const OpenBatch& batch) {
+    const auto what = fmt::format(
+        "{} has been leased to {} for {}: that process is stopped, or the reader of its output is. ",
+        batch_text(batch), batch.claimed_by, age_text(batch.age));
+    const auto process = collector_process(batch.claimed_by);
+    if (collectors_at_work() == 0 && process) {
+      fail("batch_open", what + continuing(*process), continue_process(*process, status_.host));
+    } else {
+      fail("batch_open",
+           fmt::format("{}Ending its session, backend pid {}, frees the batch for another collector", what,
+                       batch.collector),
+           end_session(batch.collector));
+    }
+  }
+
+  static std::string continuing(const CollectorProcess& process) {
+    return fmt::format("SIGCONT resumes {}. If that does not help, restart it and its reader",
+                       process_text(process));
+  }
+
+  bool holds_late_batch(int pid) const {
+    return std::any_of(status_.open_batches.begin(), status_.open_batches.end(), [&](const OpenBatch& batch) {
+      return batch.collector == pid && batch.age > limits_.batch_open;
+    });
+  }
+
+  /// A working collector polls once per poll interval.
+  bool is_silent(const ServerSession& session) const {
+    return longer(session.silent_for, limits_.collector_silence);
+  }
+
+  std::ptrdiff_t collectors_at_work() const {
+    return std::count_if(status_.collectors.begin(), status_.collectors.end(), [&](const auto& collector) {
+      return !holds_late_batch(collector.session.pid) && !is_silent(collector.session);
+    });
+  }
+
+  /// Skips collectors whose problem another rule reports.
+  void judge_silence() {
+    const bool holds_up = collectors_at_work() == 0 && status_.waiting.total() > 0;
+    for (const auto& collector : status_.collectors) {
+      const auto& session = collector.session;
+      if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session)) continue;
+      auto finding = silence_of(session);
+      finding.severity = holds_up ? Severity::failure : Severity::warning;
+      found_.push_back(std::move(finding));
+    }
+  }
+
+  /// True if the holder of the queue's lock is the cause, which judge_lock() reports.
+  bool waits_for_queue_lock(const ServerSession& session) const {
+    return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
+  }
+
+  QueueFinding silence_of(const ServerSession& session) const {
+    const auto age = age_text(*session.silent_for);
+    if (session.state == "active") {
+      return {
+          Severity::warning, "collector_blocked",
+          fmt::format("{} has been running one statement for {}{}", session_text(session), age,
+                      session.wait.empty() ? "" : ", waiting for " + session.wait),
+          fmt::format("SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));", session.pid)};
+    }
+    const auto process = collector_process(session.application);
+    return {Severity::warning, "collector_silent",
+            fmt::format("{} has not polled for {}: is its process stopped? {}", session_text(session), age,
+                        process ? continuing(*process) : "Restart it"),
+            process ? continue_process(*process, status_.host) : std::string()};
+  }
+
+  void judge_holders() {
+    bool hidden = false;
+    for (const auto& holder : status_.gap_holders) {
+      if (!holder.writes_tokens) continue;
+      hidden = hidden || !holder.session.readable;
+      if (!longer(holder.session.transaction_age, limits_.transaction_open)) continue;
+      const auto age = age_text(*holder.session.transaction_age);
+      const auto waits =
+          fmt::format("up to {} of its own in the gap wait for its end, all others are emitted",
+                      counted(holder.ids, "token"));
+      if (holder.session.pid == 0) {
+        warn("gap_held",
+             fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
+                         holder.session.user, age, waits),
+             printable(holder.gid) == holder.gid ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";"
+                                                 : "SELECT gid, prepared FROM pg_prepared_xacts;");
+      } else {
+        warn("gap_held",
+             fmt::format("{} has had a transaction open for {}, {}: {}", session_text(holder.session), age,
+                         activity_text(holder.session), waits),
+             end_session(holder.session.pid));
+      }
+    }
+    if (hidden) {
+      warn("gap_hidden",
+           "a gap waits for a transaction that is owned by another user: its age is visible only with "
+           "pg_monitor",
+           "GRANT pg_monitor TO " + status_.role + ";");
+    }
+  }
+
+  std::string help_for_backlog() const {
+    return status_.collectors.empty() ? "" : ". Another instance of the collector's service shares the work";
+  }
+
+  void judge_thresholds() {
+    const auto lag = status_.lag();
+    if (limits_.max_lag && longer(lag, *limits_.max_lag)) {
+      fail("max_lag",
+           fmt::format("the oldest token has waited for {}, longer than --max-lag {}", age_text(*lag),
+                       format_duration(*limits_.max_lag)) +
+               help_for_backlog(),
+           service());
+    }
+    if (limits_.max_pending && status_.waiting.total() > *limits_.max_pending) {
+      fail("max_pending",
+           fmt::format("{}, more than --max-pending {}", tokens_waiting(),
+                       with_thousands(*limits_.max_pending)) +
+               help_for_backlog(),
+           service());
+    }
+  }
+
+  void judge_dead() {
+    for (const auto& batch : status_.dead) {
+      warn("dead",
+           fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
+                       with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
+                       batch.claimed_by),
+           fmt::format("SELECT mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
+                       "mailroom_batches, unnest(ids) g WHERE id = {}), '{{}}');",
+                       sql_literal(status_.queue), batch.id));
+    }
+  }
+
+  const QueueStatus& status_;
+  const HealthLimits& limits_;
+  std::vector<QueueFinding> found_;
+};
+
+}  // namespace
+
+Milliseconds silence_limit(Milliseconds poll_interval) {
+  return std::chrono::seconds(30) + poll_interval;
+}
+
+std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits) {
+  return Judge(status, limits).findings();
+}
+
+Severity worst(const std::vector<QueueFinding>& findings) {
+  auto worst = Severity::ok;
+  for (const auto& finding : findings)
+    worst = std::max(worst, finding.severity);
+  return worst;
+}
+
+const char* severity_name(Severity severity) {
+  return severity == Severity::failure ? "failure" : severity == Severity::warning ? "warning" : "ok";
+}
+
+}  // namespace mailroom

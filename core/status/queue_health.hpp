@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "status/queue_status.hpp"
+#include "status/session_text.hpp"
+
+namespace mailroom {
+
+enum class Severity { ok, warning, failure };
+
+/// A problem with a queue.
+struct QueueFinding {
+  Severity severity = Severity::warning;
+  std::string code;  ///< for programs: `no_collector`, `batch_open`, …
+  std::string text;  ///< for people; names the session or process that causes it
+  std::string fix;   ///< the complete command or SQL statement that fixes it; empty if there is none
+};
+
+/// The limits beyond which a state is a finding.
+struct HealthLimits {
+  std::optional<Milliseconds> max_lag;  ///< of the oldest waiting token
+  std::optional<std::int64_t> max_pending;
+  Milliseconds batch_open{30'000};         ///< how long a batch may be with its collector
+  Milliseconds collector_silence{31'000};  ///< see silence_limit()
+  Milliseconds lock_held{10'000};          ///< how long the queue's lock may be held, or waited for
+  Milliseconds transaction_open{60'000};   ///< how long a transaction may keep tokens in a gap
+};
+
+/// How long a collector that polls once per `poll_interval` may go without polling.
+Milliseconds silence_limit(Milliseconds poll_interval);
+
+/// Returns the problems of the queue: failures before warnings, causes before symptoms.
+std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits);
+
+/// The highest severity; ok for none.
+Severity worst(const std::vector<QueueFinding>& findings);
+
+/// `ok`, `warning` or `failure`.
+const char* severity_name(Severity severity);
+
+/// Maps each key's fingerprint to the collectors that sign with it: `pid 4567 and pid 4568`.
+std::map<std::string, std::string> pids_by_key(const QueueStatus& status);
+
+/// Returns a warning if the collectors sign with different keys.
+std::optional<QueueFinding> judge_keys(const QueueStatus& status);
+
+}  // namespace mailroom

@@ -1,0 +1,151 @@
+#include "status/queue_sessions.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Columns of a row `a` of pg_stat_activity. For sessions of other users backend_start is null without
+/// pg_read_all_stats.
+const std::string session_columns =
+    "a.pid, coalesce(a.application_name, ''), coalesce(a.usename::text, ''), "
+    "coalesce(host(a.client_addr), ''), a.backend_start IS NOT NULL, coalesce(a.state, ''), "
+    "coalesce(CASE WHEN a.state = 'active' THEN a.wait_event_type || '/' || a.wait_event END, ''), "
+    "coalesce(upper(substring(a.query FROM '^\\s*([A-Za-z]{1,12})')), ''), "
+    "(extract(epoch FROM clock_timestamp() - a.backend_start) * 1000)::bigint, "
+    "(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint, "
+    "(extract(epoch FROM clock_timestamp() - a.state_change) * 1000)::bigint";
+constexpr int session_width = 11;
+
+const std::string in_this_database =
+    "l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+// $1 queue. The lock does not name the queue, so with several queues it is taken from the session's recent
+// claims.
+const std::string collectors_sql =
+    "SELECT " + session_columns +
+    ", CASE WHEN (SELECT count(*) FROM jobs) <= 1 THEN $1::text ELSE recent.job_type END, "
+    "coalesce((SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0')) "
+    "FROM pg_locks k WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.objsubid = 1 "
+    "AND k.mode = 'ShareLock' AND k.granted AND k.database = l.database), '') "
+    "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid LEFT JOIN ("
+    "SELECT DISTINCT ON (b.collector) b.collector, b.job_type, b.claimed_at FROM ("
+    "SELECT id, collector, job_type, claimed_at FROM mailroom_batches ORDER BY id DESC LIMIT 2000) b "
+    "ORDER BY b.collector, b.id DESC) recent "
+    "ON recent.collector = l.pid AND recent.claimed_at >= coalesce(a.backend_start, '-infinity') "
+    "WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = l.pid::oid AND l.objsubid = 2 "
+    "AND mailroom_is_collector(l.pid) AND " +
+    in_this_database + " ORDER BY a.backend_start, a.pid";
+
+// For a queue's lock (1835100524) and the polling lock (1835100526), lists only sessions that may not claim:
+// others hold these locks as part of their work. Applications briefly take the polling lock in shared mode.
+const std::string foreign_locks_sql =
+    "SELECT DISTINCT " + session_columns +
+    " FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+    "WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND " +
+    in_this_database +
+    " AND CASE WHEN l.classid = 1835100525 AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid) "
+    "WHEN l.classid = 1835100525 THEN true "
+    "WHEN l.classid = 1835100524 OR (l.classid = 1835100526 AND l.mode = 'ExclusiveLock') THEN NOT EXISTS ("
+    "SELECT FROM pg_roles r WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT') "
+    "AND pg_has_role(a.usesysid, r.oid, 'MEMBER')) ELSE false END ORDER BY a.pid";
+
+// $1 queue
+const std::string lock_sql =
+    "SELECT " + session_columns +
+    ", (SELECT (extract(epoch FROM max(clock_timestamp() - w.waitstart)) * 1000)::bigint FROM pg_locks w "
+    "WHERE w.locktype = 'advisory' AND w.classid = l.classid AND w.objid = l.objid AND w.objsubid = 2 "
+    "AND w.database = l.database AND NOT w.granted) "
+    "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+    "WHERE l.locktype = 'advisory' AND l.classid = 1835100524 "
+    "AND l.objid::bigint = hashtext($1::text)::bigint & 4294967295 AND l.objsubid = 2 AND l.granted AND " +
+    in_this_database;
+
+// $1 gaps. Chooses the transactions that a gap waits for as mailroom_check_gap does. A transaction that has
+// inserted a token holds a lock on the table until it ends. The lock of a prepared transaction has no pid; it
+// is found by the virtual transaction that holds the lock on its id: the one of its session, or -1/XID after
+// a restart.
+const std::string holders_sql =
+    "WITH suspects AS ("
+    "SELECT x::text::bigint & 4294967295 AS xid, sum(h.width)::bigint AS ids FROM ("
+    "SELECT horizon, pending, (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g) AS width "
+    "FROM mailroom_gaps WHERE id = ANY ($1::bigint[])) h, pg_snapshot_xip(pg_current_snapshot()) x "
+    "WHERE x < h.horizon AND h.horizon < pg_snapshot_xmax(pg_current_snapshot()) "
+    "AND (h.pending IS NULL OR x = ANY (h.pending)) GROUP BY x), "
+    "writers AS (SELECT l.pid, l.virtualtransaction FROM pg_locks l WHERE l.locktype = 'relation' "
+    "AND l.relation = 'tokens'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted AND " +
+    in_this_database +
+    ") "
+    "SELECT " +
+    session_columns +
+    ", s.ids, '' AS gid, EXISTS (SELECT FROM writers w WHERE w.pid = a.pid) AS writes "
+    "FROM suspects s JOIN pg_stat_activity a ON a.backend_xid::text::bigint = s.xid "
+    "UNION ALL "
+    "SELECT 0, '', p.owner::text, '', true, 'prepared', '', '', NULL, "
+    "(extract(epoch FROM clock_timestamp() - p.prepared) * 1000)::bigint, NULL, s.ids, p.gid, "
+    "EXISTS (SELECT FROM writers w JOIN pg_locks x ON x.virtualtransaction = w.virtualtransaction "
+    "WHERE w.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid' "
+    "AND x.transactionid = p.transaction AND x.mode = 'ExclusiveLock') "
+    "FROM suspects s JOIN pg_prepared_xacts p ON p.transaction::text::bigint = s.xid "
+    "ORDER BY writes DESC, 10 DESC NULLS LAST, 1";
+
+template <typename Field>
+std::optional<Milliseconds> read_duration(const Field& field) {
+  if (field.is_null()) return std::nullopt;
+  return Milliseconds{std::max<std::int64_t>(field.template as<std::int64_t>(), 0)};
+}
+
+template <typename Row>
+ServerSession read_session(const Row& row) {
+  return {.pid = row[0].template as<int>(),
+          .application = row[1].c_str(),
+          .user = row[2].c_str(),
+          .address = row[3].c_str(),
+          .readable = row[4].template as<bool>(),
+          .state = row[5].c_str(),
+          .wait = row[6].c_str(),
+          .command = row[7].c_str(),
+          .connected_for = read_duration(row[8]),
+          .transaction_age = read_duration(row[9]),
+          .silent_for = read_duration(row[10])};
+}
+
+}  // namespace
+
+std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transaction,
+                                               const std::string& queue) {
+  std::vector<AttachedCollector> collectors;
+  for (const auto& row : Connection::execute(transaction, collectors_sql, queue)) {
+    AttachedCollector collector{
+        .session = read_session(row), .queue = std::nullopt, .key = row[session_width + 1].c_str()};
+    if (!row[session_width].is_null()) collector.queue = row[session_width].c_str();
+    if (!collector.queue || *collector.queue == queue) collectors.push_back(std::move(collector));
+  }
+  return collectors;
+}
+
+std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transaction,
+                                               const std::string& queue) {
+  const auto rows = Connection::execute(transaction, lock_sql, queue);
+  if (rows.empty()) return std::nullopt;
+  return QueueLockHolder{.session = read_session(rows[0]),
+                         .longest_wait = read_duration(rows[0][session_width])};
+}
+
+std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction) {
+  std::vector<ServerSession> sessions;
+  for (const auto& row : Connection::execute(transaction, foreign_locks_sql))
+    sessions.push_back(read_session(row));
+  return sessions;
+}
+
+std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, const std::string& gap_ids) {
+  std::vector<GapHolder> holders;
+  for (const auto& row : Connection::execute(transaction, holders_sql, gap_ids)) {
+    holders.push_back({.session = read_session(row),
+                       .gid = row[session_width + 1].c_str(),
+                       .writes_tokens = row[session_width + 2].as<bool>(),
+                       .ids = row[session_width].as<std::int64_t>()});
+  }
+  return holders;
+}
+
+}  // namespace mailroom

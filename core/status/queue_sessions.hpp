@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "status/queue_status.hpp"
+
+namespace mailroom {
+
+// All functions run within the caller's transaction.
+
+/// The collectors connected to this database, except those known to collect another queue.
+std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transaction, const std::string& queue);
+
+/// The session that holds the lock of the queue's claims at this moment; usually nullopt.
+std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transaction, const std::string& queue);
+
+/// The sessions of this database that hold a mailroom lock and are not collectors.
+std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction);
+
+/// The transactions in progress for which the gaps `gap_ids` (a bigint[] as text) may wait.
+std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, const std::string& gap_ids);
+
+}  // namespace mailroom

@@ -1,0 +1,173 @@
+#include "status/queue_status.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/actor.hpp"
+#include "base/moment.hpp"
+#include "status/queue_sessions.hpp"
+#include "status/queue_waiting.hpp"
+
+namespace mailroom {
+namespace {
+
+// One snapshot, and index plans whatever the statistics say. row_security = off raises an error where row
+// security would hide rows. The lock timeout keeps status from hanging behind a locked table.
+constexpr const char* begin_sql =
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+    "SET LOCAL lock_timeout = '2s'; SET LOCAL row_security = off; SET LOCAL jit = off; "
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off; "
+    "SET LOCAL enable_bitmapscan = off";
+
+constexpr const char* position_sql =
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(), s.cursor, "
+    "s.open_from, s.gap_ids::text, "
+    "(SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq), "
+    "quote_ident(current_user) "
+    "FROM mailroom_queue_state($1) s";
+
+// $1 queue, $2 open_from
+constexpr const char* open_batches_sql =
+    "SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(b.ids) g), b.attempts, "
+    "b.collector, b.claimed_by, (extract(epoch FROM clock_timestamp() - b.claimed_at) * 1000)::bigint "
+    "FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL "
+    "AND b.dead_at IS NULL ORDER BY b.id";
+
+// $1 gaps
+constexpr const char* gaps_sql =
+    "SELECT coalesce(sum(width) FILTER (WHERE horizon <> '0'), 0)::bigint, "
+    "coalesce(sum(width) FILTER (WHERE horizon = '0'), 0)::bigint FROM ("
+    "SELECT horizon, (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g) AS width "
+    "FROM mailroom_gaps WHERE id = ANY ($1::bigint[])) h";
+
+// $1 queue, $2 now in milliseconds. No index finds dead letters, so this reads a bounded number of recent
+// rows.
+constexpr const char* recent_sql =
+    "WITH recent AS MATERIALIZED ("
+    "SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted FROM mailroom_batches "
+    "WHERE job_type = $1 ORDER BY id DESC LIMIT 5000), "
+    "clock AS (SELECT to_timestamp($2::bigint / 1000.0) AS now) "
+    "SELECT 'known', 0, CASE WHEN count(*) < 5000 THEN 300000 ELSE "
+    "least(300000, greatest(1, extract(epoch FROM min(clock.now) - min(claimed_at)) * 1000))::bigint END, 0, "
+    "'' "
+    "FROM recent, clock "
+    "UNION ALL "
+    "SELECT 'emitted', greatest(0, floor(date_part('epoch', clock.now - emitted_at) / 10))::bigint AS "
+    "bucket, "
+    "sum(emitted)::bigint, 0, '' FROM recent, clock "
+    "WHERE emitted_at > clock.now - interval '300 seconds' AND emitted > 0 GROUP BY bucket "
+    "UNION ALL "
+    "SELECT 'dead-lettered', r.id, (extract(epoch FROM clock.now - r.dead_at) * 1000)::bigint, "
+    "(SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM mailroom_batches b, unnest(b.ids) g "
+    "WHERE b.id = r.id), r.claimed_by FROM recent r, clock "
+    "WHERE r.emitted_at IS NULL AND r.dead_at > clock.now - interval '1 day' "
+    "UNION ALL "
+    "(SELECT 'last claim', r.id, (extract(epoch FROM clock.now - r.claimed_at) * 1000)::bigint, 0, "
+    "r.claimed_by "
+    "FROM recent r, clock WHERE r.claimed_by LIKE 'mailroom collect@%' ORDER BY r.id DESC LIMIT 1)";
+
+QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& status) {
+  const auto row = Connection::execute(transaction, position_sql, status.queue)[0];
+  status.now = row[0].as<std::int64_t>();
+  status.on_standby = row[1].as<bool>();
+  status.cursor = row[2].as<std::int64_t>();
+  status.newest = row[5].as<std::int64_t>();
+  status.role = row[6].c_str();
+  status.host = host_name();
+  return {.queue = status.queue,
+          .now = status.now / 1000,
+          .cursor = status.cursor,
+          .newest = status.newest,
+          .open_from = row[3].as<std::int64_t>(),
+          .gap_ids = row[4].c_str()};
+}
+
+void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_from, QueueStatus& status) {
+  for (const auto& row : Connection::execute(transaction, open_batches_sql, status.queue, open_from)) {
+    OpenBatch batch{.id = row[0].as<std::int64_t>(),
+                    .tokens = row[1].as<std::int64_t>(),
+                    .attempts = row[2].as<int>(),
+                    .collector = row[3].as<int>(),
+                    .claimed_by = row[4].c_str(),
+                    .age = Milliseconds{std::max<std::int64_t>(row[5].as<std::int64_t>(), 0)}};
+    batch.session_lives = std::any_of(
+        status.collectors.begin(), status.collectors.end(),
+        [&](const AttachedCollector& collector) { return collector.session.pid == batch.collector; });
+    status.open_batches.push_back(std::move(batch));
+  }
+}
+
+void read_gaps(pqxx::transaction_base& transaction, const std::string& gap_ids, QueueStatus& status) {
+  const auto row = Connection::execute(transaction, gaps_sql, gap_ids)[0];
+  status.gap_ids = row[0].as<std::int64_t>();
+  status.replay_ids = row[1].as<std::int64_t>();
+  if (status.gap_ids > 0) status.gap_holders = find_gap_holders(transaction, gap_ids);
+}
+
+void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
+  for (const auto& row : Connection::execute(transaction, recent_sql, status.queue, status.now)) {
+    const std::string kind = row[0].c_str();
+    const auto number = row[1].as<std::int64_t>();
+    const auto value = row[2].as<std::int64_t>();
+    if (kind == "known") {
+      status.emissions.known = Milliseconds{value};
+    } else if (kind == "emitted") {
+      status.emissions.tokens.at(
+          std::min(static_cast<std::size_t>(number), RecentEmissions::bucket_count - 1)) += value;
+    } else if (kind == "last claim") {
+      status.last_claim =
+          LastClaim{.claimed_by = row[4].c_str(), .age = Milliseconds{std::max<std::int64_t>(value, 0)}};
+    } else {
+      status.dead.push_back({.id = number,
+                             .tokens = row[3].as<std::int64_t>(),
+                             .claimed_by = row[4].c_str(),
+                             .age = Milliseconds{std::max<std::int64_t>(value, 0)}});
+    }
+  }
+  std::sort(status.dead.begin(), status.dead.end(),
+            [](const SetAsideBatch& a, const SetAsideBatch& b) { return a.id > b.id; });
+}
+
+}  // namespace
+
+std::int64_t RecentEmissions::total() const {
+  return std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
+}
+
+double RecentEmissions::per_second() const {
+  return known.count() > 0 ? static_cast<double>(total()) * 1000 / static_cast<double>(known.count()) : 0;
+}
+
+std::optional<Milliseconds> QueueStatus::lag() const {
+  if (!waiting.oldest_created_at) return std::nullopt;
+  return Milliseconds{std::max<std::int64_t>(now - bounded_moment(*waiting.oldest_created_at) * 1000, 0)};
+}
+
+QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const std::string& queue) {
+  QueueStatus status;
+  status.queue = queue;
+  Connection::execute(transaction, begin_sql);
+  const auto position = read_position(transaction, status);
+  status.collectors = find_collectors(transaction, queue);
+  status.lock = find_queue_lock(transaction, queue);
+  status.foreign_locks = find_foreign_locks(transaction);
+  read_open_batches(transaction, position.open_from, status);
+  read_gaps(transaction, position.gap_ids, status);
+  read_recent(transaction, status);
+  status.waiting = count_waiting_tokens(transaction, position);
+  return status;
+}
+
+QueueStatus read_queue_status(Connection& connection, const std::string& queue) {
+  try {
+    return connection.transact(
+        [&](pqxx::work& transaction) { return read_queue_status_within(transaction, queue); });
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != "55P03") throw;
+    throw Error(ExitCode::locked, "a table of the queue is locked: " + std::string(error.what()),
+                "find the session that holds it: SELECT pid, relation::regclass FROM pg_locks WHERE mode = "
+                "'AccessExclusiveLock' AND granted");
+  }
+}
+
+}  // namespace mailroom

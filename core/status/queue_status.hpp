@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A session of the server, as far as the current role may see it.
+struct ServerSession {
+  int pid = 0;              ///< of the backend
+  std::string application;  ///< for a collector `mailroom collect@HOST:PID`, of its process
+  std::string user;
+  std::string address;    ///< of the client; empty on a local socket
+  bool readable = false;  ///< false: another user's session; without pg_monitor all below is unknown
+  std::string state;      ///< `active`, `idle in transaction`, …
+  std::string wait;       ///< what an active session waits for, such as `Lock/advisory`; empty if nothing
+  std::string command;    ///< first word of its last statement; the rest may contain secrets
+  std::optional<Milliseconds> connected_for;
+  std::optional<Milliseconds> transaction_age;
+  std::optional<Milliseconds> silent_for;  ///< how long it has been in this state
+};
+
+struct AttachedCollector {
+  ServerSession session;
+  std::optional<std::string> queue;  ///< nullopt with several queues and no recent claim
+  std::string key{};                 ///< fingerprint of the signing key; empty if unknown
+};
+
+/// A batch that is leased and neither acknowledged nor dead-lettered.
+struct OpenBatch {
+  std::int64_t id = 0;
+  std::int64_t tokens = 0;
+  int attempts = 0;
+  int collector = 0;  ///< backend pid
+  std::string claimed_by;
+  Milliseconds age{};
+  bool session_lives = false;
+};
+
+struct SetAsideBatch {
+  std::int64_t id = 0;
+  std::int64_t tokens = 0;
+  std::string claimed_by;
+  Milliseconds age{};
+};
+
+/// An open transaction for which a gap may wait.
+struct GapHolder {
+  ServerSession session;       ///< pid 0 for a prepared transaction, whose transaction_age is then its age
+  std::string gid;             ///< of a prepared transaction
+  bool writes_tokens = false;  ///< false: it inserts no tokens, and only delays the deletion of empty gaps
+  std::int64_t ids = 0;        ///< in the gaps that it may fill
+};
+
+/// The session that holds the lock under which claims are made.
+struct QueueLockHolder {
+  ServerSession session;
+  std::optional<Milliseconds> longest_wait;  ///< of the sessions that wait for it; nullopt if none does
+};
+
+/// Due tokens that are not acknowledged.
+struct WaitingTokenCount {
+  std::int64_t above_cursor = 0;
+  std::int64_t in_open_batches = 0;
+  std::int64_t in_gaps = 0;    ///< committed late, and visible by now
+  std::int64_t in_replay = 0;  ///< an operator wants them emitted again
+  bool estimated = false;
+  std::optional<std::int64_t> oldest_created_at;  ///< seconds since 1970
+  bool oldest_estimated = false;                  ///< there may be an older one
+
+  std::int64_t total() const { return above_cursor + in_open_batches + in_gaps + in_replay; }
+};
+
+/// The last claim, among the newest 5,000 batches.
+struct LastClaim {
+  std::string claimed_by;  ///< `mailroom collect@HOST:PID`
+  Milliseconds age{};
+};
+
+/// The tokens acknowledged in the last five minutes.
+struct RecentEmissions {
+  static constexpr std::int64_t bucket_seconds = 10;
+  static constexpr std::size_t bucket_count = 30;
+
+  std::vector<std::int64_t> tokens = std::vector<std::int64_t>(bucket_count, 0);  ///< newest first
+  Milliseconds known{};  ///< how far back the records go, at most 5 min
+
+  std::int64_t total() const;
+  double per_second() const;
+};
+
+struct QueueStatus {
+  std::string queue;
+  std::int64_t now = 0;     ///< the server's clock, in milliseconds since 1970
+  std::string role;         ///< the current role, quoted for SQL
+  std::string host;         ///< the host that this program runs on
+  bool on_standby = false;  ///< collectors and locks are on the primary, and not visible here
+  std::int64_t cursor = 0;
+  std::int64_t newest = 0;  ///< the highest id that was drawn
+  WaitingTokenCount waiting;
+  std::vector<AttachedCollector> collectors;  ///< of this queue, or of an unknown one
+  std::optional<LastClaim> last_claim;
+  std::vector<OpenBatch> open_batches;
+  std::vector<SetAsideBatch> dead;  ///< within a day, among the newest 5,000 batches; newest first
+  std::optional<QueueLockHolder> lock;
+  std::vector<ServerSession> foreign_locks;  ///< sessions that hold a mailroom lock and are not collectors
+  std::int64_t gap_ids = 0;
+  std::int64_t replay_ids = 0;
+  std::vector<GapHolder> gap_holders;  ///< those that write tokens first, then by age
+  RecentEmissions emissions;
+
+  /// How long the oldest waiting token has waited; nullopt if none waits.
+  std::optional<Milliseconds> lag() const;
+};
+
+/// Reads the status in one read-only snapshot, at a cost that does not depend on the number of tokens behind
+/// the cursor. Runs a transaction of its own. Throws DatabaseError MR001 for an unknown queue, and
+/// Error(locked) when a table is locked for more than two seconds.
+QueueStatus read_queue_status(Connection& connection, const std::string& queue);
+
+/// The same within the caller's transaction, which must have run no statement yet. Throws DatabaseError 55P03
+/// when a table is locked.
+QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const std::string& queue);
+
+}  // namespace mailroom

@@ -1,0 +1,166 @@
+#include "status/queue_waiting.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "db/array_text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::int64_t exact_limit = 5'000;
+constexpr std::int64_t whole_size = 1'024;
+constexpr std::int64_t slices_a_stratum = 4;
+constexpr std::int64_t slice_size = 32;
+
+// $1 cursor, $2 newest id, $3 now
+constexpr const char* above_cursor_sql =
+    "SELECT count(*), count(*) FILTER (WHERE state = 'due'), min(created_at) FILTER (WHERE state = 'due'), "
+    "max(id) FROM ("
+    "SELECT t.id, t.created_at, "
+    "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state "
+    "FROM tokens t LEFT JOIN accounts a ON a.id = t.account "
+    "WHERE t.id > $1::bigint AND t.id <= $2::bigint ORDER BY t.id LIMIT 5001) s";
+
+// $1, $2 the first ids of the samples and the ends (exclusive), $3 now. The limit keeps each sample an index
+// range scan, whatever the statistics say.
+constexpr const char* samples_sql =
+    "SELECT s.n, count(*), min(t.created_at) "
+    "FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n), LATERAL ("
+    "SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens "
+    "WHERE id >= s.first AND id < s.last ORDER BY id LIMIT 5000) t "
+    "JOIN accounts a ON a.id = t.account "
+    "WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) = 'due' "
+    "GROUP BY s.n";
+
+// $1 queue, $2 open_from, $3 gaps, $4 now. Reads only gaps that can have changed since the last check by a
+// claim, as mailroom_check_gaps does: no ids of the others have become visible.
+constexpr const char* passed_sql =
+    "WITH sources AS ("
+    "SELECT 'batch' AS kind, b.ids FROM mailroom_batches b "
+    "WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL "
+    "UNION ALL "
+    "SELECT CASE WHEN h.horizon = '0' THEN 'replay' ELSE 'gap' END, h.ids FROM mailroom_gaps h "
+    "WHERE h.id = ANY ($3::bigint[]) AND (h.pending IS NULL OR EXISTS ("
+    "SELECT FROM unnest(h.pending) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()) "
+    "OR x >= pg_snapshot_xmax(pg_current_snapshot())))), "
+    "ranges AS (SELECT kind, lower(g) AS first, upper(g) AS last, "
+    "sum(upper(g) - lower(g)) OVER (PARTITION BY kind ORDER BY lower(g) ROWS UNBOUNDED PRECEDING) "
+    "- (upper(g) - lower(g)) AS before FROM sources, unnest(ids) g) "
+    "SELECT r.kind, sum(r.last - r.first)::bigint, "
+    "sum(greatest(least(r.last - r.first, 5000 - r.before), 0))::bigint, "
+    "coalesce(sum(found.due), 0)::bigint, min(found.oldest) "
+    "FROM ranges r LEFT JOIN LATERAL ("
+    "SELECT count(*) AS due, min(t.created_at) AS oldest FROM ("
+    "SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens "
+    "WHERE id >= r.first AND id < least(r.last, r.first + 5000 - r.before::bigint) "
+    "ORDER BY id LIMIT 5000) t JOIN accounts a ON a.id = t.account "
+    "WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $4::bigint) = 'due') found "
+    "ON r.before < 5000 GROUP BY r.kind";
+
+template <typename Field>
+void note_oldest(WaitingTokenCount& count, const Field& field) {
+  if (field.is_null()) return;
+  const auto created_at = field.template as<std::int64_t>();
+  count.oldest_created_at = std::min(count.oldest_created_at.value_or(created_at), created_at);
+}
+
+template <typename Member>
+std::string array_of(const std::vector<IdSample>& samples, Member member) {
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(samples.size());
+  for (const auto& sample : samples)
+    numbers.push_back(sample.*member);
+  return array_text(numbers);
+}
+
+void add_samples(pqxx::transaction_base& transaction, const QueuePosition& position, std::int64_t read_to,
+                 WaitingTokenCount& count) {
+  const auto samples = plan_samples(read_to + 1, position.newest);
+  const auto rows = Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
+                                        array_of(samples, &IdSample::end), position.now);
+  double estimate = 0;
+  for (const auto& row : rows) {
+    const auto n = row[0].as<std::size_t>() - 1;
+    estimate += row[1].as<double>() * samples.at(n).weight;
+    note_oldest(count, row[2]);
+  }
+  count.above_cursor += std::llround(estimate);
+}
+
+void count_above_cursor(pqxx::transaction_base& transaction, const QueuePosition& position,
+                        WaitingTokenCount& count) {
+  const auto row =
+      Connection::execute(transaction, above_cursor_sql, position.cursor, position.newest, position.now)[0];
+  count.above_cursor = row[1].as<std::int64_t>();
+  note_oldest(count, row[2]);
+  if (row[0].as<std::int64_t>() <= exact_limit) return;
+  const auto read_to = row[3].as<std::int64_t>();
+  if (read_to == position.newest) return;
+  // Ids are drawn in time order, so the first due token found is about the oldest.
+  count.oldest_estimated = row[2].is_null();
+  count.estimated = true;
+  add_samples(transaction, position, read_to, count);
+}
+
+void count_behind_cursor(pqxx::transaction_base& transaction, const QueuePosition& position,
+                         WaitingTokenCount& count) {
+  const auto rows = Connection::execute(transaction, passed_sql, position.queue, position.open_from,
+                                        position.gap_ids, position.now);
+  for (const auto& row : rows) {
+    const std::string kind = row[0].c_str();
+    const auto ids = row[1].as<std::int64_t>();
+    const auto examined = row[2].as<std::int64_t>();
+    auto due = row[3].as<std::int64_t>();
+    if (examined < ids) {
+      count.estimated = true;
+      due = std::llround(static_cast<double>(due) * static_cast<double>(ids) / static_cast<double>(examined));
+    }
+    (kind == "batch" ? count.in_open_batches : kind == "gap" ? count.in_gaps : count.in_replay) = due;
+    note_oldest(count, row[4]);
+  }
+}
+
+/// Adds slices of the ids from `first` to before `end`, one in the middle of each of four equal parts.
+void add_stratum(std::vector<IdSample>& samples, std::int64_t first, std::int64_t end) {
+  const auto size = end - first;
+  if (size <= slices_a_stratum * slice_size) {
+    samples.push_back({.first = first, .end = end, .weight = 1});
+    return;
+  }
+  const auto part = size / slices_a_stratum;
+  for (std::int64_t i = 0; i < slices_a_stratum; ++i) {
+    const auto from = first + i * part + (part - slice_size) / 2;
+    samples.push_back(
+        {.first = from,
+         .end = from + slice_size,
+         .weight = static_cast<double>(size) / static_cast<double>(slices_a_stratum * slice_size)});
+  }
+}
+
+}  // namespace
+
+std::vector<IdSample> plan_samples(std::int64_t first, std::int64_t last) {
+  std::vector<IdSample> samples;
+  if (first > last) return samples;
+  auto end = last + 1;
+  auto start = std::max(first, end - whole_size);
+  samples.push_back({.first = start, .end = end, .weight = 1});
+  for (auto size = whole_size; start > first; size *= 2) {
+    end = start;
+    start = end - first > size ? end - size : first;
+    add_stratum(samples, start, end);
+  }
+  return samples;
+}
+
+WaitingTokenCount count_waiting_tokens(pqxx::transaction_base& transaction, const QueuePosition& position) {
+  WaitingTokenCount count;
+  count_above_cursor(transaction, position, count);
+  count_behind_cursor(transaction, position, count);
+  return count;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,268 @@
+// Each problem that mailroom doctor knows is created for real, and is gone after the printed fix.
+
+#include <fmt/format.h>
+
+#include "doctor/schema_objects.hpp"
+#include "replay/sequence_fix.hpp"
+#include "support/doctor_rig.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+std::string definition_of_trigger(Connection& connection, std::string_view name) {
+  return value<std::string>(
+      connection,
+      fmt::format("SELECT pg_get_triggerdef(oid) || tgenabled::text FROM pg_trigger WHERE tgname = '{}'",
+                  name));
+}
+
+std::string definition_of_index(Connection& connection, std::string_view name) {
+  return value<std::string>(connection, fmt::format("SELECT pg_get_indexdef('{}'::regclass)", name));
+}
+
+}  // namespace
+
+TEST_CASE("a disabled or missing trigger is found, and fixed to its original definition") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  for (const auto& trigger : expected_triggers()) {
+    const auto before = definition_of_trigger(*connection, trigger.name);
+    const auto verdict = trigger.is_vital ? CheckVerdict::failure : CheckVerdict::warning;
+    for (const std::string& break_it :
+         {fmt::format("ALTER TABLE {} DISABLE TRIGGER {}", trigger.table, trigger.name),
+          fmt::format("ALTER TABLE {} ENABLE REPLICA TRIGGER {}", trigger.table, trigger.name),
+          fmt::format("DROP TRIGGER {} ON {}", trigger.name, trigger.table)}) {
+      check_fixing(*connection, rig, "triggers", verdict, break_it);
+      CHECK(definition_of_trigger(*connection, trigger.name) == before);
+    }
+  }
+}
+
+TEST_CASE("a missing index is found, and fixed to its original definition") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  for (const auto& index : expected_indexes()) {
+    // An index that a foreign key needs cannot be dropped alone.
+    if (index.name == "accounts_pkey") continue;
+    const auto before = definition_of_index(*connection, index.name);
+    const bool is_constraint = !index.constraint.empty();
+    check_fixing(*connection, rig, "drift", is_constraint ? CheckVerdict::failure : CheckVerdict::warning,
+                 is_constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", index.table, index.name)
+                               : fmt::format("DROP INDEX {}", index.name));
+    CHECK(definition_of_index(*connection, index.name) == before);
+  }
+  check_fixing(*connection, rig, "drift", CheckVerdict::warning,
+               "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass");
+}
+
+TEST_CASE("a function whose search_path is not pinned, or pinned to another schema, is found and fixed") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  check_fixing(*connection, rig, "drift", CheckVerdict::failure,
+               "ALTER FUNCTION mailroom_window(bigint, bigint, integer) RESET search_path");
+  check_fixing(*connection, rig, "drift", CheckVerdict::failure,
+               "ALTER FUNCTION trg_before_token_insert() SET search_path = elsewhere");
+}
+
+TEST_CASE("a missing table, column or function is found, with the migration that created it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  connection->run("ALTER TABLE accounts DROP COLUMN unsuspended_at");
+  connection->run("DROP FUNCTION mailroom_settle_gaps");
+  connection->run("DROP TABLE mailroom_operations");
+  const auto findings = rig.examine("drift");
+  CHECK(summary(findings) ==
+        "failure: the column accounts.unsuspended_at is missing; failure: the table mailroom_operations is "
+        "missing; "
+        "failure: the function mailroom_settle_gaps is missing");
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[0].hint.find("migrations/0_init.up.sql") != std::string::npos);
+  CHECK(findings[1].hint.find("migrations/7_operations.up.sql") != std::string::npos);
+  CHECK(findings[2].hint.find("migrations/6_queue_claim.up.sql") != std::string::npos);
+}
+
+TEST_CASE("a sequence that skips or wraps is found and fixed") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5);
+  const DoctorRig rig(database);
+  for (const std::string change : {"CACHE 20", "INCREMENT 2", "CYCLE"}) {
+    check_fixing(*connection, rig, "sequence", CheckVerdict::failure,
+                 "ALTER SEQUENCE tokens_id_seq " + change);
+  }
+}
+
+TEST_CASE(
+    "a sequence behind the newest token or the cursor of any queue is found, with the command that fixes "
+    "it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5);
+  connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 4)");
+  const auto session = attach(database);
+  session->claim({.limit = 5});
+  const DoctorRig rig(database);
+  connection->run("SELECT setval('tokens_id_seq', 4)");
+  CHECK(rig.examine("sequence")[0].reason ==
+        "tokens_id_seq is at 4, behind the newest token 5: the next INSERT fails");
+  connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
+  insert_accounts(*connection, 4, "new");
+  const auto findings = rig.examine("sequence");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(
+      findings[0].reason.starts_with("tokens_id_seq is at 4, behind the cursor of the queue mailroom at 5"));
+  CHECK(findings[0].fix == std::vector<std::string>{"mailroom rewind-cursor --fix-sequence"});
+  // The function that this command calls.
+  carry_out_sequence_fix(*connection, 0, {.actor = "tester@host", .reason = ""}, "token_insert");
+  CHECK(all_fine(rig.examine("sequence")));
+}
+
+TEST_CASE("missing, old, newer, dirty and foreign schemas are told apart") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  const auto missing = rig.examine("schema");
+  CHECK(summary(missing) == "failure: the database has no mailroom schema yet");
+  CHECK(missing[0].fix == std::vector<std::string>{"mailroom migrate"});
+  CHECK(summary(rig.examine("triggers")) == "not checked: the schema is not current");
+
+  migrate(*connection);
+  const auto newest = embedded_migrations().back().version;
+  connection->run("UPDATE schema_migrations SET dirty = true");
+  const auto dirty = rig.examine("schema");
+  CHECK(summary(dirty) ==
+        fmt::format("failure: marked dirty at version {}: another tool failed while migrating", newest));
+  CHECK(dirty[0].fix == std::vector<std::string>{fmt::format("mailroom migrate force {}", newest - 1)});
+  connection->run("UPDATE schema_migrations SET dirty = false");
+
+  connection->run("UPDATE schema_migrations SET version = $1", newest - 1);
+  const auto old = rig.examine("schema");
+  CHECK(summary(old) == fmt::format("failure: version {}, but version {} is needed", newest - 1, newest));
+  CHECK(old[0].fix == std::vector<std::string>{"mailroom migrate"});
+
+  connection->run("UPDATE schema_migrations SET version = $1", newest + 1);
+  CHECK(rig.examine("schema")[0].verdict == CheckVerdict::warning);
+  CHECK(rig.examine("drift")[0].verdict == CheckVerdict::not_checked);
+  CHECK(all_fine(rig.examine("triggers")));
+
+  connection->run("ALTER TABLE schema_migrations ALTER version TYPE text");
+  CHECK(summary(rig.examine("schema")) ==
+        "failure: the table schema_migrations (version text, dirty boolean) belongs to another tool");
+}
+
+TEST_CASE("tables in a schema outside the search_path are found, and fixed") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  connection->run("CREATE SCHEMA mail");
+  migrate(
+      *std::make_unique<Connection>(database.conninfo() + " options='-c search_path=mail,public'", "test"));
+  const DoctorRig rig(database);
+  const auto findings = rig.examine("schema");
+  CHECK(summary(findings) ==
+        "failure: the tables are in the schema mail, but the search_path is \"$user\", public");
+  REQUIRE(run_fixes(*connection, findings));
+  CHECK(all_fine(rig.examine("schema")));
+  CHECK(all_fine(rig.examine("drift")));
+}
+
+TEST_CASE("settings of role or database that cut a claim off are found, and fixed where they were set") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  const auto found = [&](const std::string& check, const std::string& reason) {
+    auto findings = rig.examine(check);
+    std::erase_if(findings, [&](const Finding& finding) { return !finding.reason.starts_with(reason); });
+    return findings;
+  };
+  for (const std::string& whose :
+       {"DATABASE " + database.name(), "ROLE postgres IN DATABASE " + database.name()}) {
+    std::vector<std::array<std::string, 3>> ills{
+        {"settings", "statement_timeout = '5s'", "statement_timeout is 5000ms"},
+        {"settings", "lock_timeout = '5s'", "lock_timeout is 5000ms"},
+        {"database", "default_transaction_read_only = on", "transactions are read-only"}};
+    if (knows_setting(*connection, "transaction_timeout")) {
+      ills.push_back({"settings", "transaction_timeout = '5s'", "transaction_timeout is 5000ms"});
+    }
+    for (const auto& [check, setting, reason] : ills) {
+      const auto ill = fmt::format("ALTER {} SET {}", whose, setting);
+      INFO(ill);
+      CHECK(found(check, reason).empty());
+      connection->run(ill);
+      const auto findings = found(check, reason);
+      REQUIRE(findings.size() == 1);
+      CHECK(findings[0].verdict == CheckVerdict::warning);
+      CHECK(run_fixes(*connection, findings));
+      CHECK(found(check, reason).empty());
+    }
+  }
+  // If no statement helps, a hint does.
+  rig.environment["MAILROOM_DATABASE_URL"] += " options='-c statement_timeout=7s'";
+  const auto findings = found("settings", "statement_timeout is 7000ms");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].fix.empty());
+  CHECK(findings[0].hint.find("connection string") != std::string::npos);
+}
+
+TEST_CASE("a queue that has no row in jobs is found and fixed, whatever its name") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_QUEUE_NAME"] = "o'brien";
+  const auto findings = rig.examine("queue");
+  CHECK(summary(findings) == "failure: there is no queue o'brien; the queues in jobs are: mailroom");
+  REQUIRE(run_fixes(*connection, findings));
+  CHECK(all_fine(rig.examine("queue")));
+}
+
+TEST_CASE("a channel that no token notifies is found") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_CHANNEL_NAME"] = "elsewhere";
+  const auto findings = rig.examine("channel");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].fix == std::vector<std::string>{"export MAILROOM_CHANNEL_NAME=token_insert"});
+  connection->run(
+      "CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN PERFORM pg_notify('elsewhere', ''); RETURN NULL; END $$");
+  CHECK(all_fine(rig.examine("channel")));
+}
+
+TEST_CASE("a key that is missing, weak, readable by everyone or configured twice is found") {
+  TestDatabase database;
+  const TemporaryDirectory directory;
+  const std::string digits = "cafebabecafebabecafebabecafebabecafebabecafebabecafebabecafebab0";
+  DoctorRig rig(database);
+  rig.environment.erase("MAILROOM_SECRET_KEY");
+  CHECK(summary(rig.examine("key")) == "failure: no signing key is configured");
+  rig.environment["MAILROOM_SECRET_KEY"] = std::string(64, '0');
+  CHECK(rig.examine("key")[0].reason.find("is one byte repeated") != std::string::npos);
+  rig.environment.erase("MAILROOM_SECRET_KEY");
+
+  const auto path = directory.write("the key", digits, 0644);
+  rig.environment["MAILROOM_SECRET_KEY_FILE"] = path;
+  const auto open = rig.examine("key");
+  CHECK(summary(open) == "failure: everyone can read the key file " + path);
+  REQUIRE(open[0].fix.size() == 1);
+  REQUIRE(std::system(open[0].fix[0].c_str()) == 0);
+  CHECK(all_fine(rig.examine("key")));
+
+  rig.environment["MAILROOM_PREVIOUS_SECRET_KEYS"] = digits + "," + std::string(64, 'f');
+  CHECK(summary(rig.examine("previous keys")) ==
+        "warning: the key in MAILROOM_PREVIOUS_SECRET_KEYS is also the current key; failure: the key in "
+        "MAILROOM_PREVIOUS_SECRET_KEYS is one byte repeated: anyone can forge tokens under it");
+  CHECK(judge(rig.examine("previous keys")) == ExitCode::configuration);
+  // A finding never contains a key.
+  for (const auto& finding : rig.examine())
+    CHECK((finding.reason + finding.hint).find(digits.substr(0, 16)) == std::string::npos);
+}

@@ -1,0 +1,69 @@
+// Which directory of core/ includes which, and that only cmd/syntax includes CLI11.
+
+#include <filesystem>
+#include <map>
+#include <regex>
+
+#include "support/build_paths.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+
+using namespace mailroom::test;
+
+namespace {
+
+/// A directory may include its own headers and those of lower levels.
+const std::map<std::string, int> level_of{
+    {"base", 0},       {"config", 1},  {"crypto", 1},   {"db", 1},       {"process", 2}, {"queue", 2},
+    {"schema", 2},     {"signing", 2}, {"accounts", 3}, {"consumer", 3}, {"prune", 3},   {"replay", 3},
+    {"simulation", 3}, {"status", 3},  {"audit", 4},    {"doctor", 4},   {"feed", 4}};
+
+std::vector<std::string> included_by(const std::filesystem::path& file, const std::regex& form) {
+  const auto text = read_file(file.string());
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), form), end; it != end; ++it) {
+    found.push_back((*it)[1]);
+  }
+  return found;
+}
+
+template <typename Visit>
+void each_source(const std::filesystem::path& root, Visit visit) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const auto extension = entry.path().extension();
+    if (extension == ".cpp" || extension == ".hpp") visit(entry.path());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a directory of core includes only those below it") {
+  const std::filesystem::path core = source_directory + "/core";
+  const std::regex form(R"re(#include "([a-z]+)/[a-z_0-9/]+\.hpp")re");
+  int checked = 0;
+  each_source(core, [&](const auto& path) {
+    const auto directory = path.lexically_relative(core).begin()->string();
+    INFO(path);
+    REQUIRE(level_of.count(directory) == 1);
+    for (const auto& included : included_by(path, form)) {
+      INFO(included);
+      REQUIRE(level_of.count(included) == 1);
+      CHECK((included == directory || level_of.at(included) < level_of.at(directory)));
+      ++checked;
+    }
+  });
+  CHECK(checked > 300);
+}
+
+TEST_CASE("only the syntax of commands includes the parser library") {
+  const std::filesystem::path cmd = source_directory + "/cmd";
+  const std::regex form(R"re(#include <(CLI/[^>]+)>)re");
+  int seen = 0;
+  each_source(cmd, [&](const auto& path) {
+    if (included_by(path, form).empty()) return;
+    INFO(path);
+    CHECK(path.parent_path() == cmd / "syntax");
+    ++seen;
+  });
+  CHECK(seen > 0);
+}

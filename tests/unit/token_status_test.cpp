@@ -1,0 +1,243 @@
+// The status of a token, derived from facts alone.
+
+#include "audit/token_status.hpp"
+
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+constexpr std::int64_t token = 51;
+
+BatchRecord batch(std::int64_t id, int size, int emitted) {
+  return {.id = id,
+          .queue = "mailroom",
+          .tokens = {{token, token + 1}},
+          .size = size,
+          .claimed_at = id * 1000,
+          .emitted_at = id * 1000 + 5,
+          .emitted = emitted};
+}
+
+BatchRecord open_batch(std::int64_t id) {
+  auto open = batch(id, 3, 0);
+  open.emitted_at.reset();
+  return open;
+}
+
+BatchRecord dead_batch(std::int64_t id) {
+  auto dead = open_batch(id);
+  dead.attempts = 20;
+  dead.dead_at = id * 1000 + 5;
+  return dead;
+}
+
+BatchRecord at_attempt(BatchRecord record, int attempts) {
+  record.attempts = attempts;
+  return record;
+}
+
+BatchRecord without(BatchRecord record, std::int64_t skipped_ids) {
+  record.skipped_ids = {{skipped_ids, skipped_ids + 1}};
+  return record;
+}
+
+QueuePosition above(std::int64_t cursor = 40) {
+  return {.queue = "mailroom", .cursor = cursor, .records_complete = true};
+}
+
+QueuePosition below(std::optional<Skip> skip = std::nullopt) {
+  return {.queue = "mailroom", .cursor = 60, .records_complete = true, .skip = skip};
+}
+
+QueuePosition in_gap() {
+  return {.queue = "mailroom", .cursor = 60, .in_gap = true, .records_complete = true};
+}
+
+QueuePosition unrecorded() {
+  return {.queue = "mailroom", .cursor = 60, .skip = Skip{.batch = 9, .expired = 4}};
+}
+
+TokenFacts facts(const std::string& state, std::vector<BatchRecord> batches,
+                 std::vector<QueuePosition> queues) {
+  return {.id = token, .state = state, .batches = std::move(batches), .queues = std::move(queues)};
+}
+
+Operation forward_move() {
+  return {.id = 3, .kind = "rewind", .queue = "mailroom", .tokens = {{45, 56}}, .is_forward = true};
+}
+
+}  // namespace
+
+TEST_CASE("a token in batches was emitted or skipped, as far as the counts of the batches show") {
+  struct Case {
+    const char* name;
+    std::vector<BatchRecord> batches;
+    Outcome outcome;
+    int times;
+    int maybe;
+    std::int64_t told_by;
+  };
+  const std::vector<Case> cases{
+      {"all of its batch was emitted", {batch(12, 3, 3)}, Outcome::emitted, 1, 0, 12},
+      {"twice", {batch(12, 3, 3), batch(14, 1, 1)}, Outcome::emitted, 2, 0, 14},
+      {"others of its batch were skipped", {without(batch(12, 3, 2), 52)}, Outcome::emitted, 1, 0, 12},
+      {"a record that does not say which", {batch(12, 3, 2)}, Outcome::maybe_emitted, 0, 1, 12},
+      {"once for certain, then maybe", {batch(12, 3, 3), batch(14, 3, 2)}, Outcome::emitted, 1, 1, 14},
+      {"it was skipped", {without(batch(12, 3, 2), token)}, Outcome::skipped_in_batch, 0, 0, 12},
+      {"skipped the second time",
+       {at_attempt(without(batch(12, 3, 2), token), 2)},
+       Outcome::maybe_emitted,
+       0,
+       1,
+       12},
+      {"all the second time", {at_attempt(batch(12, 3, 3), 2)}, Outcome::emitted, 1, 0, 12},
+      {"leased", {open_batch(12)}, Outcome::in_open_batch, 0, 0, 12},
+      {"dead", {dead_batch(12)}, Outcome::dead, 0, 0, 12},
+      {"skipped, then leased",
+       {without(batch(12, 3, 2), token), open_batch(14)},
+       Outcome::in_open_batch,
+       0,
+       0,
+       14},
+      {"emitted, then dead", {batch(12, 3, 3), dead_batch(14)}, Outcome::emitted, 1, 0, 12},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.name);
+    const auto status = judge_token(facts("due", c.batches, {below()}));
+    CHECK(outcome_name(status.outcome) == std::string(outcome_name(c.outcome)));
+    CHECK(status.times == c.times);
+    CHECK(status.maybe == c.maybe);
+    REQUIRE(status.batch);
+    CHECK(status.batch->id == c.told_by);
+    CHECK_FALSE(status.next);
+  }
+}
+
+TEST_CASE("why a token was skipped, as far as the counts of its batch show") {
+  auto record = without(batch(12, 3, 2), token);
+  record.skipped_status = 1;
+  const auto alone = judge_token(facts("due", {record}, {below()}));
+  CHECK(alone.reason == "wrong status");
+  CHECK(alone.reason_certain);
+  record.skipped_expired = 4;
+  const auto one_of_two = judge_token(facts("expired", {record}, {below()}));
+  CHECK(one_of_two.reason == "expired");
+  CHECK_FALSE(one_of_two.reason_certain);
+}
+
+TEST_CASE("the last emission is the latest acknowledgement, not the largest id") {
+  auto late = batch(12, 3, 3);
+  late.emitted_at = 99'000;
+  const auto status = judge_token(facts("due", {late, batch(14, 3, 3)}, {below()}));
+  CHECK(status.times == 2);
+  CHECK(status.batch->id == 12);
+}
+
+TEST_CASE("the counts of a batch that a rewind cut include more than its tokens") {
+  auto cut = facts("due", {batch(12, 3, 3)}, {below()});
+  cut.operations = {{.id = 1, .kind = "rewind", .cut_batches = {11, 12}}};
+  CHECK(judge_token(cut).outcome == Outcome::maybe_emitted);
+  cut.operations.front().cut_batches = {11};
+  CHECK(judge_token(cut).outcome == Outcome::emitted);
+}
+
+TEST_CASE("a token that was emitted may be queued again") {
+  struct Case {
+    const char* name;
+    std::string state;
+    std::vector<BatchRecord> batches;
+    QueuePosition position;
+    std::optional<Outcome> next;
+  };
+  const std::vector<Case> cases{
+      {"done", "due", {batch(12, 3, 3)}, below(), std::nullopt},
+      {"leased again", "due", {batch(12, 3, 3), open_batch(14)}, below(), Outcome::in_open_batch},
+      {"replayed", "due", {batch(12, 3, 3)}, in_gap(), Outcome::waiting_again},
+      {"rewound", "due", {batch(12, 3, 3)}, above(), Outcome::waiting},
+      {"rewound, but consumed", "consumed", {batch(12, 3, 3)}, above(), std::nullopt},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.name);
+    const auto status = judge_token(facts(c.state, c.batches, {c.position}));
+    CHECK(status.outcome == Outcome::emitted);
+    CHECK(status.next == c.next);
+  }
+  auto other = above(0);
+  other.queue = "second";
+  CHECK_FALSE(judge_token(facts("due", {batch(12, 3, 3)}, {below(), other})).next);
+}
+
+TEST_CASE("a token that is in no batch has a reason") {
+  struct Case {
+    const char* name;
+    std::string state;
+    QueuePosition position;
+    Outcome outcome;
+    std::string reason;
+    bool certain;
+  };
+  const std::vector<Case> cases{
+      {"above the cursor", "due", above(), Outcome::waiting, "", false},
+      {"the cursor itself is passed", "due", above(token), Outcome::unexplained, "", false},
+      {"above, but expired", "expired", above(), Outcome::waiting_not_due, "", false},
+      {"replayed or committed late", "due", in_gap(), Outcome::waiting_again, "", false},
+      {"the same, but consumed", "consumed", in_gap(), Outcome::waiting_not_due, "", false},
+      {"one reason recorded", "expired", below(Skip{.batch = 9, .expired = 2}), Outcome::skipped, "expired",
+       true},
+      {"a reason that the token's state no longer shows", "wrong status",
+       below(Skip{.batch = 9, .expired = 1}), Outcome::skipped, "expired", true},
+      {"several, one of which fits", "consumed", below(Skip{.batch = 9, .expired = 1, .consumed = 1}),
+       Outcome::skipped, "consumed", false},
+      {"several, none of which fits", "due", below(Skip{.batch = 9, .expired = 1, .consumed = 1}),
+       Outcome::skipped, "", false},
+      {"nothing was skipped then", "due", below(Skip{.batch = 9}), Outcome::unexplained, "", false},
+      {"no claim passed it", "due", below(), Outcome::unexplained, "", false},
+      {"older than the records", "expired", unrecorded(), Outcome::not_recorded, "", false},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.name);
+    const auto status = judge_token(facts(c.state, {}, {c.position}));
+    CHECK(outcome_name(status.outcome) == std::string(outcome_name(c.outcome)));
+    CHECK(status.reason == c.reason);
+    CHECK(status.reason_certain == c.certain);
+    CHECK(status.times == 0);
+  }
+}
+
+TEST_CASE("an operator's move of the cursor past a token is the reason, whatever the token's state") {
+  auto passed = facts("due", {}, {below(Skip{.batch = 9})});
+  passed.operations = {forward_move()};
+  const auto status = judge_token(passed);
+  CHECK(status.outcome == Outcome::moved_past);
+  REQUIRE(status.operation);
+  CHECK(status.operation->id == 3);
+
+  passed.operations.front().queue = "second";
+  CHECK(judge_token(passed).outcome == Outcome::unexplained);
+  passed.operations = {forward_move()};
+  passed.operations.front().tokens = {{45, token}};
+  CHECK(judge_token(passed).outcome == Outcome::unexplained);
+  passed.operations = {forward_move()};
+  passed.operations.front().is_forward = false;
+  CHECK(judge_token(passed).outcome == Outcome::unexplained);
+}
+
+TEST_CASE("with several queues, a queue where the token still waits outweighs one that has passed it") {
+  auto second = above(0);
+  second.queue = "second";
+  const auto status = judge_token(facts("due", {}, {below(Skip{.batch = 9, .expired = 1}), second}));
+  CHECK(status.outcome == Outcome::waiting);
+  CHECK(status.queue == "second");
+}
+
+TEST_CASE("a token that was removed waits in no queue") {
+  auto removed = facts("", {}, {above()});
+  removed.exists = false;
+  CHECK(judge_token(removed).outcome == Outcome::unexplained);
+  removed.batches = {batch(12, 3, 3)};
+  const auto status = judge_token(removed);
+  CHECK(status.outcome == Outcome::emitted);
+  CHECK_FALSE(status.next);
+}

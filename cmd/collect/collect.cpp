@@ -2,6 +2,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/config/shown_setting.hpp"
 #include "consumer/collector.hpp"
+#include "consumer/line_sink.hpp"
 #include "consumer/pg_queue_session.hpp"
 #include "db/conninfo.hpp"
 #include "schema/bookkeeping.hpp"
@@ -25,22 +26,25 @@ SessionFactory session_factory(const Settings& settings, const std::string& fing
   };
 }
 
-CollectorSetup make_setup(const Settings& settings, OutputFormat output, StopWatcher& watcher) {
-  const bool jsonl = settings.format == CollectFormat::jsonl || output == OutputFormat::json;
+CollectorSetup make_setup(const Settings& settings, Context& context, StopWatcher& watcher) {
+  const bool jsonl = settings.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   const auto key = load_key_ring(settings).current;
   const auto fingerprint = key.fingerprint();
-  return {
-      .connect = session_factory(settings, fingerprint, watcher),
-      .session_identity =
-          settings.database_url + '\n' + settings.queue + '\n' + settings.channel + '\n' + fingerprint,
-      .key = key,
-      .make_encoder =
-          [jsonl, queue = settings.queue] { return jsonl ? make_jsonl_encoder(queue) : make_csv_encoder(); },
-      .batch_limit = settings.batch_limit,
-      .lines_per_claim = settings.lines_per_claim,
-      .batcher = {.batch_timeout = settings.batch_timeout, .poll_interval = settings.poll_interval},
-      .notify_always = settings.notify == NotifyWhen::always,
-      .healthcheck_interval = settings.healthcheck_interval};
+  return {.connect = session_factory(settings, fingerprint, watcher),
+          .session_identity =
+              settings.database_url + '\n' + settings.queue + '\n' + settings.channel + '\n' + fingerprint,
+          .key = key,
+          .make_sink =
+              [jsonl, queue = settings.queue, limit = settings.batch_limit, &output = context.out()] {
+                auto encoder = jsonl ? make_jsonl_encoder(queue) : make_csv_encoder();
+                return std::make_unique<LineSink>(std::move(encoder), limit, output);
+              },
+          .batcher = {.batch_timeout = settings.batch_timeout,
+                      .poll_interval = settings.poll_interval,
+                      .line_limit = settings.batch_limit,
+                      .lines_per_claim = settings.lines_per_claim},
+          .notify_always = settings.notify == NotifyWhen::always,
+          .healthcheck_interval = settings.healthcheck_interval};
 }
 
 CollectorLimits make_limits(const CollectOptions& options) {
@@ -81,14 +85,14 @@ ExitCode run_collect(const CollectOptions& options, Context& context) {
   const auto& settings = context.settings();
   StopSignal signal;
   StopWatcher watcher(signal, context.log());
-  auto setup = make_setup(settings, context.global().output, watcher);
+  auto setup = make_setup(settings, context, watcher);
   warn_of_terminal(context);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings);
-  SystemEnvironment environment(signal, context.out(), &watcher);
+  SystemEnvironment environment(signal, context.out().fd(), &watcher);
   const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
-    auto next = make_setup(fresh, context.global().output, watcher);
+    auto next = make_setup(fresh, context, watcher);
     next.changes = changes_between(running, fresh);
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
@@ -96,7 +100,7 @@ ExitCode run_collect(const CollectOptions& options, Context& context) {
     fingerprint = next.key.fingerprint();
     return next;
   };
-  Collector collector(std::move(setup), limits, reload, environment, context.out(), context.log());
+  Collector collector(std::move(setup), limits, reload, environment, context.log());
   context.explain_unreachable([&] { collector.run(); });
   context.log().info("stopped");
   return ExitCode::done;

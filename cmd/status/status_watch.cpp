@@ -41,7 +41,7 @@ class StatusWatch {
       : request_(request),
         interval_(interval),
         context_(context),
-        environment_(signal_, context.out()),
+        environment_(signal_, context.out().fd()),
         output_(context.out(), signal_, [] {}),
         terminal_(context.out().is_terminal()),
         lags_(interval * 2),

@@ -123,7 +123,7 @@ std::unique_ptr<FeedSession> connect(const Settings& settings, bool follow) {
 void show_events(const TailOptions& options, Context& context, const EventRenderer& render,
                  EventFilter filter) {
   StopSignal signal;
-  SystemEnvironment environment(signal, context.out());
+  SystemEnvironment environment(signal, context.out().fd());
   const auto& settings = context.settings();
   std::unique_ptr<FeedSession> session;
   context.warn_of_visible_password();

@@ -14,16 +14,16 @@ constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the 
 }  // namespace
 
 Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
-                     Output& output, Log& log)
+                     Log& log)
     : setup_(std::move(setup)),
       limits_(limits),
       reload_(std::move(reload)),
       environment_(environment),
-      output_(output),
       log_(log),
-      batcher_(batcher_options()),
-      waker_(polling_state_options(), environment, output, log),
-      writer_(setup_.key, setup_.make_encoder(), setup_.batch_limit, output, log),
+      batcher_(setup_.batcher),
+      waker_(polling_state_options(), environment, log),
+      signer_(setup_.key, log),
+      sink_(setup_.make_sink()),
       backoff_(environment.random_seed()),
       retries_(log) {}
 
@@ -39,7 +39,6 @@ void Collector::run() {
 
 void Collector::collect() {
   connect_first();
-  if (session_ && output_.is_within_line()) output_.write("\n");
   while (!finished()) {
     // Also without a session: the new configuration may make one possible.
     if (environment_.take_reload()) reload();
@@ -136,7 +135,7 @@ void Collector::poll(const Batcher::Decision& decision) {
   if (publish) last_published_ = started;
   batcher_.claimed(decision, reply, started, environment_.now());
   if (settled) waker_.settled();
-  waker_.polled(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started);
+  waker_.polled(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started, sink_->is_ready());
   report(reply);
   since_idle_.skipped += reply.skipped;
   if (reply.lease) {
@@ -144,13 +143,6 @@ void Collector::poll(const Batcher::Decision& decision) {
   } else {
     drained_ = limits_.once && !reply.more && started >= take_over_from_;
   }
-}
-
-Batcher::Options Collector::batcher_options() const {
-  auto options = setup_.batcher;
-  options.line_limit = setup_.batch_limit;
-  options.lines_per_claim = setup_.lines_per_claim;
-  return options;
 }
 
 PollingState::Options Collector::polling_state_options() const {
@@ -182,7 +174,7 @@ void Collector::report(const ClaimReply& reply) {
 
 void Collector::emit(const Lease& lease) {
   // While this collector waits for its reader, the other collectors need notifications.
-  const auto counts = writer_.write(*session_, lease, [&] {
+  const auto counts = signer_.emit(*session_, lease, *sink_, [&] {
     waker_.hand_over(session_.get());
     environment_.note_wait(Awaited::reader);
   });
@@ -256,9 +248,10 @@ void Collector::reload() {
     auto setup = reload_();
     if (setup.session_identity != setup_.session_identity) leave_session();
     setup_ = std::move(setup);
-    batcher_.configure(batcher_options());
+    batcher_.configure(setup_.batcher);
     waker_.configure(polling_state_options());
-    writer_.configure(setup_.key, setup_.make_encoder(), setup_.batch_limit);
+    signer_.configure(setup_.key);
+    sink_ = setup_.make_sink();
     report_changes();
   } catch (const Error& error) {
     log_.error("reload failed, keeping the previous configuration", {{"reason", error.what()}});

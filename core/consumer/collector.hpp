@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "base/output.hpp"
-#include "consumer/batch_writer.hpp"
+#include "consumer/batch_signer.hpp"
 #include "consumer/batcher.hpp"
 #include "consumer/queue_session.hpp"
+#include "consumer/sink.hpp"
 #include "consumer/waker.hpp"
 #include "db/errors.hpp"
 #include "process/backoff.hpp"
@@ -33,9 +33,7 @@ struct CollectorSetup {
   SessionFactory connect;
   std::string session_identity;  ///< changes when `connect` has another target; never shown
   Key key;
-  std::function<std::unique_ptr<Encoder>()> make_encoder;
-  int batch_limit = 0;  ///< tokens per line
-  int lines_per_claim = 1;
+  std::function<std::unique_ptr<Sink>()> make_sink;
   Batcher::Options batcher;
   bool notify_always = false;  ///< inserts notify at any rate; the collector never polls instead
   Milliseconds healthcheck_interval{};
@@ -48,23 +46,22 @@ struct CollectorLimits {
   Milliseconds wait_for_database{};           ///< how long to retry at the start; 0: try once
 };
 
-/// The main loop: claim, fetch, sign, write, acknowledge with the next claim. A batch is acknowledged only
-/// after its lines are written, so a crash repeats at most the batch in flight. The receipt outlives the
-/// session: after a reconnect the collector still acknowledges the batch, and nothing is repeated, if no
-/// other collector was connected or all sessions ended (a server restart: the collectors wait for each
-/// other). A collector that stayed connected takes over the unacknowledged batch of an ended session at once,
-/// and repeats it if it was written: at most one batch per ended session.
+/// The main loop: claim, fetch, sign, give to the sink, acknowledge with the next claim. A batch is
+/// acknowledged only after the sink has finished it, so a crash repeats at most the batch in flight. The
+/// receipt outlives the session: after a reconnect the collector still acknowledges the batch, and nothing is
+/// repeated, if no other collector was connected or all sessions ended (a server restart: the collectors wait
+/// for each other). A collector that stayed connected takes over the unacknowledged batch of an ended session
+/// at once, and repeats it if it was written: at most one batch per ended session.
 class Collector {
  public:
   using Reload = std::function<CollectorSetup()>;
 
-  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
-            Output& output, Log& log);
+  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment, Log& log);
 
   /// Returns after a stop request or when a limit is reached, with every written batch acknowledged. Throws
-  /// ConnectionLost when the database cannot be reached at the start, Error(output_closed) when the output
-  /// accepts no more, Error(locked) when a lock prevents the last acknowledgement, DatabaseError when a retry
-  /// does not help.
+  /// ConnectionLost when the database cannot be reached at the start, Error(output_closed) when the reader of
+  /// the output has gone, Error(locked) when a lock prevents the last acknowledgement, DatabaseError when a
+  /// retry does not help.
   void run();
 
  private:
@@ -83,7 +80,6 @@ class Collector {
   void poll(const Batcher::Decision& decision);
   void wait_until(TimePoint until);
   void collect();
-  Batcher::Options batcher_options() const;
   PollingState::Options polling_state_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);
@@ -102,12 +98,12 @@ class Collector {
   CollectorLimits limits_;
   Reload reload_;
   Environment& environment_;
-  Output& output_;
   Log& log_;
 
   Batcher batcher_;
   Waker waker_;
-  BatchWriter writer_;
+  BatchSigner signer_;
+  std::unique_ptr<Sink> sink_;
   Backoff backoff_;
   RetryLog retries_;
   std::unique_ptr<QueueSession> session_;

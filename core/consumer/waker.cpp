@@ -12,10 +12,10 @@ bool Waker::is_last_poll(QueueSession& session) {
   return polling_state_.is_draining() && !session.arrange(Waking::ask);
 }
 
-void Waker::polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started) {
+void Waker::polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started,
+                   bool sink_is_ready) {
   const auto advice = polling_state_.polled(sight, started);
-  // A slow reader would only make it stop polling again.
-  if (advice == PollingState::Advice::stay_polling && output_.takes_more()) stay_polling(session);
+  if (advice == PollingState::Advice::stay_polling && sink_is_ready) stay_polling(session);
   if (advice == PollingState::Advice::start_listening) start_listening(session);
 }
 

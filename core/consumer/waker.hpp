@@ -2,7 +2,6 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "base/output.hpp"
 #include "consumer/polling_state.hpp"
 #include "consumer/queue_session.hpp"
 
@@ -11,8 +10,8 @@ namespace mailroom {
 /// Carries out the advice of PollingState on the collector's current session.
 class Waker {
  public:
-  Waker(const PollingState::Options& options, const Clock& clock, const Output& output, Log& log)
-      : polling_state_(options), clock_(clock), output_(output), log_(log) {}
+  Waker(const PollingState::Options& options, const Clock& clock, Log& log)
+      : polling_state_(options), clock_(clock), log_(log) {}
 
   void configure(const PollingState::Options& options) { polling_state_.configure(options); }
   bool is_polling() const { return polling_state_.is_polling(); }
@@ -24,8 +23,9 @@ class Waker {
   void settle(QueueSession& session);
   /// True when the next poll is the last one of draining.
   bool is_last_poll(QueueSession& session);
-  /// Records a claim that began at `started`, and acts on the advice.
-  void polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started);
+  /// Records a claim that began at `started`, and acts on the advice. `sink_is_ready`: false keeps the
+  /// collector from polling, since a slow sink would only make it stop again.
+  void polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started, bool sink_is_ready);
   void settled() { polling_state_.settled(); }
   /// Lets inserts notify again, and makes the other collectors poll for inserts that did not notify. Logs
   /// errors instead of throwing them.
@@ -37,7 +37,6 @@ class Waker {
 
   PollingState polling_state_;
   const Clock& clock_;
-  const Output& output_;
   Log& log_;
 };
 

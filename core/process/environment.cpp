@@ -14,8 +14,8 @@ void SystemEnvironment::wait(int socket, TimePoint until) {
   constexpr std::chrono::nanoseconds longest = std::chrono::hours(1);
   const auto left = std::clamp<std::chrono::nanoseconds>(until - now(), {}, longest).count();
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
-  // For the output no events are requested: poll(2) always reports POLLERR, when the reader has gone.
-  std::array<pollfd, 3> watched{{{socket, POLLIN, 0}, {signal_.fd(), POLLIN, 0}, {output_.fd(), 0, 0}}};
+  // No events are requested for the peer: poll(2) always reports POLLERR, when its reader has gone.
+  std::array<pollfd, 3> watched{{{socket, POLLIN, 0}, {signal_.fd(), POLLIN, 0}, {peer_, 0, 0}}};
   if (ppoll(watched.data(), watched.size(), &timeout, nullptr) < 0 && errno != EINTR) {
     throw Error(ExitCode::failed, std::string("cannot wait: ") + std::strerror(errno));
   }

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/output.hpp"
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
 
@@ -34,8 +33,9 @@ class Environment : public Clock {
 
 class SystemEnvironment final : public Environment {
  public:
-  SystemEnvironment(StopSignal& signal, const Output& output, StopWatcher* watcher = nullptr)
-      : signal_(signal), output_(output), watcher_(watcher) {}
+  /// `peer`: a pipe or socket whose reader wait() watches; -1 for none.
+  SystemEnvironment(StopSignal& signal, int peer, StopWatcher* watcher = nullptr)
+      : signal_(signal), peer_(peer), watcher_(watcher) {}
 
   TimePoint now() const override { return std::chrono::steady_clock::now(); }
   void wait(int socket, TimePoint until) override;
@@ -48,7 +48,7 @@ class SystemEnvironment final : public Environment {
 
  private:
   StopSignal& signal_;
-  const Output& output_;
+  int peer_;
   StopWatcher* watcher_;
   std::optional<StopWatcher::Wait> wait_;
 };

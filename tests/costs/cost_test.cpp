@@ -70,18 +70,19 @@ struct Allocations {
   std::size_t openssl = 0;
 };
 
-/// Counts allocations of a writer's second batch of `count` tokens; the first one allocates the buffers that
-/// the writer keeps.
+/// Counts allocations of the second batch of `count` tokens; the first one allocates the buffers that
+/// signer and sink keep.
 Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
   DueRows session(count);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   Output output(nowhere);
   std::ostringstream text;
   Log log({}, text);
-  BatchWriter writer(Key::from_hex(std::string(64, 'a'), "the test"), std::move(encoder), count, output, log);
-  writer.write(session, {1, 1});
+  BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
+  LineSink sink(std::move(encoder), count, output);
+  signer.emit(session, {1, 1}, sink);
   const Allocations before{allocations, openssl_allocations};
-  const auto emitted = writer.write(session, {2, 1}).emitted;
+  const auto emitted = signer.emit(session, {2, 1}, sink).emitted;
   const Allocations after{allocations, openssl_allocations};
   CHECK(emitted == count);
   close(nowhere);

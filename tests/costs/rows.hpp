@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "consumer/batch_writer.hpp"
+#include "consumer/batch_signer.hpp"
+#include "consumer/line_sink.hpp"
 #include "support/batch_rows.hpp"
 
 namespace mailroom::test {

@@ -15,7 +15,7 @@ int main(int count, char** arguments) {
   test::DueRows session(tokens);
   Output output(STDOUT_FILENO);
   Log log({}, std::cerr);
-  BatchWriter writer(Key::from_hex(std::string(64, 'a'), "the test"), make_csv_encoder(), tokens, output,
-                     log);
-  return writer.write(session, {1, 1}).emitted == tokens ? 0 : 1;
+  BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
+  LineSink sink(make_csv_encoder(), tokens, output);
+  return signer.emit(session, {1, 1}, sink).emitted == tokens ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 
 #include "config/settings.hpp"
 #include "consumer/collector.hpp"
+#include "consumer/line_sink.hpp"
 #include "consumer/pg_queue_session.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/test_collector.hpp"
@@ -73,7 +74,7 @@ class DoomedSession final : public QueueSession {
   Doom& doom_;
 };
 
-CollectorSetup doomed_setup(Doom& doom, int limit) {
+CollectorSetup doomed_setup(Doom& doom, int limit, Output& output) {
   const std::string url = std::getenv("MAILROOM_DATABASE_URL");
   return {.connect =
               [url, &doom] {
@@ -83,9 +84,13 @@ CollectorSetup doomed_setup(Doom& doom, int limit) {
               },
           .session_identity = url,
           .key = Key::from_hex(test_key, "the test"),
-          .make_encoder = [] { return make_jsonl_encoder("mailroom"); },
-          .batch_limit = limit,
-          .batcher = {.batch_timeout = Milliseconds(100), .poll_interval = Milliseconds(1000)},
+          .make_sink =
+              [limit, &output] {
+                return std::make_unique<LineSink>(make_jsonl_encoder("mailroom"), limit, output);
+              },
+          .batcher = {.batch_timeout = Milliseconds(100),
+                      .poll_interval = Milliseconds(1000),
+                      .line_limit = limit},
           .notify_always = process_environment().at("MAILROOM_NOTIFY") == "always",
           .healthcheck_interval = Milliseconds(60'000)};
 }
@@ -108,9 +113,9 @@ int run_step_collector(const std::string& step, int nth, int limit) {
   StopSignal signal;
   Output output(STDOUT_FILENO);
   Log log({.level = LogLevel::info});
-  SystemEnvironment environment(signal, output);
-  const auto reload = [&] { return doomed_setup(doom, limit); };
-  Collector(reload(), {}, reload, environment, output, log).run();
+  SystemEnvironment environment(signal, output.fd());
+  const auto reload = [&] { return doomed_setup(doom, limit, output); };
+  Collector(reload(), {}, reload, environment, log).run();
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// Rows of any bytes, through the batch writer, are read back from JSON as they were, or were refused.
+// Rows of any bytes, through signer and sink, are read back from JSON as they were, or were refused.
 
 #include "fuzz/hostile_batch.hpp"
 

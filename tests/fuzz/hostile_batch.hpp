@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "consumer/batch_writer.hpp"
+#include "consumer/batch_signer.hpp"
+#include "consumer/line_sink.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
 
@@ -74,13 +75,14 @@ class HostileBatch final : public QueueSession {
   std::vector<TokenRow> rows_;
 };
 
-/// A batch writer whose line is kept. One for all inputs, as a collector's.
+/// A signer and a sink whose line is kept. One for all inputs, as in a collector.
 class Writing {
  public:
   explicit Writing(std::unique_ptr<Encoder> encoder)
       : output_(file_.fd()),
         log_({.level = LogLevel::debug}, log_text_),
-        writer_(key(), std::move(encoder), 1000, output_, log_) {}
+        signer_(key(), log_),
+        sink_(std::move(encoder), 1000, output_) {}
 
   static Key key() { return Key::from_hex(std::string(key_size * 2, 'a'), "the test"); }
 
@@ -89,7 +91,7 @@ class Writing {
   std::string line_of(HostileBatch& batch) {
     file_.empty();
     log_text_.str("");
-    const auto counts = writer_.write(batch, {7, 1});
+    const auto counts = signer_.emit(batch, {7, 1}, sink_);
     const auto sound = batch.sound_rows().size();
     require(counts.emitted == static_cast<int>(sound), "every sound row is written, and no other");
     require(counts.invalid == static_cast<int>(batch.size() - sound), "every other row counts as invalid");
@@ -110,7 +112,8 @@ class Writing {
   std::ostringstream log_text_;
   Output output_;
   Log log_;
-  BatchWriter writer_;
+  BatchSigner signer_;
+  LineSink sink_;
 };
 
 /// The token that a row must have been given.

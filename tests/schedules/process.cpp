@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/error.hpp"
+#include "consumer/line_sink.hpp"
 #include "schedules/played.hpp"
 
 namespace mailroom::test {
@@ -115,8 +116,7 @@ void Process::live() {
   bool died = true;
   try {
     Collector(
-        setup(), {.wait_for_database = std::chrono::hours(1)}, [this] { return setup(); }, *this, output_,
-        log)
+        setup(), {.wait_for_database = std::chrono::hours(1)}, [this] { return setup(); }, *this, log)
         .run();
     died = false;
   } catch (const Crashed&) {
@@ -227,9 +227,11 @@ CollectorSetup Process::setup() {
   return {.connect = [this] { return connect(); },
           .session_identity = std::to_string(identity_),
           .key = key,
-          .make_encoder = [this] { return std::make_unique<PlayedEncoder>(*this); },
-          .batch_limit = limit_,
-          .batcher = {world_.knobs.batch_timeout, world_.knobs.poll_interval},
+          .make_sink =
+              [this] {
+                return std::make_unique<LineSink>(std::make_unique<PlayedEncoder>(*this), limit_, output_);
+              },
+          .batcher = {world_.knobs.batch_timeout, world_.knobs.poll_interval, limit_},
           .healthcheck_interval = Milliseconds(3000)};
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "consumer/collector.hpp"
+#include "consumer/line_sink.hpp"
 #include "support/fake_queue.hpp"
 
 namespace mailroom::test {
@@ -49,15 +50,19 @@ class CollectorRig {
     return {.connect = [this] { return server.connect(); },
             .session_identity = "here",
             .key = Key::from_hex(key, "the test"),
-            .make_encoder = [] { return make_jsonl_encoder("mailroom"); },
-            .batch_limit = limit,
-            .batcher = {.batch_timeout = Milliseconds(5000), .poll_interval = Milliseconds(1000)},
+            .make_sink =
+                [this, limit] {
+                  return std::make_unique<LineSink>(make_jsonl_encoder("mailroom"), limit, output);
+                },
+            .batcher = {.batch_timeout = Milliseconds(5000),
+                        .poll_interval = Milliseconds(1000),
+                        .line_limit = limit},
             .healthcheck_interval = Milliseconds(60'000)};
   }
 
   void run() {
     Collector(
-        setup(), limits, [this] { return reload(); }, environment, output, log)
+        setup(), limits, [this] { return reload(); }, environment, log)
         .run();
   }
 

@@ -140,7 +140,7 @@ TEST_CASE("jsonl escapes misleading characters, and no others") {
     return std::string(encoder->finish());
   };
   for (const auto& character : test::misleading_characters()) {
-    if (character.size() == 1) continue;  // a batch writer refuses control characters
+    if (character.size() == 1) continue;  // the signer skips control characters
     const auto line = line_of("\"a" + character);
     CHECK(test::found_misleading(line).empty());
     CHECK(nlohmann::json::parse(line)["tokens"][0]["login"] == "\"a" + character);

@@ -1,4 +1,4 @@
-#include "consumer/batch_writer.hpp"
+#include "consumer/batch_signer.hpp"
 
 #include <algorithm>
 
@@ -37,9 +37,8 @@ struct Writing {
     RowsSession session(rows);
     Output output(file.fd());
     Log log({.level = LogLevel::debug}, log_text);
-    BatchWriter writer(Key::from_hex(std::string(64, 'a'), "the test"), make_csv_encoder(), line_limit,
-                       output, log);
-    counts = writer.write(session, {1, 1});
+    LineSink sink(make_csv_encoder(), line_limit, output);
+    counts = BatchSigner(Key::from_hex(std::string(64, 'a'), "the test"), log).emit(session, {1, 1}, sink);
   }
 
   CapturedOutput file;

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+
+#include "base/log.hpp"
+#include "consumer/queue_session.hpp"
+#include "consumer/sink.hpp"
+#include "crypto/hmac.hpp"
+
+namespace mailroom {
+
+/// Signs the tokens of a leased batch and gives them to a sink. Skips and counts tokens that are no longer
+/// due. Skips, counts and logs by id tokens that cannot be written or signed: a control character or invalid
+/// UTF-8 in an address, a secret that is not 32 bytes, a recovery code that is not 5 characters.
+class BatchSigner {
+ public:
+  BatchSigner(const Key& key, Log& log) : hmac_(key), log_(log) {}
+
+  /// Takes effect with the next batch.
+  void configure(const Key& key) { hmac_ = Hmac(key); }
+
+  /// Returns once `sink` has finished the batch. Throws ConnectionLost from the fetch, and what the sink
+  /// throws.
+  BatchCounts emit(QueueSession& session, const Lease& lease, Sink& sink,
+                   const std::function<void()>& when_slow = {});
+
+ private:
+  /// The count to which a skipped token belongs; null if the token may be emitted.
+  int* reason_to_skip(const TokenRow& row, BatchCounts& counts);
+
+  Hmac hmac_;
+  Log& log_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,37 @@
+#include "consumer/line_sink.hpp"
+
+namespace mailroom {
+
+LineSink::LineSink(std::unique_ptr<Encoder> encoder, int line_limit, Output& output)
+    : encoder_(std::move(encoder)), line_limit_(line_limit), output_(output) {}
+
+void LineSink::begin(const Lease& lease) {
+  lease_ = lease;
+  in_line_ = 0;
+  in_batch_ = 0;
+  full_lines_.clear();
+  encoder_->begin(lease);
+}
+
+void LineSink::add(const TokenRow& row, const TokenText& token) {
+  if (in_line_ == line_limit_) {
+    full_lines_.emplace_back(encoder_->finish());
+    encoder_->begin(lease_);
+    in_line_ = 0;
+  }
+  encoder_->add(row, token);
+  ++in_line_;
+  ++in_batch_;
+}
+
+int LineSink::finish(const std::function<void()>& when_slow) {
+  if (in_batch_ == 0) return 0;
+  if (may_be_within_line_ && output_.is_within_line()) output_.write("\n");
+  may_be_within_line_ = false;
+  for (const auto& line : full_lines_)
+    output_.write(line, when_slow);
+  output_.write(encoder_->finish(), when_slow);
+  return in_batch_;
+}
+
+}  // namespace mailroom

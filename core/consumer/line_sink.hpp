@@ -10,8 +10,8 @@
 
 namespace mailroom {
 
-/// Writes a batch as lines of at most `line_limit` tokens, each in a separate write. A token is emitted once its
-/// line is written. A batch without due tokens has no line.
+/// Writes a batch as lines of at most `line_limit` tokens, each in a separate write. A token is emitted once
+/// its line is written. A batch without due tokens has no line.
 class LineSink final : public Sink {
  public:
   LineSink(std::unique_ptr<Encoder> encoder, int line_limit, Output& output);

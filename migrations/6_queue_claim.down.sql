@@ -3,10 +3,9 @@
 DROP FUNCTION mailroom_minimum_client();
 DROP FUNCTION mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint,
                                     integer, integer);
-DROP FUNCTION mailroom_claim_any(text, integer, boolean, boolean, boolean, bigint, integer, integer, integer, integer,
-                                 integer, integer, int8multirange);
-DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, bigint, integer, integer, integer,
-                             integer, integer, integer, int8multirange);
+DROP FUNCTION mailroom_claim_any(text, integer, boolean, boolean, boolean, mailroom_receipt);
+DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, mailroom_receipt);
 DROP FUNCTION mailroom_settle_gaps(mailroom_gap_check[], boolean);
 DROP FUNCTION mailroom_publish_cursor(text, bigint);
-DROP FUNCTION mailroom_acknowledge(bigint, integer, integer, integer, integer, integer, integer, int8multirange);
+DROP FUNCTION mailroom_acknowledge(mailroom_receipt);
+DROP TYPE mailroom_receipt;

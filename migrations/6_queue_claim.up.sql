@@ -6,31 +6,43 @@
 -- Custom SQLSTATEs: MR001 unknown queue, MR002 the sequence is behind the cursor, MR003 the session or transaction
 -- cannot hold a claim.
 
+-- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
+-- expired to invalid say why.
+CREATE TYPE mailroom_receipt AS (
+    batch        bigint,
+    attempt      integer,
+    emitted      integer,
+    expired      integer,
+    consumed     integer,
+    wrong_status integer,
+    invalid      integer,
+    skipped_ids  int8multirange
+);
+
 -- Closes a lease. The attempt number fences the lease, not the session: an acknowledgement is valid after a
--- reconnect, and void after a take-over (false). Repeating it after a lost reply is harmless. Returns null if p_batch
--- is null. Adds p_expired and p_consumed to the skipped tokens that the claim counted.
-CREATE FUNCTION mailroom_acknowledge(p_batch bigint, p_attempt integer, p_emitted integer, p_expired integer,
-                                     p_consumed integer, p_wrong_status integer, p_invalid integer,
-                                     p_skipped_ids int8multirange)
+-- reconnect, and void after a take-over (false). Repeating it after a lost reply is harmless. Returns null without a
+-- batch. Adds expired and consumed to the skipped tokens that the claim counted.
+CREATE FUNCTION mailroom_acknowledge(p_receipt mailroom_receipt)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    IF p_batch IS NULL THEN
+    IF p_receipt.batch IS NULL THEN
         RETURN NULL;
     END IF;
     UPDATE mailroom_batches SET
         emitted_at = clock_timestamp(),
-        ids = ids - p_skipped_ids,
-        skipped_ids = p_skipped_ids,
-        emitted = p_emitted,
-        skipped_expired = skipped_expired + p_expired,
-        skipped_consumed = skipped_consumed + p_consumed,
-        skipped_status = p_wrong_status,
-        skipped_invalid = p_invalid
-    WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NULL;
+        ids = ids - p_receipt.skipped_ids,
+        skipped_ids = p_receipt.skipped_ids,
+        emitted = p_receipt.emitted,
+        skipped_expired = skipped_expired + p_receipt.expired,
+        skipped_consumed = skipped_consumed + p_receipt.consumed,
+        skipped_status = p_receipt.wrong_status,
+        skipped_invalid = p_receipt.invalid
+    WHERE id = p_receipt.batch AND attempts = p_receipt.attempt AND emitted_at IS NULL;
     IF FOUND THEN
         RETURN true;
     END IF;
-    RETURN EXISTS (SELECT FROM mailroom_batches WHERE id = p_batch AND attempts = p_attempt AND emitted_at IS NOT NULL);
+    RETURN EXISTS (SELECT FROM mailroom_batches
+                   WHERE id = p_receipt.batch AND attempts = p_receipt.attempt AND emitted_at IS NOT NULL);
 END
 $$;
 
@@ -63,28 +75,25 @@ BEGIN
 END
 $$;
 
--- Acknowledges p_ack (if not null), then takes the next batch: an abandoned batch, or up to p_limit due tokens. With
--- p_partial false it takes only a full batch. With p_limit 0 it acknowledges p_ack, updates last_seq, and takes
+-- Acknowledges p_receipt (if it is not null), then takes the next batch: an abandoned batch, or up to p_limit due tokens. With
+-- p_partial false it takes only a full batch. With p_limit 0 it acknowledges p_receipt, updates last_seq, and takes
 -- nothing. p_collector is the pid that mailroom_attach returned to this session. mailroom_fetch() returns the rows in
 -- the same statement, mailroom_batch_tokens() in a separate one.
---   p_skipped_ids  the tokens of p_ack that were not emitted; the counts p_expired to p_invalid say why
 --   size           how many tokens the batch holds
 --   pending        due tokens that were seen and not taken: a partial batch, or tokens that late ones have displaced
 --   last           every due token up to this id was seen; null with p_limit 0
 --   more           true if another claim should follow at once
---   acknowledged   null without p_ack; false if the batch had been taken over meanwhile
+--   acknowledged   null without p_receipt; false if the batch had been taken over meanwhile
 --   dead           a batch that became a dead letter in this claim, after 20 attempts
 --   skipped        how many expired or consumed tokens this claim skipped, as recorded
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
--- A small claim first checks for the usual case: no gap, no batch in flight but p_ack, and a gap-free range of due
+-- A small claim first checks for the usual case: no gap, no batch in flight but that of p_receipt, and a gap-free range of due
 -- tokens. That case takes five statements in a row and leaves no gap; mailroom_claim_any() handles all others. From
 -- 1,000 tokens on, reading a range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
-    p_take_over boolean, p_publish boolean,
-    p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
-    p_wrong_status integer, p_invalid integer, p_skipped_ids int8multirange,
+    p_take_over boolean, p_publish boolean, p_receipt mailroom_receipt,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer)
 LANGUAGE plpgsql
@@ -109,8 +118,8 @@ BEGIN
     IF p_limit BETWEEN 1 AND 999 THEN
         SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
                b.gap_ids = '{}' AND b.open_from = b.id AND CASE
-                   WHEN p_ack IS NULL THEN b.emitted_at IS NOT NULL
-                   ELSE b.id = p_ack AND b.attempts = p_ack_attempt AND b.emitted_at IS NULL
+                   WHEN p_receipt.batch IS NULL THEN b.emitted_at IS NOT NULL
+                   ELSE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL
                END
         INTO v_cursor, v_top, v_usual FROM mailroom_batches b WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1;
         IF v_usual AND v_cursor <= v_top THEN
@@ -121,12 +130,10 @@ BEGIN
     END IF;
     IF (last - v_cursor = v_due) IS NOT TRUE THEN
         SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped
-        FROM mailroom_claim_any(p_queue, p_limit, p_partial, p_take_over, p_publish, p_ack, p_ack_attempt, p_emitted, p_expired,
-                                p_consumed, p_wrong_status, p_invalid, p_skipped_ids) c;
+        FROM mailroom_claim_any(p_queue, p_limit, p_partial, p_take_over, p_publish, p_receipt) c;
         RETURN;
     END IF;
-    acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed,
-                                         p_wrong_status, p_invalid, p_skipped_ids);
+    acknowledged := mailroom_acknowledge(p_receipt);
     more := v_due = p_limit;
     IF v_due > 0 AND (more OR p_partial) THEN
         batch := nextval('mailroom_batches_id_seq'); attempt := 1; size := v_due;
@@ -145,8 +152,7 @@ $$;
 
 -- The general case of mailroom_claim; runs under the claim's lock and settings.
 CREATE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean,
-    p_ack bigint, p_ack_attempt integer, p_emitted integer, p_expired integer, p_consumed integer,
-    p_wrong_status integer, p_invalid integer, p_skipped_ids int8multirange,
+    p_receipt mailroom_receipt,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer)
 LANGUAGE plpgsql AS $$
@@ -166,8 +172,7 @@ BEGIN
     pending := 0; more := false; skipped := 0;
     v_state := mailroom_queue_state(p_queue);
     IF p_limit = 0 THEN
-        acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed,
-                                             p_wrong_status, p_invalid, p_skipped_ids);
+        acknowledged := mailroom_acknowledge(p_receipt);
         PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
         RETURN;
     END IF;
@@ -177,7 +182,7 @@ BEGIN
             USING ERRCODE = 'MR002';
     END IF;
 
-    v_lease := mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_ack, p_ack_attempt);
+    v_lease := mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt);
     v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.abandoned IS NULL THEN p_limit ELSE 0 END);
     IF v_state.gap_ids <> '{}' THEN
         SELECT h.checks, h.found_total, h.out_of_budget INTO v_checks, v_late, v_late_left
@@ -193,8 +198,7 @@ BEGIN
         v_found := (SELECT range_agg(g) FROM unnest(v_checks) l, unnest(l.found) g);
     END IF;
     last := CASE WHEN v_late_left THEN upper(v_found) - 1 ELSE v_window.last END;
-    acknowledged := mailroom_acknowledge(p_ack, p_ack_attempt, p_emitted, p_expired, p_consumed,
-                                         p_wrong_status, p_invalid, p_skipped_ids);
+    acknowledged := mailroom_acknowledge(p_receipt);
     IF v_lease.exhausted IS NOT NULL THEN
         UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = v_lease.exhausted;
         dead := v_lease.exhausted;

@@ -24,7 +24,8 @@ constexpr const char* settle_payload = "settle";
 
 constexpr const char* claim_sql =
     "SELECT batch, attempt, size, pending, last, more, acknowledged, dead, skipped "
-    "FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+    "FROM mailroom_claim($1, $2, $3, $4, $5, $6, "
+    "ROW($7, $8, $9, $10, $11, $12, $13, $14)::mailroom_receipt)";
 
 /// The claim, joined with the tokens of a batch that is not streamed, one row per token.
 std::string claim_and_fetch_sql() {
@@ -179,9 +180,9 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
 ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {
   const auto& counts = receipt.counts;
   const auto rows = connection_.run(
-      "SELECT mailroom_acknowledge(id, attempts, $3::int, $4::int, $5::int, $6::int, $7::int, "
-      "$8::int8multirange) "
-      "FROM mailroom_batches WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid()",
+      R"(
+SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8)::mailroom_receipt)
+FROM mailroom_batches WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
       receipt.lease.batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
       counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");

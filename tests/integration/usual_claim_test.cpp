@@ -33,14 +33,14 @@ class Situation {
   /// The arguments of mailroom_claim from p_queue on.
   std::string request() {
     static const int limits[] = {1, 1, 3, 20, 150, 999, 1000};
-    std::string ack = "NULL, NULL, 0, 0, 0, 0, 0, '{}'";
+    std::string receipt = "NULL";
     if (is_open_ && !one_in(8))
-      ack = fmt::format("{}, {}, 1, 1, 0, 0, 0, '{}'", newest_, attempts_ + (one_in(8) ? 1 : 0),
-                        one_in(3) ? "{[30,31)}" : "{}");
+      receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{}')::mailroom_receipt", newest_,
+                            attempts_ + (one_in(8) ? 1 : 0), one_in(3) ? "{[30,31)}" : "{}");
     else if (newest_ > 0 && one_in(4))
-      ack = fmt::format("{}, 1, 2, 0, 0, 0, 0, '{{}}'", 1 + below(newest_));
+      receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}')::mailroom_receipt", 1 + below(newest_));
     return fmt::format("'mailroom', {}, {}, {}, {}, {}", limits[below(7)], !one_in(3), !one_in(3), one_in(3),
-                       ack);
+                       receipt);
   }
 
  private:

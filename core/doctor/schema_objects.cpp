@@ -1,6 +1,9 @@
 #include "doctor/schema_objects.hpp"
 
 #include <array>
+#include <regex>
+
+#include "schema/migration.hpp"
 
 namespace mailroom {
 namespace {
@@ -54,51 +57,6 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-constexpr std::array<std::string_view, 42> functions{
-    "mailroom_acknowledge",
-    "mailroom_append_batch",
-    "mailroom_append_state",
-    "mailroom_attach",
-    "mailroom_batch_reaching",
-    "mailroom_batch_tokens",
-    "mailroom_batches_of",
-    "mailroom_check_gap",
-    "mailroom_check_gaps",
-    "mailroom_claim",
-    "mailroom_claim_any",
-    "mailroom_cut_open_batches",
-    "mailroom_emitted_ids",
-    "mailroom_fetch",
-    "mailroom_find_abandoned",
-    "mailroom_first_batch_since",
-    "mailroom_id_reuses",
-    "mailroom_idle_cursor",
-    "mailroom_is_collector",
-    "mailroom_lock_queue",
-    "mailroom_merge_gaps",
-    "mailroom_minimum_client",
-    "mailroom_missed_tokens",
-    "mailroom_open_inserts",
-    "mailroom_publish_cursor",
-    "mailroom_queue_state",
-    "mailroom_random_code",
-    "mailroom_record_operation",
-    "mailroom_replay",
-    "mailroom_rewind",
-    "mailroom_settle_gaps",
-    "mailroom_start_listening",
-    "mailroom_stay_polling",
-    "mailroom_token_state",
-    "mailroom_window",
-    "trg_after_account_insert",
-    "trg_after_account_suspension",
-    "trg_after_token_consumed",
-    "trg_after_token_inserted",
-    "trg_before_account_insert",
-    "trg_before_account_status_change",
-    "trg_before_token_insert",
-};
-
 /// Each function, whether it is independent of the caller's search_path, and the statement that makes it so.
 /// A stable set-returning SQL function is exempt: queries inline it, so its names resolve as theirs.
 constexpr const char* functions_sql =
@@ -125,8 +83,17 @@ std::span<const ExpectedTrigger> expected_triggers() {
   return triggers;
 }
 
-std::span<const std::string_view> expected_functions() {
-  return functions;
+const std::set<std::string>& expected_functions() {
+  static const auto names = [] {
+    const std::regex form("\nCREATE (?:OR REPLACE )?FUNCTION ([a-z_0-9]+)");
+    std::set<std::string> found;
+    for (const auto& migration : embedded_migrations()) {
+      for (std::sregex_iterator it(migration.up.begin(), migration.up.end(), form), end; it != end; ++it)
+        found.insert((*it)[1]);
+    }
+    return found;
+  }();
+  return names;
 }
 
 SchemaObjects read_schema_objects(Connection& connection) {

@@ -34,7 +34,8 @@ struct ExpectedTrigger {
 std::span<const ExpectedTable> expected_tables();
 std::span<const ExpectedIndex> expected_indexes();
 std::span<const ExpectedTrigger> expected_triggers();
-std::span<const std::string_view> expected_functions();
+/// By name, from the text of the migrations.
+const std::set<std::string>& expected_functions();
 
 /// The objects of the current schema.
 struct SchemaObjects {

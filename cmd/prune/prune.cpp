@@ -47,7 +47,7 @@ PruneReport prune(const PruneOptions& options, Milliseconds pause, Context& cont
             fmt::format("remove {} and {} older than {}?", counted(report.summary.tokens, "token"),
                         counted(report.summary.batches, "batch record"), format_duration(older_than)));
   }
-  const PruneAuthor author{.actor = operator_name(), .reason = options.reason};
+  const OperationAuthor author{.actor = operator_name(), .reason = options.reason};
   report.summary =
       under_way(context, "removed", pause, [&](const auto& go_on) { return pruner.remove(author, go_on); });
   return report;

@@ -69,7 +69,7 @@ PruneSummary Pruner::count(const PruneObserver& go_on) {
   return summary;
 }
 
-PruneSummary Pruner::remove(const PruneAuthor& author, const PruneObserver& go_on) {
+PruneSummary Pruner::remove(const OperationAuthor& author, const PruneObserver& go_on) {
   PruneSummary summary;
   try {
     Pass(steps_, false, go_on, summary).run();
@@ -83,12 +83,10 @@ PruneSummary Pruner::remove(const PruneAuthor& author, const PruneObserver& go_o
   return summary;
 }
 
-void Pruner::record(const PruneAuthor& author, const PruneSummary& summary) {
+void Pruner::record(const OperationAuthor& author, const PruneSummary& summary) {
   if (summary.empty()) return;
   connection_.transact([&](pqxx::work& transaction) {
-    Connection::execute(
-        transaction, "SELECT set_config('mailroom.actor', $1, true), set_config('mailroom.reason', $2, true)",
-        author.actor, author.reason);
+    set_author(transaction, author);
     Connection::execute(
         transaction,
         "SELECT mailroom_record_operation('prune', NULL, jsonb_build_object("

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "prune/prune_steps.hpp"
+#include "queue/operation_author.hpp"
 
 namespace mailroom {
 
@@ -29,12 +30,6 @@ struct PruneSummary {
   bool empty() const { return tokens == 0 && batches == 0; }
 };
 
-/// The actor and the reason of a pruning, for the record; the reason may be empty.
-struct PruneAuthor {
-  std::string actor;
-  std::string reason;
-};
-
 /// Removes old tokens and batches step by step while collectors run; PruneSteps says what is removed. Owns
 /// the session while it lives, and every transaction.
 class Pruner {
@@ -52,10 +47,10 @@ class Pruner {
   /// Makes one pass over all tokens up to the lowest cursor, then one over all batches. Writes one row into
   /// mailroom_operations at the end, also after a stop or an error, unless nothing was removed or the
   /// connection was lost.
-  PruneSummary remove(const PruneAuthor& author, const PruneObserver& go_on);
+  PruneSummary remove(const OperationAuthor& author, const PruneObserver& go_on);
 
  private:
-  void record(const PruneAuthor& author, const PruneSummary& summary);
+  void record(const OperationAuthor& author, const PruneSummary& summary);
 
   Connection& connection_;
   Milliseconds older_than_;

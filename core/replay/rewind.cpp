@@ -203,12 +203,6 @@ std::int64_t carry_out_rewind(Connection& connection, const RewindRequest& reque
   });
 }
 
-void set_author(pqxx::transaction_base& transaction, const OperationAuthor& author) {
-  Connection::execute(
-      transaction, "SELECT set_config('mailroom.actor', $1, true), set_config('mailroom.reason', $2, true)",
-      author.actor, author.reason);
-}
-
 std::int64_t replay_tokens(pqxx::transaction_base& transaction, const std::string& queue,
                            const std::vector<std::int64_t>& tokens, const std::string& details,
                            const std::string& channel) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "db/connection.hpp"
+#include "queue/operation_author.hpp"
 
 namespace mailroom {
 
@@ -63,20 +64,11 @@ struct RewindPlan {
 /// and for an end that is not after the start.
 RewindPlan plan_rewind(Connection& connection, const RewindRequest& request);
 
-/// The actor and the reason of an operation, for the record.
-struct OperationAuthor {
-  std::string actor;
-  std::string reason;  ///< may be empty
-};
-
 /// Carries out `plan` under the queue's lock in a transaction of its own, records it and notifies `channel`.
 /// Collectors may run meanwhile: the tokens are counted again. Throws Error(declined) when there are now more
 /// than `max_replay`. Returns how many tokens are emitted.
 std::int64_t carry_out_rewind(Connection& connection, const RewindRequest& request, const RewindPlan& plan,
                               const OperationAuthor& author, const std::string& channel);
-
-/// Sets the author of all operations of the caller's transaction.
-void set_author(pqxx::transaction_base& transaction, const OperationAuthor& author);
 
 /// Emits those of `tokens` again that the cursor has passed, without moving it, and notifies `channel`. Runs
 /// within the caller's transaction, after set_author(). Returns how many tokens are emitted.

@@ -11,7 +11,7 @@
 namespace mailroom::test {
 
 constexpr std::chrono::hours month{24 * 30};
-inline const PruneAuthor author{.actor = "ann@host", .reason = "housekeeping"};
+inline const OperationAuthor author{.actor = "ann@host", .reason = "housekeeping"};
 
 inline bool always(const PruneProgress& /*progress*/) {
   return true;

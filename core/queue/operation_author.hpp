@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// The actor and the reason of an operation, for the record.
+struct OperationAuthor {
+  std::string actor;
+  std::string reason;  ///< may be empty
+};
+
+/// Sets both for the operations that the caller's transaction records.
+void set_author(pqxx::transaction_base& transaction, const OperationAuthor& author);
+
+}  // namespace mailroom

@@ -1,6 +1,10 @@
 -- Removes accounts, tokens and the cursor, with all their rows. The extension pgcrypto stays: others may use it.
 --
 -- Takes ACCESS EXCLUSIVE on all three tables for an instant.
+--
+-- deletes: table jobs
+-- deletes: table tokens
+-- deletes: table accounts
 
 LOCK TABLE accounts, tokens, jobs IN ACCESS EXCLUSIVE MODE;
 

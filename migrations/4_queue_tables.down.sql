@@ -3,6 +3,9 @@
 -- 'mailroom', which the older type cannot hold.
 --
 -- Takes ACCESS EXCLUSIVE on jobs and on the tables it drops.
+--
+-- deletes: table mailroom_gaps
+-- deletes: table mailroom_batches
 
 LOCK TABLE mailroom_batches IN ACCESS EXCLUSIVE MODE;
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "db/connection.hpp"
@@ -20,8 +19,9 @@ struct Loss {
   std::string name() const { return column.empty() ? table : table + "." + column; }
 };
 
-/// The tables and columns that a migration drops, truncates or deletes from, without counts.
-std::vector<Loss> deletions_in(std::string_view sql);
+/// What a migration declares to delete, without counts: its lines `-- deletes: table tokens` and
+/// `-- deletes: column accounts.login`.
+std::vector<Loss> declared_losses(const std::string& sql);
 
 /// What `steps` will delete, in order, with current counts. Omits missing tables and columns.
 std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& steps);

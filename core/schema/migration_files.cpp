@@ -103,8 +103,9 @@ std::vector<fs::path> new_migration(const fs::path& directory, const std::string
         "\"rewrites no table\".\n-- A file with a single CREATE INDEX CONCURRENTLY IF NOT EXISTS runs "
         "outside a transaction.\n\n");
   write(down,
-        "-- What it removes, and which data is lost.\n--\n-- Which locks it takes, and what it "
-        "rewrites.\n\n");
+        "-- What it removes, and which data is lost.\n--\n-- Which locks it takes, and what it rewrites.\n"
+        "--\n-- Each table and column that it drops: \"-- deletes: table NAME\", \"-- deletes: column "
+        "TABLE.NAME\".\n\n");
   return {up, down};
 }
 

@@ -4,7 +4,6 @@
 
 #include <thread>
 
-#include "schema/losses.hpp"
 #include "schema/migration_lock.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -271,21 +270,4 @@ TEST_CASE("of two concurrent migrators one does the work, and the other waits an
   CHECK(heard[0].empty() != heard[1].empty());
   const auto connection = database.connect();
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_schema_history") == 2);
-}
-
-TEST_CASE("the rows that a migration down deletes are counted beforehand") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  insert_accounts(*connection, 3);
-  const auto state = read_schema_state(*connection);
-  std::string text;
-  for (const auto& loss : count_losses(*connection, plan_down(embedded_migrations(), state, std::nullopt)))
-    text += loss.name() + " " + std::to_string(loss.rows) + "\n";
-  CHECK(text == "mailroom_operations 0\nmailroom_gaps 0\nmailroom_batches 0\njobs 1\ntokens 3\naccounts 3\n");
-  const Migration column{0, "column", "-", "ALTER TABLE accounts DROP activated_at"};
-  connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");
-  const auto losses = count_losses(*connection, {{&column, Direction::down}});
-  REQUIRE(losses.size() == 1);
-  CHECK(losses[0].name() == "accounts.activated_at");
-  CHECK(losses[0].rows == 1);
 }

@@ -1,0 +1,99 @@
+// What migrations delete, as they declare it and in fact.
+
+#include "schema/losses.hpp"
+
+#include <map>
+#include <set>
+
+#include "schema/migrator.hpp"
+#include "support/catch.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+using Names = std::set<std::string>;
+
+/// The number of rows of each table, `tokens`, and of values in each column, `tokens.secret`.
+std::map<std::string, std::int64_t> contents(Connection& connection) {
+  const auto query = value<std::string>(
+      connection,
+      "SELECT string_agg(format('SELECT %L, count(%s) FROM %I', name, counted, relname), ' UNION ALL ') "
+      "FROM pg_class c CROSS JOIN LATERAL (SELECT relname::text AS name, '*' AS counted "
+      "UNION ALL SELECT relname || '.' || attname, quote_ident(attname) FROM pg_attribute "
+      "WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) counts "
+      "WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'");
+  std::map<std::string, std::int64_t> counts;
+  for (const auto& row : connection.run(query))
+    counts[row[0].c_str()] = row[1].as<std::int64_t>();
+  return counts;
+}
+
+/// Runs `sql`, and returns the tables that lost rows or no longer exist, and such columns of the other
+/// tables.
+Names deleted_by(Connection& connection, const std::string& sql) {
+  const auto before = contents(connection);
+  connection.run(sql);
+  const auto after = contents(connection);
+  Names deleted;
+  // A table comes before its columns.
+  for (const auto& [name, count] : before) {
+    const auto now = after.find(name);
+    const bool is_kept = now != after.end() && now->second >= count;
+    if (!is_kept && deleted.count(name.substr(0, name.find('.'))) == 0) deleted.insert(name);
+  }
+  return deleted;
+}
+
+Names declared_in(const std::string& sql) {
+  Names names;
+  for (const auto& loss : declared_losses(sql))
+    names.insert(loss.name());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a down migration deletes what it declares and nothing else, and an up migration nothing") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  connection->run("CREATE TABLE of_others AS SELECT 1 AS x");
+  connection->run(embedded_migrations().front().up);
+  insert_accounts(*connection, 3);
+  for (std::size_t version = 1; version < embedded_migrations().size(); ++version) {
+    CAPTURE(version);
+    CHECK(deleted_by(*connection, embedded_migrations()[version].up).empty());
+    CHECK(declared_in(embedded_migrations()[version].up).empty());
+  }
+  Migrator(*connection, test_author()).claim(embedded_migrations().back().version);
+  attach(database)->claim({.limit = 2, .partial = true});
+  connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");
+  connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 2");
+  for (const auto* table : {"accounts", "tokens", "jobs", "mailroom_batches", "mailroom_operations"})
+    REQUIRE(contents(*connection)[table] > 0);
+  for (auto version = embedded_migrations().size(); version-- > 0;) {
+    CAPTURE(version);
+    const auto& down = embedded_migrations()[version].down;
+    CHECK(deleted_by(*connection, down) == declared_in(down));
+  }
+}
+
+TEST_CASE("the rows that a migration down deletes are counted beforehand") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const auto state = read_schema_state(*connection);
+  std::string text;
+  for (const auto& loss : count_losses(*connection, plan_down(embedded_migrations(), state, std::nullopt)))
+    text += loss.name() + " " + std::to_string(loss.rows) + "\n";
+  CHECK(text == "mailroom_operations 0\nmailroom_gaps 0\nmailroom_batches 0\njobs 1\ntokens 3\naccounts 3\n");
+  const Migration column{0, "column", "-",
+                         "-- deletes: column accounts.activated_at\n-- deletes: column accounts.gone\n"};
+  connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");
+  const auto losses = count_losses(*connection, {{&column, Direction::down}});
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].name() == "accounts.activated_at");
+  CHECK(losses[0].rows == 1);
+}

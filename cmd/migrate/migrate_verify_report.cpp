@@ -115,10 +115,6 @@ std::string advice(const Verification& verification) {
     return std::string("To convert it to version 0, run this, and then mailroom migrate:\n\n") +
            earlier_form_conversion();
   }
-  if (!verification.is_recorded && verification.drift.differences.empty() && verification.beside) {
-    return fmt::format("{} of {} exists beside it. mailroom migrate baseline {} records the version.\n",
-                       verification.beside->table, verification.beside->tool, verification.version);
-  }
   if (!verification.is_recorded && verification.drift.differences.empty()) {
     return "The version is not recorded. mailroom migrate records it, and continues from there.\n";
   }
@@ -213,7 +209,6 @@ nlohmann::ordered_json verification_object(const Verification& verification) {
                                 {"actor", edited.actor},
                                 {"mailroom_version", edited.made_by}});
   }
-  if (verification.beside) object["beside"] = verification.beside->table;
   return object;
 }
 

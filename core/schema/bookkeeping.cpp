@@ -1,7 +1,9 @@
 #include "schema/bookkeeping.hpp"
 
+#include <fmt/format.h>
+
 #include "schema/minimum_client.hpp"
-#include "schema/recognition_records.hpp"
+#include "schema/recognition.hpp"
 
 namespace mailroom {
 namespace {
@@ -16,6 +18,27 @@ bool exists(Connection& connection, const char* table) {
     throw Error(ExitCode::schema, "no schema of the search_path exists", "create it, or fix the search_path");
   }
   return row[1].as<bool>();
+}
+
+/// Throws Error(schema) unless the table schema_migrations, which exists, has the columns of golang-migrate
+/// and mailroom.
+void require_own_record(Connection& connection) {
+  const auto row = connection.run(
+      "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
+      "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
+      "('dirty', 'boolean'::regtype))) "
+      "FROM pg_attribute WHERE attrelid = to_regclass(format('%I.schema_migrations', current_schema())) "
+      "AND attnum > 0 AND NOT attisdropped")[0];
+  if (row[1].as<int>() == 2) return;
+  const auto columns = row[0].as<std::string>("");
+  throw Error(ExitCode::schema,
+              fmt::format("the table schema_migrations ({}) belongs to another tool{}", columns,
+                          columns == "version character varying(128)" ? ", probably dbmate" : ""),
+              "mailroom needs (version bigint, dirty boolean) there, as golang-migrate does, and does not "
+              "change this table; " +
+                  advice_of_own_schema() +
+                  "; or, if that tool made mailroom's tables and is no longer used, rename its table and run "
+                  "mailroom migrate baseline V");
 }
 
 }  // namespace

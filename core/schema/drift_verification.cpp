@@ -64,10 +64,9 @@ Verification verify_schema(Connection& connection) {
   verification.dirty = state.dirty;
   verification.is_recorded = !state.unrecorded;
   if (state.unrecorded) {
-    auto recognition = recognise(look, find_foreign_record(connection));
+    auto recognition = recognise(look);
     verification.version = recognition.version;
     verification.verdict = recognition.verdict;
-    verification.beside = recognition.beside;
     verification.drift = std::move(recognition.drift);
     return verification;
   }
@@ -80,7 +79,7 @@ Verification verify_schema(Connection& connection) {
 
 Verification verify_before_claim(Connection& connection, long version) {
   const auto look = inspect_schema(connection);
-  const auto recognition = recognise(look, find_foreign_record(connection));
+  const auto recognition = recognise(look);
   const bool is_hopeless = recognition.verdict == Recognition::Verdict::earlier_form ||
                            recognition.verdict == Recognition::Verdict::not_ours;
   if (is_hopeless) require_recognised(recognition, look.schema);

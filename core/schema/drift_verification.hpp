@@ -21,7 +21,6 @@ struct Verification {
   bool dirty = false;
   bool is_recorded = true;
   Recognition::Verdict verdict = Recognition::Verdict::fits;  ///< of tables without a record
-  std::optional<ForeignRecord> beside;
   Drift drift;
   std::vector<EditedMigration> edited;
   long checksums = 0;  ///< the number of versions that have a recorded checksum

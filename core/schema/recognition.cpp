@@ -13,7 +13,7 @@ Recognition nearest_version(const SchemaInspection& look) {
   for (auto version = look.built.size(); version-- > 0;) {
     auto drift = compare(look.built, version, look.found);
     if (nearest && drift.differences.size() >= nearest->drift.differences.size()) continue;
-    nearest = Recognition{Verdict::fits, static_cast<long>(version), std::move(drift), {}};
+    nearest = Recognition{Verdict::fits, static_cast<long>(version), std::move(drift)};
   }
   return nearest.value();
 }
@@ -22,8 +22,7 @@ Verdict judge(const SchemaInspection& look, const Recognition& nearest) {
   const auto secret = look.found.find({ObjectKind::column, "tokens.secret"});
   if (secret == look.found.end()) return Verdict::not_ours;
   if (secret->second.definition.rfind("bytea", 0) != 0) return Verdict::earlier_form;
-  if (!nearest.drift.differences.empty()) return Verdict::differs;
-  return nearest.beside ? Verdict::fits_foreign : Verdict::fits;
+  return nearest.drift.differences.empty() ? Verdict::fits : Verdict::differs;
 }
 
 /// `column tokens.secret, trigger tokens.after_token_inserted and 3 more`
@@ -53,9 +52,8 @@ std::string some_of(const std::vector<Difference>& differences) {
 
 }  // namespace
 
-Recognition recognise(const SchemaInspection& look, const std::optional<ForeignRecord>& beside) {
+Recognition recognise(const SchemaInspection& look) {
   auto recognition = nearest_version(look);
-  recognition.beside = beside;
   recognition.verdict = judge(look, recognition);
   return recognition;
 }
@@ -66,13 +64,6 @@ void require_recognised(const Recognition& recognition, const std::string& schem
       return;
     case Verdict::differs:
       refuse_difference(recognition);
-    case Verdict::fits_foreign:
-      throw Error(ExitCode::schema,
-                  fmt::format("mailroom's tables are next to {}, the record of {}, which may have made them",
-                              recognition.beside->table, recognition.beside->tool),
-                  fmt::format("they match version {0}: mailroom migrate baseline {0} records that; from then "
-                              "on {1} must not change them",
-                              recognition.version, recognition.beside->tool));
     case Verdict::earlier_form:
       throw Error(ExitCode::schema,
                   "the tables are of an earlier form of the schema: tokens.secret is hexadecimal text, and "
@@ -108,10 +99,15 @@ SchemaState recognised(Connection& connection, SchemaState state) {
   require_own_tables(connection, state);
   if (!state.unrecorded) return state;
   const auto look = inspect_schema(connection);
-  const auto recognition = recognise(look, find_foreign_record(connection));
+  const auto recognition = recognise(look);
   require_recognised(recognition, look.schema);
   state.version = recognition.version;
   return state;
+}
+
+std::string advice_of_own_schema() {
+  return "give mailroom its own schema: CREATE SCHEMA mailroom, and "
+         "?options=-csearch_path%3Dmailroom,public in the connection string";
 }
 
 const char* earlier_form_conversion() {

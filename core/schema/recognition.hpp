@@ -1,9 +1,6 @@
 #pragma once
 
-#include <optional>
-
 #include "schema/migration_plan.hpp"
-#include "schema/recognition_records.hpp"
 #include "schema/schema_inspection.hpp"
 
 namespace mailroom {
@@ -12,7 +9,6 @@ namespace mailroom {
 struct Recognition {
   enum class Verdict {
     fits,          ///< match a version exactly
-    fits_foreign,  ///< match a version exactly, but another tool's record exists
     differs,       ///< differ from every version
     earlier_form,  ///< have the form before the first version: secrets as hexadecimal text
     not_ours,      ///< have mailroom's names, but another application created them
@@ -20,11 +16,10 @@ struct Recognition {
   Verdict verdict = Verdict::fits;
   long version = 0;  ///< the matching or nearest version
   Drift drift{};     ///< from that version
-  std::optional<ForeignRecord> beside{};
 };
 
 /// Compares with every version. Of equally near versions the newest wins.
-Recognition recognise(const SchemaInspection& look, const std::optional<ForeignRecord>& beside);
+Recognition recognise(const SchemaInspection& look);
 
 /// Throws Error(schema), with a fix as the hint, unless the tables match a version (Verdict::fits).
 void require_recognised(const Recognition& recognition, const std::string& schema);
@@ -39,6 +34,9 @@ SchemaState recognised(Connection& connection, SchemaState state);
 
 /// True if one of accounts, tokens and jobs exists.
 bool has_tables_of_our_names(Connection& connection);
+
+/// The hint if a name that mailroom needs is taken.
+std::string advice_of_own_schema();
 
 /// The statements, in a transaction of their own, that convert the earlier form to version 0.
 const char* earlier_form_conversion();

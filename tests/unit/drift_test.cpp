@@ -1,12 +1,10 @@
-// What counts as drift, which migration created an object, which tool keeps a record, and which binary may
-// use a newer schema.
+// What counts as drift, which migration created an object, and which binary may use a newer schema.
 
 #include "schema/drift.hpp"
 
 #include "base/line_diff.hpp"
 #include "base/text.hpp"
 #include "schema/minimum_client.hpp"
-#include "schema/recognition_records.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -131,15 +129,6 @@ TEST_CASE("a known body is accepted in place of version 0's, and not of a later 
   found = three_versions()[2];
   found[notify] = function("CREATE\n", "foreign");
   CHECK(text_of(compare(three_versions(), 2, found, known).differences) == "function notify() by 2");
-}
-
-TEST_CASE("the columns of a record show which tool it probably belongs to") {
-  CHECK(probable_keeper({"version character varying(128)"}, false) == "dbmate");
-  CHECK(probable_keeper({"version character varying"}, false) == "Rails");
-  CHECK(probable_keeper({"version character varying(255)"}, true) == "Rails");
-  CHECK(probable_keeper({"version bigint", "inserted_at timestamp(0) without time zone"}, false) == "Ecto");
-  CHECK(probable_keeper({"filename text"}, false) == "Sequel");
-  CHECK(probable_keeper({"version integer", "name text"}, false).empty());
 }
 
 TEST_CASE("a binary works on its own schema, and on a newer one as far as that allows it") {

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
 #include "cmd/reference/man_pages.hpp"
-#include "cmd/reference/page_parts.hpp"
+#include "cmd/reference/scd.hpp"
+#include "cmd/reference/words.hpp"
 
 namespace mailroom {
 namespace {
@@ -18,40 +19,28 @@ constexpr const char* description =
     "A duration is one or more numbers with units: 250ms, 5s, 4m30s, 1d; a bare number is milliseconds. A "
     "relative path starts at the directory of the file.";
 
-std::string_view section_of(std::string_view key) {
-  return key.substr(0, key.find('.'));
+std::string facts_of(const KeyEntry& key) {
+  std::vector<std::string> facts;
+  const auto choices = fmt::format("{}", fmt::join(key.choices, ", "));
+  if (!choices.empty()) facts.push_back("one of: " + scd_escaped(choices));
+  if (key.is_list) facts.emplace_back("a list: separated by commas in the variable");
+  if (!key.default_text.empty()) facts.push_back("default: " + scd_escaped(key.default_text));
+  if (!key.environment.empty()) facts.push_back("variable: " + scd_bold(key.environment));
+  return joined(facts, "; ");
 }
 
-std::string listed(std::span<const std::string_view> names) {
+std::string keys() {
   std::string text;
-  for (const auto name : names)
-    text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
-}
-
-void add_key(ManPage& page, const KeyEntry& key) {
-  page.item(roff_bold(key.key.substr(section_of(key.key).size() + 1)), roff_escaped(key.meaning));
-  std::string facts;
-  const auto add_fact = [&facts](const std::string& label, const std::string& fact) {
-    facts += fmt::format("{}{}: {}", facts.empty() ? "" : "; ", label, fact);
-  };
-  if (!key.choices.empty()) add_fact("one of", roff_escaped(listed(key.choices)));
-  if (key.is_list) add_fact("a list", "separated by commas in the variable");
-  if (!key.default_text.empty()) add_fact("default", roff_escaped(key.default_text));
-  if (!key.environment.empty()) add_fact("variable", roff_bold(key.environment));
-  if (!facts.empty()) page.item_goes_on(facts);
-}
-
-void add_keys(ManPage& page) {
-  page.section("KEYS");
   std::string_view section;
   for (const auto& key : key_table()) {
-    if (section_of(key.key) != section) {
-      section = section_of(key.key);
-      page.subsection(section);
+    const auto dot = key.key.find('.');
+    if (key.key.substr(0, dot) != section) {
+      section = key.key.substr(0, dot);
+      text += fmt::format("## {}\n\n", section);
     }
-    add_key(page, key);
+    text += scd_item(scd_bold(key.key.substr(dot + 1)), {scd_escaped(key.meaning), facts_of(key)});
   }
+  return text;
 }
 
 }  // namespace
@@ -69,20 +58,11 @@ const char* const example_configuration =
     "  format: logfmt\n";
 
 std::string render_configuration_page() {
-  ManPage page("mailroom.yaml", 5, MAILROOM_VERSION);
-  add_name(page, "mailroom.yaml", "configuration of mailroom");
-  page.section("DESCRIPTION");
-  page.paragraphs(description);
-  add_keys(page);
-  page.section("EXAMPLES");
-  page.verbatim(example_configuration);
-  page.section("FILES");
-  page.line(roff_bold("./mailroom.yaml"));
-  page.line_break();
-  page.line(roff_bold("/etc/mailroom/mailroom.yaml"));
-  page.section("SEE ALSO");
-  page.line(page_name("mailroom", 1) + ", " + page_name("mailroom-config", 1));
-  return page.text();
+  return scd_head("mailroom.yaml", 5, "configuration of mailroom") + scd_heading("DESCRIPTION") +
+         scd_paragraphs(description) + scd_heading("KEYS") + keys() + scd_heading("EXAMPLES") +
+         scd_verbatim(example_configuration) + scd_heading("FILES") +
+         "*./mailroom.yaml* ++\n*/etc/mailroom/mailroom.yaml*\n\n" + scd_heading("SEE ALSO") +
+         "*mailroom*(1), *mailroom-config*(1)\n";
 }
 
 }  // namespace mailroom

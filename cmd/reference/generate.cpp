@@ -1,5 +1,5 @@
-// generate_reference DIRECTORY: writes man pages and completions of mailroom into DIRECTORY, laid out as in
-// /usr/share. Removes the man pages of another version first.
+// generate_reference DIRECTORY: writes man pages, for scdoc, and completions of mailroom into DIRECTORY, laid
+// out as in /usr/share. Removes the man pages of another version first.
 
 #include <exception>
 #include <filesystem>
@@ -26,11 +26,10 @@ void write(const fs::path& path, const std::string& text) {
 void write_pages(const CommandReference& program, const fs::path& directory) {
   // Remove the pages of former commands.
   fs::remove_all(directory);
-  write(directory / "man1" / (program.name + ".1"), render_program_page(program));
-  for (const auto& command : program.commands) {
-    write(directory / "man1" / (program.name + "-" + command.name + ".1"), render_command_page(command));
-  }
-  write(directory / "man5" / "mailroom.yaml.5", render_configuration_page());
+  write(directory / "man1" / "mailroom.1.scd", render_program_page(program));
+  for (const auto& command : program.commands)
+    write(directory / "man1" / ("mailroom-" + command.name + ".1.scd"), render_command_page(command));
+  write(directory / "man5" / "mailroom.yaml.5.scd", render_configuration_page());
 }
 
 void generate(const fs::path& directory) {

@@ -3,18 +3,51 @@
 #include <cctype>
 #include <fmt/format.h>
 
-#include "cmd/reference/page_parts.hpp"
+#include "base/exit_codes.hpp"
+#include "cmd/reference/scd.hpp"
+#include "cmd/reference/words.hpp"
 
 namespace mailroom {
 namespace {
 
-std::string page_of(const CommandReference& command) {
-  auto name = command.path;
-  for (auto& c : name) {
-    if (c == ' ') c = '-';
-  }
-  return name;
-}
+constexpr const char* configuration_text =
+    R"(A command-line option overrides an environment variable, which overrides the configuration file, which
+overrides the default. *mailroom config show* shows the origin of each value. *mailroom.yaml*(5) describes the file. Its
+keys are:
+
+)";
+
+constexpr const char* environment_text =
+    R"(# ENVIRONMENT
+
+In addition to the variables in CONFIGURATION (an empty variable counts as unset):
+
+*MAILROOM\_CONFIG*
+	the configuration file, unless *--config* names one
+
+*NO\_COLOR*
+	if not empty, output is not coloured unless *--color always* is given
+
+*PGHOST*, *PGDATABASE*, *PGUSER*, ...
+	libpq's variables, for settings that the connection string omits
+
+)";
+
+constexpr const char* files_text =
+    R"(# FILES
+
+*./mailroom.yaml*, */etc/mailroom/mailroom.yaml*
+	the configuration file, if neither *--config* nor *MAILROOM\_CONFIG* names one: the first of these that exists
+
+)";
+
+constexpr const char* global_options_text =
+    R"(# GLOBAL OPTIONS
+
+*mailroom*(1) describes the options of every command, such as *--config* and *--output*, the configuration, environment
+and files, and what to do after each exit status.
+
+)";
 
 /// The first sentence of the help, in the form of a NAME section: no initial capital, no full stop.
 std::string summary_of_program(const CommandReference& program) {
@@ -24,115 +57,106 @@ std::string summary_of_program(const CommandReference& program) {
   return text;
 }
 
-void add_commands_of_program(ManPage& page, const CommandReference& program) {
-  page.section("COMMANDS");
-  page.paragraph("Each command has its own page, and a short help: " + roff_bold("mailroom COMMAND --help") +
-                 ".");
-  for (const auto& command : program.commands)
-    page.item(page_name(page_of(command), 1), roff_escaped(command.summary));
-}
-
-/// Subcommands, which the page of their command explains.
-void add_commands_of_command(ManPage& page, const CommandReference& command) {
-  if (command.commands.empty()) return;
-  page.section("COMMANDS");
-  for (const auto& sub : command.commands) {
-    page.item(roff_bold(sub.name), roff_escaped(sub.summary));
-    if (sub.operands.empty() && sub.options.empty()) continue;
-    page.begin_indent();
-    add_arguments(page, sub);
-    page.end_indent();
+std::string synopsis(const CommandReference& command) {
+  std::vector<std::string> lines;
+  for (const auto* way : flatten(command)) {
+    if (way->needs_command) continue;
+    lines.push_back(scd_bold(way->path) + " [_OPTION_]...");
+    for (const auto& operand : way->operands) {
+      const auto name = scd_italic(operand.value.name) + (operand.repeated ? "..." : "");
+      lines.back() += operand.required ? " " + name : " [" + name + "]";
+    }
   }
+  return scd_heading("SYNOPSIS") + joined(lines, " ++\n") + "\n\n";
 }
 
-std::string origin_of(const KeyEntry& key) {
-  std::string text = key.environment.empty() ? "no environment variable" : roff_bold(key.environment);
-  if (!key.default_text.empty()) text += ", default " + roff_escaped(key.default_text);
+std::string description_and_examples(const CommandReference& command) {
+  auto text = scd_heading("DESCRIPTION") + scd_paragraphs(command.description) + scd_heading("EXAMPLES");
+  for (const auto& [example, purpose] : command.examples.examples) {
+    text += scd_paragraphs(purpose.empty() || purpose.ends_with('?') ? purpose : purpose + ":");
+    text += scd_verbatim(example);
+  }
   return text;
 }
 
-void add_configuration(ManPage& page) {
-  page.section("CONFIGURATION");
-  page.paragraph(roff_escaped("A command-line option overrides an environment variable, which overrides the "
-                              "configuration file, which overrides the default. ") +
-                 roff_bold("mailroom config show") + " shows the origin of each value. " +
-                 page_name("mailroom.yaml", 5) + " describes the file. Its keys are:");
-  for (const auto& key : key_table()) {
-    page.item(fmt::format("{} ({})", roff_bold(key.key), origin_of(key)), roff_escaped(key.meaning));
+/// The key and the variable that the option overrides.
+std::string setting_of(const OptionReference& option) {
+  if (option.key == nullptr) return {};
+  const auto& variable = option.key->environment;
+  return fmt::format("Overrides {}{}.", scd_bold(option.key->key),
+                     variable.empty() ? "" : " and " + scd_bold(variable));
+}
+
+/// Operands and options, as items.
+std::string arguments(const CommandReference& command, int depth = 0) {
+  std::string text;
+  for (const auto& operand : command.operands)
+    text += scd_item(scd_italic(operand.value.name), {scd_escaped(operand.help)}, depth);
+  for (const auto& option : command.options) {
+    std::vector<std::string> names;
+    for (const auto& name : option.names)
+      names.push_back(scd_bold(name));
+    const auto& value = option.value.name;
+    text += scd_item(joined(names, ", ") + (value.empty() ? "" : " " + scd_italic(value)),
+                     {scd_escaped(option.help), setting_of(option)}, depth);
   }
+  return text;
 }
 
-void add_environment(ManPage& page) {
-  page.section("ENVIRONMENT");
-  page.paragraph(
-      roff_escaped("In addition to the variables in CONFIGURATION (an empty variable counts as unset):"));
-  page.item(roff_bold("MAILROOM_CONFIG"),
-            "the configuration file, unless " + roff_bold("--config") + " names one");
-  page.item(roff_bold("NO_COLOR"),
-            "if not empty, output is not coloured unless " + roff_bold("--color always") + " is given");
-  page.item(roff_bold("PGHOST") + ", " + roff_bold("PGDATABASE") + ", " + roff_bold("PGUSER") + ", ...",
-            roff_escaped("libpq's variables, for settings that the connection string omits"));
+/// Subcommands, which the page of their command explains.
+std::string subcommands(const CommandReference& command) {
+  if (command.commands.empty()) return {};
+  auto text = scd_heading("COMMANDS");
+  for (const auto& sub : command.commands)
+    text += scd_item(scd_bold(sub.name), {scd_escaped(sub.summary)}) + arguments(sub, 1);
+  return text;
 }
 
-void add_files(ManPage& page) {
-  page.section("FILES");
-  page.item(roff_bold("./mailroom.yaml") + ", " + roff_bold("/etc/mailroom/mailroom.yaml"),
-            "the configuration file, if neither " + roff_bold("--config") + " nor " +
-                roff_bold("MAILROOM_CONFIG") + " names one: the first of these that exists");
+std::string configuration() {
+  auto text = scd_heading("CONFIGURATION") + configuration_text;
+  for (const auto& key : key_table()) {
+    auto origin = key.environment.empty() ? "no environment variable" : scd_bold(key.environment);
+    if (!key.default_text.empty()) origin += ", default " + scd_escaped(key.default_text);
+    text += scd_item(fmt::format("{} ({})", scd_bold(key.key), origin), {scd_escaped(key.meaning)});
+  }
+  return text;
 }
 
-void add_see_also(ManPage& page, const std::string& pages) {
-  page.section("SEE ALSO");
-  page.line(pages);
+/// With or without what to do about each status.
+std::string statuses(bool with_fixes) {
+  auto text = scd_heading("EXIT STATUS");
+  for (const auto& [status, meaning, fix] : exit_statuses())
+    text += scd_item(scd_bold(status), {scd_escaped(meaning), with_fixes ? scd_escaped(fix) : ""});
+  return text;
 }
 
 }  // namespace
 
 std::string render_program_page(const CommandReference& program) {
-  ManPage page(program.name, 1, MAILROOM_VERSION);
-  add_name(page, program.name, summary_of_program(program));
-  page.section("SYNOPSIS");
-  page.line(roff_bold(program.name) + " " + roff_italic("COMMAND") + " [" + roff_italic("OPTION") + "]... [" +
-            roff_italic("ARGUMENT") + "]...");
-  page.section("DESCRIPTION");
-  page.paragraphs(program.description);
-  add_examples(page, program.examples.examples);
-  add_commands_of_program(page, program);
-  page.section("GLOBAL OPTIONS");
-  page.paragraph(roff_escaped("Every command accepts these options, before and after its name."));
-  add_arguments(page, program);
-  add_configuration(page);
-  add_environment(page);
-  add_exit_statuses(page, true);
-  add_files(page);
-  std::string pages;
-  for (const auto& command : program.commands)
-    pages += page_name(page_of(command), 1) + ", ";
-  add_see_also(page, pages + page_name("mailroom.yaml", 5) + ", " + page_name("psql", 1));
-  return page.text();
+  auto text = scd_head(program.name, 1, summary_of_program(program)) + scd_heading("SYNOPSIS") +
+              scd_bold(program.name) + " _COMMAND_ [_OPTION_]... [_ARGUMENT_]...\n\n" +
+              description_and_examples(program) + scd_heading("COMMANDS") +
+              "Each command has its own page, and a short help: *mailroom COMMAND --help*.\n\n";
+  std::vector<std::string> pages;
+  for (const auto& command : program.commands) {
+    pages.push_back(scd_link(with_dashes(command.path), 1));
+    text += scd_item(pages.back(), {scd_escaped(command.summary)});
+  }
+  pages.insert(pages.end(), {scd_link("mailroom.yaml", 5), scd_link("psql", 1)});
+  return text + scd_heading("GLOBAL OPTIONS") +
+         "Every command accepts these options, before and after its name.\n\n" + arguments(program) +
+         configuration() + environment_text + statuses(true) + files_text + scd_heading("SEE ALSO") +
+         joined(pages, ", ") + "\n";
 }
 
 std::string render_command_page(const CommandReference& command) {
-  ManPage page(page_of(command), 1, MAILROOM_VERSION);
-  add_name(page, page_of(command), command.summary);
-  add_synopsis(page, command);
-  page.section("DESCRIPTION");
-  page.paragraphs(command.description);
-  add_examples(page, command.examples.examples);
-  add_commands_of_command(page, command);
-  if (!command.operands.empty() || !command.options.empty()) {
-    page.section("OPTIONS");
-    add_arguments(page, command);
-  }
-  add_notes(page, command.examples.notes);
-  page.section("GLOBAL OPTIONS");
-  page.paragraph(page_name("mailroom", 1) +
-                 roff_escaped(" describes the options of every command, such as ") + roff_bold("--config") +
-                 " and " + roff_bold("--output") +
-                 ", the configuration, environment and files, and what to do after each exit status.");
-  add_exit_statuses(page, false);
-  add_see_also(page, page_name("mailroom", 1) + ", " + page_name("mailroom.yaml", 5));
-  return page.text();
+  const auto options = arguments(command);
+  const auto& notes = command.examples.notes;
+  return scd_head(with_dashes(command.path), 1, command.summary) + synopsis(command) +
+         description_and_examples(command) + subcommands(command) +
+         (options.empty() ? "" : scd_heading("OPTIONS") + options) +
+         (notes.empty() ? "" : scd_heading("NOTES") + scd_verbatim(notes)) + global_options_text +
+         statuses(false) + scd_heading("SEE ALSO") + "*mailroom*(1), *mailroom.yaml*(5)\n";
 }
 
 }  // namespace mailroom

@@ -1,5 +1,7 @@
 #include "cmd/reference/words.hpp"
 
+#include <algorithm>
+
 namespace mailroom {
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
@@ -16,6 +18,11 @@ std::string with_backslashes(std::string_view text, std::string_view special) {
     result += c;
   }
   return result;
+}
+
+std::string with_dashes(std::string path) {
+  std::ranges::replace(path, ' ', '-');
+  return path;
 }
 
 std::vector<std::string> names_of(const std::vector<const OptionReference*>& options) {

@@ -13,6 +13,9 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 /// `text` with a backslash before each character of `special`.
 std::string with_backslashes(std::string_view text, std::string_view special);
 
+/// `path` as one word: `mailroom-migrate-down`.
+std::string with_dashes(std::string path);
+
 /// All names of `options`.
 std::vector<std::string> names_of(const std::vector<const OptionReference*>& options);
 std::vector<std::string> names_of(const std::vector<CommandReference>& commands);

@@ -52,11 +52,7 @@ std::string render_operand(const OperandReference& operand, std::size_t position
 }
 
 std::string function_of(const CommandReference& command) {
-  std::string name = "_" + command.path;
-  for (auto& c : name) {
-    if (c == ' ') c = '-';
-  }
-  return name;
+  return "_" + with_dashes(command.path);
 }
 
 std::string render_dispatch(const CommandReference& command) {

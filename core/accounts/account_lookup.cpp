@@ -40,10 +40,11 @@ AccountName parse_name(const std::string& name) {
 
 std::vector<AccountRecord> find_candidates(Connection& connection, const std::string& name) {
   const auto parsed = parse_name(name);
-  const auto rows = connection.run(
-      "SELECT id, email, login, status, created_at FROM accounts "
-      "WHERE id = $1::bigint OR email = nullif($2, '') OR login = nullif($3, '') ORDER BY id",
-      parsed.id.value_or(-1), parsed.email, parsed.login);
+  const auto rows = connection.run(R"(
+SELECT id, email, login, status, created_at FROM accounts
+WHERE id = $1::bigint OR email = nullif($2, '') OR login = nullif($3, '')
+ORDER BY id)",
+                                   parsed.id.value_or(-1), parsed.email, parsed.login);
   std::vector<AccountRecord> found;
   for (const auto& row : rows) {
     found.push_back({.id = row[0].as<std::int64_t>(),

@@ -27,15 +27,18 @@ std::string set_status(pqxx::transaction_base& transaction, const AccountRecord&
 /// The account's due tokens with ids up to `last` that no acknowledged batch of the queue held.
 std::vector<std::int64_t> unemitted_tokens(pqxx::transaction_base& transaction, const std::string& queue,
                                            std::int64_t account, std::int64_t last) {
-  const auto rows = Connection::execute(
-      transaction,
-      "WITH due AS MATERIALIZED (SELECT t.id, t.created_at FROM tokens t JOIN accounts a ON a.id = t.account "
-      "WHERE t.account = $2 AND t.id <= $3 AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, "
-      "a.status, floor(extract(epoch FROM clock_timestamp()))::bigint) = 'due') "
-      "SELECT id FROM due, (SELECT mailroom_emitted_ids($1, min(created_at), int8range(min(id), max(id), "
-      "'[]')) "
-      "AS ids FROM due) emitted WHERE NOT coalesce(id <@ emitted.ids, false) ORDER BY id",
-      queue, account, last);
+  const auto rows = Connection::execute(transaction, R"(
+WITH due AS MATERIALIZED (
+  SELECT t.id, t.created_at FROM tokens t JOIN accounts a ON a.id = t.account
+  WHERE t.account = $2 AND t.id <= $3
+    AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
+                             floor(extract(epoch FROM clock_timestamp()))::bigint) = 'due')
+SELECT id
+FROM due, (
+  SELECT mailroom_emitted_ids($1, min(created_at), int8range(min(id), max(id), '[]')) AS ids FROM due) emitted
+WHERE NOT coalesce(id <@ emitted.ids, false)
+ORDER BY id)",
+                                        queue, account, last);
   std::vector<std::int64_t> ids;
   for (const auto& row : rows)
     ids.push_back(row[0].as<std::int64_t>());

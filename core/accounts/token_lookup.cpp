@@ -35,13 +35,13 @@ std::vector<TokenEmission> find_emissions(Connection& connection, const TokenRec
 }  // namespace
 
 std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action) {
-  const auto rows = connection.run(
-      "SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now), "
-      "t.created_at, t.expires_at, t.consumed_at, a.id, a.login, a.status, clock.now "
-      "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock, "
-      "tokens t JOIN accounts a ON a.id = t.account WHERE t.secret = $1::bytea AND t.action = "
-      "$2::token_action",
-      bytea_text(secret), std::string(action_name(action)));
+  const auto rows = connection.run(R"(
+SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now),
+  t.created_at, t.expires_at, t.consumed_at, a.id, a.login, a.status, clock.now
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
+  tokens t JOIN accounts a ON a.id = t.account
+WHERE t.secret = $1::bytea AND t.action = $2::token_action)",
+                                   bytea_text(secret), std::string(action_name(action)));
   if (rows.empty()) return std::nullopt;
   const auto& row = rows[0];
   TokenRecord record{.id = row[0].as<std::int64_t>(),

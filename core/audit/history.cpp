@@ -28,9 +28,10 @@ std::optional<std::int64_t> optional_number(const Field& field) {
 }
 
 std::optional<AccountLife> read_account(pqxx::transaction_base& transaction, std::int64_t account) {
-  const auto rows = Connection::execute(transaction,
-                                        "SELECT id, email, login, status, created_at, activated_at, "
-                                        "suspended_at, unsuspended_at FROM accounts WHERE id = $1",
+  const auto rows = Connection::execute(transaction, R"(
+SELECT id, email, login, status, created_at, activated_at, suspended_at, unsuspended_at
+FROM accounts
+WHERE id = $1)",
                                         account);
   if (rows.empty()) return std::nullopt;
   const auto& row = rows[0];

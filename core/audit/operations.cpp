@@ -8,24 +8,24 @@ namespace {
 
 /// SQL for the ids of $1 (an int8multirange) that an operation replayed or moved the cursor over. The
 /// conditions keep a row that was inserted by hand from failing the query.
-constexpr const char* touched =
-    "CASE WHEN kind = 'replay' AND details ? 'ids' THEN $1::int8multirange * "
-    "(details->>'ids')::int8multirange "
-    "WHEN kind = 'rewind' AND details ? 'cursor_before' AND details ? 'cursor_after' "
-    "THEN $1::int8multirange * int8multirange(int8range("
-    "least((details->>'cursor_before')::bigint, (details->>'cursor_after')::bigint), "
-    "greatest((details->>'cursor_before')::bigint, (details->>'cursor_after')::bigint), '(]')) "
-    "ELSE '{}' END";
+constexpr const char* touched = R"(
+  CASE WHEN kind = 'replay' AND details ? 'ids' THEN $1::int8multirange * (details->>'ids')::int8multirange
+       WHEN kind = 'rewind' AND details ? 'cursor_before' AND details ? 'cursor_after'
+       THEN $1::int8multirange * int8multirange(int8range(
+         least((details->>'cursor_before')::bigint, (details->>'cursor_after')::bigint),
+         greatest((details->>'cursor_before')::bigint, (details->>'cursor_after')::bigint), '(]'))
+       ELSE '{}' END)";
 
 std::string query(const std::string& condition) {
-  return fmt::format(
-      "SELECT id, floor(extract(epoch FROM at) * 1000000)::bigint, kind, actor, db_user, "
-      "coalesce(reason, ''), coalesce(queue, ''), account, details::text, ({})::text, "
-      "ARRAY(SELECT (c->>'batch')::bigint FROM jsonb_array_elements("
-      "CASE jsonb_typeof(details->'cut') WHEN 'array' THEN details->'cut' ELSE '[]' END) c)::text, "
-      "kind = 'rewind' AND (details->>'cursor_after')::bigint > (details->>'cursor_before')::bigint "
-      "FROM mailroom_operations WHERE {}",
-      touched, condition);
+  return fmt::format(R"(
+SELECT id, floor(extract(epoch FROM at) * 1000000)::bigint, kind, actor, db_user,
+  coalesce(reason, ''), coalesce(queue, ''), account, details::text, ({})::text,
+  ARRAY(SELECT (c->>'batch')::bigint FROM jsonb_array_elements(
+    CASE jsonb_typeof(details->'cut') WHEN 'array' THEN details->'cut' ELSE '[]' END) c)::text,
+  kind = 'rewind' AND (details->>'cursor_after')::bigint > (details->>'cursor_before')::bigint
+FROM mailroom_operations
+WHERE {})",
+                     touched, condition);
 }
 
 /// PostgreSQL's text of an array of numbers: `{7,9}`.
@@ -78,26 +78,28 @@ std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
                                             const std::vector<IdRange>& tokens, std::int64_t since) {
   // created_at is the start of the transaction that created the token, in whole seconds.
-  return read(Connection::execute(
-      transaction,
-      query(fmt::format("kind IN ('rewind', 'replay') AND at >= to_timestamp($2::bigint) - interval '1 s' "
-                        "AND (NOT isempty({}) OR details->'cut' <> '[]') ORDER BY at, id",
-                        touched)),
-      text_of(tokens), since));
+  return read(Connection::execute(transaction,
+                                  query(fmt::format(R"(
+  kind IN ('rewind', 'replay') AND at >= to_timestamp($2::bigint) - interval '1 s'
+  AND (NOT isempty({}) OR details->'cut' <> '[]')
+ORDER BY at, id)",
+                                                    touched)),
+                                  text_of(tokens), since));
 }
 
 std::vector<Operation> list_operations(pqxx::transaction_base& transaction, std::int64_t since,
                                        std::int64_t until, std::int64_t limit) {
-  return read(Connection::execute(transaction,
-                                  query("at >= to_timestamp($2::bigint) AND at < to_timestamp($3::bigint) "
-                                        "ORDER BY at DESC, id DESC LIMIT $4"),
+  return read(Connection::execute(transaction, query(R"(
+  at >= to_timestamp($2::bigint) AND at < to_timestamp($3::bigint)
+ORDER BY at DESC, id DESC
+LIMIT $4)"),
                                   text_of({}), since, until, limit));
 }
 
 std::int64_t count_operations(pqxx::transaction_base& transaction, std::int64_t since, std::int64_t until) {
-  return Connection::execute(transaction,
-                             "SELECT count(*) FROM mailroom_operations WHERE at >= to_timestamp($1::bigint) "
-                             "AND at < to_timestamp($2::bigint)",
+  return Connection::execute(transaction, R"(
+SELECT count(*) FROM mailroom_operations
+WHERE at >= to_timestamp($1::bigint) AND at < to_timestamp($2::bigint))",
                              since, until)[0][0]
       .as<std::int64_t>();
 }

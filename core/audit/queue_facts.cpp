@@ -32,11 +32,12 @@ std::optional<std::int64_t> recording_since(const std::vector<SchemaChange>& his
 /// Records have been pruned if the first id of all queues is missing.
 Records read_records(pqxx::transaction_base& transaction, const std::string& queue,
                      const std::vector<SchemaChange>& history) {
-  const auto row = Connection::execute(
-      transaction,
-      "SELECT (SELECT floor(extract(epoch FROM claimed_at) * 1000000)::bigint FROM mailroom_batches "
-      "WHERE job_type = $1 ORDER BY id LIMIT 1), coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1",
-      queue)[0];
+  const auto row = Connection::execute(transaction, R"(
+SELECT
+  (SELECT floor(extract(epoch FROM claimed_at) * 1000000)::bigint FROM mailroom_batches
+   WHERE job_type = $1 ORDER BY id LIMIT 1),
+  coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1)",
+                                       queue)[0];
   Records records{.complete_since = std::nullopt, .pruned = row[1].as<bool>()};
   if (!records.pruned) records.complete_since = recording_since(history);
   if (!records.complete_since && !row[0].is_null()) records.complete_since = row[0].as<std::int64_t>();
@@ -54,10 +55,12 @@ std::vector<std::string> queue_names(pqxx::transaction_base& transaction, const 
 std::optional<Skip> find_skip(pqxx::transaction_base& transaction, const std::string& queue,
                               const TokenFacts& token) {
   const auto rows = Connection::execute(
-      transaction,
-      "SELECT id, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, skipped_expired, "
-      "skipped_consumed FROM mailroom_batches WHERE job_type = $1 AND id >= $2 AND cursor >= $3 "
-      "AND claimed_at >= to_timestamp($4::bigint) ORDER BY id LIMIT 1",
+      transaction, R"(
+SELECT id, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, skipped_expired, skipped_consumed
+FROM mailroom_batches
+WHERE job_type = $1 AND id >= $2 AND cursor >= $3 AND claimed_at >= to_timestamp($4::bigint)
+ORDER BY id
+LIMIT 1)",
       queue, first_batch_since(transaction, token_span(token.id, token.created_at, token.expires_at).since),
       token.id, token.exists ? bounded_moment(token.created_at) : 0);
   if (rows.empty()) return std::nullopt;
@@ -70,11 +73,11 @@ std::optional<Skip> find_skip(pqxx::transaction_base& transaction, const std::st
 
 QueuePosition read_position(pqxx::transaction_base& transaction, const std::string& queue,
                             const TokenFacts& token, const Records& records) {
-  const auto row = Connection::execute(
-      transaction,
-      "SELECT s.cursor, EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> "
-      "$2::bigint) FROM mailroom_queue_state($1) s",
-      queue, token.id)[0];
+  const auto row = Connection::execute(transaction, R"(
+SELECT s.cursor,
+  EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> $2::bigint)
+FROM mailroom_queue_state($1) s)",
+                                       queue, token.id)[0];
   QueuePosition position{.queue = queue,
                          .cursor = row[0].as<std::int64_t>(),
                          .in_gap = row[1].as<bool>(),

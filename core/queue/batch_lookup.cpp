@@ -17,18 +17,17 @@ constexpr std::int64_t last_moment = 253'402'300'799;  // of the year 9999
 
 /// `ids` is the SQL expression for the requested ids of a batch.
 std::string columns(const std::string& ids) {
-  return "id, job_type, (" + ids +
-         ")::text, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids + skipped_ids) g), "
-         "claimed_by, collector, attempts, floor(extract(epoch FROM claimed_at) * 1000000)::bigint, "
-         "floor(extract(epoch FROM emitted_at) * 1000000)::bigint, "
-         "floor(extract(epoch FROM dead_at) * 1000000)::bigint, "
-         "emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, "
-         "skipped_ids::text, "
-         "CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (SELECT coalesce(jsonb_agg(jsonb_build_array("
-         "e->'attempt', e->'claimed_by', e->'collector', "
-         "floor(extract(epoch FROM (e->>'claimed_at')::timestamptz) * 1000000)::bigint) ORDER BY n), "
-         "'[]')::text "
-         "FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END";
+  return "id, job_type, (" + ids + R"()::text,
+  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids + skipped_ids) g),
+  claimed_by, collector, attempts, floor(extract(epoch FROM claimed_at) * 1000000)::bigint,
+  floor(extract(epoch FROM emitted_at) * 1000000)::bigint,
+  floor(extract(epoch FROM dead_at) * 1000000)::bigint,
+  emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, skipped_ids::text,
+  CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (
+    SELECT coalesce(jsonb_agg(jsonb_build_array(
+      e->'attempt', e->'claimed_by', e->'collector',
+      floor(extract(epoch FROM (e->>'claimed_at')::timestamptz) * 1000000)::bigint) ORDER BY n), '[]')::text
+    FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END)";
 }
 
 /// `rows` is earlier_attempts as columns() selects it; each attempt was taken over when the next one began.
@@ -162,15 +161,16 @@ std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::
 std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
                                       std::int64_t until, std::int64_t limit) {
   // A row without ids and skipped tokens is the state after a rewind.
-  return read(
-      Connection::execute(transaction,
-                          "SELECT " + columns("ids + skipped_ids") +
-                              " FROM mailroom_batches WHERE claimed_at >= to_timestamp($1::bigint) "
-                              "AND claimed_at < to_timestamp($2::bigint) AND (NOT isempty(ids) OR emitted_at "
-                              "IS NULL OR emitted + "
-                              "skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0) "
-                              "ORDER BY claimed_at DESC, id DESC LIMIT $3",
-                          since, until, limit));
+  return read(Connection::execute(transaction,
+                                  "SELECT " + columns("ids + skipped_ids") +
+                                      R"(
+FROM mailroom_batches
+WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
+  AND (NOT isempty(ids) OR emitted_at IS NULL
+       OR emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0)
+ORDER BY claimed_at DESC, id DESC
+LIMIT $3)",
+                                  since, until, limit));
 }
 
 std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time) {

@@ -13,12 +13,13 @@ TriggerState trigger_state(Connection& connection, const std::string& table, con
 }
 
 HiddenRows hidden_rows(Connection& connection) {
-  const auto row = connection.run(
-      "SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''), "
-      "format('ALTER ROLE %I BYPASSRLS;', current_user) FROM pg_class c "
-      "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') "
-      "AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_gaps', "
-      "'mailroom_operations') AND row_security_active(c.oid)")[0];
+  const auto row = connection.run(R"(
+SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
+  format('ALTER ROLE %I BYPASSRLS;', current_user)
+FROM pg_class c
+WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
+  AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_gaps', 'mailroom_operations')
+  AND row_security_active(c.oid))")[0];
   return {.tables = row[0].c_str(), .fix = row[1].c_str()};
 }
 
@@ -32,9 +33,9 @@ void require_all_rows(Connection& connection) {
 
 void require_ids_to_spare(Connection& connection) {
   // Without privileges on the sequence the view shows no value, while reading the sequence itself would fail.
-  const auto rows = connection.run(
-      "SELECT FROM pg_sequences WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' "
-      "AND last_value = 9223372036854775807");
+  const auto rows = connection.run(R"(
+SELECT FROM pg_sequences
+WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' AND last_value = 9223372036854775807)");
   if (rows.empty()) return;
   throw Error(ExitCode::schema,
               "the sequence tokens_id_seq is at 9223372036854775807, the largest possible id",
@@ -48,9 +49,9 @@ std::string enable_trigger_statement(const std::string& table, const std::string
 
 bool gives_ids_in_order(Connection& connection) {
   return connection
-      .run(
-          "SELECT seqcache = 1 AND seqincrement = 1 AND NOT seqcycle FROM pg_sequence "
-          "WHERE seqrelid = 'tokens_id_seq'::regclass")[0][0]
+      .run(R"(
+SELECT seqcache = 1 AND seqincrement = 1 AND NOT seqcycle FROM pg_sequence
+WHERE seqrelid = 'tokens_id_seq'::regclass)")[0][0]
       .as<bool>();
 }
 

@@ -5,14 +5,14 @@ namespace {
 
 /// Columns of a row `a` of pg_stat_activity. For sessions of other users backend_start is null without
 /// pg_read_all_stats.
-const std::string session_columns =
-    "a.pid, coalesce(a.application_name, ''), coalesce(a.usename::text, ''), "
-    "coalesce(host(a.client_addr), ''), a.backend_start IS NOT NULL, coalesce(a.state, ''), "
-    "coalesce(CASE WHEN a.state = 'active' THEN a.wait_event_type || '/' || a.wait_event END, ''), "
-    "coalesce(upper(substring(a.query FROM '^\\s*([A-Za-z]{1,12})')), ''), "
-    "(extract(epoch FROM clock_timestamp() - a.backend_start) * 1000)::bigint, "
-    "(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint, "
-    "(extract(epoch FROM clock_timestamp() - a.state_change) * 1000)::bigint";
+const std::string session_columns = R"(
+  a.pid, coalesce(a.application_name, ''), coalesce(a.usename::text, ''),
+  coalesce(host(a.client_addr), ''), a.backend_start IS NOT NULL, coalesce(a.state, ''),
+  coalesce(CASE WHEN a.state = 'active' THEN a.wait_event_type || '/' || a.wait_event END, ''),
+  coalesce(upper(substring(a.query FROM '^\s*([A-Za-z]{1,12})')), ''),
+  (extract(epoch FROM clock_timestamp() - a.backend_start) * 1000)::bigint,
+  (extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint,
+  (extract(epoch FROM clock_timestamp() - a.state_change) * 1000)::bigint)";
 constexpr int session_width = 11;
 
 const std::string in_this_database =
@@ -20,72 +20,83 @@ const std::string in_this_database =
 
 // $1 queue. The lock does not name the queue, so with several queues it is taken from the session's recent
 // claims.
-const std::string collectors_sql =
-    "SELECT " + session_columns +
-    ", CASE WHEN (SELECT count(*) FROM jobs) <= 1 THEN $1::text ELSE recent.job_type END, "
-    "coalesce((SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0')) "
-    "FROM pg_locks k WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.objsubid = 1 "
-    "AND k.mode = 'ShareLock' AND k.granted AND k.database = l.database), '') "
-    "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid LEFT JOIN ("
-    "SELECT DISTINCT ON (b.collector) b.collector, b.job_type, b.claimed_at FROM ("
-    "SELECT id, collector, job_type, claimed_at FROM mailroom_batches ORDER BY id DESC LIMIT 2000) b "
-    "ORDER BY b.collector, b.id DESC) recent "
-    "ON recent.collector = l.pid AND recent.claimed_at >= coalesce(a.backend_start, '-infinity') "
-    "WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = l.pid::oid AND l.objsubid = 2 "
-    "AND mailroom_is_collector(l.pid) AND " +
-    in_this_database + " ORDER BY a.backend_start, a.pid";
+const std::string collectors_sql = "SELECT " + session_columns + R"(,
+  CASE WHEN (SELECT count(*) FROM jobs) <= 1 THEN $1::text ELSE recent.job_type END,
+  coalesce((
+    SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0'))
+    FROM pg_locks k
+    WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.objsubid = 1 AND k.mode = 'ShareLock'
+      AND k.granted AND k.database = l.database), '')
+FROM pg_locks l
+JOIN pg_stat_activity a ON a.pid = l.pid
+LEFT JOIN (
+  SELECT DISTINCT ON (b.collector) b.collector, b.job_type, b.claimed_at
+  FROM (SELECT id, collector, job_type, claimed_at FROM mailroom_batches ORDER BY id DESC LIMIT 2000) b
+  ORDER BY b.collector, b.id DESC) recent
+  ON recent.collector = l.pid AND recent.claimed_at >= coalesce(a.backend_start, '-infinity')
+WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = l.pid::oid AND l.objsubid = 2
+  AND mailroom_is_collector(l.pid) AND )" +
+                                   in_this_database + " ORDER BY a.backend_start, a.pid";
 
 // For a queue's lock (1835100524) and the polling lock (1835100526), lists only sessions that may not claim:
 // others hold these locks as part of their work. Applications briefly take the polling lock in shared mode.
-const std::string foreign_locks_sql =
-    "SELECT DISTINCT " + session_columns +
-    " FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
-    "WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND " +
-    in_this_database +
-    " AND CASE WHEN l.classid = 1835100525 AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid) "
-    "WHEN l.classid = 1835100525 THEN true "
-    "WHEN l.classid = 1835100524 OR (l.classid = 1835100526 AND l.mode = 'ExclusiveLock') THEN NOT EXISTS ("
-    "SELECT FROM pg_roles r WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT') "
-    "AND pg_has_role(a.usesysid, r.oid, 'MEMBER')) ELSE false END ORDER BY a.pid";
+const std::string foreign_locks_sql = "SELECT DISTINCT " + session_columns + R"(
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND )" +
+                                      in_this_database + R"(
+  AND CASE WHEN l.classid = 1835100525 AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid)
+           WHEN l.classid = 1835100525 THEN true
+           WHEN l.classid = 1835100524 OR (l.classid = 1835100526 AND l.mode = 'ExclusiveLock')
+           THEN NOT EXISTS (
+             SELECT FROM pg_roles r
+             WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
+               AND pg_has_role(a.usesysid, r.oid, 'MEMBER'))
+           ELSE false END
+ORDER BY a.pid)";
 
 // $1 queue
-const std::string lock_sql =
-    "SELECT " + session_columns +
-    ", (SELECT (extract(epoch FROM max(clock_timestamp() - w.waitstart)) * 1000)::bigint FROM pg_locks w "
-    "WHERE w.locktype = 'advisory' AND w.classid = l.classid AND w.objid = l.objid AND w.objsubid = 2 "
-    "AND w.database = l.database AND NOT w.granted) "
-    "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
-    "WHERE l.locktype = 'advisory' AND l.classid = 1835100524 "
-    "AND l.objid::bigint = hashtext($1::text)::bigint & 4294967295 AND l.objsubid = 2 AND l.granted AND " +
-    in_this_database;
+const std::string lock_sql = "SELECT " + session_columns + R"(,
+  (SELECT (extract(epoch FROM max(clock_timestamp() - w.waitstart)) * 1000)::bigint
+   FROM pg_locks w
+   WHERE w.locktype = 'advisory' AND w.classid = l.classid AND w.objid = l.objid AND w.objsubid = 2
+     AND w.database = l.database AND NOT w.granted)
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.classid = 1835100524
+  AND l.objid::bigint = hashtext($1::text)::bigint & 4294967295 AND l.objsubid = 2 AND l.granted AND )" +
+                             in_this_database;
 
 // $1 gaps. Chooses the transactions that a gap waits for as mailroom_check_gap does. A transaction that has
 // inserted a token holds a lock on the table until it ends. The lock of a prepared transaction has no pid; it
 // is found by the virtual transaction that holds the lock on its id: the one of its session, or -1/XID after
 // a restart.
-const std::string holders_sql =
-    "WITH suspects AS ("
-    "SELECT x::text::bigint & 4294967295 AS xid, sum(h.width)::bigint AS ids FROM ("
-    "SELECT horizon, pending, (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g) AS width "
-    "FROM mailroom_gaps WHERE id = ANY ($1::bigint[])) h, pg_snapshot_xip(pg_current_snapshot()) x "
-    "WHERE x < h.horizon AND h.horizon < pg_snapshot_xmax(pg_current_snapshot()) "
-    "AND (h.pending IS NULL OR x = ANY (h.pending)) GROUP BY x), "
-    "writers AS (SELECT l.pid, l.virtualtransaction FROM pg_locks l WHERE l.locktype = 'relation' "
-    "AND l.relation = 'tokens'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted AND " +
-    in_this_database +
-    ") "
-    "SELECT " +
-    session_columns +
-    ", s.ids, '' AS gid, EXISTS (SELECT FROM writers w WHERE w.pid = a.pid) AS writes "
-    "FROM suspects s JOIN pg_stat_activity a ON a.backend_xid::text::bigint = s.xid "
-    "UNION ALL "
-    "SELECT 0, '', p.owner::text, '', true, 'prepared', '', '', NULL, "
-    "(extract(epoch FROM clock_timestamp() - p.prepared) * 1000)::bigint, NULL, s.ids, p.gid, "
-    "EXISTS (SELECT FROM writers w JOIN pg_locks x ON x.virtualtransaction = w.virtualtransaction "
-    "WHERE w.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid' "
-    "AND x.transactionid = p.transaction AND x.mode = 'ExclusiveLock') "
-    "FROM suspects s JOIN pg_prepared_xacts p ON p.transaction::text::bigint = s.xid "
-    "ORDER BY writes DESC, 10 DESC NULLS LAST, 1";
+const std::string holders_sql = R"(
+WITH suspects AS (
+  SELECT x::text::bigint & 4294967295 AS xid, sum(h.width)::bigint AS ids
+  FROM (
+    SELECT horizon, pending, (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g) AS width
+    FROM mailroom_gaps
+    WHERE id = ANY ($1::bigint[])) h,
+    pg_snapshot_xip(pg_current_snapshot()) x
+  WHERE x < h.horizon AND h.horizon < pg_snapshot_xmax(pg_current_snapshot())
+    AND (h.pending IS NULL OR x = ANY (h.pending))
+  GROUP BY x),
+writers AS (
+  SELECT l.pid, l.virtualtransaction FROM pg_locks l
+  WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.mode = 'RowExclusiveLock'
+    AND l.granted AND )" + in_this_database +
+                                R"()
+SELECT )" + session_columns + R"(,
+  s.ids, '' AS gid, EXISTS (SELECT FROM writers w WHERE w.pid = a.pid) AS writes
+FROM suspects s JOIN pg_stat_activity a ON a.backend_xid::text::bigint = s.xid
+UNION ALL
+SELECT 0, '', p.owner::text, '', true, 'prepared', '', '', NULL,
+  (extract(epoch FROM clock_timestamp() - p.prepared) * 1000)::bigint, NULL, s.ids, p.gid,
+  EXISTS (
+    SELECT FROM writers w JOIN pg_locks x ON x.virtualtransaction = w.virtualtransaction
+    WHERE w.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
+      AND x.transactionid = p.transaction AND x.mode = 'ExclusiveLock')
+FROM suspects s JOIN pg_prepared_xacts p ON p.transaction::text::bigint = s.xid
+ORDER BY writes DESC, 10 DESC NULLS LAST, 1)";
 
 template <typename Field>
 std::optional<Milliseconds> read_duration(const Field& field) {

@@ -13,58 +13,73 @@ namespace {
 
 // One snapshot, and index plans whatever the statistics say. row_security = off raises an error where row
 // security would hide rows. The lock timeout keeps status from hanging behind a locked table.
-constexpr const char* begin_sql =
-    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-    "SET LOCAL lock_timeout = '2s'; SET LOCAL row_security = off; SET LOCAL jit = off; "
-    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off; "
-    "SET LOCAL enable_bitmapscan = off";
+constexpr const char* begin_sql = R"(
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL lock_timeout = '2s';
+SET LOCAL row_security = off;
+SET LOCAL jit = off;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off)";
 
-constexpr const char* position_sql =
-    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(), s.cursor, "
-    "s.open_from, s.gap_ids::text, "
-    "(SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq), "
-    "quote_ident(current_user) "
-    "FROM mailroom_queue_state($1) s";
+constexpr const char* position_sql = R"(
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(), s.cursor,
+  s.open_from, s.gap_ids::text,
+  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
+  quote_ident(current_user)
+FROM mailroom_queue_state($1) s)";
 
 // $1 queue, $2 open_from
-constexpr const char* open_batches_sql =
-    "SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(b.ids) g), b.attempts, "
-    "b.collector, b.claimed_by, (extract(epoch FROM clock_timestamp() - b.claimed_at) * 1000)::bigint "
-    "FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL "
-    "AND b.dead_at IS NULL ORDER BY b.id";
+constexpr const char* open_batches_sql = R"(
+SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(b.ids) g), b.attempts,
+  b.collector, b.claimed_by, (extract(epoch FROM clock_timestamp() - b.claimed_at) * 1000)::bigint
+FROM mailroom_batches b
+WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
+ORDER BY b.id)";
 
 // $1 gaps
-constexpr const char* gaps_sql =
-    "SELECT coalesce(sum(width) FILTER (WHERE horizon <> '0'), 0)::bigint, "
-    "coalesce(sum(width) FILTER (WHERE horizon = '0'), 0)::bigint FROM ("
-    "SELECT horizon, (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g) AS width "
-    "FROM mailroom_gaps WHERE id = ANY ($1::bigint[])) h";
+constexpr const char* gaps_sql = R"(
+SELECT coalesce(sum(width) FILTER (WHERE horizon <> '0'), 0)::bigint,
+  coalesce(sum(width) FILTER (WHERE horizon = '0'), 0)::bigint
+FROM (
+  SELECT horizon, (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g) AS width
+  FROM mailroom_gaps
+  WHERE id = ANY ($1::bigint[])) h)";
 
 // $1 queue, $2 now in milliseconds. No index finds dead letters, so this reads a bounded number of recent
 // rows.
-constexpr const char* recent_sql =
-    "WITH recent AS MATERIALIZED ("
-    "SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted FROM mailroom_batches "
-    "WHERE job_type = $1 ORDER BY id DESC LIMIT 5000), "
-    "clock AS (SELECT to_timestamp($2::bigint / 1000.0) AS now) "
-    "SELECT 'known', 0, CASE WHEN count(*) < 5000 THEN 300000 ELSE "
-    "least(300000, greatest(1, extract(epoch FROM min(clock.now) - min(claimed_at)) * 1000))::bigint END, 0, "
-    "'' "
-    "FROM recent, clock "
-    "UNION ALL "
-    "SELECT 'emitted', greatest(0, floor(date_part('epoch', clock.now - emitted_at) / 10))::bigint AS "
-    "bucket, "
-    "sum(emitted)::bigint, 0, '' FROM recent, clock "
-    "WHERE emitted_at > clock.now - interval '300 seconds' AND emitted > 0 GROUP BY bucket "
-    "UNION ALL "
-    "SELECT 'dead-lettered', r.id, (extract(epoch FROM clock.now - r.dead_at) * 1000)::bigint, "
-    "(SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM mailroom_batches b, unnest(b.ids) g "
-    "WHERE b.id = r.id), r.claimed_by FROM recent r, clock "
-    "WHERE r.emitted_at IS NULL AND r.dead_at > clock.now - interval '1 day' "
-    "UNION ALL "
-    "(SELECT 'last claim', r.id, (extract(epoch FROM clock.now - r.claimed_at) * 1000)::bigint, 0, "
-    "r.claimed_by "
-    "FROM recent r, clock WHERE r.claimed_by LIKE 'mailroom collect@%' ORDER BY r.id DESC LIMIT 1)";
+constexpr const char* recent_sql = R"(
+WITH recent AS MATERIALIZED (
+  SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted FROM mailroom_batches
+  WHERE job_type = $1
+  ORDER BY id DESC
+  LIMIT 5000),
+clock AS (SELECT to_timestamp($2::bigint / 1000.0) AS now)
+SELECT 'known', 0,
+  CASE WHEN count(*) < 5000 THEN 300000
+       ELSE least(300000, greatest(1, extract(epoch FROM min(clock.now) - min(claimed_at)) * 1000))::bigint END,
+  0, ''
+FROM recent, clock
+UNION ALL
+SELECT 'emitted', greatest(0, floor(date_part('epoch', clock.now - emitted_at) / 10))::bigint AS bucket,
+  sum(emitted)::bigint, 0, ''
+FROM recent, clock
+WHERE emitted_at > clock.now - interval '300 seconds' AND emitted > 0
+GROUP BY bucket
+UNION ALL
+SELECT 'dead-lettered', r.id, (extract(epoch FROM clock.now - r.dead_at) * 1000)::bigint,
+  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM mailroom_batches b, unnest(b.ids) g
+   WHERE b.id = r.id),
+  r.claimed_by
+FROM recent r, clock
+WHERE r.emitted_at IS NULL AND r.dead_at > clock.now - interval '1 day'
+UNION ALL
+(SELECT 'last claim', r.id, (extract(epoch FROM clock.now - r.claimed_at) * 1000)::bigint, 0, r.claimed_by
+ FROM recent r, clock
+ WHERE r.claimed_by LIKE 'mailroom collect@%'
+ ORDER BY r.id DESC
+ LIMIT 1))";
 
 QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& status) {
   const auto row = Connection::execute(transaction, position_sql, status.queue)[0];

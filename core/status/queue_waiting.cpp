@@ -16,49 +16,61 @@ constexpr std::int64_t slices_a_stratum = 4;
 constexpr std::int64_t slice_size = 32;
 
 // $1 cursor, $2 newest id, $3 now
-constexpr const char* above_cursor_sql =
-    "SELECT count(*), count(*) FILTER (WHERE state = 'due'), min(created_at) FILTER (WHERE state = 'due'), "
-    "max(id) FROM ("
-    "SELECT t.id, t.created_at, "
-    "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state "
-    "FROM tokens t LEFT JOIN accounts a ON a.id = t.account "
-    "WHERE t.id > $1::bigint AND t.id <= $2::bigint ORDER BY t.id LIMIT 5001) s";
+constexpr const char* above_cursor_sql = R"(
+SELECT count(*), count(*) FILTER (WHERE state = 'due'), min(created_at) FILTER (WHERE state = 'due'), max(id)
+FROM (
+  SELECT t.id, t.created_at,
+    mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state
+  FROM tokens t LEFT JOIN accounts a ON a.id = t.account
+  WHERE t.id > $1::bigint AND t.id <= $2::bigint
+  ORDER BY t.id
+  LIMIT 5001) s)";
 
 // $1, $2 the first ids of the samples and the ends (exclusive), $3 now. The limit keeps each sample an index
 // range scan, whatever the statistics say.
-constexpr const char* samples_sql =
-    "SELECT s.n, count(*), min(t.created_at) "
-    "FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n), LATERAL ("
-    "SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens "
-    "WHERE id >= s.first AND id < s.last ORDER BY id LIMIT 5000) t "
-    "JOIN accounts a ON a.id = t.account "
-    "WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) = 'due' "
-    "GROUP BY s.n";
+constexpr const char* samples_sql = R"(
+SELECT s.n, count(*), min(t.created_at)
+FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n),
+  LATERAL (
+    SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens
+    WHERE id >= s.first AND id < s.last
+    ORDER BY id
+    LIMIT 5000) t
+  JOIN accounts a ON a.id = t.account
+WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) = 'due'
+GROUP BY s.n)";
 
 // $1 queue, $2 open_from, $3 gaps, $4 now. Reads only gaps that can have changed since the last check by a
 // claim, as mailroom_check_gaps does: no ids of the others have become visible.
-constexpr const char* passed_sql =
-    "WITH sources AS ("
-    "SELECT 'batch' AS kind, b.ids FROM mailroom_batches b "
-    "WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL "
-    "UNION ALL "
-    "SELECT CASE WHEN h.horizon = '0' THEN 'replay' ELSE 'gap' END, h.ids FROM mailroom_gaps h "
-    "WHERE h.id = ANY ($3::bigint[]) AND (h.pending IS NULL OR EXISTS ("
-    "SELECT FROM unnest(h.pending) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()) "
-    "OR x >= pg_snapshot_xmax(pg_current_snapshot())))), "
-    "ranges AS (SELECT kind, lower(g) AS first, upper(g) AS last, "
-    "sum(upper(g) - lower(g)) OVER (PARTITION BY kind ORDER BY lower(g) ROWS UNBOUNDED PRECEDING) "
-    "- (upper(g) - lower(g)) AS before FROM sources, unnest(ids) g) "
-    "SELECT r.kind, sum(r.last - r.first)::bigint, "
-    "sum(greatest(least(r.last - r.first, 5000 - r.before), 0))::bigint, "
-    "coalesce(sum(found.due), 0)::bigint, min(found.oldest) "
-    "FROM ranges r LEFT JOIN LATERAL ("
-    "SELECT count(*) AS due, min(t.created_at) AS oldest FROM ("
-    "SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens "
-    "WHERE id >= r.first AND id < least(r.last, r.first + 5000 - r.before::bigint) "
-    "ORDER BY id LIMIT 5000) t JOIN accounts a ON a.id = t.account "
-    "WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $4::bigint) = 'due') found "
-    "ON r.before < 5000 GROUP BY r.kind";
+constexpr const char* passed_sql = R"(
+WITH sources AS (
+  SELECT 'batch' AS kind, b.ids FROM mailroom_batches b
+  WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
+  UNION ALL
+  SELECT CASE WHEN h.horizon = '0' THEN 'replay' ELSE 'gap' END, h.ids FROM mailroom_gaps h
+  WHERE h.id = ANY ($3::bigint[]) AND (h.pending IS NULL OR EXISTS (
+    SELECT FROM unnest(h.pending) x
+    WHERE pg_visible_in_snapshot(x, pg_current_snapshot()) OR x >= pg_snapshot_xmax(pg_current_snapshot())))),
+ranges AS (
+  SELECT kind, lower(g) AS first, upper(g) AS last,
+    sum(upper(g) - lower(g)) OVER (PARTITION BY kind ORDER BY lower(g) ROWS UNBOUNDED PRECEDING)
+      - (upper(g) - lower(g)) AS before
+  FROM sources, unnest(ids) g)
+SELECT r.kind, sum(r.last - r.first)::bigint,
+  sum(greatest(least(r.last - r.first, 5000 - r.before), 0))::bigint,
+  coalesce(sum(found.due), 0)::bigint, min(found.oldest)
+FROM ranges r
+LEFT JOIN LATERAL (
+  SELECT count(*) AS due, min(t.created_at) AS oldest
+  FROM (
+    SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens
+    WHERE id >= r.first AND id < least(r.last, r.first + 5000 - r.before::bigint)
+    ORDER BY id
+    LIMIT 5000) t
+  JOIN accounts a ON a.id = t.account
+  WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $4::bigint) = 'due') found
+  ON r.before < 5000
+GROUP BY r.kind)";
 
 template <typename Field>
 void note_oldest(WaitingTokenCount& count, const Field& field) {

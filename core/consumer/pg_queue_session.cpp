@@ -22,17 +22,17 @@ constexpr Milliseconds last_patience{500};
 /// Payload of the notification that makes the other collectors drain the inserts that did not notify.
 constexpr const char* settle_payload = "settle";
 
-constexpr const char* claim_sql =
-    "SELECT batch, attempt, size, pending, last, more, acknowledged, dead, skipped "
-    "FROM mailroom_claim($1, $2, $3, $4, $5, $6, "
-    "ROW($7, $8, $9, $10, $11, $12, $13, $14)::mailroom_receipt)";
+constexpr const char* claim_sql = R"(
+SELECT batch, attempt, size, pending, last, more, acknowledged, dead, skipped
+FROM mailroom_claim($1, $2, $3, $4, $5, $6, ROW($7, $8, $9, $10, $11, $12, $13, $14)::mailroom_receipt))";
 
 /// The claim, joined with the tokens of a batch that is not streamed, one row per token.
 std::string claim_and_fetch_sql() {
-  return fmt::format(
-      "SELECT c.*, t.* FROM ({}) c "
-      "LEFT JOIN mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt) t ON true",
-      claim_sql, streamed_size);
+  return fmt::format(R"(
+SELECT c.*, t.*
+FROM ({}) c
+LEFT JOIN mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt) t ON true)",
+                     claim_sql, streamed_size);
 }
 
 /// The first token column in such a row.
@@ -130,12 +130,20 @@ PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, c
 
 void PgQueueSession::prepare_statements() {
   // The queue's guarantees and plans need these settings, whatever the role's or the database's defaults are.
-  connection_.run(
-      "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; "
-      "SET synchronous_commit = on; SET row_security = off; SET jit = off; SET idle_session_timeout = 0; "
-      "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-      "SET enable_memoize = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan "
-      "= off");
+  connection_.run(R"(
+SET default_transaction_isolation = 'read committed';
+SET default_transaction_read_only = off;
+SET synchronous_commit = on;
+SET row_security = off;
+SET jit = off;
+SET idle_session_timeout = 0;
+SET plan_cache_mode = force_generic_plan;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_memoize = off;
+SET enable_material = off;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off)");
   connection_.prepare("claim", claim_sql);
   connection_.prepare("claim and fetch", claim_and_fetch_sql());
   connection_.prepare("fetch", "SELECT * FROM mailroom_batch_tokens($1, $2)");
@@ -179,12 +187,13 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
 
 ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {
   const auto& counts = receipt.counts;
-  const auto rows = connection_.run(
-      R"(
+  const auto rows = connection_.run(R"(
 SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8)::mailroom_receipt)
-FROM mailroom_batches WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
-      receipt.lease.batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
-      counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids));
+FROM mailroom_batches
+WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
+                                    receipt.lease.batch, receipt.lease.attempt, counts.emitted,
+                                    counts.expired, counts.consumed, counts.wrong_status, counts.invalid,
+                                    multirange_text(counts.skipped_ids));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
   return {.receipt_void = !rows[0][0].as<bool>()};
 }

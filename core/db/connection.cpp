@@ -49,8 +49,9 @@ Connection::Connection(const std::string& conninfo, const std::string& purpose) 
     run("SET bytea_output = hex");
     // From a database without an encoding read the bytes as they are: with UTF8 the server would refuse a
     // whole result for one invalid byte.
-    run("SELECT set_config('client_encoding', 'SQL_ASCII', false) "
-        "WHERE current_setting('server_encoding') = 'SQL_ASCII'");
+    run(R"(
+SELECT set_config('client_encoding', 'SQL_ASCII', false)
+WHERE current_setting('server_encoding') = 'SQL_ASCII')");
   });
 }
 

@@ -128,10 +128,11 @@ std::string pooler_text(PoolerKind kind) {
 
 std::string direct_conninfo(Connection& connection) {
   // pg_settings has no row for a setting that this role may not see.
-  const auto row = connection.run(
-      "SELECT coalesce(host(inet_server_addr()), (SELECT split_part(setting, ',', 1) FROM pg_settings "
-      "WHERE name = 'unix_socket_directories')), coalesce(inet_server_port(), "
-      "current_setting('port')::integer), current_database(), session_user")[0];
+  const auto row = connection.run(R"(
+SELECT
+  coalesce(host(inet_server_addr()),
+           (SELECT split_part(setting, ',', 1) FROM pg_settings WHERE name = 'unix_socket_directories')),
+  coalesce(inet_server_port(), current_setting('port')::integer), current_database(), session_user)")[0];
   if (row[0].is_null()) return {};
   return fmt::format("host={} port={} dbname={} user={}", row[0].c_str(), row[1].c_str(), row[2].c_str(),
                      row[3].c_str());

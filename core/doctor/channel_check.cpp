@@ -23,9 +23,9 @@ std::string lower_case(std::string text) {
 }
 
 std::string source_of_trigger(Connection& connection) {
-  const auto rows = connection.run(
-      "SELECT p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
-      "WHERE t.tgrelid = 'tokens'::regclass AND t.tgname = 'after_token_inserted'");
+  const auto rows = connection.run(R"(
+SELECT p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+WHERE t.tgrelid = 'tokens'::regclass AND t.tgname = 'after_token_inserted')");
   return rows.empty() ? std::string() : rows[0][0].c_str();
 }
 

@@ -8,28 +8,32 @@ namespace {
 
 /// The privileges that a collector needs on each object and lacks; a claim runs with its caller's privileges.
 /// The sequence of mailroom_gaps is not listed: an identity column needs no privilege on its sequence.
-constexpr const char* missing_sql =
-    "SELECT n.object, "
-    "format('GRANT %s ON %s TO %I;', string_agg(p.privilege, ', ' ORDER BY p.n), "
-    "CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || quote_ident(n.object), current_user) "
-    "FROM (VALUES ('schema_migrations', 'r', '{SELECT}'::text[]), ('accounts', 'r', '{SELECT}'), "
-    "('tokens', 'r', '{SELECT}'), ('jobs', 'r', '{SELECT,UPDATE}'), "
-    "('mailroom_batches', 'r', '{SELECT,INSERT,UPDATE}'), "
-    "('mailroom_gaps', 'r', '{SELECT,INSERT,UPDATE,DELETE}'), "
-    "('tokens_id_seq', 'S', '{SELECT}'), ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, "
-    "privileges) "
-    "JOIN pg_class c ON c.relname = n.object AND c.relnamespace = "
-    "quote_ident(current_schema())::regnamespace, "
-    "unnest(n.privileges) WITH ORDINALITY p (privilege, n) "
-    "WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege) "
-    "ELSE has_table_privilege(c.oid, p.privilege) END GROUP BY n.object, n.kind ORDER BY n.kind DESC, "
-    "n.object";
+constexpr const char* missing_sql = R"(
+SELECT n.object,
+  format('GRANT %s ON %s TO %I;', string_agg(p.privilege, ', ' ORDER BY p.n),
+         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || quote_ident(n.object), current_user)
+FROM (VALUES
+    ('schema_migrations', 'r', '{SELECT}'::text[]),
+    ('accounts', 'r', '{SELECT}'),
+    ('tokens', 'r', '{SELECT}'),
+    ('jobs', 'r', '{SELECT,UPDATE}'),
+    ('mailroom_batches', 'r', '{SELECT,INSERT,UPDATE}'),
+    ('mailroom_gaps', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
+    ('tokens_id_seq', 'S', '{SELECT}'),
+    ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
+  JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident(current_schema())::regnamespace,
+  unnest(n.privileges) WITH ORDINALITY p (privilege, n)
+WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege)
+                      ELSE has_table_privilege(c.oid, p.privilege) END
+GROUP BY n.object, n.kind
+ORDER BY n.kind DESC, n.object)";
 
-constexpr const char* executable_functions_sql =
-    "SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user) "
-    "FROM pg_proc p WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname LIKE "
-    "'mailroom\\_%' "
-    "AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1";
+constexpr const char* executable_functions_sql = R"(
+SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
+FROM pg_proc p
+WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname LIKE 'mailroom\_%'
+  AND NOT has_function_privilege(p.oid, 'EXECUTE')
+ORDER BY 1)";
 
 std::string joined(const std::string& list, const std::string& item) {
   return list.empty() ? item : list + ", " + item;

@@ -84,11 +84,12 @@ Findings check_sequence(Subject& subject) {
 
 Findings check_queue(Subject& subject) {
   const auto& queue = subject.settings->queue;
-  const auto row = subject.connection->run(
-      "SELECT count(*) FILTER (WHERE job_type = $1) > 0, coalesce(string_agg(job_type, ', ' ORDER BY "
-      "job_type), "
-      "'none'), format('INSERT INTO jobs (job_type, last_seq) VALUES (%L, 0);', $1::text) FROM jobs",
-      queue)[0];
+  const auto row = subject.connection->run(R"(
+SELECT count(*) FILTER (WHERE job_type = $1) > 0,
+  coalesce(string_agg(job_type, ', ' ORDER BY job_type), 'none'),
+  format('INSERT INTO jobs (job_type, last_seq) VALUES (%L, 0);', $1::text)
+FROM jobs)",
+                                           queue)[0];
   if (row[0].as<bool>()) return {fine(queue + " has a row in jobs")};
   return {failure(fmt::format("there is no queue {}; the queues in jobs are: {}", queue, row[1].c_str()),
                   {row[2].c_str()})};
@@ -118,11 +119,14 @@ Findings check_collectors(Subject& subject) {
 Findings check_batches(Subject& subject) {
   constexpr int shown = 5;
   Findings findings;
-  const auto rows = subject.connection->run(
-      "SELECT id, job_type, attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(ids) g), "
-      "count(*) OVER () FROM mailroom_batches WHERE dead_at IS NOT NULL AND emitted_at IS NULL "
-      "ORDER BY id DESC LIMIT $1",
-      shown);
+  const auto rows = subject.connection->run(R"(
+SELECT id, job_type, attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(ids) g),
+  count(*) OVER ()
+FROM mailroom_batches
+WHERE dead_at IS NOT NULL AND emitted_at IS NULL
+ORDER BY id DESC
+LIMIT $1)",
+                                            shown);
   for (const auto& row : rows) {
     findings.push_back(
         warning(fmt::format("batch {} of the queue {} was dead-lettered after {} attempts: {} tokens were "

@@ -9,22 +9,24 @@ namespace {
 
 bool has_queue_tables(Connection& connection) {
   return connection
-      .run(
-          "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-          "WHERE c.relname = 'mailroom_batches' AND n.nspname = current_schema())")[0][0]
+      .run(R"(
+SELECT EXISTS (
+  SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE c.relname = 'mailroom_batches' AND n.nspname = current_schema()))")[0][0]
       .as<bool>();
 }
 
 /// Reports mailroom's tables in a schema that is not on the search_path, or that the role may not use.
 Findings look_elsewhere(Connection& connection) {
-  const auto rows = connection.run(
-      "SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'), current_setting('search_path'), "
-      "CASE WHEN has_schema_privilege(n.oid, 'USAGE') "
-      "THEN format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user, "
-      "current_database(), n.nspname) "
-      "ELSE format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user) END "
-      "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-      "WHERE c.relname = 'mailroom_batches' AND c.relkind = 'r' LIMIT 1");
+  const auto rows = connection.run(R"(
+SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'), current_setting('search_path'),
+  CASE WHEN has_schema_privilege(n.oid, 'USAGE')
+       THEN format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user,
+                   current_database(), n.nspname)
+       ELSE format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user) END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = 'mailroom_batches' AND c.relkind = 'r'
+LIMIT 1)");
   if (rows.empty()) return {};
   const auto* name = rows[0][0].c_str();
   const auto reason = rows[0][1].as<bool>()

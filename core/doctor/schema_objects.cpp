@@ -59,15 +59,17 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
 
 /// Each function, whether it is independent of the caller's search_path, and the statement that makes it so.
 /// A stable set-returning SQL function is exempt: queries inline it, so its names resolve as theirs.
-constexpr const char* functions_sql =
-    "SELECT p.proname, p.prosqlbody IS NOT NULL "
-    "OR format('search_path=%I, pg_temp', current_schema()) = ANY (p.proconfig) IS TRUE "
-    "OR (l.lanname = 'sql' AND p.proretset AND p.provolatile = 's' AND p.proconfig IS NULL), "
-    "format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', p.oid::regprocedure, current_schema()) "
-    "FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang "
-    "WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND NOT EXISTS ("
-    "SELECT FROM pg_depend d "
-    "WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')";
+constexpr const char* functions_sql = R"(
+SELECT p.proname,
+  p.prosqlbody IS NOT NULL
+    OR format('search_path=%I, pg_temp', current_schema()) = ANY (p.proconfig) IS TRUE
+    OR (l.lanname = 'sql' AND p.proretset AND p.provolatile = 's' AND p.proconfig IS NULL),
+  format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', p.oid::regprocedure, current_schema())
+FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+WHERE p.pronamespace = quote_ident(current_schema())::regnamespace
+  AND NOT EXISTS (
+    SELECT FROM pg_depend d
+    WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'))";
 
 }  // namespace
 
@@ -98,23 +100,23 @@ const std::set<std::string>& expected_functions() {
 
 SchemaObjects read_schema_objects(Connection& connection) {
   SchemaObjects objects;
-  for (const auto& row : connection.run(
-           "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-           "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') "
-           "AND a.attnum > 0 AND NOT a.attisdropped")) {
+  for (const auto& row : connection.run(R"(
+SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
+  AND a.attnum > 0 AND NOT a.attisdropped)")) {
     objects.tables[row[0].c_str()].insert(row[1].c_str());
   }
-  for (const auto& row : connection.run(
-           "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-           "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace")) {
+  for (const auto& row : connection.run(R"(
+SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE c.relnamespace = quote_ident(current_schema())::regnamespace)")) {
     objects.indexes[row[0].c_str()] = {.is_valid = row[1].as<bool>()};
   }
   for (const auto& row : connection.run(functions_sql)) {
     objects.functions[row[0].c_str()] = {.is_pinned = row[1].as<bool>(), .pin = row[2].c_str()};
   }
-  for (const auto& row : connection.run(
-           "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
-           "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND NOT t.tgisinternal")) {
+  for (const auto& row : connection.run(R"(
+SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND NOT t.tgisinternal)")) {
     objects.triggers.insert(row[0].c_str());
   }
   return objects;

@@ -16,20 +16,23 @@ constexpr int oldest_version = 140000;
 
 /// The settings ($1 names, $2 wanted values) with another value in a new session, each with the statement
 /// that resets it at its source, or with a hint if no statement can.
-constexpr const char* deviations_sql =
-    "SELECT s.name, s.reset_val || coalesce(s.unit, ''), CASE s.source "
-    "WHEN 'user' THEN format('ALTER ROLE %I RESET %I;', session_user, s.name) "
-    "WHEN 'database' THEN format('ALTER DATABASE %I RESET %I;', current_database(), s.name) "
-    "WHEN 'database user' THEN format('ALTER ROLE %I IN DATABASE %I RESET %I;', session_user, "
-    "current_database(), s.name) "
-    "WHEN 'global' THEN format('ALTER ROLE ALL RESET %I;', s.name) "
-    "WHEN 'client' THEN NULL WHEN 'command line' THEN NULL "
-    "ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END, "
-    "CASE s.source "
-    "WHEN 'client' THEN format('remove %s from the options of the connection string or PGOPTIONS', s.name) "
-    "WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END "
-    "FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name = w.name "
-    "WHERE s.reset_val <> w.value ORDER BY s.name";
+constexpr const char* deviations_sql = R"(
+SELECT s.name, s.reset_val || coalesce(s.unit, ''),
+  CASE s.source
+    WHEN 'user' THEN format('ALTER ROLE %I RESET %I;', session_user, s.name)
+    WHEN 'database' THEN format('ALTER DATABASE %I RESET %I;', current_database(), s.name)
+    WHEN 'database user' THEN format('ALTER ROLE %I IN DATABASE %I RESET %I;', session_user,
+                                     current_database(), s.name)
+    WHEN 'global' THEN format('ALTER ROLE ALL RESET %I;', s.name)
+    WHEN 'client' THEN NULL
+    WHEN 'command line' THEN NULL
+    ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END,
+  CASE s.source
+    WHEN 'client' THEN format('remove %s from the options of the connection string or PGOPTIONS', s.name)
+    WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END
+FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name = w.name
+WHERE s.reset_val <> w.value
+ORDER BY s.name)";
 
 struct Deviation {
   std::string name;
@@ -53,10 +56,9 @@ std::vector<Deviation> find_deviations(Connection& connection, const std::string
 }
 
 ServerFacts read_server_facts(Connection& connection) {
-  const auto row = connection.run(
-      "SELECT current_setting('server_version_num'), split_part(current_setting('server_version'), ' ', 1), "
-      "pg_is_in_recovery(), "
-      "current_setting('server_encoding')")[0];
+  const auto row = connection.run(R"(
+SELECT current_setting('server_version_num'), split_part(current_setting('server_version'), ' ', 1),
+  pg_is_in_recovery(), current_setting('server_encoding'))")[0];
   return {.version = row[0].as<int>(),
           .version_text = row[1].c_str(),
           .in_recovery = row[2].as<bool>(),

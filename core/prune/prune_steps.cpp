@@ -6,78 +6,106 @@ namespace mailroom {
 namespace {
 
 // Forces scans of ordered indexes, whatever the statistics say.
-constexpr const char* session_sql =
-    "SET default_transaction_isolation = 'read committed'; SET row_security = off; SET jit = off; "
-    "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-    "SET enable_seqscan = off; SET enable_bitmapscan = off";
+constexpr const char* session_sql = R"(
+SET default_transaction_isolation = 'read committed';
+SET row_security = off;
+SET jit = off;
+SET plan_cache_mode = force_generic_plan;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off)";
 
 // The maximum number of rows that one statement reads, so that it stays short where few rows are old.
 constexpr int window = 20'000;
 
 // The state of each queue: as mailroom_queue_state(), but in the snapshot of the whole statement.
-constexpr const char* queues_sql =
-    "WITH queue AS MATERIALIZED ("
-    "SELECT j.job_type AS name, coalesce(b.cursor, j.last_seq, 0) AS cursor, "
-    "coalesce(b.open_from, 1) AS open_from, coalesce(b.gap_ids, '{}') AS gap_ids "
-    "FROM jobs j LEFT JOIN LATERAL (SELECT * FROM mailroom_batches WHERE job_type = j.job_type "
-    "ORDER BY id DESC LIMIT 1) b ON true) ";
+constexpr const char* queues_sql = R"(
+WITH queue AS MATERIALIZED (
+  SELECT j.job_type AS name, coalesce(b.cursor, j.last_seq, 0) AS cursor,
+    coalesce(b.open_from, 1) AS open_from, coalesce(b.gap_ids, '{}') AS gap_ids
+  FROM jobs j
+  LEFT JOIN LATERAL (
+    SELECT * FROM mailroom_batches WHERE job_type = j.job_type ORDER BY id DESC LIMIT 1) b ON true))";
 
 // All steps: $1 and $2 bound the ids (after $1, up to $2), $3 the last token, $4 the time limit, $5 rows to
 // read, $6 rows to remove. Multiranges are unnested because PostgreSQL 14 cannot aggregate them.
-constexpr const char* held_sql =
-    ", bound AS MATERIALIZED (SELECT least(min(cursor), $3::bigint) AS id FROM queue), "
-    "held AS MATERIALIZED (SELECT coalesce(range_agg(x.g), '{}') AS ids FROM ("
-    "SELECT unnest(h.ids) FROM queue q JOIN mailroom_gaps h ON h.id = ANY (q.gap_ids) "
-    "UNION ALL "
-    "SELECT unnest(b.ids) FROM queue q JOIN mailroom_batches b ON b.job_type = q.name AND b.id >= "
-    "q.open_from "
-    "AND b.emitted_at IS NULL AND b.dead_at IS NULL) x (g)) ";
+constexpr const char* held_sql = R"(,
+bound AS MATERIALIZED (SELECT least(min(cursor), $3::bigint) AS id FROM queue),
+held AS MATERIALIZED (
+  SELECT coalesce(range_agg(x.g), '{}') AS ids
+  FROM (
+    SELECT unnest(h.ids) FROM queue q JOIN mailroom_gaps h ON h.id = ANY (q.gap_ids)
+    UNION ALL
+    SELECT unnest(b.ids)
+    FROM queue q JOIN mailroom_batches b ON b.job_type = q.name AND b.id >= q.open_from
+      AND b.emitted_at IS NULL AND b.dead_at IS NULL) x (g)))";
 
 // For the token t.
-constexpr const char* token_is_old_sql =
-    "(coalesce(t.consumed_at, t.expires_at) < $4::bigint AND t.id <= (SELECT id FROM bound) "
-    "AND NOT (SELECT ids FROM held) @> t.id) ";
+constexpr const char* token_is_old_sql = R"((
+    coalesce(t.consumed_at, t.expires_at) < $4::bigint
+    AND t.id <= (SELECT id FROM bound)
+    AND NOT (SELECT ids FROM held) @> t.id))";
 
-constexpr const char* looked_tokens_sql =
-    "AS is_old FROM tokens t WHERE t.id > $1::bigint AND t.id <= $2::bigint ORDER BY t.id LIMIT $5::int), "
-    "old AS MATERIALIZED (SELECT id FROM looked WHERE is_old LIMIT $6::int) ";
+constexpr const char* looked_tokens_sql = R"( AS is_old
+  FROM tokens t
+  WHERE t.id > $1::bigint AND t.id <= $2::bigint
+  ORDER BY t.id
+  LIMIT $5::int),
+old AS MATERIALIZED (SELECT id FROM looked WHERE is_old LIMIT $6::int))";
 
-constexpr const char* remove_tokens_sql =
-    ", locked AS MATERIALIZED (SELECT t.id FROM old o JOIN tokens t ON t.id = o.id "
-    "WHERE coalesce(t.consumed_at, t.expires_at) < $4::bigint FOR UPDATE OF t SKIP LOCKED), "
-    "gone AS (DELETE FROM tokens t USING locked l WHERE t.id = l.id RETURNING t.id) ";
+constexpr const char* remove_tokens_sql = R"(,
+locked AS MATERIALIZED (
+  SELECT t.id FROM old o JOIN tokens t ON t.id = o.id
+  WHERE coalesce(t.consumed_at, t.expires_at) < $4::bigint
+  FOR UPDATE OF t SKIP LOCKED),
+gone AS (DELETE FROM tokens t USING locked l WHERE t.id = l.id RETURNING t.id))";
 
 // $7: whether old tokens count as removed.
-constexpr const char* looked_batches_sql =
-    ", looked AS MATERIALIZED (SELECT b.id, b.job_type, b.ids, "
-    "greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) AS is_old "
-    "FROM mailroom_batches b WHERE b.id > $1::bigint AND b.id <= $2::bigint ORDER BY b.id LIMIT $5::int), "
-    "old AS MATERIALIZED (SELECT l.id FROM looked l WHERE l.is_old "
-    "AND EXISTS (SELECT FROM mailroom_batches n WHERE n.job_type = l.job_type AND n.id > l.id) "
-    "AND NOT EXISTS (SELECT FROM unnest(l.ids) u (g), LATERAL (SELECT FROM tokens t "
-    "WHERE t.id >= lower(u.g) AND t.id < upper(u.g) AND NOT ($7::boolean AND ";
+constexpr const char* looked_batches_sql = R"(,
+looked AS MATERIALIZED (
+  SELECT b.id, b.job_type, b.ids, greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) AS is_old
+  FROM mailroom_batches b
+  WHERE b.id > $1::bigint AND b.id <= $2::bigint
+  ORDER BY b.id
+  LIMIT $5::int),
+old AS MATERIALIZED (
+  SELECT l.id FROM looked l
+  WHERE l.is_old
+    AND EXISTS (SELECT FROM mailroom_batches n WHERE n.job_type = l.job_type AND n.id > l.id)
+    AND NOT EXISTS (
+      SELECT FROM unnest(l.ids) u (g), LATERAL (
+        SELECT FROM tokens t
+        WHERE t.id >= lower(u.g) AND t.id < upper(u.g) AND NOT ($7::boolean AND )";
 
-constexpr const char* remove_batches_sql =
-    ", locked AS MATERIALIZED (SELECT b.id FROM old o JOIN mailroom_batches b ON b.id = o.id "
-    "WHERE greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) FOR UPDATE OF b SKIP LOCKED), "
-    "gone AS (DELETE FROM mailroom_batches b USING locked l WHERE b.id = l.id RETURNING b.id) ";
+constexpr const char* remove_batches_sql = R"(,
+locked AS MATERIALIZED (
+  SELECT b.id FROM old o JOIN mailroom_batches b ON b.id = o.id
+  WHERE greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint)
+  FOR UPDATE OF b SKIP LOCKED),
+gone AS (DELETE FROM mailroom_batches b USING locked l WHERE b.id = l.id RETURNING b.id))";
 
 // Evaluates max(id) of `looked` only if fewer than $6 rows were old, because only then `old` has read all of
 // it.
 std::string outcome_sql(const std::string& removed) {
-  return "SELECT (SELECT count(*) FROM old), (SELECT count(*) FROM " + removed +
-         "), CASE WHEN (SELECT count(*) FROM old) = $6::int THEN (SELECT max(id) FROM old) "
-         "ELSE (SELECT max(id) FROM looked) END";
+  return R"(
+SELECT (SELECT count(*) FROM old), (SELECT count(*) FROM )" +
+         removed + R"(),
+  CASE WHEN (SELECT count(*) FROM old) = $6::int THEN (SELECT max(id) FROM old)
+       ELSE (SELECT max(id) FROM looked) END)";
 }
 
 std::string old_tokens_sql() {
-  return std::string(queues_sql) + held_sql + ", looked AS MATERIALIZED (SELECT t.id, " + token_is_old_sql +
-         looked_tokens_sql;
+  return std::string(queues_sql) + held_sql + R"(,
+looked AS MATERIALIZED (
+  SELECT t.id, )" +
+         token_is_old_sql + looked_tokens_sql;
 }
 
 std::string old_batches_sql() {
-  return std::string(queues_sql) + held_sql + looked_batches_sql + token_is_old_sql +
-         ") LIMIT 1) t) LIMIT $6::int) ";
+  return std::string(queues_sql) + held_sql + looked_batches_sql + token_is_old_sql + R"()
+        LIMIT 1) t)
+  LIMIT $6::int))";
 }
 
 template <typename Row>
@@ -98,12 +126,11 @@ PruneSteps::PruneSteps(Connection& connection, PruneLimit limit) : connection_(c
 }
 
 PruneRange PruneSteps::range() {
-  const auto row =
-      connection_.run(std::string(queues_sql) +
-                      "SELECT coalesce((SELECT min(id) FROM tokens), 1), "
-                      "coalesce(least((SELECT max(id) FROM tokens), (SELECT min(cursor) FROM queue)), 0), "
-                      "coalesce((SELECT min(id) FROM mailroom_batches), 1), "
-                      "coalesce((SELECT max(id) FROM mailroom_batches), 0)")[0];
+  const auto row = connection_.run(std::string(queues_sql) + R"(
+SELECT coalesce((SELECT min(id) FROM tokens), 1),
+  coalesce(least((SELECT max(id) FROM tokens), (SELECT min(cursor) FROM queue)), 0),
+  coalesce((SELECT min(id) FROM mailroom_batches), 1),
+  coalesce((SELECT max(id) FROM mailroom_batches), 0))")[0];
   return {.tokens = {row[0].as<std::int64_t>(), row[1].as<std::int64_t>()},
           .batches = {row[2].as<std::int64_t>(), row[3].as<std::int64_t>()}};
 }
@@ -121,12 +148,17 @@ PruneStep PruneSteps::step(PruneTable table, std::int64_t after, const PruneRang
 }
 
 std::optional<HeldBack> PruneSteps::held_back() {
-  const auto rows = connection_.run(
-      std::string(queues_sql) +
-          "SELECT q.name, q.cursor FROM (SELECT * FROM queue ORDER BY cursor LIMIT 1) q "
-          "WHERE EXISTS (SELECT FROM (SELECT coalesce(t.consumed_at, t.expires_at) AS ended FROM tokens t "
-          "WHERE t.id > q.cursor ORDER BY t.id LIMIT 10000) n WHERE n.ended < $1::bigint)",
-      limit_.before);
+  const auto rows = connection_.run(std::string(queues_sql) + R"(
+SELECT q.name, q.cursor
+FROM (SELECT * FROM queue ORDER BY cursor LIMIT 1) q
+WHERE EXISTS (
+  SELECT FROM (
+    SELECT coalesce(t.consumed_at, t.expires_at) AS ended FROM tokens t
+    WHERE t.id > q.cursor
+    ORDER BY t.id
+    LIMIT 10000) n
+  WHERE n.ended < $1::bigint))",
+                                    limit_.before);
   if (rows.empty()) return std::nullopt;
   return HeldBack{.queue = rows[0][0].c_str(), .cursor = rows[0][1].as<std::int64_t>()};
 }

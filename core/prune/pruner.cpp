@@ -87,14 +87,13 @@ void Pruner::record(const OperationAuthor& author, const PruneSummary& summary) 
   if (summary.empty()) return;
   connection_.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
-    Connection::execute(
-        transaction,
-        "SELECT mailroom_record_operation('prune', NULL, jsonb_build_object("
-        "'tokens', $1::bigint, 'batches', $2::bigint, 'skipped', $3::bigint, 'older_than', $4::text, "
-        "'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), "
-        "'stopped', $6::boolean))",
-        summary.tokens, summary.batches, summary.skipped, format_duration(older_than_), limit_.before,
-        summary.stopped);
+    Connection::execute(transaction, R"(
+SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
+  'tokens', $1::bigint, 'batches', $2::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
+  'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+  'stopped', $6::boolean)))",
+                        summary.tokens, summary.batches, summary.skipped, format_duration(older_than_),
+                        limit_.before, summary.stopped);
   });
 }
 

@@ -15,14 +15,14 @@ namespace {
 /// The tokens of a range that match a filter, each with its state and whether only its expiry keeps it from
 /// being due. $1 and $2 bound the range, $3 is the action, $4 the accounts, $5 the time before which they
 /// were created.
-const std::string candidates =
-    "SELECT t.id, t.created_at, "
-    "mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state, "
-    "mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due' AS revivable "
-    "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock, "
-    "tokens t JOIN accounts a ON a.id = t.account "
-    "WHERE t.id > $1 AND t.id <= $2 AND ($3 = '' OR t.action::text = $3) "
-    "AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[])) AND t.created_at < $5";
+const std::string candidates = R"(
+SELECT t.id, t.created_at,
+  mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state,
+  mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due' AS revivable
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
+  tokens t JOIN accounts a ON a.id = t.account
+WHERE t.id > $1 AND t.id <= $2 AND ($3 = '' OR t.action::text = $3)
+  AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[])) AND t.created_at < $5)";
 
 std::int64_t end_of(const ReplayFilter& filter) {
   return filter.until.value_or(std::numeric_limits<std::int64_t>::max());
@@ -96,14 +96,16 @@ TokenTally& tally_of(RewindPlan& plan, const std::string& state, bool revived) {
 }
 
 void count_tokens(Connection& connection, const RewindRequest& request, RewindPlan& plan) {
-  const auto rows = connection.run(
-      "WITH found AS MATERIALIZED (" + candidates +
-          "), emitted AS MATERIALIZED (SELECT mailroom_emitted_ids($6, (SELECT min(created_at) FROM found), "
-          "int8range($1, $2, '(]')) AS ids) "
-          "SELECT state, revivable AND state = 'expired' AND $7::bigint > 0, count(*), "
-          "count(*) FILTER (WHERE id <@ emitted.ids) FROM found, emitted GROUP BY 1, 2",
-      plan.range_from, plan.range_to, request.filter.action, array_text(request.filter.accounts),
-      end_of(request.filter), request.queue, request.extend_seconds);
+  const auto rows = connection.run("WITH found AS MATERIALIZED (" + candidates + R"(),
+emitted AS MATERIALIZED (
+  SELECT mailroom_emitted_ids($6, (SELECT min(created_at) FROM found), int8range($1, $2, '(]')) AS ids)
+SELECT state, revivable AND state = 'expired' AND $7::bigint > 0, count(*),
+  count(*) FILTER (WHERE id <@ emitted.ids)
+FROM found, emitted
+GROUP BY 1, 2)",
+                                   plan.range_from, plan.range_to, request.filter.action,
+                                   array_text(request.filter.accounts), end_of(request.filter), request.queue,
+                                   request.extend_seconds);
   for (const auto& row : rows) {
     tally_of(plan, row[0].c_str(), row[1].as<bool>()) = {.count = row[2].as<std::int64_t>(),
                                                          .emitted_before = row[3].as<std::int64_t>()};
@@ -114,13 +116,12 @@ void count_tokens(Connection& connection, const RewindRequest& request, RewindPl
 std::int64_t revive(pqxx::transaction_base& transaction, const RewindRequest& request,
                     const RewindPlan& plan) {
   if (request.extend_seconds == 0) return 0;
-  const auto result = Connection::execute(
-      transaction,
-      "UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $6::bigint "
-      "WHERE id IN (SELECT id FROM (" +
-          candidates + ") found WHERE state = 'expired' AND revivable)",
-      plan.range_from, plan.range_to, request.filter.action, array_text(request.filter.accounts),
-      end_of(request.filter), request.extend_seconds);
+  const auto result = Connection::execute(transaction, R"(
+UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $6::bigint
+WHERE id IN (SELECT id FROM ()" + candidates + ") found WHERE state = 'expired' AND revivable)",
+                                          plan.range_from, plan.range_to, request.filter.action,
+                                          array_text(request.filter.accounts), end_of(request.filter),
+                                          request.extend_seconds);
   return static_cast<std::int64_t>(result.affected_rows());
 }
 

@@ -11,11 +11,11 @@ namespace mailroom {
 namespace {
 
 /// The tokens that a queue has missed, with their states. $1 is the queue.
-constexpr const char* missed_sql =
-    "SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state, "
-    "mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due' AS revivable "
-    "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock, "
-    "mailroom_missed_tokens($1) m (id) JOIN tokens t ON t.id = m.id JOIN accounts a ON a.id = t.account";
+constexpr const char* missed_sql = R"(
+SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state,
+  mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due' AS revivable
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
+  mailroom_missed_tokens($1) m (id) JOIN tokens t ON t.id = m.id JOIN accounts a ON a.id = t.account)";
 
 MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t cursor,
                          std::int64_t extend_seconds) {
@@ -39,10 +39,9 @@ MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string&
 /// chance.
 SequenceFix read_fix(pqxx::transaction_base& transaction, std::int64_t extend_seconds) {
   SequenceFix fix;
-  for (const auto& row : Connection::execute(
-           transaction,
-           "SELECT j.job_type, s.cursor FROM jobs j, LATERAL mailroom_queue_state(j.job_type) "
-           "s ORDER BY 1")) {
+  for (const auto& row : Connection::execute(transaction, R"(
+SELECT j.job_type, s.cursor FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s
+ORDER BY 1)")) {
     fix.queues.push_back(read_missed(transaction, row[0].c_str(), row[1].as<std::int64_t>(), extend_seconds));
   }
   fix.newest_token =
@@ -71,12 +70,13 @@ void keep_others_out(pqxx::transaction_base& transaction) {
 /// being due.
 std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::int64_t extend_seconds,
                                       const std::string& queue) {
-  const auto rows = Connection::execute(
-      transaction,
-      fmt::format("SELECT id FROM ({}) missed WHERE state = 'due' OR (state = 'expired' AND revivable "
-                  "AND $2::bigint > 0) ORDER BY id",
-                  missed_sql),
-      queue, extend_seconds);
+  const auto rows = Connection::execute(transaction,
+                                        fmt::format(R"(
+SELECT id FROM ({}) missed
+WHERE state = 'due' OR (state = 'expired' AND revivable AND $2::bigint > 0)
+ORDER BY id)",
+                                                    missed_sql),
+                                        queue, extend_seconds);
   std::vector<std::int64_t> ids;
   for (const auto& row : rows)
     ids.push_back(row[0].as<std::int64_t>());
@@ -85,10 +85,10 @@ std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::
 
 void extend(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& ids, std::int64_t seconds) {
   if (seconds == 0) return;
-  Connection::execute(transaction,
-                      "UPDATE tokens SET expires_at = clock.now + $2::bigint "
-                      "FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock "
-                      "WHERE id = ANY ($1::bigint[]) AND expires_at <= clock.now",
+  Connection::execute(transaction, R"(
+UPDATE tokens SET expires_at = clock.now + $2::bigint
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock
+WHERE id = ANY ($1::bigint[]) AND expires_at <= clock.now)",
                       array_text(ids), seconds);
 }
 
@@ -103,21 +103,21 @@ void emit_missed(pqxx::transaction_base& transaction, const SequenceFix& fix, co
                  const std::vector<std::int64_t>& ids, const std::string& channel) {
   const auto details = details_of(fix, missed);
   if (replay_tokens(transaction, missed.queue, ids, details, channel) > 0) return;
-  Connection::execute(
-      transaction,
-      "SELECT mailroom_record_operation('replay', $1, jsonb_build_object('cursor', $2::bigint, "
-      "'replayed', 0, 'ids', '{}', 'cut', '[]'::jsonb) || $3::jsonb)",
-      missed.queue, missed.cursor, details);
+  Connection::execute(transaction, R"(
+SELECT mailroom_record_operation('replay', $1, jsonb_build_object(
+  'cursor', $2::bigint, 'replayed', 0, 'ids', '{}', 'cut', '[]'::jsonb) || $3::jsonb))",
+                      missed.queue, missed.cursor, details);
 }
 
 /// The error that names the session whose open transaction writes to tokens.
 Error open_insert(Connection& connection) {
-  const auto rows = connection.run(
-      "SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
-      "WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.granted "
-      "AND l.mode NOT IN ('AccessShareLock', 'RowShareLock') "
-      "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-      "ORDER BY a.xact_start LIMIT 1");
+  const auto rows = connection.run(R"(
+SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.granted
+  AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+ORDER BY a.xact_start
+LIMIT 1)");
   const auto who = rows.empty() ? std::string("it has ended, or is prepared: see pg_prepared_xacts")
                                 : fmt::format(
                                       "it is pid {} ({}): wait until it ends, or end it with SELECT "

@@ -7,15 +7,18 @@
 namespace mailroom {
 
 EmissionWatch::EmissionWatch(LastingConnection& connection) : connection_(connection) {
-  connection_.prepare("simulate_poll",
-                      "SELECT b.id, b.emitted_at IS NOT NULL, b.dead_at IS NOT NULL, lower(r), upper(r) "
-                      "FROM (SELECT * FROM mailroom_batches WHERE job_type = $1::text AND id > $2::bigint "
-                      "UNION ALL SELECT * FROM mailroom_batches WHERE id = ANY ($3::bigint[])) b "
-                      "LEFT JOIN LATERAL unnest(b.ids) r ON true");
+  connection_.prepare("simulate_poll", R"(
+SELECT b.id, b.emitted_at IS NOT NULL, b.dead_at IS NOT NULL, lower(r), upper(r)
+FROM (
+  SELECT * FROM mailroom_batches WHERE job_type = $1::text AND id > $2::bigint
+  UNION ALL
+  SELECT * FROM mailroom_batches WHERE id = ANY ($3::bigint[])) b
+LEFT JOIN LATERAL unnest(b.ids) r ON true)");
   const auto rows = connection_.run([](Connection& session) {
-    return session.run(
-        "SELECT job_type, coalesce((SELECT b.id FROM mailroom_batches b WHERE b.job_type = j.job_type "
-        "ORDER BY b.id DESC LIMIT 1), 0) FROM jobs j");
+    return session.run(R"(
+SELECT job_type,
+  coalesce((SELECT b.id FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id DESC LIMIT 1), 0)
+FROM jobs j)");
   });
   for (const auto& row : rows)
     queues_.push_back({row[0].c_str(), row[1].as<std::int64_t>(), {}});

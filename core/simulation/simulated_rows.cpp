@@ -38,36 +38,35 @@ std::vector<std::int64_t> ids_by_number(const pqxx::result& rows, std::int64_t f
 
 SimulatedRows::SimulatedRows(LastingConnection& connection, std::uint64_t seed)
     : connection_(connection), seed_(seed), prefix_(simulated_prefix(seed)) {
-  connection_.prepare("simulate_create",
-                      "INSERT INTO accounts (login, email) "
-                      "SELECT $1::text || n, $1::text || n || $2::text "
-                      "FROM generate_series($3::bigint, $4::bigint) n "
-                      "RETURNING id, substr(login, length($1::text) + 1)::bigint");
-  connection_.prepare("simulate_activation_tokens",
-                      "SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint "
-                      "FROM tokens WHERE account = ANY ($1::bigint[]) AND action = 'activation'");
-  connection_.prepare("simulate_consume",
-                      "UPDATE tokens SET consumed_at = floor(extract(epoch FROM clock_timestamp()))::bigint "
-                      "WHERE id = ANY ($1::bigint[]) AND consumed_at IS NULL "
-                      "AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint RETURNING id");
-  connection_.prepare(
-      "simulate_recover",
-      "INSERT INTO tokens (account, action) "
-      "SELECT account, 'password_recovery'::token_action FROM unnest($1::bigint[]) account "
-      "RETURNING id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint");
-  connection_.prepare("simulate_suspend",
-                      "UPDATE accounts SET status = 'suspended' "
-                      "WHERE id = ANY ($1::bigint[]) AND status <> 'suspended'");
+  connection_.prepare("simulate_create", R"(
+INSERT INTO accounts (login, email)
+SELECT $1::text || n, $1::text || n || $2::text
+FROM generate_series($3::bigint, $4::bigint) n
+RETURNING id, substr(login, length($1::text) + 1)::bigint)");
+  connection_.prepare("simulate_activation_tokens", R"(
+SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM tokens
+WHERE account = ANY ($1::bigint[]) AND action = 'activation')");
+  connection_.prepare("simulate_consume", R"(
+UPDATE tokens SET consumed_at = floor(extract(epoch FROM clock_timestamp()))::bigint
+WHERE id = ANY ($1::bigint[]) AND consumed_at IS NULL
+  AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint
+RETURNING id)");
+  connection_.prepare("simulate_recover", R"(
+INSERT INTO tokens (account, action)
+SELECT account, 'password_recovery'::token_action FROM unnest($1::bigint[]) account
+RETURNING id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint)");
+  connection_.prepare("simulate_suspend", R"(
+UPDATE accounts SET status = 'suspended'
+WHERE id = ANY ($1::bigint[]) AND status <> 'suspended')");
   // These check whether the statements above were committed.
-  connection_.prepare("simulate_created",
-                      "SELECT a.id, n FROM generate_series($2::bigint, $3::bigint) n "
-                      "JOIN accounts a ON a.login = $1::text || n");
+  connection_.prepare("simulate_created", R"(
+SELECT a.id, n FROM generate_series($2::bigint, $3::bigint) n
+JOIN accounts a ON a.login = $1::text || n)");
   connection_.prepare("simulate_consumed",
                       "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND consumed_at IS NOT NULL");
-  connection_.prepare(
-      "simulate_recovered",
-      "SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM tokens "
-      "WHERE account = ANY ($1::bigint[]) AND action = 'password_recovery'");
+  connection_.prepare("simulate_recovered", R"(
+SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM tokens
+WHERE account = ANY ($1::bigint[]) AND action = 'password_recovery')");
   connection_.prepare("simulate_suspended",
                       "SELECT count(*) FROM accounts WHERE id = ANY ($1::bigint[]) AND status = 'suspended'");
 }
@@ -143,13 +142,16 @@ std::int64_t remove_simulated_accounts(LastingConnection& connection, const std:
   do {
     // By id from the end of the last step, so that no step rereads rows that an earlier step removed.
     const auto rows = connection.run([&](Connection& session) {
-      return session.run(
-          "WITH step AS (SELECT id FROM accounts WHERE id > $1::bigint AND id <= $2::bigint "
-          "AND starts_with(login, $3::text) AND right(email, length($4::text)) = $4::text "
-          "ORDER BY id LIMIT $5::bigint), "
-          "gone AS (DELETE FROM accounts a USING step s WHERE a.id = s.id RETURNING a.id) "
-          "SELECT (SELECT max(id) FROM step), (SELECT count(*) FROM gone)",
-          passed, top, login_prefix, std::string(simulated_email_end), simulation_step);
+      return session.run(R"(
+WITH step AS (
+  SELECT id FROM accounts
+  WHERE id > $1::bigint AND id <= $2::bigint
+    AND starts_with(login, $3::text) AND right(email, length($4::text)) = $4::text
+  ORDER BY id
+  LIMIT $5::bigint),
+gone AS (DELETE FROM accounts a USING step s WHERE a.id = s.id RETURNING a.id)
+SELECT (SELECT max(id) FROM step), (SELECT count(*) FROM gone))",
+                         passed, top, login_prefix, std::string(simulated_email_end), simulation_step);
     });
     if (rows[0][0].is_null()) return removed;
     passed = rows[0][0].as<std::int64_t>();

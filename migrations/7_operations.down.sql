@@ -6,4 +6,5 @@
 
 DROP TRIGGER after_account_suspension ON accounts;
 DROP FUNCTION trg_after_account_suspension();
+DROP FUNCTION mailroom_operation_ids(text, jsonb);
 DROP TABLE mailroom_operations;

@@ -22,6 +22,23 @@ COMMENT ON COLUMN mailroom_operations.account IS 'no foreign key: the record out
 CREATE INDEX mailroom_operations_at_idx ON mailroom_operations (at);
 CREATE INDEX mailroom_operations_account_idx ON mailroom_operations (account) WHERE account IS NOT NULL;
 
+-- Returns the ids that an operation replayed or moved the cursor over; none for a row that was inserted by hand with
+-- other details than mailroom records.
+CREATE FUNCTION mailroom_operation_ids(p_kind text, p_details jsonb) RETURNS int8multirange LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF p_kind = 'replay' THEN
+        RETURN coalesce((p_details->>'ids')::int8multirange, '{}');
+    ELSIF p_kind = 'rewind' AND p_details ? 'cursor_before' AND p_details ? 'cursor_after' THEN
+        RETURN int8multirange(int8range(
+            least((p_details->>'cursor_before')::bigint, (p_details->>'cursor_after')::bigint),
+            greatest((p_details->>'cursor_before')::bigint, (p_details->>'cursor_after')::bigint), '(]'));
+    END IF;
+    RETURN '{}';
+EXCEPTION WHEN data_exception THEN
+    RETURN '{}';
+END
+$$;
+
 -- Records every suspension and its end, by mailroom or by an application. An application names its user and a reason
 -- with SET LOCAL mailroom.actor and mailroom.reason. SECURITY DEFINER, so that an application needs no rights on the
 -- record. EXECUTE is revoked, so that no other role can attach it to a trigger and write false records.
@@ -44,7 +61,15 @@ CREATE TRIGGER after_account_suspension AFTER UPDATE OF status ON accounts
     EXECUTE FUNCTION trg_after_account_suspension();
 
 DO $$
+DECLARE
+    v_function regprocedure;
 BEGIN
-    EXECUTE format('ALTER FUNCTION trg_after_account_suspension() SET search_path = %I, pg_temp', current_schema());
+    FOR v_function IN
+        SELECT oid FROM pg_proc
+        WHERE pronamespace = quote_ident(current_schema())::regnamespace
+          AND proname IN ('trg_after_account_suspension', 'mailroom_operation_ids')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
+    END LOOP;
 END
 $$;

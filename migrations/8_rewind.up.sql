@@ -159,8 +159,9 @@ CREATE FUNCTION mailroom_id_reuses(OUT highest bigint, OUT reused_until timestam
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
-        SELECT (o.details->>'sequence_before')::bigint, o.at FROM mailroom_operations o
-        WHERE jsonb_typeof(o.details->'sequence_before') = 'number'
+        SELECT (o.details->'sequence_before')::bigint, o.at FROM mailroom_operations o
+        WHERE CASE jsonb_typeof(o.details->'sequence_before') WHEN 'number' THEN
+            (o.details->'sequence_before')::numeric BETWEEN 0 AND 9223372036854775807 END
         UNION ALL
         SELECT s.drawn, 'infinity'::timestamptz
         FROM (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) s

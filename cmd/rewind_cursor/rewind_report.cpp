@@ -82,7 +82,7 @@ std::string sequence_note(const RewindPlan& plan) {
   if (plan.newest >= plan.cursor_before) return "";
   return fmt::format(
       "The token sequence is at {}, behind the cursor: tokens were truncated or restored. "
-      "--fix-sequence instead emits the tokens created since, and none twice.\n",
+      "--fix-sequence instead emits the tokens created since, and no others.\n",
       with_thousands(plan.newest));
 }
 

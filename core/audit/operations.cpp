@@ -6,23 +6,19 @@
 namespace mailroom {
 namespace {
 
-/// SQL for the ids of $1 (an int8multirange) that an operation replayed or moved the cursor over. The
-/// conditions keep a row that was inserted by hand from failing the query.
-constexpr const char* touched = R"(
-  CASE WHEN kind = 'replay' AND details ? 'ids' THEN $1::int8multirange * (details->>'ids')::int8multirange
-       WHEN kind = 'rewind' AND details ? 'cursor_before' AND details ? 'cursor_after'
-       THEN $1::int8multirange * int8multirange(int8range(
-         least((details->>'cursor_before')::bigint, (details->>'cursor_after')::bigint),
-         greatest((details->>'cursor_before')::bigint, (details->>'cursor_after')::bigint), '(]'))
-       ELSE '{}' END)";
+/// SQL for the ids of $1 (an int8multirange) that an operation replayed or moved the cursor over.
+constexpr const char* touched = "$1::int8multirange * mailroom_operation_ids(kind, details)";
 
 std::string query(const std::string& condition) {
   return fmt::format(R"(
 SELECT id, floor(extract(epoch FROM at) * 1000000)::bigint, kind, actor, db_user,
   coalesce(reason, ''), coalesce(queue, ''), account, details::text, ({})::text,
-  ARRAY(SELECT (c->>'batch')::bigint FROM jsonb_array_elements(
-    CASE jsonb_typeof(details->'cut') WHEN 'array' THEN details->'cut' ELSE '[]' END) c)::text,
-  kind = 'rewind' AND (details->>'cursor_after')::bigint > (details->>'cursor_before')::bigint
+  ARRAY(SELECT c->>'batch' FROM jsonb_array_elements(
+    CASE jsonb_typeof(details->'cut') WHEN 'array' THEN details->'cut' ELSE '[]' END) c
+    WHERE c->>'batch' ~ '^[0-9]{{1,18}}$')::text,
+  kind = 'rewind' AND CASE WHEN jsonb_typeof(details->'cursor_after') = 'number'
+                             AND jsonb_typeof(details->'cursor_before') = 'number'
+    THEN (details->'cursor_after')::numeric > (details->'cursor_before')::numeric END
 FROM mailroom_operations
 WHERE {})",
                      touched, condition);

@@ -116,7 +116,7 @@ std::string hint_of(std::string_view sqlstate, std::string_view report) {
     return "the queues are the rows of the table jobs; collect.queue names one of them";
   if (sqlstate == "MR002") {
     return "tokens were truncated or restored; run mailroom rewind-cursor --fix-sequence, which emits the "
-           "tokens created since then and repeats none";
+           "tokens created since then and no others";
   }
   if (sqlstate == "MR005") return "raise the limit with --max-replay";
   if (sqlstate == read_only_state) return "the server is a standby or read-only: connect to the primary";

@@ -43,7 +43,7 @@ Findings judge_position(const SequenceFix& fix) {
     findings.push_back(failure(
         fmt::format("tokens_id_seq is at {}, behind the cursor of the queue {} at {}: every claim fails. "
                     "Tokens were truncated or restored. The fix emits the tokens created since then and "
-                    "repeats none",
+                    "no others",
                     drawn, missed.queue, with_thousands(missed.cursor)),
         {fix_sequence_command}));
   }

@@ -59,7 +59,7 @@ class Judge {
     if (status_.newest >= status_.cursor) return;
     fail("sequence_behind",
          fmt::format("the token sequence is at {}, behind the cursor at {}: every claim fails. Tokens were "
-                     "truncated or restored. The fix emits the tokens created since, and none twice",
+                     "truncated or restored. The fix emits the tokens created since, and no others",
                      with_thousands(status_.newest), with_thousands(status_.cursor)),
          fix_sequence_command);
   }

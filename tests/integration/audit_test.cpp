@@ -167,8 +167,16 @@ TEST_CASE("operations recorded by hand do not break any query") {
   connection->run(
       "INSERT INTO mailroom_operations (kind, actor, details) VALUES ('rewind', 'x', '{}'), "
       "('rewind', 'x', '{\"cut\": 7}'), ('replay', 'x', '{\"other\": [1]}'), ('prune', 'x', '[]')");
+  connection->run(R"(
+INSERT INTO mailroom_operations (kind, actor, details) VALUES
+  ('replay', 'x', '{"ids": "all"}'), ('replay', 'x', '{"ids": "{[5,3)}"}'), ('replay', 'x', '{"ids": [1]}'),
+  ('rewind', 'x', '{"cursor_before": "a", "cursor_after": 1}'),
+  ('rewind', 'x', '{"cursor_before": 1e30, "cursor_after": 1}'),
+  ('rewind', 'x', '{"cursor_before": 1, "cursor_after": {}, "cut": [{"batch": "x"}, 7]}'),
+  ('rewind', 'x', '{"sequence_before": "a"}'), ('rewind', 'x', '{"sequence_before": 1e30}'))");
   CHECK(words(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) == Words{"issued"});
   const auto overview = read_overview(*connection, {});
+  CHECK(overview.timeline.entries.size() >= 12);
   CHECK_FALSE(render_text(overview, 80).empty());
   CHECK_FALSE(render_json(overview).empty());
 }

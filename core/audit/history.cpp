@@ -139,7 +139,7 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
       if (contains(batch.of_others, token.id)) token.id_was_anothers = true;
     }
   }
-  read_queue_positions(transaction, request.queue, read_schema_history(transaction), tokens);
+  read_token_positions(transaction, request.queue, read_schema_history(transaction), tokens);
   for (auto& token : tokens) {
     const auto status = judge_token(token);
     if (status.outcome == Outcome::skipped) add_skip(history, token, status);

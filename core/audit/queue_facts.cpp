@@ -71,14 +71,14 @@ LIMIT 1)",
               .consumed = row[3].as<int>()};
 }
 
-QueuePosition read_position(pqxx::transaction_base& transaction, const std::string& queue,
+TokenPosition read_position(pqxx::transaction_base& transaction, const std::string& queue,
                             const TokenFacts& token, const Records& records) {
   const auto row = Connection::execute(transaction, R"(
 SELECT s.cursor,
   EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> $2::bigint)
 FROM mailroom_queue_state($1) s)",
                                        queue, token.id)[0];
-  QueuePosition position{.queue = queue,
+  TokenPosition position{.queue = queue,
                          .cursor = row[0].as<std::int64_t>(),
                          .in_gap = row[1].as<bool>(),
                          .records_complete = records.are_complete_for(token)};
@@ -87,7 +87,7 @@ FROM mailroom_queue_state($1) s)",
   return position;
 }
 
-bool may_be_missed(const TokenFacts& token, const QueuePosition& position) {
+bool may_be_missed(const TokenFacts& token, const TokenPosition& position) {
   return token.exists && token.batches.empty() && token.id <= position.cursor && !position.in_gap;
 }
 
@@ -114,7 +114,7 @@ void require_queue(pqxx::transaction_base& transaction, const std::string& queue
   if (!queue.empty()) Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
 }
 
-void read_queue_positions(pqxx::transaction_base& transaction, const std::string& first_queue,
+void read_token_positions(pqxx::transaction_base& transaction, const std::string& first_queue,
                           const std::vector<SchemaChange>& history, std::vector<TokenFacts>& tokens) {
   for (const auto& queue : queue_names(transaction, first_queue)) {
     const auto records = read_records(transaction, queue, history);

@@ -37,7 +37,7 @@ void count_batches(const TokenFacts& facts, TokenStatus& status) {
   status.batch = emitted;
 }
 
-std::optional<Outcome> waits_in(const TokenFacts& facts, const QueuePosition& position) {
+std::optional<Outcome> waits_in(const TokenFacts& facts, const TokenPosition& position) {
   if (!facts.exists) return std::nullopt;
   if (facts.id <= position.cursor && !position.in_gap) return std::nullopt;
   if (facts.state != "due") return Outcome::waiting_not_due;
@@ -98,7 +98,7 @@ void explain_skip_in_batch(const TokenFacts& facts, TokenStatus& status) {
               status);
 }
 
-void explain_absence(const TokenFacts& facts, const QueuePosition& position, TokenStatus& status) {
+void explain_absence(const TokenFacts& facts, const TokenPosition& position, TokenStatus& status) {
   status.queue = position.queue;
   if (const auto* operation = forward_move_over(facts, position.queue)) {
     status.outcome = Outcome::moved_past;

@@ -19,7 +19,7 @@ struct Skip {
 };
 
 /// The position of a token in a queue.
-struct QueuePosition {
+struct TokenPosition {
   std::string queue{};
   std::int64_t cursor = 0;
   bool in_gap = false;            ///< in a gap below the cursor: a replay, or a late commit
@@ -42,7 +42,7 @@ struct TokenFacts {
   std::vector<BatchRecord> batches{};   ///< those that hold it, ordered by id
   bool id_was_anothers = false;         ///< another token had its id before it was created
   std::vector<Operation> operations{};  ///< those that may have touched it
-  std::vector<QueuePosition> queues{};  ///< the requested queue first
+  std::vector<TokenPosition> queues{};  ///< the requested queue first
 };
 
 enum class Outcome {

@@ -110,9 +110,9 @@ TEST_CASE("a simulation whose connections are terminated repeatedly finishes, an
 TEST_CASE("a simulation that waits for a collector keeps polling over lost connections") {
   TestDatabase database;
   TestSimulation simulation(database, {"--accounts", "50", "--activate", "100", "-o", "json"});
+  REQUIRE(eventually([&] { return count_of(*database.connect(), "tokens") == 50; }));
   {
     Saboteur saboteur(database);
-    REQUIRE(eventually([&] { return count_of(*database.connect(), "tokens") == 50; }));
     REQUIRE(eventually(
         [&] { return count(simulation.errors(), "connection lost, connecting again reason=") >= 1; }));
   }

@@ -18,7 +18,7 @@ const std::map<std::string, int> level_of{
     {"schema", 2},     {"signing", 2}, {"accounts", 3}, {"consumer", 3}, {"prune", 3},   {"replay", 3},
     {"simulation", 3}, {"status", 3},  {"audit", 4},    {"doctor", 4},   {"feed", 4}};
 
-std::vector<std::string> included_by(const std::filesystem::path& file, const std::regex& form) {
+std::vector<std::string> matches_of(const std::filesystem::path& file, const std::regex& form) {
   const auto text = read_file(file.string());
   std::vector<std::string> found;
   for (std::sregex_iterator it(text.begin(), text.end(), form), end; it != end; ++it) {
@@ -45,7 +45,7 @@ TEST_CASE("a directory of core includes only those below it") {
     const auto directory = path.lexically_relative(core).begin()->string();
     INFO(path);
     REQUIRE(level_of.count(directory) == 1);
-    for (const auto& included : included_by(path, form)) {
+    for (const auto& included : matches_of(path, form)) {
       INFO(included);
       REQUIRE(level_of.count(included) == 1);
       CHECK((included == directory || level_of.at(included) < level_of.at(directory)));
@@ -55,12 +55,30 @@ TEST_CASE("a directory of core includes only those below it") {
   CHECK(checked > 300);
 }
 
+// Two types of one name with different members break at run time, since the linker keeps the functions of one
+// of them.
+TEST_CASE("no two headers define a type of the same name") {
+  const std::regex form(R"re(\n(?:struct|class|enum class) (\w+)[^;{]*\{)re");
+  std::map<std::string, std::string> defined_in;
+  for (const std::string root : {"/core", "/cmd"}) {
+    each_source(source_directory + root, [&](const auto& path) {
+      if (path.extension() != ".hpp") return;
+      for (const auto& name : matches_of(path, form)) {
+        const auto [first, is_new] = defined_in.emplace(name, path.string());
+        INFO(name << " in " << first->second << " and " << path);
+        CHECK((is_new || first->second == path.string()));
+      }
+    });
+  }
+  CHECK(defined_in.size() > 150);
+}
+
 TEST_CASE("only the syntax of commands includes the parser library") {
   const std::filesystem::path cmd = source_directory + "/cmd";
   const std::regex form(R"re(#include <(CLI/[^>]+)>)re");
   int seen = 0;
   each_source(cmd, [&](const auto& path) {
-    if (included_by(path, form).empty()) return;
+    if (matches_of(path, form).empty()) return;
     INFO(path);
     CHECK(path.parent_path() == cmd / "syntax");
     ++seen;

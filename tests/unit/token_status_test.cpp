@@ -43,24 +43,24 @@ BatchRecord without(BatchRecord record, std::int64_t skipped_ids) {
   return record;
 }
 
-QueuePosition above(std::int64_t cursor = 40) {
+TokenPosition above(std::int64_t cursor = 40) {
   return {.queue = "mailroom", .cursor = cursor, .records_complete = true};
 }
 
-QueuePosition below(std::optional<Skip> skip = std::nullopt) {
+TokenPosition below(std::optional<Skip> skip = std::nullopt) {
   return {.queue = "mailroom", .cursor = 60, .records_complete = true, .skip = skip};
 }
 
-QueuePosition in_gap() {
+TokenPosition in_gap() {
   return {.queue = "mailroom", .cursor = 60, .in_gap = true, .records_complete = true};
 }
 
-QueuePosition unrecorded() {
+TokenPosition unrecorded() {
   return {.queue = "mailroom", .cursor = 60, .skip = Skip{.batch = 9, .expired = 4}};
 }
 
 TokenFacts facts(const std::string& state, std::vector<BatchRecord> batches,
-                 std::vector<QueuePosition> queues) {
+                 std::vector<TokenPosition> queues) {
   return {.id = token, .state = state, .batches = std::move(batches), .queues = std::move(queues)};
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("a token that was emitted may be queued again") {
     const char* name;
     std::string state;
     std::vector<BatchRecord> batches;
-    QueuePosition position;
+    TokenPosition position;
     std::optional<Outcome> next;
   };
   const std::vector<Case> cases{
@@ -173,7 +173,7 @@ TEST_CASE("a token that is in no batch has a reason") {
   struct Case {
     const char* name;
     std::string state;
-    QueuePosition position;
+    TokenPosition position;
     Outcome outcome;
     std::string reason;
     bool certain;

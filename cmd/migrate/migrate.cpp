@@ -9,14 +9,61 @@
 namespace mailroom {
 namespace {
 
+/// A command of migrate.
+struct MigrateAction {
+  const char* name;
+  const char* summary;
+  const char* takes;  ///< the options of migrate that it takes; others are refused
+  ExitCode (*run)(const MigrateOptions& options, Context& context);
+  /// Describes its own arguments; may be null.
+  void (*add)(CommandSyntax& syntax, MigrateOptions& options) = nullptr;
+};
+
+constexpr const char* step_options = "--dry-run --show-sql --lock-timeout --wait --reason";
+
 /// In help order; the first runs when migrate is given no command.
-const std::vector<MigrateAction>& actions() {
-  static const std::vector<MigrateAction> all{
-      migrate_up_action,     migrate_down_action,   migrate_goto_action,
-      migrate_status_action, migrate_verify_action, migrate_baseline_action,
-      migrate_force_action,  migrate_export_action, migrate_new_action};
-  return all;
-}
+constexpr MigrateAction actions[] = {
+    {"up", "apply every pending migration (the default)",
+     "--to --dry-run --show-sql --lock-timeout --wait --reason", migrate_up},
+    {"down", "undo the newest N migrations [1], or --all; show what that deletes, and ask", step_options,
+     migrate_down,
+     [](CommandSyntax& syntax, MigrateOptions& options) {
+       const auto number = syntax.number<int>("N", options.count, {1, 1000}, "undo N migrations [1]");
+       syntax.flag("--all", options.all, "undo every migration: drop the tables and all their data")
+           .excludes(number);
+     }},
+    {"goto", "migrate up or down to version V; ask before going down", step_options, migrate_goto,
+     [](CommandSyntax& syntax, MigrateOptions& options) {
+       syntax.text("V", options.version, "migrate to this version").required();
+     }},
+    {"status", "show which migrations are applied, and when; exit code 5 unless all are", "--wait",
+     migrate_status},
+    {"verify", "compare the schema with what the migrations build; exit code 5 if it differs", "--wait",
+     migrate_verify},
+    {"baseline", "record version V of tables without a record, and run nothing; ask if they differ",
+     "--wait --reason", migrate_baseline,
+     [](CommandSyntax& syntax, MigrateOptions& options) {
+       syntax
+           .number<long>("V", options.baseline, {0, embedded_migrations().back().version},
+                         "record this version")
+           .required();
+     }},
+    {"force", "clear a dirty state left by another tool: set version V and run nothing; ask first",
+     "--wait --reason", migrate_force,
+     [](CommandSyntax& syntax, MigrateOptions& options) {
+       syntax.text("V", options.version, "set the version that the tables really have, or none").required();
+     }},
+    {"export", "write the migrations to directory DIR, for review or for golang-migrate", "", migrate_export,
+     [](CommandSyntax& syntax, MigrateOptions& options) {
+       syntax.text("DIR", options.directory, "write to this directory, which is created if necessary")
+           .required();
+     }},
+    {"new", "create the files of a new migration NAME in mailroom's source tree", "", migrate_new,
+     [](CommandSyntax& syntax, MigrateOptions& options) {
+       syntax.text("NAME", options.name, "name the migration, for example add_locale").required();
+       syntax.text("--dir DIR", options.directory, "write to this directory [migrations]");
+     }},
+};
 
 /// Throws Error(usage) for an option of migrate itself that `action` does not take.
 void refuse_foreign_options(const CommandSyntax& syntax, const MigrateAction& action) {
@@ -31,7 +78,7 @@ void refuse_foreign_options(const CommandSyntax& syntax, const MigrateAction& ac
 
 void add_options(CommandSyntax& syntax, MigrateOptions& options) {
   constexpr Milliseconds longest = std::chrono::hours(1);
-  syntax.text("--to V", options.to, "stop at version V (up only)");
+  syntax.text("--to V", options.version, "stop at version V (up only)");
   syntax.flag("--dry-run", options.dry_run, "run all migrations in one transaction, and roll it back");
   syntax.flag("--show-sql", options.show_sql, "show the SQL of each migration");
   syntax.duration(
@@ -45,18 +92,16 @@ void add_options(CommandSyntax& syntax, MigrateOptions& options) {
 
 Run add_migrate(CommandSyntax& syntax) {
   auto options = std::make_shared<MigrateOptions>();
-  auto chosen = std::make_shared<MigrateRun>();
-  for (const auto& action : actions()) {
-    auto run = std::make_shared<MigrateRun>();
-    auto command = syntax.command(action.name, action.summary, [syntax, &action, chosen, run] {
+  auto chosen = std::make_shared<const MigrateAction*>(&actions[0]);
+  for (const auto& action : actions) {
+    auto command = syntax.command(action.name, action.summary, [syntax, &action, chosen] {
       refuse_foreign_options(syntax, action);
-      *chosen = *run;
+      *chosen = &action;
     });
-    *run = action.add(command);
-    if (!*chosen) *chosen = *run;
+    if (action.add != nullptr) action.add(command, *options);
   }
   add_options(syntax, *options);
-  return [options, chosen](Context& context) { return (*chosen)(*options, context); };
+  return [options, chosen](Context& context) { return (*chosen)->run(*options, context); };
 }
 
 }  // namespace

@@ -1,15 +1,15 @@
 #include "cmd/migrate/migrate_action.hpp"
 
+#include <fmt/format.h>
 #include <thread>
 
 #include "base/actor.hpp"
-#include "base/duration.hpp"
 
 namespace mailroom {
 
 std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Context& context) {
   constexpr Milliseconds interval{250};
-  const auto end = std::chrono::steady_clock::now() + wait_of(options);
+  const auto end = std::chrono::steady_clock::now() + *options.wait;
   for (bool told = false;;) {
     try {
       return context.connect("migrate");
@@ -22,37 +22,28 @@ std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Co
   }
 }
 
-std::unique_ptr<Connection> connect_to_change_schema(const MigrateOptions& options, Context& context) {
-  auto connection = connect_to_migrate(options, context);
+MigrationSession::MigrationSession(const MigrateOptions& options, Context& context)
+    : connection(connect_to_migrate(options, context)),
+      migrator(*connection,
+               {.actor = operator_name(), .reason = options.reason, .program_version = MAILROOM_VERSION},
+               {.dry_run = options.dry_run, .lock_timeout = *options.lock_timeout, .wait = *options.wait}) {
   context.require_own_session(*connection, "migrate");
-  return connection;
-}
-
-SchemaAuthor schema_author(const MigrateOptions& options) {
-  return {.actor = operator_name(), .reason = options.reason, .program_version = MAILROOM_VERSION};
-}
-
-Milliseconds wait_of(const MigrateOptions& options) {
-  return options.wait.value_or(Milliseconds{0});
 }
 
 long read_version(const std::string& text) {
   long version = -1;
   const auto* end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, version);
-  if (failure == std::errc() && rest == end && version >= 0) return version;
-  throw Error(ExitCode::usage, fmt::format("'{}' is not a schema version", text),
-              "versions are whole numbers from 0: mailroom migrate status lists them");
+  if (failure != std::errc() || rest != end || version < 0) {
+    throw Error(ExitCode::usage, fmt::format("'{}' is not a schema version", text),
+                "versions are whole numbers from 0: mailroom migrate status lists them");
+  }
+  require_known_version(embedded_migrations(), version);
+  return version;
 }
 
 std::string version_text(const std::optional<long>& version) {
   return version ? fmt::format("version {}", *version) : "no version";
-}
-
-std::string took_text(Milliseconds took) {
-  constexpr Milliseconds precise{10'000};
-  if (took < precise) return fmt::format("in {} ms", took.count());
-  return "in " + format_duration(std::chrono::duration_cast<std::chrono::seconds>(took));
 }
 
 }  // namespace mailroom

@@ -7,7 +7,7 @@
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "schema/history.hpp"
-#include "schema/recognition.hpp"
+#include "schema/verification.hpp"
 
 namespace mailroom {
 namespace {
@@ -54,8 +54,7 @@ std::string render_text(const SchemaStatus& status) {
                                                  status.verdict(), status.newest);
   TextTable table({{""}, {""}, {""}});
   for (const auto& migration : embedded_migrations()) {
-    table.add({fmt::format("{}_{}", migration.version, migration.name), status.verdict_on(migration),
-               status.arrival_at(migration)});
+    table.add({migration.title(), status.verdict_on(migration), status.arrival_at(migration)});
   }
   text += table.render(80, 2);
   if (status.state.dirty) text += explain_dirty(embedded_migrations(), status.state) + "\n";
@@ -81,22 +80,14 @@ std::string render_json(const SchemaStatus& status) {
   return json_text(object) + "\n";
 }
 
-ExitCode run_migrate_status(const MigrateOptions& options, Context& context) {
+}  // namespace
+
+ExitCode migrate_status(const MigrateOptions& options, Context& context) {
   const auto connection = connect_to_migrate(options, context);
   const auto status = read_status(*connection);
   const bool json = context.global().output == OutputFormat::json;
   context.print(json ? render_json(status) : render_text(status));
   return std::string(status.verdict()) == "current" ? ExitCode::done : ExitCode::schema;
 }
-
-MigrateRun add_migrate_status(CommandSyntax& /*syntax*/) {
-  return run_migrate_status;
-}
-
-}  // namespace
-
-const MigrateAction migrate_status_action{
-    "status", "show which migrations are applied, and when; exit code 5 unless all are", "--wait",
-    add_migrate_status};
 
 }  // namespace mailroom

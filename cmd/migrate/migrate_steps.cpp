@@ -1,22 +1,105 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "base/printable.hpp"
+#include "base/duration.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
-#include "cmd/migrate/migrate_printer.hpp"
+#include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/confirm.hpp"
-#include "schema/recognition.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "schema/losses.hpp"
+#include "schema/verification.hpp"
 
 namespace mailroom {
 namespace {
 
-constexpr const char* step_options = "--dry-run --show-sql --lock-timeout --wait --reason";
+const char* direction_text(const MigrationStep& step) {
+  return step.direction == Direction::up ? "up" : "down";
+}
 
-using Planner = std::function<MigrationSteps(const SchemaState&)>;
+/// `up    0_init              `, as an SQL comment if the SQL is shown above it.
+std::string beginning(const MigrationStep& step, bool below_sql) {
+  return fmt::format("{}{:<4}  {:<26}", below_sql ? "-- " : "", direction_text(step),
+                     step.migration->title());
+}
 
-MigratorOptions migrator_options(const MigrateOptions& options) {
-  MigratorOptions result{.dry_run = options.dry_run, .wait = wait_of(options)};
-  if (options.lock_timeout) result.lock_timeout = *options.lock_timeout;
-  return result;
+/// `in 12 ms`, `in 1m30s`
+std::string took_text(Milliseconds took) {
+  constexpr Milliseconds precise{10'000};
+  if (took < precise) return fmt::format("in {} ms", took.count());
+  return "in " + format_duration(std::chrono::duration_cast<std::chrono::seconds>(took));
+}
+
+/// Prints each step as a line of text or a JSON object. On a terminal the line starts when the step begins.
+class StepPrinter final : public MigrationObserver {
+ public:
+  StepPrinter(const MigrateOptions& options, Context& context) : options_(options), context_(context) {}
+  /// Ends the line of a step that failed.
+  ~StepPrinter() override {
+    try {
+      end_line();
+    } catch (const Error&) {
+      within_line_ = false;  // the output is closed, and the exception in flight says why
+    }
+  }
+  StepPrinter(const StepPrinter&) = delete;
+  StepPrinter& operator=(const StepPrinter&) = delete;
+
+  void begins(const MigrationStep& step) override {
+    if (is_json()) return;
+    if (options_.show_sql) context_.print(fmt::format("-- {}\n{}", step.file(), step.text()));
+    if (!context_.out().is_terminal()) return;
+    context_.print(beginning(step, options_.show_sql));
+    within_line_ = true;
+  }
+
+  void ended(const MigrationStep& step, Milliseconds took) override {
+    if (is_json()) {
+      nlohmann::ordered_json line{{"version", step.migration->version},
+                                  {"name", step.migration->name},
+                                  {"direction", direction_text(step)},
+                                  {"milliseconds", took.count()},
+                                  {"dry_run", options_.dry_run}};
+      if (options_.show_sql) line["sql"] = step.text();
+      return context_.print(json_text(line) + "\n");
+    }
+    const auto begun = within_line_ ? std::string() : beginning(step, options_.show_sql);
+    within_line_ = false;
+    context_.print(begun + took_text(took) + "\n");
+  }
+
+  void locked_out(const MigrationStep& step, const std::string& holder, Milliseconds pause) override {
+    constexpr Milliseconds usual{200};
+    const auto message = fmt::format("{} did not get its locks{}; retrying in {}", step.file(),
+                                     holder.empty() ? "" : ", the oldest transaction belongs to " + holder,
+                                     format_duration(pause));
+    if (pause <= usual) return context_.log().debug(message);
+    end_line();
+    context_.log().warn(message);
+  }
+
+ private:
+  bool is_json() const { return context_.global().output == OutputFormat::json; }
+
+  void end_line() {
+    if (within_line_) context_.print("\n");
+    within_line_ = false;
+  }
+
+  const MigrateOptions& options_;
+  Context& context_;
+  bool within_line_ = false;
+};
+
+/// What going down deletes, one line per table or column: `  tokens   1,000 rows`.
+std::string render_losses(const std::vector<Loss>& losses) {
+  TextTable table({{""}, {"", TextTable::Align::right}, {""}});
+  for (const auto& loss : losses) {
+    const auto* what =
+        loss.column.empty() ? (loss.rows == 1 ? "row" : "rows") : (loss.rows == 1 ? "value" : "values");
+    table.add({shown_text(loss.name()), with_thousands(loss.rows), what});
+  }
+  return table.render(80, 2);
 }
 
 /// Before steps down, prints what they delete and asks for confirmation.
@@ -38,15 +121,15 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
   if (!options.dry_run) confirm(context, fmt::format("migrate {}, which {}?", way, what));
 }
 
-ExitCode carry_out(const MigrateOptions& options, Context& context, const Planner& plan) {
-  const auto settings = migrator_options(options);
-  const auto connection = connect_to_change_schema(options, context);
-  Migrator migrator(*connection, schema_author(options), settings);
-  const auto state = recognised(*connection, migrator.begin());
-  const auto steps = plan(state);
-  ask_before_losing(options, context, *connection, steps);
+/// Runs the steps that `plan` returns for a SchemaState.
+template <typename Plan>
+ExitCode carry_out(const MigrateOptions& options, Context& context, const Plan& plan) {
+  MigrationSession session(options, context);
+  const auto state = recognised(*session.connection, session.migrator.begin());
+  const MigrationSteps steps = plan(state);
+  ask_before_losing(options, context, *session.connection, steps);
   StepPrinter printer(options, context);
-  migrator.run(state, steps, printer);
+  session.migrator.run(state, steps, printer);
   if (context.global().output == OutputFormat::json) return ExitCode::done;
   const auto tell = [&](const std::string& text) {
     return options.show_sql ? context.out().write("-- " + text) : context.say(text);
@@ -60,50 +143,24 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, const Planne
   return ExitCode::done;
 }
 
-ExitCode run_up(const MigrateOptions& options, Context& context) {
-  const auto to = options.to.empty() ? std::nullopt : std::optional(read_version(options.to));
-  if (to) require_known_version(embedded_migrations(), *to);
+}  // namespace
+
+ExitCode migrate_up(const MigrateOptions& options, Context& context) {
+  const auto to = options.version.empty() ? std::nullopt : std::optional(read_version(options.version));
   return carry_out(options, context,
                    [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
 }
 
-MigrateRun add_up(CommandSyntax& /*syntax*/) {
-  return run_up;
+ExitCode migrate_down(const MigrateOptions& options, Context& context) {
+  const auto count = options.all ? std::nullopt : std::optional(options.count);
+  return carry_out(options, context,
+                   [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, count); });
 }
 
-MigrateRun add_down(CommandSyntax& syntax) {
-  auto count = std::make_shared<int>(1);
-  auto all = std::make_shared<bool>(false);
-  const auto number = syntax.number<int>("N", *count, {1, 1000}, "undo N migrations [1]");
-  syntax.flag("--all", *all, "undo every migration: drop the tables and all their data").excludes(number);
-  return [count, all](const MigrateOptions& options, Context& context) {
-    return carry_out(options, context, [&](const SchemaState& state) {
-      return plan_down(embedded_migrations(), state, *all ? std::nullopt : std::optional(*count));
-    });
-  };
+ExitCode migrate_goto(const MigrateOptions& options, Context& context) {
+  const auto to = read_version(options.version);
+  return carry_out(options, context,
+                   [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
 }
-
-MigrateRun add_goto(CommandSyntax& syntax) {
-  auto version = std::make_shared<std::string>();
-  syntax.text("V", *version, "migrate to this version").required();
-  return [version](const MigrateOptions& options, Context& context) {
-    const auto to = read_version(*version);
-    require_known_version(embedded_migrations(), to);
-    return carry_out(options, context,
-                     [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
-  };
-}
-
-}  // namespace
-
-const MigrateAction migrate_up_action{"up", "apply every pending migration (the default)",
-                                      "--to --dry-run --show-sql --lock-timeout --wait --reason", add_up};
-
-const MigrateAction migrate_down_action{
-    "down", "undo the newest N migrations [1], or --all; show what that deletes, and ask", step_options,
-    add_down};
-
-const MigrateAction migrate_goto_action{"goto", "migrate up or down to version V; ask before going down",
-                                        step_options, add_goto};
 
 }  // namespace mailroom

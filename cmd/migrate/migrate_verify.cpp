@@ -1,31 +1,80 @@
+#include <fmt/format.h>
+
+#include "base/json_text.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/migrate/migrate_verify_report.hpp"
+#include "cmd/terminal/confirm.hpp"
 
 namespace mailroom {
 namespace {
 
-ExitCode run_migrate_verify(const MigrateOptions& options, Context& context) {
-  const auto connection = connect_to_migrate(options, context);
-  const auto verification = verify_schema(*connection);
-  if (verification.verdict == Recognition::Verdict::not_ours) {
-    require_recognised({.verdict = verification.verdict}, verification.schema);
+/// Throws Error(schema) if another version is recorded, since overwriting it would skip migrations or run
+/// them twice; also if the schema is dirty or has none of our tables.
+void require_claimable(Connection& connection, const SchemaState& state, long version) {
+  if (state.dirty) require_plannable(embedded_migrations(), state);
+  if (state.version && !state.unrecorded && *state.version != version) {
+    throw Error(ExitCode::schema, fmt::format("version {} is already recorded", *state.version),
+                fmt::format("mailroom migrate goto {} runs the migrations to that version", version));
   }
-  if (context.global().output == OutputFormat::json) {
-    print_object(verification_object(verification), context.out());
-  } else {
-    context.print(render_verification(verification, paint_for(context)));
-  }
-  return verification.is_sound() ? ExitCode::done : ExitCode::schema;
-}
-
-MigrateRun add_migrate_verify(CommandSyntax& /*syntax*/) {
-  return run_migrate_verify;
+  if (has_tables_of_our_names(connection)) return;
+  throw Error(ExitCode::schema, "there is nothing to record: none of mailroom's tables exists",
+              "mailroom migrate creates them");
 }
 
 }  // namespace
 
-const MigrateAction migrate_verify_action{
-    "verify", "compare the schema with what the migrations build; exit code 5 if it differs", "--wait",
-    add_migrate_verify};
+ExitCode migrate_verify(const MigrateOptions& options, Context& context) {
+  const auto connection = connect_to_migrate(options, context);
+  const auto verification = verify_schema(*connection);
+  if (verification.match == SchemaMatch::not_ours) require_recognised(verification);
+  if (context.global().output == OutputFormat::json) {
+    context.print(json_text(verification_object(verification)) + "\n");
+  } else {
+    context.print(render_verification(verification, context));
+  }
+  return verification.is_sound() ? ExitCode::done : ExitCode::schema;
+}
+
+ExitCode migrate_baseline(const MigrateOptions& options, Context& context) {
+  MigrationSession session(options, context);
+  require_claimable(*session.connection, session.migrator.begin(), options.baseline);
+  const auto verification = verify_before_claim(*session.connection, options.baseline);
+  const bool json = context.global().output == OutputFormat::json;
+  if (!json) context.print(render_differences(verification, context));
+  if (!verification.is_sound()) {
+    confirm(context, fmt::format("record version {} of the schema {} although {}?", verification.version,
+                                 verification.schema, verification.differ_text()));
+  }
+  session.migrator.claim(options.baseline);
+  if (json) {
+    auto object = verification_object(verification);
+    object["state"] = "recorded";
+    object["recorded"] = true;
+    context.print(json_text(object) + "\n");
+  } else {
+    context.say(fmt::format("recorded: the schema {} has version {}; nothing was run\n", verification.schema,
+                            verification.version));
+  }
+  return ExitCode::done;
+}
+
+ExitCode migrate_force(const MigrateOptions& options, Context& context) {
+  const auto version =
+      options.version == "none" ? std::nullopt : std::optional(read_version(options.version));
+  MigrationSession session(options, context);
+  const auto state = session.migrator.begin();
+  if (!state.dirty) {
+    throw Error(ExitCode::schema,
+                fmt::format("the schema is not dirty: it has {}", version_text(state.version)),
+                "force only clears a dirty state; mailroom migrate goto V runs the migrations to V");
+  }
+  confirm(context, fmt::format("set the schema, dirty at version {}, to {} and run nothing?",
+                               state.version.value_or(-1), version_text(version)));
+  session.migrator.force(embedded_migrations(), version);
+  if (context.global().output == OutputFormat::text) {
+    context.say(fmt::format("the schema now has {}; nothing was run\n", version_text(version)));
+  }
+  return ExitCode::done;
+}
 
 }  // namespace mailroom

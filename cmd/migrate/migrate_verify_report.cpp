@@ -7,22 +7,29 @@
 #include "base/locale_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
-#include "schema/migration.hpp"
 
 namespace mailroom {
 namespace {
 
-using Recognised = Recognition::Verdict;
+/// How to print definitions.
+struct DriftPaint {
+  bool colour = false;
+  std::size_t width = 0;  ///< of the terminal, to which long definitions are wrapped; 0: not wrapped
+};
 
 constexpr const char* red = "\x1b[31m";
 constexpr const char* green = "\x1b[32m";
+
+DriftPaint paint_for(Context& context) {
+  return {.colour = context.colour_on(context.out()), .width = context.out().columns().value_or(0)};
+}
 
 long newest_version() {
   return embedded_migrations().back().version;
 }
 
-std::string file_of(int version) {
-  return fmt::format("{}_{}", version, embedded_migrations().at(static_cast<std::size_t>(version)).name);
+std::string title_of(int version) {
+  return embedded_migrations().at(static_cast<std::size_t>(version)).title();
 }
 
 std::string painted(const std::string& text, const char* paint, bool colour) {
@@ -66,7 +73,7 @@ std::string render_difference(const Verification& verification, const Difference
   const auto* const verdict = difference.found.empty()      ? "is missing"
                               : difference.expected.empty() ? "should not be there"
                                                             : "differs";
-  const auto made = difference.made ? " (" + file_of(*difference.made) + ")" : std::string();
+  const auto made = difference.made ? " (" + title_of(*difference.made) + ")" : std::string();
   auto text = title_line(fmt::format("{} {} {}{}", object_kind_word(difference.kind),
                                      qualified(verification, difference), verdict, made),
                          paint);
@@ -84,34 +91,52 @@ std::string render_difference(const Verification& verification, const Difference
 std::string render_edited(const EditedMigration& edited, DriftPaint paint) {
   return title_line(
       fmt::format("file {}.up.sql differs from what was {} at {} by {} with mailroom {}",
-                  file_of(edited.version), edited.direction == "up" ? "applied" : "recorded",
+                  title_of(edited.version), edited.direction == "up" ? "applied" : "recorded",
                   precise_moment_text(edited.at), shown_text(edited.actor), shown_text(edited.made_by)),
       paint);
 }
 
+std::string differences_text(const Verification& verification, DriftPaint paint) {
+  std::string text;
+  for (const auto& edited : verification.edited)
+    text += render_edited(edited, paint);
+  for (const auto& difference : verification.drift.differences)
+    text += render_difference(verification, difference, paint);
+  if (!verification.drift.additions.empty()) text += "added by others, not drift:\n";
+  for (const auto& addition : verification.drift.additions) {
+    text +=
+        title_line(fmt::format("{} {}", object_kind_word(addition.kind), qualified(verification, addition)),
+                   paint) +
+        labelled("found", "", addition.found, paint);
+  }
+  return text;
+}
+
+/// How a schema compares with the migrations.
+const char* verification_state(const Verification& verification) {
+  if (verification.dirty) return "dirty";
+  if (verification.match == SchemaMatch::earlier_form) return "earlier form";
+  if (!verification.is_recorded && verification.match != SchemaMatch::fits) return "unrecorded";
+  return verification.is_sound() ? "matches" : "drifted";
+}
+
 std::string headline(const Verification& verification) {
-  const auto& drift = verification.drift;
-  const auto count = drift.differences.size() + verification.edited.size();
-  const auto state = verification_state(verification);
+  const std::string state = verification_state(verification);
   const auto newest = newest_version();
   const auto version = verification.version == newest
                            ? fmt::format("version {}, the newest", newest)
                            : fmt::format("version {}; the newest is {}", verification.version, newest);
-  if (state == "matches") {
-    return fmt::format("matches: the schema {} is as the migrations build {}\n", verification.schema,
-                       version);
-  }
-  if (count == 0)
+  if (verification.drift.differences.empty() && verification.edited.empty())
     return fmt::format("{}: the schema {} is as the migrations build {}\n", state, verification.schema,
                        version);
-  return fmt::format("{}: {} from version {}{} of the schema {}\n", state, differ_text(count),
+  return fmt::format("{}: {} from version {}{} of the schema {}\n", state, verification.differ_text(),
                      verification.version, verification.is_recorded ? "" : ", the nearest,",
                      verification.schema);
 }
 
 std::string advice(const Verification& verification) {
   if (verification.dirty) return "mailroom migrate status shows how to fix a dirty schema\n";
-  if (verification.verdict == Recognised::earlier_form) {
+  if (verification.match == SchemaMatch::earlier_form) {
     return std::string("To convert it to version 0, run this, and then mailroom migrate:\n\n") +
            earlier_form_conversion();
   }
@@ -138,7 +163,7 @@ nlohmann::ordered_json as_json(const Verification& verification, const Differenc
                                 {"migration", nullptr},
                                 {"expected", nullptr},
                                 {"found", nullptr}};
-  if (difference.made) object["migration"] = file_of(*difference.made);
+  if (difference.made) object["migration"] = title_of(*difference.made);
   if (!difference.expected.empty()) object["expected"] = difference.expected;
   if (!difference.found.empty()) object["found"] = difference.found;
   return object;
@@ -146,45 +171,15 @@ nlohmann::ordered_json as_json(const Verification& verification, const Differenc
 
 }  // namespace
 
-std::string differ_text(std::size_t count) {
-  return count == 1 ? "one thing differs" : fmt::format("{} things differ", count);
+std::string render_differences(const Verification& verification, Context& context) {
+  return differences_text(verification, paint_for(context));
 }
 
-DriftPaint paint_for(Context& context) {
-  return {.colour = context.colour_on(context.out()), .width = context.out().columns().value_or(0)};
-}
-
-void print_object(const nlohmann::ordered_json& object, Output& output) {
-  output.write(json_text(object) + "\n");
-}
-
-std::string verification_state(const Verification& verification) {
-  if (verification.dirty) return "dirty";
-  if (verification.verdict == Recognised::earlier_form) return "earlier form";
-  if (!verification.is_recorded && verification.verdict != Recognised::fits) return "unrecorded";
-  return verification.is_sound() ? "matches" : "drifted";
-}
-
-std::string render_differences(const Verification& verification, DriftPaint paint) {
-  std::string text;
-  for (const auto& edited : verification.edited)
-    text += render_edited(edited, paint);
-  for (const auto& difference : verification.drift.differences)
-    text += render_difference(verification, difference, paint);
-  if (!verification.drift.additions.empty()) text += "added by others, not drift:\n";
-  for (const auto& addition : verification.drift.additions) {
-    text +=
-        title_line(fmt::format("{} {}", object_kind_word(addition.kind), qualified(verification, addition)),
-                   paint) +
-        labelled("found", "", addition.found, paint);
-  }
-  return text;
-}
-
-std::string render_verification(const Verification& verification, DriftPaint paint) {
+std::string render_verification(const Verification& verification, Context& context) {
+  const auto paint = paint_for(context);
   // Not wrapped: the conversion of the earlier form is SQL to run.
-  const auto width = verification.verdict == Recognised::earlier_form ? 0 : paint.width;
-  return folded(headline(verification), paint.width) + render_differences(verification, paint) +
+  const auto width = verification.match == SchemaMatch::earlier_form ? 0 : paint.width;
+  return folded(headline(verification), paint.width) + differences_text(verification, paint) +
          folded(advice(verification), width);
 }
 
@@ -203,7 +198,7 @@ nlohmann::ordered_json verification_object(const Verification& verification) {
   for (const auto& addition : verification.drift.additions)
     object["additions"].push_back(as_json(verification, addition));
   for (const auto& edited : verification.edited) {
-    object["edited"].push_back({{"migration", file_of(edited.version)},
+    object["edited"].push_back({{"migration", title_of(edited.version)},
                                 {"direction", edited.direction},
                                 {"at", precise_moment_text(edited.at)},
                                 {"actor", edited.actor},

@@ -1,13 +1,17 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/actor.hpp"
 #include "base/duration.hpp"
+#include "base/json_text.hpp"
+#include "base/moment.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/prune/prune_report.hpp"
 #include "cmd/terminal/confirm.hpp"
 #include "cmd/terminal/progress_bar.hpp"
+#include "cmd/terminal/text_table.hpp"
 #include "process/stop_signal.hpp"
+#include "prune/pruner.hpp"
 
 namespace mailroom {
 namespace {
@@ -15,8 +19,16 @@ namespace {
 struct PruneOptions {
   bool dry_run = false;
   int step = 1000;
-  std::optional<Milliseconds> pause;
+  std::optional<Milliseconds> pause = Milliseconds{0};
   std::string reason;
+};
+
+/// The result of a run.
+struct PruneReport {
+  PruneSummary summary{};
+  bool dry_run = false;
+  std::int64_t before = 0;  ///< seconds since 1970
+  Milliseconds older_than{};
 };
 
 using Work = std::function<PruneSummary(const PruneObserver&)>;
@@ -34,7 +46,7 @@ PruneSummary under_way(Context& context, const std::string& verb, Milliseconds p
 }
 
 /// Counts and asks, unless --yes is given, then removes. A dry run only counts.
-PruneReport prune(const PruneOptions& options, Milliseconds pause, Context& context, Connection& connection) {
+PruneReport prune(const PruneOptions& options, Context& context, Connection& connection) {
   const auto older_than = context.settings().audit_retention;
   Pruner pruner(connection, older_than, options.step);
   PruneReport report{.before = pruner.before(), .older_than = older_than};
@@ -48,18 +60,61 @@ PruneReport prune(const PruneOptions& options, Milliseconds pause, Context& cont
                         counted(report.summary.batches, "batch record"), format_duration(older_than)));
   }
   const OperationAuthor author{.actor = operator_name(), .reason = options.reason};
-  report.summary =
-      under_way(context, "removed", pause, [&](const auto& go_on) { return pruner.remove(author, go_on); });
+  report.summary = under_way(context, "removed", *options.pause,
+                             [&](const auto& go_on) { return pruner.remove(author, go_on); });
   return report;
 }
 
+std::string moment_of(const PruneReport& report) {
+  return fmt::format("{} ({} ago)", moment_text(report.before), format_duration(report.older_than));
+}
+
+std::string render_counts(const PruneReport& report) {
+  const auto& summary = report.summary;
+  if (summary.empty() && (summary.stopped || summary.skipped > 0)) return "nothing removed\n";
+  if (summary.empty()) return fmt::format("nothing to remove that ended before {}\n", moment_of(report));
+  TextTable table({{""}, {"", TextTable::Align::right}});
+  table.add({"tokens", with_thousands(summary.tokens)});
+  table.add({"batch records", with_thousands(summary.batches)});
+  return fmt::format("{} what ended before {}:\n{}", report.dry_run ? "would remove" : "removed",
+                     moment_of(report), table.render(80, 2));
+}
+
+std::string render_text(const PruneReport& report) {
+  const auto& summary = report.summary;
+  auto text = render_counts(report);
+  if (summary.skipped > 0) {
+    text += fmt::format("left for the next run: {} that other sessions were changing\n",
+                        counted(summary.skipped, "row"));
+  }
+  if (const auto& held = summary.held_back) {
+    text += fmt::format("held back: what ended above token {}, until the cursor of queue {} has passed it\n",
+                        with_thousands(held->cursor), shown_text(held->queue));
+  }
+  if (summary.stopped) text += "stopped by a signal before the end\n";
+  return text;
+}
+
+std::string render_json(const PruneReport& report) {
+  const auto& summary = report.summary;
+  nlohmann::ordered_json object{{"dry_run", report.dry_run},
+                                {"older_than", format_duration(report.older_than)},
+                                {"before", moment_text(report.before)},
+                                {"tokens", summary.tokens},
+                                {"batches", summary.batches},
+                                {"skipped", summary.skipped},
+                                {"held_back", nullptr},
+                                {"stopped", summary.stopped}};
+  if (const auto& held = summary.held_back)
+    object["held_back"] = {{"queue", held->queue}, {"cursor", held->cursor}};
+  return json_text(object) + "\n";
+}
+
 ExitCode run_prune(const PruneOptions& options, Context& context) {
-  const auto pause = options.pause.value_or(Milliseconds{0});
   const auto connection = context.connect_to_schema("prune");
   context.require_own_session(*connection, "prune");
-  const auto report = prune(options, pause, context, *connection);
-  const bool json = context.global().output == OutputFormat::json;
-  if (json) {
+  const auto report = prune(options, context, *connection);
+  if (context.global().output == OutputFormat::json) {
     context.print(render_json(report));
   } else {
     context.say(render_text(report));

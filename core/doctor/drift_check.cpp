@@ -1,102 +1,117 @@
-#include "doctor/drift_check.hpp"
-
 #include <fmt/format.h>
-#include <sstream>
 
-#include "doctor/creating_statement.hpp"
+#include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
 
 namespace mailroom {
 namespace {
 
-CreatingStatement creation_of(const std::string& kind, std::string_view name) {
-  return creating_statement(embedded_migrations(), kind, std::string(name));
+/// Tables, columns, indexes and functions by kind and name; whether each is sound, and what fixes a function.
+/// An index is sound if it is valid, a function if it is independent of the caller's search_path. A stable
+/// set-returning SQL function is exempt: queries inline it, so its names resolve as theirs.
+constexpr const char* objects_sql = R"(
+WITH here AS (SELECT quote_ident(current_schema())::regnamespace AS schema),
+tables AS (SELECT c.oid, c.relname FROM pg_class c, here WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p'))
+SELECT 'table ' || relname, true, ''
+FROM tables
+UNION ALL
+SELECT format('column %s.%s', relname, attname), true, ''
+FROM tables JOIN pg_attribute ON attrelid = oid AND attnum > 0 AND NOT attisdropped
+UNION ALL
+SELECT 'index ' || c.relname, i.indisvalid, ''
+FROM here, pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE c.relnamespace = schema
+UNION ALL
+SELECT 'function ' || p.proname,
+  p.prosqlbody IS NOT NULL
+    OR format('search_path=%I, pg_temp', current_schema()) = ANY (p.proconfig) IS TRUE
+    OR (l.lanname = 'sql' AND p.proretset AND p.provolatile = 's' AND p.proconfig IS NULL),
+  format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', p.oid::regprocedure, current_schema())
+FROM here, pg_proc p JOIN pg_language l ON l.oid = p.prolang
+WHERE p.pronamespace = schema
+  AND NOT EXISTS (
+    SELECT FROM pg_depend d
+    WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'))";
+
+struct PresentObject {
+  bool is_sound = true;
+  std::string fix;
+};
+
+using PresentObjects = std::map<std::string, PresentObject>;
+
+PresentObjects read_present_objects(Connection& connection) {
+  PresentObjects objects;
+  for (const auto& row : connection.run(objects_sql))
+    objects[row[0].c_str()] = {.is_sound = row[1].as<bool>(), .fix = row[2].c_str()};
+  return objects;
 }
 
-std::string how_to_restore(const std::string& what, const std::string& migration) {
-  return fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", what, migration);
-}
-
-Findings judge_table(const ExpectedTable& table, const SchemaObjects& present) {
-  const auto name = std::string(table.name);
-  const auto migration = creation_of("TABLE", name).migration;
-  const auto found = present.tables.find(name);
-  if (found == present.tables.end()) {
-    return {failure(fmt::format("the table {} is missing", name), {}, how_to_restore(name, migration))};
+void judge_table(const ExpectedTable& table, const PresentObjects& present, Findings& findings) {
+  const auto report = [&](const std::string& kind, const std::string& name) {
+    findings.push_back(
+        failure(fmt::format("the {} {} is missing", kind, name), {},
+                fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", name,
+                            table.migration)));
+  };
+  if (present.count("table " + table.name) == 0) return report("table", table.name);
+  for (const auto& column : table.columns) {
+    const auto name = table.name + "." + column;
+    if (present.count("column " + name) == 0) report("column", name);
   }
-  Findings findings;
-  std::istringstream columns{std::string(table.columns)};
-  for (std::string column; columns >> column;) {
-    if (found->second.count(column) > 0) continue;
-    findings.push_back(failure(fmt::format("the column {}.{} is missing", name, column), {},
-                               how_to_restore(name + "." + column, migration)));
-  }
-  return findings;
 }
 
-/// The statement that builds the index, with CONCURRENTLY where possible so that it does not block writers.
-std::string how_to_build(const ExpectedIndex& index) {
-  if (!index.constraint.empty()) {
-    return fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {};", index.table, index.name, index.constraint);
-  }
-  const auto alone = creation_of("INDEX CONCURRENTLY IF NOT EXISTS", index.name).text;
-  if (!alone.empty()) return alone;
-  const std::string plain = "CREATE INDEX ";
-  return plain + "CONCURRENTLY " + creation_of("INDEX", index.name).text.substr(plain.size());
-}
-
-Findings judge_index(const ExpectedIndex& index, const SchemaObjects& present) {
+void judge_index(const ExpectedIndex& index, const PresentObjects& present, Findings& findings) {
   // The missing table is reported already.
-  if (present.tables.count(std::string(index.table)) == 0) return {};
-  const auto found = present.indexes.find(std::string(index.name));
-  if (found != present.indexes.end() && found->second.is_valid) return {};
-  if (found != present.indexes.end()) {
-    return {warning(fmt::format("the index {} is invalid: its creation did not finish", index.name),
-                    {fmt::format("REINDEX INDEX CONCURRENTLY {};", index.name)})};
+  if (present.count("table " + index.table) == 0) return;
+  const auto found = present.find("index " + index.name);
+  if (found != present.end()) {
+    if (found->second.is_sound) return;
+    findings.push_back(
+        warning(fmt::format("the index {} is invalid: its creation did not finish", index.name),
+                {fmt::format("REINDEX INDEX CONCURRENTLY {};", index.name)}));
+  } else if (index.is_constraint) {
+    findings.push_back(failure(fmt::format("the constraint {} on {} is missing", index.name, index.table),
+                               {index.statement}));
+  } else {
+    findings.push_back(warning(
+        fmt::format("the index {} on {} is missing: queries that need it are slow", index.name, index.table),
+        {index.statement}));
   }
-  if (!index.constraint.empty()) {
-    return {failure(fmt::format("the constraint {} on {} is missing", index.name, index.table),
-                    {how_to_build(index)})};
-  }
-  return {warning(
-      fmt::format("the index {} on {} is missing: queries that need it are slow", index.name, index.table),
-      {how_to_build(index)})};
 }
 
-Findings judge_function(std::string_view name, const SchemaObjects& present) {
-  const auto found = present.functions.find(std::string(name));
-  if (found == present.functions.end()) {
-    return {failure(fmt::format("the function {} is missing", name), {},
-                    fmt::format("run CREATE FUNCTION {} from migrations/{}.up.sql, and pin its search_path",
-                                name, creation_of("FUNCTION", name).migration))};
+void judge_function(const std::string& name, const std::string& migration, const PresentObjects& present,
+                    Findings& findings) {
+  const auto found = present.find("function " + name);
+  if (found == present.end()) {
+    findings.push_back(
+        failure(fmt::format("the function {} is missing", name), {},
+                fmt::format("run CREATE FUNCTION {} from migrations/{}.up.sql, and pin its search_path", name,
+                            migration)));
+  } else if (!found->second.is_sound) {
+    findings.push_back(
+        failure(fmt::format("the function {} resolves names with its caller's search_path", name),
+                {found->second.fix}));
   }
-  if (found->second.is_pinned) return {};
-  return {failure(fmt::format("the function {} resolves names with its caller's search_path", name),
-                  {found->second.pin})};
 }
 
 }  // namespace
 
-Findings judge_drift(const SchemaObjects& present) {
-  Findings all;
-  const auto add = [&](Findings findings) {
-    std::move(findings.begin(), findings.end(), std::back_inserter(all));
-  };
-  for (const auto& table : expected_tables())
-    add(judge_table(table, present));
-  for (const auto& index : expected_indexes())
-    add(judge_index(index, present));
-  for (const auto& function : expected_functions())
-    add(judge_function(function, present));
-  return or_fine(std::move(all), fmt::format("none: {} tables, {} indexes and {} functions exist; "
-                                             "mailroom migrate verify compares their definitions",
-                                             expected_tables().size(), expected_indexes().size(),
-                                             expected_functions().size()));
-}
-
 Findings check_drift(Subject& subject) {
   if (subject.schema_newer) return {not_checked("the schema is newer than this mailroom")};
-  return judge_drift(read_schema_objects(*subject.connection));
+  const auto& expected = expected_objects();
+  const auto present = read_present_objects(*subject.connection);
+  Findings findings;
+  for (const auto& table : expected.tables)
+    judge_table(table, present, findings);
+  for (const auto& index : expected.indexes)
+    judge_index(index, present, findings);
+  for (const auto& [name, migration] : expected.functions)
+    judge_function(name, migration, present, findings);
+  return or_fine(std::move(findings),
+                 fmt::format("none: {} tables, {} indexes and {} functions exist; "
+                             "mailroom migrate verify compares their definitions",
+                             expected.tables.size(), expected.indexes.size(), expected.functions.size()));
 }
 
 }  // namespace mailroom

@@ -1,6 +1,6 @@
 #include "doctor/finding.hpp"
 
-#include <algorithm>
+#include <set>
 
 namespace mailroom {
 
@@ -40,17 +40,15 @@ const char* verdict_word(CheckVerdict verdict) {
 }
 
 ExitCode judge(const Findings& findings) {
-  const auto fails = [&](auto&&... checks) {
-    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
-      return finding.verdict == CheckVerdict::failure && (... || (finding.check == checks));
-    });
-  };
-  if (fails("configuration", "key", "previous keys")) return ExitCode::configuration;
-  if (fails("database")) return ExitCode::database;
-  const bool any = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return finding.verdict == CheckVerdict::failure;
-  });
-  return any ? ExitCode::unusable : ExitCode::done;
+  std::set<std::string> failed;
+  for (const auto& finding : findings) {
+    if (finding.verdict == CheckVerdict::failure) failed.insert(finding.check);
+  }
+  for (const auto* check : {"configuration", "key", "previous keys"}) {
+    if (failed.count(check) > 0) return ExitCode::configuration;
+  }
+  if (failed.count("database") > 0) return ExitCode::database;
+  return failed.empty() ? ExitCode::done : ExitCode::unusable;
 }
 
 }  // namespace mailroom

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
@@ -35,42 +36,37 @@ WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname
   AND NOT has_function_privilege(p.oid, 'EXECUTE')
 ORDER BY 1)";
 
-std::string joined(const std::string& list, const std::string& item) {
-  return list.empty() ? item : list + ", " + item;
-}
-
 /// Reports all missing privileges in one finding, with one statement for each object.
-Findings judge_grants(Connection& connection, const std::string& role) {
-  std::string lacks;
+void judge_grants(Connection& connection, const std::string& role, Findings& findings) {
+  std::vector<std::string> lacks;
   std::vector<std::string> fix;
-  for (const auto& row : connection.run(missing_sql)) {
-    lacks = joined(lacks, row[0].c_str());
-    fix.emplace_back(row[1].c_str());
+  for (const auto* sql : {missing_sql, executable_functions_sql}) {
+    for (const auto& row : connection.run(sql)) {
+      lacks.emplace_back(row[0].c_str());
+      fix.emplace_back(row[1].c_str());
+    }
   }
-  for (const auto& row : connection.run(executable_functions_sql)) {
-    lacks = joined(lacks, row[0].c_str());
-    fix.emplace_back(row[1].c_str());
-  }
-  if (fix.empty()) return {};
-  return {failure(fmt::format("{} lacks what collect needs on {}", role, lacks), std::move(fix))};
+  if (fix.empty()) return;
+  findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, fmt::join(lacks, ", ")),
+                             std::move(fix)));
 }
 
-Findings judge_row_security(Connection& connection, const std::string& role) {
+void judge_row_security(Connection& connection, const std::string& role, Findings& findings) {
   const auto hidden = hidden_rows(connection);
-  if (hidden.tables.empty()) return {};
-  return {failure(
+  if (hidden.tables.empty()) return;
+  findings.push_back(failure(
       fmt::format("row security hides rows of {} from {}, so collect refuses to run", hidden.tables, role),
-      {hidden.fix})};
+      {hidden.fix}));
 }
 
-Findings judge_statistics(Connection& connection, const std::string& role) {
+void judge_statistics(Connection& connection, const std::string& role, Findings& findings) {
   const auto row = connection.run(
       "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user)")[0];
-  if (row[0].as<bool>()) return {};
-  return {warning(
+  if (row[0].as<bool>()) return;
+  findings.push_back(warning(
       fmt::format("{} cannot see other sessions, so status cannot name a session that holds back tokens",
                   role),
-      {row[1].c_str()})};
+      {row[1].c_str()}));
 }
 
 }  // namespace
@@ -79,12 +75,11 @@ Findings check_privileges(Subject& subject) {
   if (!subject.has_tables) return {not_checked("the tables of the queue do not exist")};
   auto& connection = *subject.connection;
   const auto role = std::string(connection.run("SELECT current_user")[0][0].c_str());
-  Findings all;
-  for (const auto judge_part : {judge_grants, judge_row_security, judge_statistics}) {
-    auto findings = judge_part(connection, role);
-    std::move(findings.begin(), findings.end(), std::back_inserter(all));
-  }
-  return or_fine(std::move(all), role + " has the privileges for collect, and can see other sessions");
+  Findings findings;
+  judge_grants(connection, role, findings);
+  judge_row_security(connection, role, findings);
+  judge_statistics(connection, role, findings);
+  return or_fine(std::move(findings), role + " has the privileges for collect, and can see other sessions");
 }
 
 }  // namespace mailroom

@@ -13,8 +13,7 @@ namespace mailroom {
 namespace {
 
 /// Reports due tokens at or below a cursor that no claim has seen.
-Findings judge_missed(const SequenceFix& fix) {
-  Findings findings;
+void judge_missed(const SequenceFix& fix, Findings& findings) {
   for (const auto& missed : fix.queues) {
     if (missed.cursor > fix.sequence_before || missed.due == 0) continue;
     findings.push_back(
@@ -24,14 +23,12 @@ Findings judge_missed(const SequenceFix& fix) {
                             missed.due == 1 ? "its id" : "their ids", missed.due == 1 ? "it" : "them"),
                 {fix_sequence_command}));
   }
-  return findings;
 }
 
 /// Reports a sequence behind the newest token or behind a cursor: rows were inserted with ids of their own,
 /// or the tables were truncated or restored.
-Findings judge_position(const SequenceFix& fix) {
+void judge_position(const SequenceFix& fix, Findings& findings) {
   const auto drawn = with_thousands(fix.sequence_before);
-  Findings findings;
   if (fix.newest_token > fix.sequence_before) {
     findings.push_back(
         failure(fmt::format("tokens_id_seq is at {}, behind the newest token {}: the next INSERT fails",
@@ -47,7 +44,6 @@ Findings judge_position(const SequenceFix& fix) {
                     drawn, missed.queue, with_thousands(missed.cursor)),
         {fix_sequence_command}));
   }
-  return findings;
 }
 
 bool has_queue(Connection& connection, const std::string& queue) {
@@ -74,10 +70,8 @@ Findings check_sequence(Subject& subject) {
         {std::string(ids_in_order_statement) + ";"}));
   }
   const auto fix = plan_sequence_fix(connection, 0);
-  for (auto judge_part : {judge_position, judge_missed}) {
-    auto part = judge_part(fix);
-    std::move(part.begin(), part.end(), std::back_inserter(findings));
-  }
+  judge_position(fix, findings);
+  judge_missed(fix, findings);
   return or_fine(std::move(findings), fmt::format("at {}, one id at a time, ahead of every cursor",
                                                   with_thousands(fix.sequence_before)));
 }

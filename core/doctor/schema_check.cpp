@@ -2,7 +2,6 @@
 
 #include "doctor/subject.hpp"
 #include "schema/bookkeeping.hpp"
-#include "schema/minimum_client.hpp"
 
 namespace mailroom {
 namespace {

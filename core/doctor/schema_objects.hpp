@@ -1,27 +1,40 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "db/connection.hpp"
+#include "schema/migration.hpp"
 
 namespace mailroom {
 
-/// A table and its columns, separated by spaces.
 struct ExpectedTable {
-  std::string_view name;
-  std::string_view columns;
+  std::string name;
+  std::string migration;  ///< that creates it: `0_init`
+  std::vector<std::string> columns;
 };
 
-/// An index, and the constraint that creates it (`UNIQUE (email)`); empty for a plain index.
 struct ExpectedIndex {
-  std::string_view name;
-  std::string_view table;
-  std::string_view constraint;
+  std::string name;
+  std::string table;
+  bool is_constraint = false;
+  std::string statement;  ///< that creates it, with CONCURRENTLY where possible so that it blocks no writers
 };
+
+/// What migrations create, from their text. A test compares it with a database.
+struct ExpectedObjects {
+  std::vector<ExpectedTable> tables;
+  std::vector<ExpectedIndex> indexes;
+  std::map<std::string, std::string> functions;  ///< with the last migration that creates each
+  std::map<std::string, std::string> triggers;   ///< with the last statement that creates each, on one line
+};
+
+ExpectedObjects read_expected_objects(const std::vector<Migration>& migrations);
+
+/// What the embedded migrations create.
+const ExpectedObjects& expected_objects();
 
 struct ExpectedTrigger {
   std::string_view name;
@@ -30,28 +43,7 @@ struct ExpectedTrigger {
   std::string_view consequence;  ///< if it is missing or disabled
 };
 
-/// The objects of the newest schema version. A test compares these lists with the migrations.
-std::span<const ExpectedTable> expected_tables();
-std::span<const ExpectedIndex> expected_indexes();
+/// The triggers of the newest schema version. A test compares this list with the migrations.
 std::span<const ExpectedTrigger> expected_triggers();
-/// By name, from the text of the migrations.
-const std::set<std::string>& expected_functions();
-
-/// The objects of the current schema.
-struct SchemaObjects {
-  struct Index {
-    bool is_valid = false;
-  };
-  struct Function {
-    bool is_pinned = false;  ///< independent of the caller's search_path
-    std::string pin;         ///< the statement that pins it
-  };
-  std::map<std::string, std::set<std::string>> tables;  ///< with their columns
-  std::map<std::string, Index> indexes;
-  std::map<std::string, Function> functions;  ///< without those of extensions
-  std::set<std::string> triggers;             ///< without those of constraints
-};
-
-SchemaObjects read_schema_objects(Connection& connection);
 
 }  // namespace mailroom

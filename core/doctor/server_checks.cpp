@@ -34,25 +34,26 @@ FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name
 WHERE s.reset_val <> w.value
 ORDER BY s.name)";
 
-struct Deviation {
-  std::string name;
-  std::string value;
-  std::vector<std::string> fix;
-  std::string hint;
-};
+std::string reason_of(const std::string& setting, const std::string& value) {
+  if (setting == "default_transaction_read_only")
+    return "transactions are read-only by default: INSERT INTO accounts and mailroom migrate fail";
+  const auto* const consequence =
+      setting == "fsync"        ? "a crash of the machine can lose or corrupt committed tokens"
+      : setting == "autovacuum" ? "the tables of the queue grow and slow down"
+                                : "a claim that takes longer is cancelled, and the collector stops";
+  return fmt::format("{} is {}: {}", setting, value, consequence);
+}
 
-std::vector<Deviation> find_deviations(Connection& connection, const std::string& names,
-                                       const std::string& values) {
-  std::vector<Deviation> deviations;
-  for (const auto& row : connection.run(deviations_sql, names, values)) {
-    Deviation deviation{.name = row[0].c_str(), .value = row[1].c_str(), .fix = {}, .hint = row[3].c_str()};
-    if (!row[2].is_null()) deviation.fix.emplace_back(row[2].c_str());
-    if (!deviation.fix.empty() && deviation.fix.front().starts_with("ALTER SYSTEM")) {
-      deviation.fix.emplace_back("SELECT pg_reload_conf();");
-    }
-    deviations.push_back(std::move(deviation));
+/// A warning for each of the settings `names` that is not as `wanted`.
+Findings judge_settings(Connection& connection, const std::string& names, const std::string& wanted) {
+  Findings findings;
+  for (const auto& row : connection.run(deviations_sql, names, wanted)) {
+    std::vector<std::string> fix;
+    if (!row[2].is_null()) fix.emplace_back(row[2].c_str());
+    if (!fix.empty() && fix.front().starts_with("ALTER SYSTEM")) fix.emplace_back("SELECT pg_reload_conf();");
+    findings.push_back(warning(reason_of(row[0].c_str(), row[1].c_str()), std::move(fix), row[3].c_str()));
   }
-  return deviations;
+  return findings;
 }
 
 ServerFacts read_server_facts(Connection& connection) {
@@ -70,12 +71,6 @@ SELECT current_setting('server_version_num'), split_part(current_setting('server
 /// the setting on to other clients.
 void forbid_writing(Subject& subject) {
   if (subject.pooler == PoolerKind::none) subject.connection->run("SET default_transaction_read_only = on");
-}
-
-const char* consequence_of(const std::string& setting) {
-  if (setting == "fsync") return "a crash of the machine can lose or corrupt committed tokens";
-  if (setting == "autovacuum") return "the tables of the queue grow and slow down";
-  return "a claim that takes longer is cancelled, and the collector stops";
 }
 
 }  // namespace
@@ -122,13 +117,21 @@ Findings check_database(Subject& subject) {
   subject.server_usable = facts.version >= oldest_version;
   subject.in_recovery = facts.in_recovery;
   if (!subject.server_usable) return findings;
-  for (auto& read_only : find_deviations(connection, "{default_transaction_read_only}", "{off}")) {
-    findings.push_back(
-        warning("transactions are read-only by default: INSERT INTO accounts and mailroom migrate fail",
-                std::move(read_only.fix), std::move(read_only.hint)));
-  }
+  for (auto& read_only : judge_settings(connection, "{default_transaction_read_only}", "{off}"))
+    findings.push_back(std::move(read_only));
   forbid_writing(subject);
   return findings;
+}
+
+Findings check_pooler(Subject& subject) {
+  auto& connection = *subject.connection;
+  subject.pooler = find_pooler(connection, subject.settings->database_url, "mailroom doctor");
+  if (subject.pooler == PoolerKind::none) return {fine("none")};
+  if (subject.pooler == PoolerKind::session) return {fine("a pooler in session mode")};
+  const auto direct = direct_conninfo(connection);
+  std::vector<std::string> fix;
+  if (!direct.empty()) fix.push_back("export MAILROOM_DATABASE_URL='" + direct + "'");
+  return {failure(pooler_text(subject.pooler), std::move(fix), pooler_hint)};
 }
 
 Findings check_clock(Subject& subject) {
@@ -142,15 +145,10 @@ Findings check_clock(Subject& subject) {
 }
 
 Findings check_server_settings(Subject& subject) {
-  Findings findings;
-  for (auto& deviation : find_deviations(
-           *subject.connection, "{autovacuum,fsync,lock_timeout,statement_timeout,transaction_timeout}",
-           "{on,on,0,0,0}")) {
-    findings.push_back(
-        warning(fmt::format("{} is {}: {}", deviation.name, deviation.value, consequence_of(deviation.name)),
-                std::move(deviation.fix), std::move(deviation.hint)));
-  }
-  return or_fine(findings, "none endangers or interrupts a claim");
+  return or_fine(judge_settings(*subject.connection,
+                                "{autovacuum,fsync,lock_timeout,statement_timeout,transaction_timeout}",
+                                "{on,on,0,0,0}"),
+                 "none endangers or interrupts a claim");
 }
 
 }  // namespace mailroom

@@ -7,52 +7,214 @@
 namespace mailroom {
 namespace {
 
-PruneLimit limit_from(Connection& connection, Milliseconds older_than, int step) {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(older_than).count();
-  const auto rows = connection.run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint - $1::bigint",
-                                   std::int64_t{seconds});
-  return {.before = rows[0][0].as<std::int64_t>(), .step = step};
+// Forces scans of ordered indexes, whatever the statistics say.
+constexpr const char* session_sql = R"(
+SET default_transaction_isolation = 'read committed';
+SET row_security = off;
+SET jit = off;
+SET plan_cache_mode = force_generic_plan;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off)";
+
+// The maximum number of rows that one statement reads, so that it stays short where few rows are old.
+constexpr int window = 20'000;
+
+// The state of each queue: as mailroom_queue_state(), but in the snapshot of the whole statement.
+constexpr const char* queues_sql = R"(
+WITH queue AS MATERIALIZED (
+  SELECT j.job_type AS name, coalesce(b.cursor, j.last_seq, 0) AS cursor,
+    coalesce(b.open_from, 1) AS open_from, coalesce(b.gap_ids, '{}') AS gap_ids
+  FROM jobs j
+  LEFT JOIN LATERAL (
+    SELECT * FROM mailroom_batches WHERE job_type = j.job_type ORDER BY id DESC LIMIT 1) b ON true))";
+
+// All steps: $1 and $2 bound the ids (after $1, up to $2), $3 the last token, $4 the time limit, $5 rows to
+// read, $6 rows to remove. Multiranges are unnested because PostgreSQL 14 cannot aggregate them.
+constexpr const char* held_sql = R"(,
+bound AS MATERIALIZED (SELECT least(min(cursor), $3::bigint) AS id FROM queue),
+held AS MATERIALIZED (
+  SELECT coalesce(range_agg(x.g), '{}') AS ids
+  FROM (
+    SELECT unnest(h.ids) FROM queue q JOIN mailroom_gaps h ON h.id = ANY (q.gap_ids)
+    UNION ALL
+    SELECT unnest(b.ids)
+    FROM queue q JOIN mailroom_batches b ON b.job_type = q.name AND b.id >= q.open_from
+      AND b.emitted_at IS NULL AND b.dead_at IS NULL) x (g)))";
+
+// For the token t.
+constexpr const char* token_is_old_sql = R"((
+    coalesce(t.consumed_at, t.expires_at) < $4::bigint
+    AND t.id <= (SELECT id FROM bound)
+    AND NOT (SELECT ids FROM held) @> t.id))";
+
+constexpr const char* looked_tokens_sql = R"( AS is_old
+  FROM tokens t
+  WHERE t.id > $1::bigint AND t.id <= $2::bigint
+  ORDER BY t.id
+  LIMIT $5::int),
+old AS MATERIALIZED (SELECT id FROM looked WHERE is_old LIMIT $6::int))";
+
+constexpr const char* remove_tokens_sql = R"(,
+locked AS MATERIALIZED (
+  SELECT t.id FROM old o JOIN tokens t ON t.id = o.id
+  WHERE coalesce(t.consumed_at, t.expires_at) < $4::bigint
+  FOR UPDATE OF t SKIP LOCKED),
+gone AS (DELETE FROM tokens t USING locked l WHERE t.id = l.id RETURNING t.id))";
+
+// $7: whether old tokens count as removed.
+constexpr const char* looked_batches_sql = R"(,
+looked AS MATERIALIZED (
+  SELECT b.id, b.job_type, b.ids, greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) AS is_old
+  FROM mailroom_batches b
+  WHERE b.id > $1::bigint AND b.id <= $2::bigint
+  ORDER BY b.id
+  LIMIT $5::int),
+old AS MATERIALIZED (
+  SELECT l.id FROM looked l
+  WHERE l.is_old
+    AND EXISTS (SELECT FROM mailroom_batches n WHERE n.job_type = l.job_type AND n.id > l.id)
+    AND NOT EXISTS (
+      SELECT FROM unnest(l.ids) u (g), LATERAL (
+        SELECT FROM tokens t
+        WHERE t.id >= lower(u.g) AND t.id < upper(u.g) AND NOT ($7::boolean AND )";
+
+constexpr const char* remove_batches_sql = R"(,
+locked AS MATERIALIZED (
+  SELECT b.id FROM old o JOIN mailroom_batches b ON b.id = o.id
+  WHERE greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint)
+  FOR UPDATE OF b SKIP LOCKED),
+gone AS (DELETE FROM mailroom_batches b USING locked l WHERE b.id = l.id RETURNING b.id))";
+
+// Evaluates max(id) of `looked` only if fewer than $6 rows were old, because only then `old` has read all of
+// it.
+std::string outcome_sql(const std::string& removed) {
+  return R"(
+SELECT (SELECT count(*) FROM old), (SELECT count(*) FROM )" +
+         removed + R"(),
+  CASE WHEN (SELECT count(*) FROM old) = $6::int THEN (SELECT max(id) FROM old)
+       ELSE (SELECT max(id) FROM looked) END)";
 }
 
-/// One pass over the tokens, then one over the batches.
+std::string old_tokens_sql() {
+  return std::string(queues_sql) + held_sql + R"(,
+looked AS MATERIALIZED (
+  SELECT t.id, )" +
+         token_is_old_sql + looked_tokens_sql;
+}
+
+std::string old_batches_sql() {
+  return std::string(queues_sql) + held_sql + looked_batches_sql + token_is_old_sql + R"()
+        LIMIT 1) t)
+  LIMIT $6::int))";
+}
+
+/// Ids from `first` to `last`; empty if `last` is less than `first`.
+struct IdSpan {
+  std::int64_t first = 1;
+  std::int64_t last = 0;
+
+  std::int64_t size() const { return last < first ? 0 : last - first + 1; }
+};
+
+/// The server's time `older_than` ago.
+std::int64_t moment_before(Connection& connection, Milliseconds older_than) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(older_than).count();
+  return connection
+      .run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint - $1::bigint",
+           std::int64_t{seconds})[0][0]
+      .as<std::int64_t>();
+}
+
+std::optional<HeldBack> find_held_back(Connection& connection, std::int64_t before) {
+  const auto rows = connection.run(std::string(queues_sql) + R"(
+SELECT q.name, q.cursor
+FROM (SELECT * FROM queue ORDER BY cursor LIMIT 1) q
+WHERE EXISTS (
+  SELECT FROM (
+    SELECT coalesce(t.consumed_at, t.expires_at) AS ended FROM tokens t
+    WHERE t.id > q.cursor
+    ORDER BY t.id
+    LIMIT 10000) n
+  WHERE n.ended < $1::bigint))",
+                                   before);
+  if (rows.empty()) return std::nullopt;
+  return HeldBack{.queue = rows[0][0].c_str(), .cursor = rows[0][1].as<std::int64_t>()};
+}
+
+/// One pass over the tokens, then one over the batches. Each step is one statement in a transaction of its
+/// own, so it sees a queue's cursor, gaps and open batches in one snapshot. It needs no queue lock: old
+/// tokens are never due, so a concurrent claim, rewind or replay only has fewer tokens to skip. A step does
+/// not wait for locked rows, and checks rows again that changed since the snapshot.
+///
+/// A step reads rows in id order until it has found `step` old rows or has read 20,000, and removes:
+/// - tokens that are old, not above a cursor, and in no gap and no open batch;
+/// - batches that are old, not the newest of their queue, and have no token left (would have none, in a dry
+///   run), so that every remaining token keeps the record of its emission.
 class Pass {
  public:
-  Pass(PruneSteps& steps, bool dry_run, const PruneObserver& go_on, PruneSummary& summary)
-      : steps_(steps), dry_run_(dry_run), go_on_(go_on), summary_(summary), range_(steps.range()) {}
+  Pass(Connection& connection, std::int64_t before, int step, bool dry_run, const PruneObserver& go_on,
+       PruneSummary& summary)
+      : connection_(connection),
+        before_(before),
+        step_(step),
+        dry_run_(dry_run),
+        go_on_(go_on),
+        summary_(summary) {}
 
   void run() {
-    summary_.held_back = steps_.held_back();
-    walk(PruneTable::tokens, range_.tokens, summary_.tokens);
-    walk(PruneTable::batches, range_.batches, summary_.batches);
+    const auto row = connection_.run(std::string(queues_sql) + R"(
+SELECT coalesce((SELECT min(id) FROM tokens), 1),
+  coalesce(least((SELECT max(id) FROM tokens), (SELECT min(cursor) FROM queue)), 0),
+  coalesce((SELECT min(id) FROM mailroom_batches), 1),
+  coalesce((SELECT max(id) FROM mailroom_batches), 0))")[0];
+    const IdSpan tokens{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
+    const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
+    all_ids_ = tokens.size() + batches.size();
+    summary_.held_back = find_held_back(connection_, before_);
+    const auto rows_to_read = std::max(window, step_);
+    walk(tokens, summary_.tokens, [&](std::int64_t after) {
+      return connection_.run_prepared(dry_run_ ? "count_tokens" : "remove_tokens", after, tokens.last,
+                                      tokens.last, before_, rows_to_read, step_);
+    });
+    walk(batches, summary_.batches, [&](std::int64_t after) {
+      return connection_.run_prepared(dry_run_ ? "count_batches" : "remove_batches", after, batches.last,
+                                      tokens.last, before_, rows_to_read, step_, dry_run_);
+    });
   }
 
  private:
-  void walk(PruneTable table, const IdSpan& span, std::int64_t& removed) {
+  /// `step` runs the statement that continues after an id. It returns how many rows may be removed, how many
+  /// it removed (other sessions had locked or changed the rest), and the id that it reached; null at the end.
+  template <typename Step>
+  void walk(const IdSpan& span, std::int64_t& removed, const Step& step) {
     for (auto after = span.first - 1; after < span.last && !summary_.stopped;) {
-      const auto step = steps_.step(table, after, range_, dry_run_);
-      removed += step.removed;
-      summary_.skipped += step.old - step.removed;
-      const auto reached = step.reached.value_or(span.last);
-      passed_ += reached - after;
+      const auto row = step(after)[0];
+      removed += row[1].template as<std::int64_t>();
+      summary_.skipped += row[0].template as<std::int64_t>() - row[1].template as<std::int64_t>();
+      const auto reached = row[2].template as<std::int64_t>(span.last);
+      passed_ids_ += reached - after;
       after = reached;
       ask();
     }
   }
 
   void ask() {
-    const auto all = range_.tokens.size() + range_.batches.size();
-    const auto fraction = static_cast<double>(passed_) / static_cast<double>(all);
+    const auto fraction = static_cast<double>(passed_ids_) / static_cast<double>(all_ids_);
     const bool goes_on =
         go_on_({.fraction = fraction, .tokens = summary_.tokens, .batches = summary_.batches});
-    summary_.stopped = !goes_on && passed_ < all;
+    summary_.stopped = !goes_on && passed_ids_ < all_ids_;
   }
 
-  PruneSteps& steps_;
+  Connection& connection_;
+  std::int64_t before_;
+  int step_;
   bool dry_run_;
   const PruneObserver& go_on_;
   PruneSummary& summary_;
-  PruneRange range_;
-  std::int64_t passed_ = 0;
+  std::int64_t all_ids_ = 0;
+  std::int64_t passed_ids_ = 0;
 };
 
 }  // namespace
@@ -60,19 +222,25 @@ class Pass {
 Pruner::Pruner(Connection& connection, Milliseconds older_than, int step)
     : connection_(connection),
       older_than_(older_than),
-      limit_(limit_from(connection, older_than, step)),
-      steps_(connection, limit_) {}
+      before_(moment_before(connection, older_than)),
+      step_(step) {
+  connection_.run(session_sql);
+  connection_.prepare("count_tokens", old_tokens_sql() + outcome_sql("old"));
+  connection_.prepare("remove_tokens", old_tokens_sql() + remove_tokens_sql + outcome_sql("gone"));
+  connection_.prepare("count_batches", old_batches_sql() + outcome_sql("old"));
+  connection_.prepare("remove_batches", old_batches_sql() + remove_batches_sql + outcome_sql("gone"));
+}
 
 PruneSummary Pruner::count(const PruneObserver& go_on) {
   PruneSummary summary;
-  Pass(steps_, true, go_on, summary).run();
+  Pass(connection_, before_, step_, true, go_on, summary).run();
   return summary;
 }
 
 PruneSummary Pruner::remove(const OperationAuthor& author, const PruneObserver& go_on) {
   PruneSummary summary;
   try {
-    Pass(steps_, false, go_on, summary).run();
+    Pass(connection_, before_, step_, false, go_on, summary).run();
   } catch (const ConnectionLost&) {
     throw;
   } catch (const Error&) {
@@ -93,7 +261,7 @@ SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
                         summary.tokens, summary.batches, summary.skipped, format_duration(older_than_),
-                        limit_.before, summary.stopped);
+                        before_, summary.stopped);
   });
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
-#include "prune/prune_steps.hpp"
+#include "db/connection.hpp"
 #include "queue/operation_author.hpp"
 
 namespace mailroom {
@@ -19,27 +21,34 @@ struct PruneProgress {
 /// Called after every step; returning false ends the pruning, and keeps what was done.
 using PruneObserver = std::function<bool(const PruneProgress&)>;
 
+/// A queue whose cursor has not passed old tokens.
+struct HeldBack {
+  std::string queue;
+  std::int64_t cursor = 0;
+};
+
 /// What was removed, or would be.
 struct PruneSummary {
   std::int64_t tokens = 0;
   std::int64_t batches = 0;
-  std::int64_t skipped = 0;  ///< rows of both tables that other sessions had locked or changed
-  std::optional<HeldBack> held_back{};
+  std::int64_t skipped = 0;             ///< rows of both tables that other sessions had locked or changed
+  std::optional<HeldBack> held_back{};  ///< the queue with the lowest cursor, if old tokens follow it soon
   bool stopped = false;
 
   bool empty() const { return tokens == 0 && batches == 0; }
 };
 
-/// Removes old tokens and batches step by step while collectors run; PruneSteps says what is removed. Owns
-/// the session while it lives, and every transaction.
+/// Removes old tokens and batches step by step while collectors run. A token ends when it is consumed or else
+/// expires, a batch when it is acknowledged or dead-lettered. Owns the session while it lives: it changes
+/// settings and prepares statements, and owns every transaction.
 class Pruner {
  public:
   /// Rows that ended `older_than` ago or earlier are old, by the server's clock at this moment, in whole
-  /// seconds.
+  /// seconds. One transaction removes at most `step` rows.
   Pruner(Connection& connection, Milliseconds older_than, int step);
 
   /// Rows that ended before are old; seconds since 1970.
-  std::int64_t before() const { return limit_.before; }
+  std::int64_t before() const { return before_; }
 
   /// Counts what remove() would remove if no row were locked. Writes nothing.
   PruneSummary count(const PruneObserver& go_on);
@@ -54,8 +63,8 @@ class Pruner {
 
   Connection& connection_;
   Milliseconds older_than_;
-  PruneLimit limit_;
-  PruneSteps steps_;
+  std::int64_t before_;
+  int step_;
 };
 
 }  // namespace mailroom

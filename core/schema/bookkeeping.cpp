@@ -2,35 +2,25 @@
 
 #include <fmt/format.h>
 
-#include "schema/minimum_client.hpp"
-#include "schema/recognition.hpp"
-
 namespace mailroom {
 namespace {
 
-/// Checks only the schema in which mailroom would create the table; other schemas of the search_path may
-/// belong to other applications.
-bool exists(Connection& connection, const char* table) {
+/// True if the table schema_migrations exists. Throws Error(schema) if there is no schema, or if the table
+/// lacks the columns of golang-migrate and mailroom.
+bool has_record(Connection& connection) {
   const auto row = connection.run(
-      "SELECT current_schema() IS NULL, to_regclass(format('%I.%I', current_schema(), $1::text)) IS NOT NULL",
-      std::string(table))[0];
+      "SELECT current_schema() IS NULL, t.oid IS NULL, "
+      "string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
+      "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
+      "('dirty', 'boolean'::regtype))) "
+      "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t "
+      "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid")[0];
   if (row[0].as<bool>()) {
     throw Error(ExitCode::schema, "no schema of the search_path exists", "create it, or fix the search_path");
   }
-  return row[1].as<bool>();
-}
-
-/// Throws Error(schema) unless the table schema_migrations, which exists, has the columns of golang-migrate
-/// and mailroom.
-void require_own_record(Connection& connection) {
-  const auto row = connection.run(
-      "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
-      "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
-      "('dirty', 'boolean'::regtype))) "
-      "FROM pg_attribute WHERE attrelid = to_regclass(format('%I.schema_migrations', current_schema())) "
-      "AND attnum > 0 AND NOT attisdropped")[0];
-  if (row[1].as<int>() == 2) return;
-  const auto columns = row[0].as<std::string>("");
+  if (row[1].as<bool>()) return false;
+  if (row[3].as<int>() == 2) return true;
+  const auto columns = row[2].as<std::string>("");
   throw Error(ExitCode::schema,
               fmt::format("the table schema_migrations ({}) belongs to another tool{}", columns,
                           columns == "version character varying(128)" ? ", probably dbmate" : ""),
@@ -43,16 +33,33 @@ void require_own_record(Connection& connection) {
 
 }  // namespace
 
+bool has_table(pqxx::transaction_base& transaction, const std::string& table) {
+  return Connection::execute(
+             transaction,
+             "SELECT to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) IS NOT NULL",
+             table)[0][0]
+      .as<bool>();
+}
+
+bool has_tables_of_our_names(Connection& connection) {
+  return connection
+      .run(
+          "SELECT bool_or(to_regclass(quote_ident(current_schema()) || '.' || name) IS NOT NULL) "
+          "FROM unnest('{accounts,tokens,jobs}'::text[]) name")[0][0]
+      .as<bool>();
+}
+
+std::string advice_of_own_schema() {
+  return "give mailroom its own schema: CREATE SCHEMA mailroom, and "
+         "?options=-csearch_path%3Dmailroom,public in the connection string";
+}
+
 SchemaState read_schema_state(Connection& connection) {
-  const bool recorded = exists(connection, "schema_migrations");
-  if (recorded) {
-    require_own_record(connection);
+  if (has_record(connection)) {
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
     if (!rows.empty()) return {.version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>()};
   }
-  const bool made_by_hand =
-      exists(connection, "accounts") || exists(connection, "tokens") || exists(connection, "jobs");
-  if (made_by_hand) return {.version = 0, .unrecorded = true};
+  if (has_tables_of_our_names(connection)) return {.version = 0, .unrecorded = true};
   return {};
 }
 
@@ -93,6 +100,30 @@ void record_claim(pqxx::transaction_base& transaction, long version, const std::
   for (const auto& migration : embedded_migrations()) {
     if (migration.version <= version)
       record_history(transaction, migration, direction, Milliseconds{0}, author);
+  }
+}
+
+long read_minimum_client(Connection& connection) {
+  const auto declared = connection.run(
+      "SELECT format('SELECT %I.mailroom_minimum_client()', current_schema()) "
+      "WHERE to_regprocedure(format('%I.mailroom_minimum_client()', current_schema())) IS NOT NULL");
+  if (declared.empty()) return 0;
+  return connection.run(declared[0][0].c_str())[0][0].as<long>();
+}
+
+void require_fitting(long version, long newest, long minimum_client) {
+  if (version < newest) {
+    throw Error(ExitCode::schema,
+                fmt::format("the schema has version {}, but version {} is needed", version, newest),
+                "run: mailroom migrate");
+  }
+  if (version > newest && minimum_client > newest) {
+    throw Error(
+        ExitCode::schema,
+        fmt::format("the schema has version {}, which needs a mailroom that knows version {} or newer; "
+                    "this one knows versions up to {}",
+                    version, minimum_client, newest),
+        "upgrade mailroom on this machine: the schema was migrated by a newer version");
   }
 }
 

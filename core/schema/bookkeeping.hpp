@@ -6,6 +6,16 @@
 
 namespace mailroom {
 
+/// Checks only the schema in which mailroom would create the table; other schemas of the search_path may
+/// belong to other applications.
+bool has_table(pqxx::transaction_base& transaction, const std::string& table);
+
+/// True if one of accounts, tokens and jobs exists.
+bool has_tables_of_our_names(Connection& connection);
+
+/// The hint if a name that mailroom needs is taken.
+std::string advice_of_own_schema();
+
 /// Reads schema_migrations(version bigint primary key, dirty boolean) as golang-migrate 4 keeps it in the
 /// first schema of the search_path: no row means that nothing is applied, (0, false) that 0_init is applied.
 SchemaState read_schema_state(Connection& connection);
@@ -31,6 +41,16 @@ void record_history(pqxx::transaction_base& transaction, const Migration& migrat
 /// each version up to it.
 void record_claim(pqxx::transaction_base& transaction, long version, const std::string& direction,
                   const SchemaAuthor& author);
+
+/// The oldest mailroom that may work on the schema, as the newest schema version that it must know: the
+/// result of the schema's function mailroom_minimum_client(), or 0 without that function. A migration that
+/// breaks older binaries replaces the function, so binaries that do not know the migration get the answer
+/// too, with any role and whichever tool ran the migration.
+long read_minimum_client(Connection& connection);
+
+/// Throws Error(schema), with a fix as the hint, unless a binary that knows versions up to `newest` may work
+/// on a schema of version `version`: the schema is too old, or it requires a newer binary.
+void require_fitting(long version, long newest, long minimum_client);
 
 /// Throws Error(schema), with a fix as the hint, unless this binary can work on the schema: its version is at
 /// least the newest that this binary knows, it does not require a newer binary, and it is not dirty.

@@ -41,23 +41,6 @@ using Catalogue = std::map<CatalogueKey, CatalogueEntry>;
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names = {});
 
-/// Reads the catalogue of a schema repeatedly within a transaction, with a prepared statement: planning the
-/// query costs more than running it.
-class PreparedCatalogue {
- public:
-  /// `schema` is an identifier that needs no quotes, and not the name of a prepared statement of the session.
-  PreparedCatalogue(pqxx::transaction_base& transaction, std::string schema);
-
-  /// As read_catalogue() with all names.
-  Catalogue read();
-  /// Deallocates the prepared statement.
-  void forget();
-
- private:
-  pqxx::transaction_base& transaction_;
-  std::string schema_;
-};
-
 /// The catalogues of `schema` after each embedded migration, by version. Runs the migrations in a scratch
 /// schema, so the caller must roll the transaction back. Does not change or lock existing objects. Throws
 /// Error(schema) without the privilege to create schemas in the database. Sets the transaction's search_path

@@ -1,6 +1,7 @@
 #include "schema/drift.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace mailroom {
@@ -28,9 +29,9 @@ class Comparison {
     for (const auto& [key, entry] : expected_) {
       const auto present = found_.find(key);
       if (present == found_.end()) {
-        report(key, entry.table, entry.definition, {});
+        report(key, entry, {});
       } else if (!is_same(key, entry, present->second)) {
-        report(key, entry.table, entry.definition, present->second.definition);
+        report(key, entry, present->second.definition);
       }
     }
     for (const auto& [key, entry] : found_) {
@@ -49,7 +50,7 @@ class Comparison {
     const auto first = built_.front().find(key);
     const auto bodies = known_.find(key.name);
     return key.kind == ObjectKind::function && first != built_.front().end() && bodies != known_.end() &&
-           expected.body_digest == first->second.body_digest && bodies->second.count(found.body_digest) > 0 &&
+           expected.body_digest == first->second.body_digest && bodies->second == found.body_digest &&
            head(expected.definition) == head(found.definition);
   }
 
@@ -89,20 +90,19 @@ class Comparison {
     const auto maker = maker_of_unexpected(key);
     const bool is_harmless = maker ? is_index_of_later(key, entry, *maker) : is_addition(key, entry);
     (is_harmless ? drift_.additions : drift_.differences)
-        .push_back({key.kind, key.name, entry.table, {}, entry.definition, maker});
+        .push_back({key.kind, key.name, {}, entry.definition, maker});
   }
 
-  void report(const CatalogueKey& key, const std::string& table, const std::string& expected,
-              const std::string& found) {
-    if (!table.empty() && !is_expected_table(table)) return;
+  void report(const CatalogueKey& key, const CatalogueEntry& expected, const std::string& found) {
+    if (!expected.table.empty() && !is_expected_table(expected.table)) return;
     auto made = version_;
     const auto is_as_expected = [&](const Catalogue& before) {
       const auto entry = before.find(key);
-      return entry != before.end() && written(entry->second.definition) == written(expected);
+      return entry != before.end() && written(entry->second.definition) == written(expected.definition);
     };
     while (made > 0 && is_as_expected(built_[made - 1]))
       --made;
-    drift_.differences.push_back({key.kind, key.name, table, expected, found, static_cast<int>(made)});
+    drift_.differences.push_back({key.kind, key.name, expected.definition, found, static_cast<int>(made)});
   }
 
   const std::vector<Catalogue>& built_;
@@ -114,6 +114,17 @@ class Comparison {
 };
 
 }  // namespace
+
+const KnownBodies& original_bodies() {
+  static const KnownBodies bodies{
+      {"trg_before_account_insert()", "c1bed63272281e2ed45050a1bc0e0e9243d6821b50e425696f1e8f0ca3c49746"},
+      {"trg_before_account_status_change()",
+       "c1b9e4b4116339ed48da66b595892d7450216d570d29d9eb12d75a30f5f51e8c"},
+      {"trg_after_token_consumed()", "d5fca2faa6bb98d6aea316be4694fbd389f1261e505be6344b91ea7fde64d986"},
+      {"trg_after_token_inserted()", "59dc5c147a91e5e16fc8505d8f8ca2c27f4cdbca238f8250bb6b4fea634a8946"},
+  };
+  return bodies;
+}
 
 Drift compare(const std::vector<Catalogue>& built, std::size_t version, const Catalogue& found,
               const KnownBodies& known) {

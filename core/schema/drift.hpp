@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 
 #include "schema/catalogue.hpp"
 
@@ -11,7 +10,6 @@ namespace mailroom {
 struct Difference {
   ObjectKind kind = ObjectKind::table;
   std::string name{};      ///< as in CatalogueKey
-  std::string table{};     ///< the table that it belongs to; empty for none
   std::string expected{};  ///< the definition; empty if the object is unexpected
   std::string found{};     ///< the definition; empty if the object is missing
   /// The version that creates it as expected; for an unexpected object, the version that creates it, if any.
@@ -25,8 +23,8 @@ struct Drift {
   std::vector<Difference> additions;
 };
 
-/// By trigger function, digests of bodies that are equivalent to that of 0_init: see CatalogueEntry.
-using KnownBodies = std::map<std::string, std::set<std::string>>;
+/// By trigger function, the digest of a body that is equivalent to that of 0_init: see CatalogueEntry.
+using KnownBodies = std::map<std::string, std::string>;
 
 /// The trigger functions of the original system's 0_init, which do the same as those of this 0_init.
 const KnownBodies& original_bodies();
@@ -34,7 +32,7 @@ const KnownBodies& original_bodies();
 /// Compares `found` with version `version` of `built`, which has every version that this binary knows. An
 /// object that only another version creates is unexpected, except an index, which that version will find in
 /// place. Parts of a missing or unexpected table are not reported. For a function that is unchanged since
-/// 0_init, one of its `known` bodies is accepted.
+/// 0_init, its `known` body is accepted.
 Drift compare(const std::vector<Catalogue>& built, std::size_t version, const Catalogue& found,
               const KnownBodies& known = original_bodies());
 

@@ -1,20 +1,11 @@
 #include "schema/history.hpp"
 
+#include "schema/bookkeeping.hpp"
+
 namespace mailroom {
-namespace {
-
-bool is_kept(pqxx::transaction_base& transaction) {
-  return Connection::execute(
-             transaction,
-             "SELECT to_regclass(format('%I.mailroom_schema_history', current_schema())) IS NOT NULL")[0][0]
-      .as<bool>();
-}
-
-}  // namespace
-
 std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transaction) {
   std::vector<SchemaChange> changes;
-  if (!is_kept(transaction)) return changes;
+  if (!has_table(transaction, "mailroom_schema_history")) return changes;
   const auto rows = Connection::execute(
       transaction,
       "SELECT floor(extract(epoch FROM at) * 1000000)::bigint, version, name, direction, duration_ms, actor, "

@@ -11,6 +11,9 @@ struct Migration {
   std::string name;
   std::string up;
   std::string down;
+
+  /// `4_queue_tables`
+  std::string title() const { return std::to_string(version) + "_" + name; }
 };
 
 /// All migrations in this binary, by version, from 0 without gaps.

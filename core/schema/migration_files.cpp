@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Files = std::vector<std::pair<fs::path, std::string>>;
-
 std::optional<std::string> text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -68,17 +66,18 @@ int next_version(const fs::path& directory) {
 }  // namespace
 
 std::size_t export_migrations(const std::vector<Migration>& migrations, const fs::path& directory) {
-  Files missing;
+  std::vector<std::pair<fs::path, std::string>> missing;
   for (const auto& migration : migrations) {
-    for (const auto& [direction, text] : {std::pair{"up", migration.up}, std::pair{"down", migration.down}}) {
-      const auto path = directory / fmt::format("{}_{}.{}.sql", migration.version, migration.name, direction);
+    for (const auto direction : {Direction::up, Direction::down}) {
+      const MigrationStep step{&migration, direction};
+      const auto path = directory / step.file();
       const auto present = text_of(path);
-      if (present && *present != text) {
+      if (present && *present != step.text()) {
         throw Error(ExitCode::failed,
                     fmt::format("{} exists with other content; nothing was written", path.string()),
                     "export into an empty directory, and compare the two with diff -r");
       }
-      if (!present) missing.emplace_back(path, text);
+      if (!present) missing.emplace_back(path, step.text());
     }
   }
   make_directory(directory);

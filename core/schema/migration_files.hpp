@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/migration.hpp"
+#include "schema/migration_plan.hpp"
 
 namespace mailroom {
 

@@ -1,5 +1,6 @@
 #include "schema/migration_plan.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -7,29 +8,38 @@
 namespace mailroom {
 namespace {
 
-std::string name_of(const std::vector<Migration>& migrations, long version) {
-  const auto& migration = migrations[static_cast<std::size_t>(version)];
-  return fmt::format("{}_{}", version, migration.name);
+/// The steps between two versions; -1: nothing applied.
+MigrationSteps steps_between(const std::vector<Migration>& migrations, long from, long to) {
+  MigrationSteps steps;
+  for (auto version = from + 1; version <= to; ++version)
+    steps.push_back({&migrations[static_cast<std::size_t>(version)], Direction::up});
+  for (auto version = from; version > to; --version)
+    steps.push_back({&migrations[static_cast<std::size_t>(version)], Direction::down});
+  return steps;
+}
+
+long newest_of(const std::vector<Migration>& migrations) {
+  return static_cast<long>(migrations.size()) - 1;
 }
 
 }  // namespace
 
 std::string MigrationStep::file() const {
-  return fmt::format("{}_{}.{}.sql", migration->version, migration->name,
-                     direction == Direction::up ? "up" : "down");
+  return fmt::format("{}.{}.sql", migration->title(), direction == Direction::up ? "up" : "down");
 }
 
 std::string explain_dirty(const std::vector<Migration>& migrations, const SchemaState& state) {
-  const auto newest = static_cast<long>(migrations.size()) - 1;
+  const auto newest = newest_of(migrations);
   const auto version = state.version.value_or(-1);
   std::string ways;
   std::string answers;
   if (version >= 0 && version <= newest) {
-    ways = fmt::format("{}.up.sql", name_of(migrations, version));
+    ways = migrations[static_cast<std::size_t>(version)].title() + ".up.sql";
     answers = fmt::format("mailroom migrate force {}", version == 0 ? "none" : std::to_string(version - 1));
   }
   if (version + 1 <= newest && version >= -1) {
-    ways += (ways.empty() ? "" : " or ") + fmt::format("{}.down.sql", name_of(migrations, version + 1));
+    ways += (ways.empty() ? "" : " or ") + migrations[static_cast<std::size_t>(version + 1)].title() +
+            ".down.sql";
     answers += (answers.empty() ? "" : " (or ") + fmt::format("mailroom migrate force {}", version + 1) +
                (ways.find(" or ") == std::string::npos ? "" : " for the down)");
   }
@@ -48,7 +58,7 @@ void require_plannable(const std::vector<Migration>& migrations, const SchemaSta
                 fmt::format("the schema is marked dirty at version {}", state.version.value_or(-1)),
                 explain_dirty(migrations, state));
   }
-  const auto newest = static_cast<long>(migrations.size()) - 1;
+  const auto newest = newest_of(migrations);
   if (state.version && *state.version > newest) {
     throw Error(ExitCode::schema,
                 fmt::format("the schema has version {}, and this mailroom knows versions up to {}",
@@ -58,7 +68,7 @@ void require_plannable(const std::vector<Migration>& migrations, const SchemaSta
 }
 
 void require_known_version(const std::vector<Migration>& migrations, long version) {
-  const auto newest = static_cast<long>(migrations.size()) - 1;
+  const auto newest = newest_of(migrations);
   if (version >= 0 && version <= newest) return;
   throw Error(ExitCode::usage, fmt::format("there is no version {}", version),
               fmt::format("this mailroom knows the versions 0 to {}", newest));
@@ -73,32 +83,20 @@ MigrationSteps plan_up(const std::vector<Migration>& migrations, const SchemaSta
                 fmt::format("the schema has version {}, which is above {}", *state.version, *to),
                 fmt::format("mailroom migrate goto {} goes down to it", *to));
   }
-  MigrationSteps steps;
-  for (const auto& migration : migrations) {
-    const bool is_wanted = !to || migration.version <= *to;
-    const bool is_missing = !state.version || migration.version > *state.version;
-    if (is_wanted && is_missing) steps.push_back({&migration, Direction::up});
-  }
-  return steps;
+  return steps_between(migrations, state.version.value_or(-1), to.value_or(newest_of(migrations)));
 }
 
 MigrationSteps plan_down(const std::vector<Migration>& migrations, const SchemaState& state,
                          std::optional<int> count) {
   require_plannable(migrations, state);
-  MigrationSteps steps;
   const auto current = state.version.value_or(-1);
-  for (auto version = current; version >= 0 && (!count || current - version < *count); --version) {
-    steps.push_back({&migrations[static_cast<std::size_t>(version)], Direction::down});
-  }
-  return steps;
+  return steps_between(migrations, current, count ? std::max(current - *count, -1L) : -1);
 }
 
 MigrationSteps plan_goto(const std::vector<Migration>& migrations, const SchemaState& state, long to) {
   require_plannable(migrations, state);
   require_known_version(migrations, to);
-  const auto current = state.version.value_or(-1);
-  if (to >= current) return plan_up(migrations, state, to);
-  return plan_down(migrations, state, static_cast<int>(current - to));
+  return steps_between(migrations, state.version.value_or(-1), to);
 }
 
 }  // namespace mailroom

@@ -8,21 +8,6 @@
 namespace mailroom {
 namespace {
 
-/// The name of the index that a CREATE INDEX CONCURRENTLY makes; empty for any other statement.
-std::string created_index(const Statement& statement) {
-  const auto words = statement_text(statement.text);
-  const auto on = std::find(words.begin(), words.end(), "ON");
-  if (words.front() != "CREATE" || on == words.end()) return {};
-  return *(on - 1);
-}
-
-/// Folds an unquoted name as PostgreSQL does.
-std::string folded(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
-
 std::string who_may(Connection& connection) {
   const auto rows = connection.run(
       "SELECT current_user, pg_get_userbyid(relowner) FROM pg_class "
@@ -55,26 +40,25 @@ void MigrationRun::run(pqxx::transaction_base& transaction) {
 
 void MigrationRun::run_alone() {
   // No time limits: the statement waits for old transactions, but no session waits behind it.
-  const auto set_limits_to = [this](const std::string& value) {
+  const auto set_limits = [this](const std::string& value) {
     connection_.run("SELECT set_config(name, " + value +
                     ", false) FROM pg_settings "
                     "WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout')");
   };
-  set_limits_to("'0'");
+  set_limits("'0'");
   current_ = &statements_.front();
   drop_invalid_index();
   connection_.run(current_->text);
   current_ = nullptr;
-  set_limits_to("reset_val");
+  set_limits("reset_val");
 }
 
 void MigrationRun::drop_invalid_index() {
-  const auto name = created_index(*current_);
   const auto rows = connection_.run(
       "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
       "JOIN pg_namespace n ON n.oid = c.relnamespace "
-      "WHERE n.nspname = current_schema() AND c.relname IN ($1, $2) AND NOT i.indisvalid",
-      name, folded(name));
+      "WHERE n.nspname = current_schema() AND lower(c.relname) = lower($1) AND NOT i.indisvalid",
+      created_index(current_->text));
   for (const auto& row : rows)
     connection_.run(std::string("DROP INDEX CONCURRENTLY ") + row[0].c_str());
 }
@@ -107,15 +91,6 @@ Error MigrationRun::explained(const DatabaseError& error) const {
                hint);
 }
 
-void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) {
-  Connection::execute(transaction, "SELECT set_config('lock_timeout', $1, true)",
-                      std::to_string(lock_timeout.count()));
-  Connection::execute(
-      transaction,
-      "SELECT set_config(name, '0', true) FROM pg_settings "
-      "WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')");
-}
-
 std::string oldest_holder(Connection& connection, Milliseconds at_least) {
   const auto rows = connection.run(
       "SELECT l.pid, coalesce(nullif(a.application_name, ''), 'without a name'), "
@@ -131,12 +106,6 @@ std::string oldest_holder(Connection& connection, Milliseconds at_least) {
   const auto shown = open < std::chrono::seconds(10) ? open : std::chrono::floor<std::chrono::seconds>(open);
   return fmt::format("pid {} ({}), whose transaction has been open for {}", rows[0][0].as<int>(),
                      rows[0][1].c_str(), format_duration(shown));
-}
-
-Milliseconds timed(const std::function<void()>& work) {
-  const auto started = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started);
 }
 
 }  // namespace mailroom

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 #include "schema/migration_plan.hpp"
@@ -13,6 +11,8 @@ namespace mailroom {
 class MigrationRun {
  public:
   MigrationRun(Connection& connection, const MigrationStep& step);
+
+  const MigrationStep& step() const { return step_; }
 
   /// True for a single CONCURRENTLY statement, which cannot run in a transaction.
   bool runs_alone() const { return is_concurrent(statements_); }
@@ -35,15 +35,8 @@ class MigrationRun {
   const Statement* current_ = nullptr;
 };
 
-/// For the rest of the transaction: sets lock_timeout and disables the role's other time limits, which are
-/// meant for applications.
-void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout);
-
 /// The session with the oldest transaction that holds locks on tables of the schema and has been open for at
 /// least `at_least`: `pid 12 (psql), whose transaction has been open for 3m`; empty if there is none.
 std::string oldest_holder(Connection& connection, Milliseconds at_least);
-
-/// Runs `work` and returns the time it took.
-Milliseconds timed(const std::function<void()>& work);
 
 }  // namespace mailroom

@@ -57,14 +57,30 @@ ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
                         "the server has applied all of it or nothing: run mailroom migrate to continue");
 }
 
+/// For the rest of the transaction: sets lock_timeout and disables the role's other time limits, which are
+/// meant for applications.
+void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) {
+  Connection::execute(transaction, "SELECT set_config('lock_timeout', $1, true)",
+                      std::to_string(lock_timeout.count()));
+  Connection::execute(
+      transaction,
+      "SELECT set_config(name, '0', true) FROM pg_settings "
+      "WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')");
+}
+
+/// Runs `work` and returns the time it took.
+template <typename Work>
+Milliseconds timed(const Work& work) {
+  const auto started = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started);
+}
+
 }  // namespace
 
 std::vector<Milliseconds> MigratorOptions::default_pauses() {
-  std::vector<Milliseconds> pauses;
-  for (const int pause :
-       {50, 100, 200, 200, 200, 500, 500, 1000, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000})
-    pauses.emplace_back(pause);
-  return pauses;
+  using namespace std::chrono_literals;
+  return {50ms, 100ms, 200ms, 200ms, 200ms, 500ms, 500ms, 1s, 1s, 2s, 4s, 8s, 8s, 8s, 8s, 8s};
 }
 
 SchemaState Migrator::begin() {
@@ -83,7 +99,10 @@ void Migrator::run(const SchemaState& state, const MigrationSteps& steps, Migrat
   if (steps.empty() && !state.unrecorded) return;
   require_writable(connection_);
   if (options_.dry_run) return dry_run(state, steps, observer);
-  if (state.unrecorded) connection_.transact([&](pqxx::work& transaction) { adopt(transaction, state); });
+  if (state.unrecorded) {
+    connection_.transact(
+        [&](pqxx::work& transaction) { record_claim(transaction, *state.version, "adopt", author_); });
+  }
   for (const auto& step : steps) {
     try {
       apply(step, observer);
@@ -91,10 +110,6 @@ void Migrator::run(const SchemaState& state, const MigrationSteps& steps, Migrat
       throw cut_off(step, error);
     }
   }
-}
-
-void Migrator::adopt(pqxx::transaction_base& transaction, const SchemaState& state) {
-  record_claim(transaction, *state.version, "adopt", author_);
 }
 
 void Migrator::record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took) {
@@ -105,13 +120,11 @@ void Migrator::record(pqxx::transaction_base& transaction, const MigrationStep& 
 
 void Migrator::dry_run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer) {
   std::optional<MigrationRun> run;
-  const MigrationStep* current = nullptr;
   try {
     connection_.dry_run([&](pqxx::work& transaction) {
       set_limits(transaction, options_.lock_timeout);
-      if (state.unrecorded) adopt(transaction, state);
+      if (state.unrecorded) record_claim(transaction, *state.version, "adopt", author_);
       for (const auto& step : steps) {
-        current = &step;
         run.emplace(connection_, step);
         observer.begins(step);
         const auto took = timed([&] { run->run(transaction); });
@@ -121,7 +134,7 @@ void Migrator::dry_run(const SchemaState& state, const MigrationSteps& steps, Mi
     });
   } catch (const DatabaseError& error) {
     if (!run) throw;
-    if (is_about_locks(error)) throw locked_out_for_good(connection_, *current, 1, options_.lock_timeout);
+    if (is_about_locks(error)) throw locked_out_for_good(connection_, run->step(), 1, options_.lock_timeout);
     throw run->explained(error);
   }
 }

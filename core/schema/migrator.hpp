@@ -65,7 +65,6 @@ class Migrator {
 
  private:
   void dry_run(const SchemaState& state, const MigrationSteps& steps, MigrationObserver& observer);
-  void adopt(pqxx::transaction_base& transaction, const SchemaState& state);
   void apply(const MigrationStep& step, MigrationObserver& observer);
   Milliseconds attempt(const MigrationStep& step, MigrationRun& run, Milliseconds lock_timeout);
   void record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took);

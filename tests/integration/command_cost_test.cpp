@@ -1,9 +1,9 @@
 // What commands cost a server with many tokens: rows read and statements planned, which are the same on every
 // machine.
 
-#include "schema/drift_verification.hpp"
 #include "schema/migration_plan.hpp"
 #include "schema/statements.hpp"
+#include "schema/verification.hpp"
 #include "support/catch.hpp"
 #include "support/test_feed.hpp"
 

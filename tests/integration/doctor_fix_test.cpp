@@ -47,11 +47,11 @@ TEST_CASE("a missing index is found, and fixed to its original definition") {
   TestDatabase database;
   const auto connection = database.connect();
   const DoctorRig rig(database);
-  for (const auto& index : expected_indexes()) {
+  for (const auto& index : expected_objects().indexes) {
     // An index that a foreign key needs cannot be dropped alone.
     if (index.name == "accounts_pkey") continue;
     const auto before = definition_of_index(*connection, index.name);
-    const bool is_constraint = !index.constraint.empty();
+    const bool is_constraint = index.is_constraint;
     check_fixing(*connection, rig, "drift", is_constraint ? CheckVerdict::failure : CheckVerdict::warning,
                  is_constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", index.table, index.name)
                                : fmt::format("DROP INDEX {}", index.name));

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "schema/drift_verification.hpp"
 #include "schema/migrator.hpp"
-#include "schema/minimum_client.hpp"
+#include "schema/verification.hpp"
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
@@ -88,10 +87,10 @@ TEST_CASE("the earlier form is recognised, and its conversion leads to version 0
       "INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a')");
   const auto secret = value<std::string>(*earlier.connection, "SELECT secret FROM tokens");
   CHECK(contains(earlier.refusal(), "an earlier form of the schema: tokens.secret is hexadecimal text"));
-  CHECK(verify_schema(*earlier.connection).verdict == Recognition::Verdict::earlier_form);
+  CHECK(verify_schema(*earlier.connection).match == SchemaMatch::earlier_form);
   CHECK_THROWS_AS(verify_before_claim(*earlier.connection, 0), Error);
   earlier.connection->run(earlier_form_conversion());
-  CHECK(verify_schema(*earlier.connection).verdict == Recognition::Verdict::fits);
+  CHECK(verify_schema(*earlier.connection).match == SchemaMatch::fits);
   CHECK(earlier.refusal() == "");
   CHECK(value<std::string>(*earlier.connection, "SELECT encode(secret, 'hex') FROM tokens") == secret);
   CHECK(verify_schema(*earlier.connection).is_sound());

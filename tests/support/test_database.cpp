@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "schema/migrator.hpp"
-#include "schema/recognition.hpp"
+#include "schema/verification.hpp"
 
 namespace mailroom::test {
 namespace {

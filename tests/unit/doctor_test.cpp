@@ -3,7 +3,7 @@
 #include "cmd/doctor/doctor_report.hpp"
 #include "db/pooler.hpp"
 #include "doctor/channel_check.hpp"
-#include "doctor/creating_statement.hpp"
+#include "doctor/schema_objects.hpp"
 #include "doctor/server_checks.hpp"
 #include "support/catch.hpp"
 
@@ -102,22 +102,41 @@ TEST_CASE("the channels of a function are read from its source") {
   CHECK(notified_channels("").empty());
 }
 
-TEST_CASE("the statement that creates an object is found in the newest migration that has it") {
-  const std::vector<Migration> migrations{
-      {0, "init",
-       "CREATE TABLE t (id int);\nCREATE TRIGGER a BEFORE INSERT ON t\n    EXECUTE FUNCTION f();\n", ""},
-      {1, "more",
-       "-- again\nDROP TRIGGER a ON t;\nCREATE TRIGGER a AFTER INSERT ON t\n    EXECUTE FUNCTION f();\n", ""},
-      {2, "other",
-       "-- x\nCREATE TRIGGER ab BEFORE INSERT ON t EXECUTE FUNCTION f();\n"
-       "CREATE OR REPLACE FUNCTION f() RETURNS trigger;\n",
-       ""}};
-  CHECK(creating_statement(migrations, "TRIGGER", "a").text ==
-        "CREATE TRIGGER a AFTER INSERT ON t EXECUTE FUNCTION f();");
-  CHECK(creating_statement(migrations, "TRIGGER", "a").migration == "1_more");
-  CHECK(creating_statement(migrations, "TABLE", "t").migration == "0_init");
-  CHECK(creating_statement(migrations, "FUNCTION", "f").migration == "2_other");
-  CHECK(creating_statement(migrations, "INDEX", "a").migration.empty());
+TEST_CASE("what migrations create is read from their text") {
+  const auto objects = read_expected_objects(
+      {{0, "init",
+        "CREATE TABLE t (\n    id int PRIMARY KEY,\n    name varchar(9) UNIQUE NOT NULL, -- a, b\n"
+        "    kind text CHECK (kind IN ('a', 'b')),\n\n    FOREIGN KEY (id) REFERENCES u (id)\n);\n"
+        "CREATE TRIGGER a BEFORE INSERT ON t\n    EXECUTE FUNCTION f();\nCREATE INDEX t_idx ON t (kind, id);\n",
+        ""},
+       {1, "more",
+        "-- again\nDROP TRIGGER a ON t;\nCREATE TRIGGER a AFTER INSERT ON t\n    EXECUTE FUNCTION f();\n",
+        ""},
+       {2, "other",
+        "-- x\nCREATE TRIGGER ab BEFORE INSERT ON t EXECUTE FUNCTION f();\n"
+        "CREATE OR REPLACE FUNCTION f() RETURNS trigger;\n",
+        ""},
+       {3, "alone",
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS t_name_idx ON t USING brin (name)\n  WITH (a = 1);\n", ""}});
+  CHECK(objects.triggers.at("a") == "CREATE TRIGGER a AFTER INSERT ON t EXECUTE FUNCTION f();");
+  CHECK(objects.triggers.size() == 2);
+  CHECK(objects.functions == std::map<std::string, std::string>{{"f", "2_other"}});
+  REQUIRE(objects.tables.size() == 1);
+  CHECK(objects.tables[0].name == "t");
+  CHECK(objects.tables[0].migration == "0_init");
+  CHECK(objects.tables[0].columns == std::vector<std::string>{"id", "name", "kind"});
+  std::string statements;
+  for (const auto& index : objects.indexes) {
+    CHECK(index.table == "t");
+    CHECK(index.is_constraint == index.statement.starts_with("ALTER TABLE"));
+    statements += index.name + ": " + index.statement + "\n";
+  }
+  CHECK(
+      statements ==
+      "t_pkey: ALTER TABLE t ADD CONSTRAINT t_pkey PRIMARY KEY (id);\n"
+      "t_name_key: ALTER TABLE t ADD CONSTRAINT t_name_key UNIQUE (name);\n"
+      "t_idx: CREATE INDEX CONCURRENTLY t_idx ON t (kind, id);\n"
+      "t_name_idx: CREATE INDEX CONCURRENTLY IF NOT EXISTS t_name_idx ON t USING brin (name) WITH (a = 1);\n");
 }
 
 TEST_CASE("a finding is wrapped at 80 columns, a command is not") {

@@ -4,7 +4,7 @@
 
 #include "base/line_diff.hpp"
 #include "base/text.hpp"
-#include "schema/minimum_client.hpp"
+#include "schema/bookkeeping.hpp"
 #include "support/catch.hpp"
 
 using namespace mailroom;
@@ -118,7 +118,7 @@ TEST_CASE("additions by an application are no drift unless they interfere") {
 }
 
 TEST_CASE("a known body is accepted in place of version 0's, and not of a later version's") {
-  const KnownBodies known{{"notify()", {"digest of foreign"}}};
+  const KnownBodies known{{"notify()", "digest of foreign"}};
   auto found = three_versions()[1];
   found[notify] = function("CREATE\n", "foreign");
   CHECK(compare(three_versions(), 1, found, known).differences.empty());

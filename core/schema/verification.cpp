@@ -1,0 +1,201 @@
+#include "schema/verification.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace mailroom {
+namespace {
+
+/// A schema and what the migrations create, from one snapshot.
+struct Inspection {
+  std::string schema;
+  std::vector<Catalogue> built;  ///< by version
+  Catalogue found;               ///< the existing objects with a name that the migrations use
+};
+
+Inspection inspect_schema(Connection& connection) {
+  if (connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) {
+    throw Error(ExitCode::failed,
+                "the server is a standby, on which the migrations cannot be built for comparison",
+                "connect to the primary: a standby has the same catalogue");
+  }
+  Inspection look;
+  connection.dry_run([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
+    look.schema = Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
+    look.built = build_catalogues(transaction, look.schema);
+    look.found = read_catalogue(transaction, look.schema, object_names(look.built));
+  });
+  return look;
+}
+
+Verification compare_with(const Inspection& look, long version) {
+  return {.schema = look.schema,
+          .version = version,
+          .drift = compare(look.built, static_cast<std::size_t>(version), look.found)};
+}
+
+SchemaMatch match_of(const Inspection& look, const Drift& nearest) {
+  const auto secret = look.found.find({ObjectKind::column, "tokens.secret"});
+  if (secret == look.found.end()) return SchemaMatch::not_ours;
+  if (secret->second.definition.rfind("bytea", 0) != 0) return SchemaMatch::earlier_form;
+  return nearest.differences.empty() ? SchemaMatch::fits : SchemaMatch::differs;
+}
+
+/// Compares tables without a record with every version. Of equally near versions the newest wins.
+Verification recognise(const Inspection& look) {
+  auto version = embedded_migrations().back().version;
+  auto nearest = compare_with(look, version);
+  while (version-- > 0) {
+    auto other = compare_with(look, version);
+    if (other.drift.differences.size() < nearest.drift.differences.size()) nearest = std::move(other);
+  }
+  nearest.is_recorded = false;
+  nearest.match = match_of(look, nearest.drift);
+  return nearest;
+}
+
+/// `column tokens.secret, trigger tokens.after_token_inserted and 3 more`
+std::string some_of(const std::vector<Difference>& differences) {
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, differences.size()); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", object_kind_word(differences[i].kind),
+                        differences[i].name);
+  }
+  if (differences.size() > shown) text += fmt::format(" and {} more", differences.size() - shown);
+  return text;
+}
+
+[[noreturn]] void refuse_difference(const Verification& nearest) {
+  throw Error(
+      ExitCode::schema,
+      fmt::format("mailroom's tables have no recorded version, and match none: {} from version {}, the "
+                  "nearest ({})",
+                  nearest.differ_text(), nearest.version, some_of(nearest.drift.differences)),
+      fmt::format("mailroom migrate verify shows the differences; fix them, or record the version anyway: "
+                  "mailroom migrate baseline {}",
+                  nearest.version));
+}
+
+/// Compares the migration's text with the checksum of the last row that records it as applied.
+void compare_checksum(pqxx::transaction_base& transaction, const Migration& migration,
+                      Verification& verification) {
+  const auto rows = Connection::execute(
+      transaction,
+      "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex'), direction, "
+      "floor(extract(epoch FROM at) * 1000000)::bigint, actor, mailroom_version FROM mailroom_schema_history "
+      "WHERE version = $1 AND direction IN ('up', 'adopt', 'baseline') ORDER BY id DESC LIMIT 1",
+      migration.version, migration.up);
+  if (rows.empty()) return;
+  ++verification.checksums;
+  if (rows[0][0].as<bool>()) return;
+  verification.edited.push_back({.version = migration.version,
+                                 .direction = rows[0][1].c_str(),
+                                 .at = rows[0][2].as<std::int64_t>(),
+                                 .actor = rows[0][3].c_str(),
+                                 .made_by = rows[0][4].c_str()});
+}
+
+void compare_checksums(Connection& connection, Verification& verification) {
+  connection.alone([&](pqxx::transaction_base& transaction) {
+    if (!has_table(transaction, "mailroom_schema_history")) return;
+    for (const auto& migration : embedded_migrations()) {
+      if (migration.version <= verification.version) compare_checksum(transaction, migration, verification);
+    }
+  });
+}
+
+void require_own_tables(Connection& connection, const SchemaState& state) {
+  const bool says_applied = state.version && !state.unrecorded && !state.dirty;
+  if (!says_applied || has_tables_of_our_names(connection)) return;
+  throw Error(
+      ExitCode::schema,
+      fmt::format("schema_migrations says version {}, but none of mailroom's tables exists", *state.version),
+      "another application probably keeps its own migrations there; " + advice_of_own_schema());
+}
+
+SchemaState comparable_state(Connection& connection) {
+  const auto state = read_schema_state(connection);
+  const auto newest = embedded_migrations().back().version;
+  require_own_tables(connection, state);
+  if (!state.version) {
+    throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
+  }
+  if (*state.version > newest) {
+    throw Error(ExitCode::schema,
+                fmt::format("the schema has version {}, and this mailroom knows versions up to {}",
+                            *state.version, newest),
+                "verify it with the newer mailroom that made it");
+  }
+  return state;
+}
+
+}  // namespace
+
+std::string Verification::differ_text() const {
+  const auto count = drift.differences.size() + edited.size();
+  return count == 1 ? "one thing differs" : fmt::format("{} things differ", count);
+}
+
+Verification verify_schema(Connection& connection) {
+  const auto state = comparable_state(connection);
+  const auto look = inspect_schema(connection);
+  if (state.unrecorded) return recognise(look);
+  // Version -1: golang-migrate failed in the first migration, and nothing was applied.
+  auto verification = compare_with(look, std::max(*state.version, 0L));
+  verification.dirty = state.dirty;
+  compare_checksums(connection, verification);
+  return verification;
+}
+
+Verification verify_before_claim(Connection& connection, long version) {
+  const auto look = inspect_schema(connection);
+  const auto nearest = recognise(look);
+  if (nearest.match != SchemaMatch::differs) require_recognised(nearest);
+  auto verification = compare_with(look, version);
+  compare_checksums(connection, verification);
+  return verification;
+}
+
+void require_recognised(const Verification& verification) {
+  switch (verification.match) {
+    case SchemaMatch::fits:
+      return;
+    case SchemaMatch::differs:
+      refuse_difference(verification);
+    case SchemaMatch::earlier_form:
+      throw Error(ExitCode::schema,
+                  "the tables are of an earlier form of the schema: tokens.secret is hexadecimal text, and "
+                  "mailroom needs bytea",
+                  "nothing has been changed; mailroom migrate verify shows what differs and the statements "
+                  "that convert it");
+    case SchemaMatch::not_ours:
+      throw Error(ExitCode::schema,
+                  fmt::format("the schema {} has tables with mailroom's names that mailroom did not create",
+                              verification.schema),
+                  advice_of_own_schema());
+  }
+}
+
+SchemaState recognised(Connection& connection, SchemaState state) {
+  require_own_tables(connection, state);
+  if (!state.unrecorded) return state;
+  const auto nearest = recognise(inspect_schema(connection));
+  require_recognised(nearest);
+  state.version = nearest.version;
+  return state;
+}
+
+const char* earlier_form_conversion() {
+  return "BEGIN;\n"
+         "ALTER TABLE tokens ALTER COLUMN secret DROP DEFAULT,\n"
+         "    ALTER COLUMN secret TYPE bytea USING decode(secret, 'hex'),\n"
+         "    ALTER COLUMN secret SET DEFAULT gen_random_bytes(32);\n"
+         "ALTER TYPE job_type RENAME VALUE 'user_action_queue' TO 'mailroom';\n"
+         "CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql\n"
+         "    AS 'BEGIN NOTIFY token_insert; RETURN NULL; END;';\n"
+         "COMMIT;\n";
+}
+
+}  // namespace mailroom

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "schema/bookkeeping.hpp"
+#include "schema/drift.hpp"
+
+namespace mailroom {
+
+/// How tables match the versions of the schema.
+enum class SchemaMatch {
+  fits,          ///< match a version exactly
+  differs,       ///< differ from every version
+  earlier_form,  ///< have the form before the first version: secrets as hexadecimal text
+  not_ours,      ///< have mailroom's names, but another application created them
+};
+
+/// A migration whose text in this binary differs from the text recorded when it was applied.
+struct EditedMigration {
+  int version = 0;
+  std::string direction{};  ///< of the record: up, adopt or baseline
+  std::int64_t at = 0;      ///< microseconds since 1970
+  std::string actor{};      ///< of the record
+  std::string made_by{};    ///< the version of mailroom that recorded it
+};
+
+/// The result of comparing a schema and its record with this binary's migrations.
+struct Verification {
+  std::string schema{};
+  long version = 0;  ///< the version compared with: the recorded one, or the nearest if there is no record
+  bool dirty = false;
+  bool is_recorded = true;
+  SchemaMatch match = SchemaMatch::fits;  ///< of tables without a record
+  Drift drift{};
+  std::vector<EditedMigration> edited{};
+  long checksums = 0;  ///< the number of versions that have a recorded checksum
+
+  /// True if nothing differs from what this binary's migrations create.
+  bool is_sound() const {
+    return !dirty && drift.differences.empty() && edited.empty() && match == SchemaMatch::fits;
+  }
+  /// `one thing differs`, `3 things differ`
+  std::string differ_text() const;
+};
+
+/// Compares the schema, with or without a record. Builds the migrations in a scratch schema, in a transaction
+/// that is rolled back; does not lock or change existing objects. Throws Error(schema) if there is no schema,
+/// if this binary does not know its version, or without the privilege to create schemas; Error(failed) on a
+/// standby.
+Verification verify_schema(Connection& connection);
+
+/// Compares the schema with `version`, before that version is recorded; ignores the current record. Throws
+/// Error(schema) for tables that match no version at all: of the earlier form, or not mailroom's.
+Verification verify_before_claim(Connection& connection, long version);
+
+/// Throws Error(schema), with a fix as the hint, unless the tables match a version (SchemaMatch::fits).
+void require_recognised(const Verification& verification);
+
+/// Returns `state`; if it is unrecorded, with the version that the tables match. Throws Error(schema) if they
+/// match none, and if `state` is recorded but none of mailroom's tables exists: the record belongs to another
+/// application.
+SchemaState recognised(Connection& connection, SchemaState state);
+
+/// The statements, in a transaction of their own, that convert the earlier form to version 0.
+const char* earlier_form_conversion();
+
+}  // namespace mailroom

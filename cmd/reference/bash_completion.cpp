@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include "cmd/reference/completions.hpp"
-#include "cmd/reference/words.hpp"
+#include "cmd/reference/generated_files.hpp"
 
 namespace mailroom {
 namespace {
@@ -90,8 +89,10 @@ std::string kind_of(const ValueReference& value) {
 std::string bash_place(const Place& place) {
   const auto& command = *place.command;
   std::string text = fmt::format("    '{}')\n", command.path);
-  if (!command.commands.empty())
-    text += fmt::format("      commands='{}'\n", joined(names_of(command.commands)));
+  std::vector<std::string> commands;
+  for (const auto& sub : command.commands)
+    commands.push_back(sub.name);
+  if (!commands.empty()) text += fmt::format("      commands='{}'\n", joined(commands));
   if (!place.options.empty()) text += fmt::format("      options='{}'\n", joined(names_of(place.options)));
   if (!command.operands.empty()) {
     text += fmt::format("      operand={}\n", kind_of(command.operands.front().value));
@@ -99,7 +100,7 @@ std::string bash_place(const Place& place) {
   return text + "      ;;\n";
 }
 
-std::string render_places(const CommandReference& program, const std::vector<Place>& places) {
+std::string render_places(const CommandReference& program) {
   std::string text =
       "# Sets commands and options to those of the command $1, given as its path, and operand to what else "
       "is\n"
@@ -107,42 +108,31 @@ std::string render_places(const CommandReference& program, const std::vector<Pla
       "_mailroom_place() {\n"
       "  commands='' options='' operand=''\n"
       "  case $1 in\n";
-  for (const auto& place : places)
+  for (const auto& place : places_of(program))
     text += bash_place(place);
-  return text +
-         fmt::format("  esac\n  options+=' {}'\n}}\n\n", joined(names_of(pointers_to(program.options))));
+  return text + fmt::format("  esac\n  options+=' {}'\n}}\n\n", joined(names_of(program.options)));
 }
 
-/// A case of _mailroom_values for `option` of the command `path`, or of any command if `path` is empty.
-std::string bash_option(const OptionReference& option, const std::string& path = "") {
-  if (!takes_next_word(option)) return {};
-  std::vector<std::string> patterns;
-  for (const auto& name : option.names)
-    patterns.push_back((path.empty() ? "*' " : "'" + path + " ") + name + "'");
-  return fmt::format("    {}) values={} ;;\n", joined(patterns, " | "), kind_of(option.value));
-}
-
-std::string render_values(const CommandReference& program, const std::vector<Place>& places) {
+std::string render_values(const CommandReference& program) {
   std::string text =
       "# Sets values to what may follow the option $2 of the command $1: a list of words, @file, @directory "
       "or\n"
       "# @text. Fails for an option without a value.\n"
       "_mailroom_values() {\n"
       "  case \"$1 $2\" in\n";
-  for (const auto& place : places) {
-    for (const auto* option : place.options)
-      text += bash_option(*option, place.command->path);
+  for (const auto& [path, option] : valued_options(program)) {
+    std::vector<std::string> patterns;
+    for (const auto& name : option.names)
+      patterns.push_back((path == "*" ? "*' " : "'" + path + " ") + name + "'");
+    text += fmt::format("    {}) values={} ;;\n", joined(patterns, " | "), kind_of(option.value));
   }
-  for (const auto& option : program.options)
-    text += bash_option(option);
   return text + "    *) return 1 ;;\n  esac\n}\n";
 }
 
 }  // namespace
 
 std::string render_bash_completion(const CommandReference& program) {
-  const auto places = places_of(program);
-  return bash_head + render_places(program, places) + render_values(program, places) + tail;
+  return bash_head + render_places(program) + render_values(program) + tail;
 }
 
 }  // namespace mailroom

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include "cmd/reference/completions.hpp"
-#include "cmd/reference/words.hpp"
+#include "cmd/reference/generated_files.hpp"
 
 namespace mailroom {
 namespace {
@@ -54,21 +53,15 @@ std::string render_predicate(const std::string& name, const std::vector<std::str
   return text + "\n            return 0\n    end\n    return 1\nend\n\n";
 }
 
-std::string render_predicates(const CommandReference& program, const std::vector<Place>& places) {
+std::string render_predicates(const CommandReference& program) {
   std::vector<std::string> paths;
+  for (const auto& place : places_of(program))
+    paths.push_back(place.command->path);
   std::vector<std::string> valued;
-  const auto add = [&valued](const std::string& path, const OptionReference& option) {
-    if (!takes_next_word(option)) return;
+  for (const auto& [path, option] : valued_options(program)) {
     for (const auto& name : option.names)
       valued.push_back(path + " " + name);
-  };
-  for (const auto& place : places) {
-    paths.push_back(place.command->path);
-    for (const auto* option : place.options)
-      add(place.command->path, *option);
   }
-  for (const auto& option : program.options)
-    add("*", option);
   return "# True for the path of a command.\n" + render_predicate("__mailroom_is_place", paths) +
          "# True for the path of a command and one of its options, if that option needs a value.\n" +
          render_predicate("__mailroom_has_value", valued);
@@ -96,8 +89,8 @@ std::string fish_option(const OptionReference& option, const std::string& condit
     text += (is_long ? " -l " : " -s ") + name.substr(is_long ? 2 : 1);
   }
   // -x: takes a value that is not a file; -r: takes a value.
-  if (takes_next_word(option)) text += option.value.kind == ValueReference::Kind::file ? " -r" : " -x";
-  if (takes_next_word(option)) text += values_of(option.value);
+  if (option.takes_next_word())
+    text += (option.value.kind == ValueReference::Kind::file ? " -r" : " -x") + values_of(option.value);
   return text + " -d " + in_quotes(option.help) + "\n";
 }
 
@@ -108,8 +101,8 @@ std::string fish_place(const Place& place) {
   for (const auto& sub : command.commands) {
     text += fmt::format("complete -c mailroom{} -a {} -d {}\n", condition, sub.name, in_quotes(sub.summary));
   }
-  for (const auto* option : place.options)
-    text += fish_option(*option, condition);
+  for (const auto& option : place.options)
+    text += fish_option(option, condition);
   if (!command.operands.empty()) {
     const auto values = values_of(command.operands.front().value);
     if (!values.empty()) text += "complete -c mailroom" + condition + values + "\n";
@@ -120,11 +113,10 @@ std::string fish_place(const Place& place) {
 }  // namespace
 
 std::string render_fish_completion(const CommandReference& program) {
-  const auto places = places_of(program);
-  auto text = fish_head + render_predicates(program, places) + "complete -c mailroom -f\n";
+  auto text = fish_head + render_predicates(program) + "complete -c mailroom -f\n";
   for (const auto& option : program.options)
     text += fish_option(option, "");
-  for (const auto& place : places)
+  for (const auto& place : places_of(program))
     text += fish_place(place);
   return text;
 }

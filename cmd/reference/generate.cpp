@@ -7,8 +7,7 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "cmd/reference/completions.hpp"
-#include "cmd/reference/man_pages.hpp"
+#include "cmd/reference/generated_files.hpp"
 
 namespace mailroom {
 namespace {

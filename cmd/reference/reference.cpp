@@ -1,6 +1,8 @@
 #include "cmd/reference/reference.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cmd/commands.hpp"
 #include "cmd/syntax/command_line.hpp"
@@ -79,15 +81,12 @@ CommandReference read_command(const CLI::App& app, const std::string& path_above
   return command;
 }
 
-void add_places(const CommandReference& command, std::vector<const OptionReference*> options,
-                const CommandReference& program, std::vector<Place>& places) {
-  if (&command != &program) {
-    for (const auto& option : command.options)
-      options.push_back(&option);
-  }
+void add_places(const CommandReference& command, std::vector<OptionReference> options,
+                std::vector<Place>& places) {
+  if (!command.is_program()) options.insert(options.end(), command.options.begin(), command.options.end());
   places.push_back({&command, options});
   for (const auto& sub : command.commands)
-    add_places(sub, options, program, places);
+    add_places(sub, options, places);
 }
 
 }  // namespace
@@ -106,19 +105,47 @@ CommandReference read_reference() {
   return program;
 }
 
-std::vector<const CommandReference*> flatten(const CommandReference& command) {
-  std::vector<const CommandReference*> all{&command};
-  for (const auto& sub : command.commands) {
-    const auto below = flatten(sub);
-    all.insert(all.end(), below.begin(), below.end());
+std::vector<Place> places_of(const CommandReference& command) {
+  std::vector<Place> places;
+  add_places(command, {}, places);
+  return places;
+}
+
+std::vector<std::pair<std::string, OptionReference>> valued_options(const CommandReference& program) {
+  auto places = places_of(program);
+  places.push_back({nullptr, program.options});
+  std::vector<std::pair<std::string, OptionReference>> all;
+  for (const auto& [command, options] : places) {
+    for (const auto& option : options) {
+      if (option.takes_next_word()) all.emplace_back(command == nullptr ? "*" : command->path, option);
+    }
   }
   return all;
 }
 
-std::vector<Place> places_of(const CommandReference& program) {
-  std::vector<Place> places;
-  add_places(program, {}, program, places);
-  return places;
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+std::string with_backslashes(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string with_dashes(std::string path) {
+  std::ranges::replace(path, ' ', '-');
+  return path;
+}
+
+std::vector<std::string> names_of(const std::vector<OptionReference>& options) {
+  std::vector<std::string> names;
+  for (const auto& option : options)
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  return names;
 }
 
 }  // namespace mailroom

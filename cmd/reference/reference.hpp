@@ -22,6 +22,9 @@ struct OptionReference {
   std::string help;
   ValueReference value;           ///< none for a flag
   const KeyEntry* key = nullptr;  ///< the configuration key that it overrides; null for none
+
+  /// True if a value must follow. With an optional value, the next word need not be the value.
+  bool takes_next_word() const { return value.kind != ValueReference::Kind::none && !value.optional; }
 };
 
 /// A positional argument.
@@ -43,22 +46,36 @@ struct CommandReference {
   std::vector<OperandReference> operands;
   std::vector<CommandReference> commands;
   bool needs_command = false;
+
+  bool is_program() const { return path == name; }
 };
 
 /// The whole program, from the definitions of its command line.
 CommandReference read_reference();
 
-/// `command`, followed by every command below it, in depth-first order.
-std::vector<const CommandReference*> flatten(const CommandReference& command);
-
 /// A place in a command line: after the words of `command->path`.
 struct Place {
   const CommandReference* command;
-  /// Options of the command and its parents, except the program's, which are accepted everywhere.
-  std::vector<const OptionReference*> options;
+  /// Options of the command and its parents, except those of the program, which are accepted everywhere.
+  std::vector<OptionReference> options;
 };
 
-/// All places; the program itself comes first.
-std::vector<Place> places_of(const CommandReference& program);
+/// `command`, followed by every command below it, in depth-first order.
+std::vector<Place> places_of(const CommandReference& command);
+
+/// The options that a value must follow, with the paths of their commands; `*` for those of the program,
+/// which come last.
+std::vector<std::pair<std::string, OptionReference>> valued_options(const CommandReference& program);
+
+/// All names of `options`.
+std::vector<std::string> names_of(const std::vector<OptionReference>& options);
+
+std::string joined(const std::vector<std::string>& words, std::string_view between = " ");
+
+/// `text` with a backslash before each character of `special`.
+std::string with_backslashes(std::string_view text, std::string_view special);
+
+/// `path` as one word: `mailroom-migrate-down`.
+std::string with_dashes(std::string path);
 
 }  // namespace mailroom

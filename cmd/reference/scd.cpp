@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cmd/reference/words.hpp"
+#include "cmd/reference/reference.hpp"
 
 namespace mailroom {
 namespace {

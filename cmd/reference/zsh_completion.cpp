@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include "cmd/reference/completions.hpp"
-#include "cmd/reference/words.hpp"
+#include "cmd/reference/generated_files.hpp"
 
 namespace mailroom {
 namespace {
@@ -87,8 +86,8 @@ std::string render_function(const Place& place, const CommandReference& program)
     text += "  )\n";
   }
   text += "  _arguments -C -s -S \"${mailroom_global[@]}\"";
-  for (const auto* option : place.options)
-    text += " \\\n    " + zsh_option(*option);
+  for (const auto& option : place.options)
+    text += " \\\n    " + zsh_option(option);
   std::size_t position = 0;
   for (const auto& operand : command.operands)
     text += " \\\n    " + render_operand(operand, ++position);

@@ -53,8 +53,8 @@ Words long_names(const CommandReference& program, const Place& place) {
   };
   for (const auto& option : program.options)
     add(option);
-  for (const auto* option : place.options)
-    add(*option);
+  for (const auto& option : place.options)
+    add(option);
   return names;
 }
 
@@ -105,9 +105,9 @@ void expect_place(const CommandReference& program, const Place& place, Expectati
   if (!place.command->operands.empty()) expected[path + " "] = values_of(place.command->operands[0].value);
   const auto names = long_names(program, place);
   expected[path + " --"] = names;
-  for (const auto* option : place.options) {
-    expect_values(path, *option, expected);
-    const auto start = option->names.back().substr(0, 4);
+  for (const auto& option : place.options) {
+    expect_values(path, option, expected);
+    const auto start = option.names.back().substr(0, 4);
     expected[path + " " + start] = beginning_with(start, names);
   }
 }

@@ -1,7 +1,7 @@
 #include <regex>
 #include <sstream>
 
-#include "cmd/reference/man_pages.hpp"
+#include "cmd/reference/generated_files.hpp"
 #include "config/settings.hpp"
 #include "shell_output.hpp"
 #include "support/build_paths.hpp"
@@ -131,10 +131,10 @@ TEST_CASE("the page of a command shows the whole help text, character by charact
     for (const auto& example : command.examples.examples)
       check_shown(page, example.command);
     check_shown(page, command.examples.notes);
-    for (const auto* part : flatten(command)) {
-      if (part != &command && command.path == "mailroom") continue;
-      if (part != &command) check_shown(page, part->name + " " + part->summary);
-      check_arguments_shown(page, *part);
+    for (const auto& place : places_of(command)) {
+      if (place.command != &command && command.path == "mailroom") continue;
+      if (place.command != &command) check_shown(page, place.command->name + " " + place.command->summary);
+      check_arguments_shown(page, *place.command);
     }
   }
 }

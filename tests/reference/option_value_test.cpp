@@ -39,15 +39,14 @@ TEST_CASE("no option of any command accepts an empty value, as an unset variable
   std::size_t seen = 0;
   for (const auto& place : places_of(program)) {
     auto options = place.options;
-    for (const auto& global : program.options)
-      options.push_back(&global);
-    for (const auto* option : options) {
-      if (option->value.kind == Value::none) continue;
+    options.insert(options.end(), program.options.begin(), program.options.end());
+    for (const auto& option : options) {
+      if (option.value.kind == Value::none) continue;
       auto words = text_of(place.command->path);
-      words.push_back(option->names.back());
+      words.push_back(option.names.back());
       words.emplace_back();
-      INFO(place.command->path << " " << option->names.back() << " ''");
-      CHECK(refusal(words) == option->names.back() + " is empty");
+      INFO(place.command->path << " " << option.names.back() << " ''");
+      CHECK(refusal(words) == option.names.back() + " is empty");
       ++seen;
     }
   }
@@ -57,7 +56,7 @@ TEST_CASE("no option of any command accepts an empty value, as an unset variable
 TEST_CASE("no command accepts an empty operand") {
   const auto program = read_reference();
   std::size_t seen = 0;
-  for (const auto* command : flatten(program)) {
+  for (const auto& [command, options] : places_of(program)) {
     for (const auto& operand : command->operands) {
       auto words = text_of(command->path);
       words.emplace_back();

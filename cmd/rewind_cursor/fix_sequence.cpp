@@ -6,6 +6,7 @@
 #include "base/actor.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "cmd/rewind_cursor/rewind_report.hpp"
 #include "cmd/terminal/confirm.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "replay/sequence_fix.hpp"
@@ -35,18 +36,11 @@ std::string render_queues(const SequenceFix& fix, std::size_t width) {
   return table.render(width);
 }
 
-std::string expired_note(const SequenceFix& fix, std::int64_t extend_seconds) {
+std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std::size_t width) {
+  const auto emitted = fix.to_emit();
   std::int64_t expired = 0;
   for (const auto& missed : fix.queues)
     expired += missed.expired;
-  if (expired == 0 || extend_seconds > 0) return "";
-  return fmt::format("{} {} expired and {} skipped; --extend 15m gives {} 15 minutes more.\n",
-                     counted(expired, "token"), expired == 1 ? "has" : "have", expired == 1 ? "is" : "are",
-                     expired == 1 ? "it" : "them");
-}
-
-std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std::size_t width) {
-  const auto emitted = fix.to_emit();
   auto text = fmt::format("token sequence: {}\n\nmissed tokens:\n{}\n", sequence_text(fix),
                           render_queues(fix, width));
   text += emitted == 0 ? std::string("No due token was missed.\n")
@@ -55,17 +49,7 @@ std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std
                              "No other token is emitted.\n",
                              counted(emitted, "token"), emitted == 1 ? "its id" : "their ids",
                              emitted == 1 ? "it was" : "they were");
-  return text + expired_note(fix, extend_seconds);
-}
-
-std::string question(const SequenceFix& fix) {
-  return fmt::format("set the token sequence to {} and emit {}?", fix.sequence_after,
-                     counted(fix.to_emit(), "token"));
-}
-
-std::string render_result(const SequenceFix& fix) {
-  return fmt::format("done: the token sequence is at {}; {} to be emitted\n",
-                     with_thousands(fix.sequence_after), counted(fix.to_emit(), "token"));
+  return text + expired_note(expired, extend_seconds);
 }
 
 std::string fix_json(const SequenceFix& fix, bool carried_out) {
@@ -90,22 +74,25 @@ std::string fix_json(const SequenceFix& fix, bool carried_out) {
 
 }  // namespace
 
-ExitCode run_fix_sequence(const FixSequenceOptions& options, Context& context) {
+ExitCode run_fix_sequence(std::int64_t extend_seconds, const std::string& reason, bool dry_run,
+                          Context& context) {
   const auto connection = context.connect_to_schema("rewind-cursor");
-  const auto plan = plan_sequence_fix(*connection, options.extend_seconds);
+  const auto plan = plan_sequence_fix(*connection, extend_seconds);
   const bool json = context.global().output == OutputFormat::json;
-  if (!json) context.say(render_plan(plan, options.extend_seconds, context.out().width()));
-  if (options.dry_run || plan.changes_nothing()) {
-    context.print(json              ? fix_json(plan, false)
-                  : options.dry_run ? "dry run: nothing was changed\n"
-                                    : "nothing to do\n");
+  if (!json) context.say(render_plan(plan, extend_seconds, context.out().width()));
+  if (dry_run || plan.changes_nothing()) {
+    context.print(json      ? fix_json(plan, false)
+                  : dry_run ? "dry run: nothing was changed\n"
+                            : "nothing to do\n");
     return ExitCode::done;
   }
-  confirm(context, question(plan));
-  const auto done = carry_out_sequence_fix(*connection, options.extend_seconds,
-                                           {.actor = operator_name(), .reason = options.reason},
-                                           context.settings().channel);
-  context.print(json ? fix_json(done, true) : render_result(done));
+  confirm(context, fmt::format("set the token sequence to {} and emit {}?", plan.sequence_after,
+                               counted(plan.to_emit(), "token")));
+  const auto done = carry_out_sequence_fix(
+      *connection, extend_seconds, {.actor = operator_name(), .reason = reason}, context.settings().channel);
+  context.print(json ? fix_json(done, true)
+                     : fmt::format("done: the token sequence is at {}; {} to be emitted\n",
+                                   with_thousands(done.sequence_after), counted(done.to_emit(), "token")));
   return ExitCode::done;
 }
 

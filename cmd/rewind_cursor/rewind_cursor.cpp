@@ -26,7 +26,7 @@ struct RewindOptions {
   std::string until;
   std::string action;
   std::vector<std::string> accounts;
-  std::optional<Milliseconds> extend;
+  std::optional<Milliseconds> extend = Milliseconds{0};
   std::int64_t max_replay = 1000;
   std::string reason;
   bool dry_run = false;
@@ -74,7 +74,7 @@ RewindRequest request_of(const RewindOptions& options, const std::string& queue,
   return {.queue = queue,
           .target = target_of(options, now),
           .filter = {.action = options.action, .accounts = {}, .until = end_of(options, now)},
-          .extend_seconds = options.extend ? seconds_of(*options.extend) : 0,
+          .extend_seconds = seconds_of(*options.extend),
           .max_replay = options.max_replay};
 }
 
@@ -88,20 +88,20 @@ void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
 }
 
 /// Throws Error(usage) for a target or a filter: --fix-sequence applies to all queues and takes neither.
-FixSequenceOptions fix_sequence_options(const RewindOptions& options) {
+void refuse_target(const RewindOptions& options) {
   const bool has_target =
       options.to_id || !options.to_time.empty() || options.by || options.to_start || options.to_end;
   if (has_target || !options.until.empty() || !options.action.empty() || !options.accounts.empty()) {
     throw Error(ExitCode::usage, "--fix-sequence takes no target and no filter",
                 "mailroom rewind-cursor --fix-sequence --dry-run shows what it would do");
   }
-  return {.extend_seconds = options.extend ? seconds_of(*options.extend) : 0,
-          .reason = options.reason,
-          .dry_run = options.dry_run};
 }
 
 ExitCode run_rewind(const RewindOptions& options, Context& context) {
-  if (options.fix_sequence) return run_fix_sequence(fix_sequence_options(options), context);
+  if (options.fix_sequence) {
+    refuse_target(options);
+    return run_fix_sequence(seconds_of(*options.extend), options.reason, options.dry_run, context);
+  }
   const auto& queue = context.settings().queue;
   request_of(options, queue, 0);  // reports usage errors before connecting
   const auto connection = context.connect_to_schema("rewind-cursor");

@@ -64,15 +64,6 @@ std::string replay_note(const RewindPlan& plan) {
   return text + ".\n";
 }
 
-/// A token expires after 15 minutes, so few tokens of an older range are still due.
-std::string expired_note(const RewindRequest& request, const RewindPlan& plan) {
-  if (plan.is_forward() || plan.expired.count == 0 || request.extend_seconds > 0) return "";
-  const bool one = plan.expired.count == 1;
-  return fmt::format("{} {} expired and {} skipped; --extend 15m gives {} 15 minutes more.\n",
-                     counted(plan.expired.count, "token"), one ? "has" : "have", one ? "is" : "are",
-                     one ? "it" : "them");
-}
-
 std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.replayed() <= request.max_replay) return "";
   return fmt::format("That is more than --max-replay {} allows.\n", with_thousands(request.max_replay));
@@ -92,13 +83,22 @@ nlohmann::ordered_json tally_json(const TokenTally& tally) {
 
 }  // namespace
 
+std::string expired_note(std::int64_t expired, std::int64_t extend_seconds) {
+  if (expired == 0 || extend_seconds > 0) return "";
+  const bool one = expired == 1;
+  return fmt::format("{} {} expired and {} skipped; --extend 15m gives {} 15 minutes more.\n",
+                     counted(expired, "token"), one ? "has" : "have", one ? "is" : "are",
+                     one ? "it" : "them");
+}
+
 std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan) {
   auto text = fmt::format("queue:   {}\ncursor:  {}\n", shown_text(request.queue), cursor_text(plan));
   if (request.filter.until)
     text += fmt::format("until:   created before {}\n", moment_text(*request.filter.until));
   text += "\n" + render_tallies(plan) + "\n";
   text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
-  return text + expired_note(request, plan) + limit_note(request, plan) + sequence_note(plan);
+  if (!plan.is_forward()) text += expired_note(plan.expired.count, request.extend_seconds);
+  return text + limit_note(request, plan) + sequence_note(plan);
 }
 
 std::string rewind_question(const RewindRequest& request, const RewindPlan& plan) {

@@ -10,6 +10,10 @@ namespace mailroom {
 /// The plan as a table with an explanation; ends with a newline.
 std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan);
 
+/// What --extend would do for `expired` tokens; empty if there are none, or if it is given. A token expires
+/// after 15 minutes, so few tokens of an older range are still due.
+std::string expired_note(std::int64_t expired, std::int64_t extend_seconds);
+
 /// The question before the plan is carried out.
 std::string rewind_question(const RewindRequest& request, const RewindPlan& plan);
 

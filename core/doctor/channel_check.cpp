@@ -1,5 +1,3 @@
-#include "doctor/channel_check.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>

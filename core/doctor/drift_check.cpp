@@ -47,71 +47,58 @@ PresentObjects read_present_objects(Connection& connection) {
   return objects;
 }
 
-void judge_table(const ExpectedTable& table, const PresentObjects& present, Findings& findings) {
-  const auto report = [&](const std::string& kind, const std::string& name) {
-    findings.push_back(
-        failure(fmt::format("the {} {} is missing", kind, name), {},
-                fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", name,
-                            table.migration)));
-  };
-  if (present.count("table " + table.name) == 0) return report("table", table.name);
-  for (const auto& column : table.columns) {
-    const auto name = table.name + "." + column;
-    if (present.count("column " + name) == 0) report("column", name);
+Finding missing(const CatalogueKey& key, const ExpectedObject& object) {
+  const auto& name = key.name;
+  switch (key.kind) {
+    case ObjectKind::index:
+      return warning(
+          fmt::format("the index {} on {} is missing: queries that need it are slow", name, object.table),
+          {object.statement});
+    case ObjectKind::constraint:
+      return failure(fmt::format("the constraint {} on {} is missing", name, object.table),
+                     {object.statement});
+    case ObjectKind::function:
+      return failure(fmt::format("the function {} is missing", name), {},
+                     fmt::format("run CREATE FUNCTION {} from migrations/{}.up.sql, and pin its search_path",
+                                 name, object.migration));
+    default:
+      return failure(fmt::format("the {} {} is missing", object_kind_word(key.kind), name), {},
+                     fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", name,
+                                 object.migration));
   }
 }
 
-void judge_index(const ExpectedIndex& index, const PresentObjects& present, Findings& findings) {
-  // The missing table is reported already.
-  if (present.count("table " + index.table) == 0) return;
-  const auto found = present.find("index " + index.name);
-  if (found != present.end()) {
-    if (found->second.is_sound) return;
-    findings.push_back(
-        warning(fmt::format("the index {} is invalid: its creation did not finish", index.name),
-                {fmt::format("REINDEX INDEX CONCURRENTLY {};", index.name)}));
-  } else if (index.is_constraint) {
-    findings.push_back(failure(fmt::format("the constraint {} on {} is missing", index.name, index.table),
-                               {index.statement}));
-  } else {
-    findings.push_back(warning(
-        fmt::format("the index {} on {} is missing: queries that need it are slow", index.name, index.table),
-        {index.statement}));
-  }
-}
-
-void judge_function(const std::string& name, const std::string& migration, const PresentObjects& present,
-                    Findings& findings) {
-  const auto found = present.find("function " + name);
-  if (found == present.end()) {
-    findings.push_back(
-        failure(fmt::format("the function {} is missing", name), {},
-                fmt::format("run CREATE FUNCTION {} from migrations/{}.up.sql, and pin its search_path", name,
-                            migration)));
-  } else if (!found->second.is_sound) {
-    findings.push_back(
-        failure(fmt::format("the function {} resolves names with its caller's search_path", name),
-                {found->second.fix}));
-  }
+Finding unsound(const CatalogueKey& key, const std::string& fix) {
+  if (key.kind == ObjectKind::function)
+    return failure(fmt::format("the function {} resolves names with its caller's search_path", key.name),
+                   {fix});
+  return warning(fmt::format("the index {} is invalid: its creation did not finish", key.name),
+                 {fmt::format("REINDEX INDEX CONCURRENTLY {};", key.name)});
 }
 
 }  // namespace
 
 Findings check_drift(Subject& subject) {
   if (subject.schema_newer) return {not_checked("the schema is newer than this mailroom")};
-  const auto& expected = expected_objects();
   const auto present = read_present_objects(*subject.connection);
+  std::map<std::string, int> counts;
   Findings findings;
-  for (const auto& table : expected.tables)
-    judge_table(table, present, findings);
-  for (const auto& index : expected.indexes)
-    judge_index(index, present, findings);
-  for (const auto& [name, migration] : expected.functions)
-    judge_function(name, migration, present, findings);
-  return or_fine(std::move(findings),
-                 fmt::format("none: {} tables, {} indexes and {} functions exist; "
-                             "mailroom migrate verify compares their definitions",
-                             expected.tables.size(), expected.indexes.size(), expected.functions.size()));
+  for (const auto& [key, object] : expected_objects()) {
+    if (key.kind == ObjectKind::trigger) continue;
+    const std::string kind = key.kind == ObjectKind::constraint ? "index" : object_kind_word(key.kind);
+    ++counts[kind];
+    // The missing table is reported already.
+    if (!object.table.empty() && present.count("table " + object.table) == 0) continue;
+    const auto found = present.find(kind + " " + key.name);
+    if (found == present.end()) {
+      findings.push_back(missing(key, object));
+    } else if (!found->second.is_sound) {
+      findings.push_back(unsound(key, found->second.fix));
+    }
+  }
+  return or_fine(std::move(findings), fmt::format("none: {} tables, {} indexes and {} functions exist; "
+                                                  "mailroom migrate verify compares their definitions",
+                                                  counts["table"], counts["index"], counts["function"]));
 }
 
 }  // namespace mailroom

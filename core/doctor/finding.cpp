@@ -4,22 +4,6 @@
 
 namespace mailroom {
 
-Finding fine(std::string reason) {
-  return {{}, CheckVerdict::ok, std::move(reason), {}, {}};
-}
-
-Finding warning(std::string reason, std::vector<std::string> fix, std::string hint) {
-  return {{}, CheckVerdict::warning, std::move(reason), std::move(fix), std::move(hint)};
-}
-
-Finding failure(std::string reason, std::vector<std::string> fix, std::string hint) {
-  return {{}, CheckVerdict::failure, std::move(reason), std::move(fix), std::move(hint)};
-}
-
-Finding not_checked(std::string reason) {
-  return {{}, CheckVerdict::not_checked, std::move(reason), {}, {}};
-}
-
 Findings or_fine(Findings all, const std::string& reason) {
   if (all.empty()) all.push_back(fine(reason));
   return all;

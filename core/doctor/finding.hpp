@@ -20,10 +20,18 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-Finding fine(std::string reason);
-Finding warning(std::string reason, std::vector<std::string> fix, std::string hint = {});
-Finding failure(std::string reason, std::vector<std::string> fix, std::string hint = {});
-Finding not_checked(std::string reason);
+inline Finding fine(std::string reason) {
+  return {{}, CheckVerdict::ok, std::move(reason), {}, {}};
+}
+inline Finding warning(std::string reason, std::vector<std::string> fix, std::string hint = {}) {
+  return {{}, CheckVerdict::warning, std::move(reason), std::move(fix), std::move(hint)};
+}
+inline Finding failure(std::string reason, std::vector<std::string> fix, std::string hint = {}) {
+  return {{}, CheckVerdict::failure, std::move(reason), std::move(fix), std::move(hint)};
+}
+inline Finding not_checked(std::string reason) {
+  return {{}, CheckVerdict::not_checked, std::move(reason), {}, {}};
+}
 
 /// Returns `all`, or the single finding `fine(reason)` if `all` is empty.
 Findings or_fine(Findings all, const std::string& reason);

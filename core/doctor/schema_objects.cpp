@@ -40,33 +40,31 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-/// Adds the table that `text` creates, and the indexes of the constraints of its columns.
-void add_table(const std::string& text, const std::string& name, const Migration& migration,
+/// Adds the table that `text` creates, its columns and their constraints with an index.
+void add_table(const std::string& text, const std::string& table, const std::string& migration,
                ExpectedObjects& objects) {
-  ExpectedTable table{.name = name, .migration = migration.title(), .columns = {}};
-  const auto add_constraint = [&](const std::string& index, const std::string& rule) {
-    objects.indexes.push_back(
-        {.name = index,
-         .table = name,
-         .is_constraint = true,
-         .statement = fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {};", name, index, rule)});
+  objects[{ObjectKind::table, table}] = {.migration = migration};
+  const auto add_constraint = [&](const std::string& name, const std::string& rule) {
+    objects[{ObjectKind::constraint, name}] = {
+        .table = table,
+        .migration = migration,
+        .statement = fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {};", table, name, rule)};
   };
   for (const auto& part : parts_of(text)) {
     std::string column;
     std::istringstream(part) >> column;
     // A constraint of the whole table begins with a keyword, which the migrations write in upper case.
     if (column.empty() || std::isupper(static_cast<unsigned char>(column.front())) != 0) continue;
-    table.columns.push_back(column);
+    objects[{ObjectKind::column, table + "." + column}] = {.table = table, .migration = migration};
     if (part.find(" PRIMARY KEY") != std::string::npos)
-      add_constraint(name + "_pkey", fmt::format("PRIMARY KEY ({})", column));
+      add_constraint(table + "_pkey", fmt::format("PRIMARY KEY ({})", column));
     if (part.find(" UNIQUE") != std::string::npos)
-      add_constraint(fmt::format("{}_{}_key", name, column), fmt::format("UNIQUE ({})", column));
+      add_constraint(fmt::format("{}_{}_key", table, column), fmt::format("UNIQUE ({})", column));
   }
-  objects.tables.push_back(std::move(table));
 }
 
-/// `text` is a statement on one line.
-void add_created(const std::string& text, const Migration& migration, ExpectedObjects& objects) {
+/// Adds what `text`, a statement on one line, creates.
+void add_created(const std::string& text, const std::string& migration, ExpectedObjects& objects) {
   static const std::regex form(
       "CREATE (?:OR REPLACE )?(TABLE|INDEX|FUNCTION|TRIGGER) (CONCURRENTLY IF NOT EXISTS )?([a-z_0-9]+)"
       "(?: ON ([a-z_]+))?[ (]");
@@ -74,13 +72,19 @@ void add_created(const std::string& text, const Migration& migration, ExpectedOb
   if (!std::regex_search(text, match, form, std::regex_constants::match_continuous)) return;
   const auto kind = match[1].str();
   const auto name = match[3].str();
-  if (kind == "TABLE") add_table(text, name, migration, objects);
-  if (kind == "FUNCTION") objects.functions[name] = migration.title();
-  if (kind == "TRIGGER") objects.triggers[name] = text + ";";
-  if (kind != "INDEX") return;
-  const auto plain = std::string_view("CREATE INDEX ").size();
-  const auto statement = match[2].matched ? text : "CREATE INDEX CONCURRENTLY " + text.substr(plain);
-  objects.indexes.push_back({.name = name, .table = match[4], .statement = statement + ";"});
+  if (kind == "TABLE") {
+    add_table(text, name, migration, objects);
+  } else if (kind == "FUNCTION") {
+    objects[{ObjectKind::function, name}] = {.migration = migration};
+  } else if (kind == "TRIGGER") {
+    objects[{ObjectKind::trigger, name}] = {.migration = migration, .statement = text + ";"};
+  } else {
+    const auto rest = text.substr(std::string_view("CREATE INDEX ").size());
+    objects[{ObjectKind::index, name}] = {
+        .table = match[4],
+        .migration = migration,
+        .statement = fmt::format("CREATE INDEX {}{};", match[2].matched ? "" : "CONCURRENTLY ", rest)};
+  }
 }
 
 }  // namespace
@@ -89,7 +93,7 @@ ExpectedObjects read_expected_objects(const std::vector<Migration>& migrations) 
   ExpectedObjects objects;
   for (const auto& migration : migrations) {
     for (const auto& statement : split_statements(migration.up))
-      add_created(shortened_statement(statement.text, std::string::npos), migration, objects);
+      add_created(shortened_statement(statement.text, std::string::npos), migration.title(), objects);
   }
   return objects;
 }

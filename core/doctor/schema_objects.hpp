@@ -2,35 +2,26 @@
 
 #include <map>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
+#include "schema/catalogue.hpp"
 #include "schema/migration.hpp"
 
 namespace mailroom {
 
-struct ExpectedTable {
-  std::string name;
-  std::string migration;  ///< that creates it: `0_init`
-  std::vector<std::string> columns;
+/// An object that migrations create.
+struct ExpectedObject {
+  std::string table{};      ///< of a column, constraint or index
+  std::string migration{};  ///< the last one that creates it: `0_init`
+  /// Creates a constraint, index or trigger again, on one line; an index with CONCURRENTLY, so that it blocks
+  /// no writers.
+  std::string statement{};
 };
 
-struct ExpectedIndex {
-  std::string name;
-  std::string table;
-  bool is_constraint = false;
-  std::string statement;  ///< that creates it, with CONCURRENTLY where possible so that it blocks no writers
-};
+/// Tables, columns (`tokens.id`), constraints with an index, indexes, triggers, and functions by name.
+using ExpectedObjects = std::map<CatalogueKey, ExpectedObject>;
 
-/// What migrations create, from their text. A test compares it with a database.
-struct ExpectedObjects {
-  std::vector<ExpectedTable> tables;
-  std::vector<ExpectedIndex> indexes;
-  std::map<std::string, std::string> functions;  ///< with the last migration that creates each
-  std::map<std::string, std::string> triggers;   ///< with the last statement that creates each, on one line
-};
-
+/// What `migrations` create, from their text. A test compares it with a database.
 ExpectedObjects read_expected_objects(const std::vector<Migration>& migrations);
 
 /// What the embedded migrations create.

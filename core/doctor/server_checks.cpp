@@ -1,5 +1,3 @@
-#include "doctor/server_checks.hpp"
-
 #include <cmath>
 #include <fmt/format.h>
 

@@ -4,6 +4,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "config/settings.hpp"
 #include "db/connection.hpp"
@@ -57,5 +60,23 @@ Findings check_sequence(Subject& subject);
 Findings check_queue(Subject& subject);
 Findings check_collectors(Subject& subject);
 Findings check_batches(Subject& subject);
+
+/// The channels that a function's source notifies, as named for LISTEN: each `NOTIFY name`, `NOTIFY "Name"`
+/// and `pg_notify('name', …)` outside comments. Does not find channels that are computed at run time.
+std::vector<std::string> notified_channels(std::string_view source);
+
+/// Basic facts about the server.
+struct ServerFacts {
+  int version = 0;  ///< 150004 for 15.4
+  std::string version_text;
+  bool in_recovery = false;
+  std::string encoding;
+  std::string target;  ///< of the connection string: see describe_target()
+};
+
+Findings judge_server(const ServerFacts& facts);
+
+/// `ahead` is the server's clock minus this host's, with an error of up to half of `round_trip`.
+Finding judge_clock(std::chrono::milliseconds ahead, std::chrono::milliseconds round_trip);
 
 }  // namespace mailroom

@@ -13,8 +13,8 @@ Finding complaint(const ExpectedTrigger& trigger, TriggerState state) {
   const bool missing = state == TriggerState::missing;
   const auto reason =
       fmt::format("{} on {} is {}: {}", name, table, missing ? "missing" : "disabled", trigger.consequence);
-  const auto fix =
-      missing ? expected_objects().triggers.at(name) : enable_trigger_statement(table, name) + ";";
+  const auto fix = missing ? expected_objects().at({ObjectKind::trigger, name}).statement
+                           : enable_trigger_statement(table, name) + ";";
   return trigger.is_vital ? failure(reason, {fix}) : warning(reason, {fix});
 }
 

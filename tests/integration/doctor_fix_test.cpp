@@ -47,15 +47,15 @@ TEST_CASE("a missing index is found, and fixed to its original definition") {
   TestDatabase database;
   const auto connection = database.connect();
   const DoctorRig rig(database);
-  for (const auto& index : expected_objects().indexes) {
+  for (const auto& [key, object] : expected_objects()) {
+    const bool is_constraint = key.kind == ObjectKind::constraint;
     // An index that a foreign key needs cannot be dropped alone.
-    if (index.name == "accounts_pkey") continue;
-    const auto before = definition_of_index(*connection, index.name);
-    const bool is_constraint = index.is_constraint;
+    if ((!is_constraint && key.kind != ObjectKind::index) || key.name == "accounts_pkey") continue;
+    const auto before = definition_of_index(*connection, key.name);
     check_fixing(*connection, rig, "drift", is_constraint ? CheckVerdict::failure : CheckVerdict::warning,
-                 is_constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", index.table, index.name)
-                               : fmt::format("DROP INDEX {}", index.name));
-    CHECK(definition_of_index(*connection, index.name) == before);
+                 is_constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", object.table, key.name)
+                               : fmt::format("DROP INDEX {}", key.name));
+    CHECK(definition_of_index(*connection, key.name) == before);
   }
   check_fixing(*connection, rig, "drift", CheckVerdict::warning,
                "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass");
@@ -80,12 +80,12 @@ TEST_CASE("a missing table, column or function is found, with the migration that
   connection->run("DROP TABLE mailroom_operations");
   const auto findings = rig.examine("drift");
   CHECK(summary(findings) ==
-        "failure: the column accounts.unsuspended_at is missing; failure: the table mailroom_operations is "
+        "failure: the table mailroom_operations is missing; failure: the column accounts.unsuspended_at is "
         "missing; "
         "failure: the function mailroom_settle_gaps is missing");
   REQUIRE(findings.size() == 3);
-  CHECK(findings[0].hint.find("migrations/0_init.up.sql") != std::string::npos);
-  CHECK(findings[1].hint.find("migrations/7_operations.up.sql") != std::string::npos);
+  CHECK(findings[0].hint.find("migrations/7_operations.up.sql") != std::string::npos);
+  CHECK(findings[1].hint.find("migrations/0_init.up.sql") != std::string::npos);
   CHECK(findings[2].hint.find("migrations/6_queue_claim.up.sql") != std::string::npos);
 }
 

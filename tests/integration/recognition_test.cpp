@@ -162,6 +162,12 @@ TEST_CASE("a baseline records a row of history for each version up to it, and ac
   CHECK(verify_schema(*database.connection).edited.empty());
 }
 
+TEST_CASE("a search_path without an existing schema is refused") {
+  PsqlDatabase database;
+  database.connection->run("SET search_path = nowhere");
+  CHECK(database.refusal() == "no schema of the search_path exists | create it, or fix the search_path");
+}
+
 TEST_CASE("a newer schema is usable as far as it declares so") {
   TestDatabase database;
   const auto connection = database.connect();

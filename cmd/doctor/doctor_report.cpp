@@ -1,6 +1,7 @@
 #include "cmd/doctor/doctor_report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -22,27 +23,10 @@ struct Widths {
   std::size_t check = 0;
 };
 
-Widths measure(const Findings& findings) {
-  Widths widths;
-  for (const auto& finding : findings) {
-    widths.verdict = std::max(widths.verdict, std::string_view(verdict_word(finding.verdict)).size());
-    widths.check = std::max(widths.check, finding.check.size());
-  }
-  return widths;
-}
-
+/// Green, yellow, red, and dim for a check that was not made.
 const char* colour_of(CheckVerdict verdict) {
-  switch (verdict) {
-    case CheckVerdict::ok:
-      return "\x1b[32m";
-    case CheckVerdict::warning:
-      return "\x1b[33m";
-    case CheckVerdict::failure:
-      return "\x1b[31m";
-    case CheckVerdict::not_checked:
-      break;
-  }
-  return "\x1b[2m";
+  constexpr std::array<const char*, 4> colours{"\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m"};
+  return colours.at(static_cast<std::size_t>(verdict));
 }
 
 std::string render_finding(const Finding& finding, const Widths& widths, const DoctorStyle& style) {
@@ -84,7 +68,11 @@ std::string render_sum(const Findings& findings) {
 }  // namespace
 
 std::string render_text(const Findings& findings, const DoctorStyle& style) {
-  const auto widths = measure(findings);
+  Widths widths;
+  for (const auto& finding : findings) {
+    widths.verdict = std::max(widths.verdict, std::string_view(verdict_word(finding.verdict)).size());
+    widths.check = std::max(widths.check, finding.check.size());
+  }
   std::string text;
   for (const auto& finding : findings)
     text += render_finding(finding, widths, style);

@@ -112,8 +112,7 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
     rows += loss.rows;
   const auto way = fmt::format("from version {} down to {}", steps.front().migration->version,
                                version_text(steps.back().version_after()));
-  const auto what = rows == 0 ? std::string("deletes no rows")
-                              : fmt::format("deletes {} row{}", with_thousands(rows), rows == 1 ? "" : "s");
+  const auto what = "deletes " + (rows == 0 ? std::string("no rows") : counted(rows, "row"));
   if (rows > 0) {
     context.err().write(
         printable_lines(fmt::format("migrating {} deletes:\n{}", way, render_losses(losses))));

@@ -23,14 +23,6 @@ struct PruneOptions {
   std::string reason;
 };
 
-/// The result of a run.
-struct PruneReport {
-  PruneSummary summary{};
-  bool dry_run = false;
-  std::int64_t before = 0;  ///< seconds since 1970
-  Milliseconds older_than{};
-};
-
 using Work = std::function<PruneSummary(const PruneObserver&)>;
 
 /// Runs `work` with a progress bar until it is done or a signal arrives, with `pause` between its steps.
@@ -46,43 +38,38 @@ PruneSummary under_way(Context& context, const std::string& verb, Milliseconds p
 }
 
 /// Counts and asks, unless --yes is given, then removes. A dry run only counts.
-PruneReport prune(const PruneOptions& options, Context& context, Connection& connection) {
+PruneSummary prune(const PruneOptions& options, Context& context, Connection& connection) {
   const auto older_than = context.settings().audit_retention;
   Pruner pruner(connection, older_than, options.step);
-  PruneReport report{.before = pruner.before(), .older_than = older_than};
   if (options.dry_run || !context.global().yes) {
-    report.summary =
+    auto summary =
         under_way(context, "to remove", {}, [&](const auto& go_on) { return pruner.count(go_on); });
-    report.dry_run = options.dry_run || report.summary.stopped;
-    if (report.dry_run || report.summary.empty()) return report;
-    confirm(context,
-            fmt::format("remove {} and {} older than {}?", counted(report.summary.tokens, "token"),
-                        counted(report.summary.batches, "batch record"), format_duration(older_than)));
+    summary.dry_run = options.dry_run || summary.stopped;
+    if (summary.dry_run || summary.empty()) return summary;
+    confirm(context, fmt::format("remove {} and {} older than {}?", counted(summary.tokens, "token"),
+                                 counted(summary.batches, "batch record"), format_duration(older_than)));
   }
   const OperationAuthor author{.actor = operator_name(), .reason = options.reason};
-  report.summary = under_way(context, "removed", *options.pause,
-                             [&](const auto& go_on) { return pruner.remove(author, go_on); });
-  return report;
+  return under_way(context, "removed", *options.pause,
+                   [&](const auto& go_on) { return pruner.remove(author, go_on); });
 }
 
-std::string moment_of(const PruneReport& report) {
-  return fmt::format("{} ({} ago)", moment_text(report.before), format_duration(report.older_than));
+std::string moment_of(const PruneSummary& summary) {
+  return fmt::format("{} ({} ago)", moment_text(summary.before), format_duration(summary.older_than));
 }
 
-std::string render_counts(const PruneReport& report) {
-  const auto& summary = report.summary;
+std::string render_counts(const PruneSummary& summary) {
   if (summary.empty() && (summary.stopped || summary.skipped > 0)) return "nothing removed\n";
-  if (summary.empty()) return fmt::format("nothing to remove that ended before {}\n", moment_of(report));
+  if (summary.empty()) return fmt::format("nothing to remove that ended before {}\n", moment_of(summary));
   TextTable table({{""}, {"", TextTable::Align::right}});
   table.add({"tokens", with_thousands(summary.tokens)});
   table.add({"batch records", with_thousands(summary.batches)});
-  return fmt::format("{} what ended before {}:\n{}", report.dry_run ? "would remove" : "removed",
-                     moment_of(report), table.render(80, 2));
+  return fmt::format("{} what ended before {}:\n{}", summary.dry_run ? "would remove" : "removed",
+                     moment_of(summary), table.render(80, 2));
 }
 
-std::string render_text(const PruneReport& report) {
-  const auto& summary = report.summary;
-  auto text = render_counts(report);
+std::string render_text(const PruneSummary& summary) {
+  auto text = render_counts(summary);
   if (summary.skipped > 0) {
     text += fmt::format("left for the next run: {} that other sessions were changing\n",
                         counted(summary.skipped, "row"));
@@ -95,11 +82,10 @@ std::string render_text(const PruneReport& report) {
   return text;
 }
 
-std::string render_json(const PruneReport& report) {
-  const auto& summary = report.summary;
-  nlohmann::ordered_json object{{"dry_run", report.dry_run},
-                                {"older_than", format_duration(report.older_than)},
-                                {"before", moment_text(report.before)},
+std::string render_json(const PruneSummary& summary) {
+  nlohmann::ordered_json object{{"dry_run", summary.dry_run},
+                                {"older_than", format_duration(summary.older_than)},
+                                {"before", moment_text(summary.before)},
                                 {"tokens", summary.tokens},
                                 {"batches", summary.batches},
                                 {"skipped", summary.skipped},
@@ -113,11 +99,11 @@ std::string render_json(const PruneReport& report) {
 ExitCode run_prune(const PruneOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("prune");
   context.require_own_session(*connection, "prune");
-  const auto report = prune(options, context, *connection);
+  const auto summary = prune(options, context, *connection);
   if (context.global().output == OutputFormat::json) {
-    context.print(render_json(report));
+    context.print(render_json(summary));
   } else {
-    context.say(render_text(report));
+    context.say(render_text(summary));
   }
   return ExitCode::done;
 }

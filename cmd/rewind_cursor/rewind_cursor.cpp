@@ -78,6 +78,14 @@ RewindRequest request_of(const RewindOptions& options, const std::string& queue,
           .max_replay = options.max_replay};
 }
 
+void refuse_empty_period(const RewindRequest& request) {
+  const auto& [kind, start] = request.target;
+  const auto& end = request.filter.until;
+  if (kind != RewindTarget::Kind::time || !end || start < *end) return;
+  throw Error(ExitCode::usage, "--until is not after the start of the replay",
+              "--to-time or --by sets the start, --until the end");
+}
+
 void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.replayed() <= request.max_replay) return;
   throw Error(
@@ -108,6 +116,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   auto request = request_of(options, queue, connection->server_time());
   for (const auto& account : find_accounts(*connection, options.accounts))
     request.filter.accounts.push_back(account.id);
+  refuse_empty_period(request);
   const auto plan = plan_rewind(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_rewind_plan(request, plan));

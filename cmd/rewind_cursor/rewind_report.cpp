@@ -26,9 +26,9 @@ std::string cursor_text(const RewindPlan& plan) {
   }
   if (plan.changes_nothing()) return fmt::format("stays at {}", with_thousands(plan.cursor_before));
   const auto ids = plan.range_to - plan.range_from;
-  return fmt::format("{} -> {} ({} over {} {})", with_thousands(plan.cursor_before),
+  return fmt::format("{} -> {} ({} over {})", with_thousands(plan.cursor_before),
                      with_thousands(plan.cursor_after), plan.is_forward() ? "forward" : "back",
-                     with_thousands(ids), ids == 1 ? "id" : "ids");
+                     counted(ids, "id"));
 }
 
 void add_tally(TextTable& table, const std::string& label, const TokenTally& tally) {

@@ -1,5 +1,6 @@
 #include "doctor/finding.hpp"
 
+#include <array>
 #include <set>
 
 namespace mailroom {
@@ -10,17 +11,8 @@ Findings or_fine(Findings all, const std::string& reason) {
 }
 
 const char* verdict_word(CheckVerdict verdict) {
-  switch (verdict) {
-    case CheckVerdict::ok:
-      return "ok";
-    case CheckVerdict::warning:
-      return "warning";
-    case CheckVerdict::failure:
-      return "failure";
-    case CheckVerdict::not_checked:
-      break;
-  }
-  return "not checked";
+  constexpr std::array<const char*, 4> words{"ok", "warning", "failure", "not checked"};
+  return words.at(static_cast<std::size_t>(verdict));
 }
 
 ExitCode judge(const Findings& findings) {

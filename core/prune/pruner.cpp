@@ -154,14 +154,8 @@ WHERE EXISTS (
 ///   run), so that every remaining token keeps the record of its emission.
 class Pass {
  public:
-  Pass(Connection& connection, std::int64_t before, int step, bool dry_run, const PruneObserver& go_on,
-       PruneSummary& summary)
-      : connection_(connection),
-        before_(before),
-        step_(step),
-        dry_run_(dry_run),
-        go_on_(go_on),
-        summary_(summary) {}
+  Pass(Connection& connection, int step, const PruneObserver& go_on, PruneSummary& summary)
+      : connection_(connection), step_(step), go_on_(go_on), summary_(summary) {}
 
   void run() {
     const auto row = connection_.run(std::string(queues_sql) + R"(
@@ -172,15 +166,17 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
     const IdSpan tokens{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
     const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
     all_ids_ = tokens.size() + batches.size();
-    summary_.held_back = find_held_back(connection_, before_);
+    summary_.held_back = find_held_back(connection_, summary_.before);
+    const auto before = summary_.before;
+    const bool dry_run = summary_.dry_run;
     const auto rows_to_read = std::max(window, step_);
     walk(tokens, summary_.tokens, [&](std::int64_t after) {
-      return connection_.run_prepared(dry_run_ ? "count_tokens" : "remove_tokens", after, tokens.last,
-                                      tokens.last, before_, rows_to_read, step_);
+      return connection_.run_prepared(dry_run ? "count_tokens" : "remove_tokens", after, tokens.last,
+                                      tokens.last, before, rows_to_read, step_);
     });
     walk(batches, summary_.batches, [&](std::int64_t after) {
-      return connection_.run_prepared(dry_run_ ? "count_batches" : "remove_batches", after, batches.last,
-                                      tokens.last, before_, rows_to_read, step_, dry_run_);
+      return connection_.run_prepared(dry_run ? "count_batches" : "remove_batches", after, batches.last,
+                                      tokens.last, before, rows_to_read, step_, dry_run);
     });
   }
 
@@ -208,9 +204,7 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
   }
 
   Connection& connection_;
-  std::int64_t before_;
   int step_;
-  bool dry_run_;
   const PruneObserver& go_on_;
   PruneSummary& summary_;
   std::int64_t all_ids_ = 0;
@@ -232,15 +226,15 @@ Pruner::Pruner(Connection& connection, Milliseconds older_than, int step)
 }
 
 PruneSummary Pruner::count(const PruneObserver& go_on) {
-  PruneSummary summary;
-  Pass(connection_, before_, step_, true, go_on, summary).run();
+  PruneSummary summary{.dry_run = true, .older_than = older_than_, .before = before_};
+  Pass(connection_, step_, go_on, summary).run();
   return summary;
 }
 
 PruneSummary Pruner::remove(const OperationAuthor& author, const PruneObserver& go_on) {
-  PruneSummary summary;
+  PruneSummary summary{.older_than = older_than_, .before = before_};
   try {
-    Pass(connection_, before_, step_, false, go_on, summary).run();
+    Pass(connection_, step_, go_on, summary).run();
   } catch (const ConnectionLost&) {
     throw;
   } catch (const Error&) {

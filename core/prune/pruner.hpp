@@ -29,6 +29,9 @@ struct HeldBack {
 
 /// What was removed, or would be.
 struct PruneSummary {
+  bool dry_run = false;
+  Milliseconds older_than{};
+  std::int64_t before = 0;  ///< what ended before is old; seconds since 1970
   std::int64_t tokens = 0;
   std::int64_t batches = 0;
   std::int64_t skipped = 0;             ///< rows of both tables that other sessions had locked or changed
@@ -46,9 +49,6 @@ class Pruner {
   /// Rows that ended `older_than` ago or earlier are old, by the server's clock at this moment, in whole
   /// seconds. One transaction removes at most `step` rows.
   Pruner(Connection& connection, Milliseconds older_than, int step);
-
-  /// Rows that ended before are old; seconds since 1970.
-  std::int64_t before() const { return before_; }
 
   /// Counts what remove() would remove if no row were locked. Writes nothing.
   PruneSummary count(const PruneObserver& go_on);

@@ -72,13 +72,6 @@ std::int64_t last_before(Connection& connection, std::int64_t time, const Rewind
   return row[0].is_null() ? plan.range_from : row[0].as<std::int64_t>();
 }
 
-void refuse_empty_period(const RewindRequest& request) {
-  const auto& target = request.target;
-  if (target.kind != RewindTarget::Kind::time || target.value < end_of(request.filter)) return;
-  throw Error(ExitCode::usage, "--until is not after the start of the replay",
-              "--to-time or --by sets the start, --until the end");
-}
-
 void refuse_narrowed_leap(const RewindPlan& plan) {
   if (!plan.narrowed || !plan.is_forward()) return;
   throw Error(
@@ -174,7 +167,6 @@ std::int64_t RewindPlan::replayed() const {
 }
 
 RewindPlan plan_rewind(Connection& connection, const RewindRequest& request) {
-  refuse_empty_period(request);
   RewindPlan plan;
   plan.cursor_before = cursor_of(connection, request.queue);
   plan.newest = newest_token(connection);

@@ -60,8 +60,8 @@ struct RewindPlan {
 };
 
 /// Reads what `request` would do, and changes nothing. Throws DatabaseError with exit code 3 for an unknown
-/// queue, Error(usage) for a target beyond the newest token, for a filter with a target ahead of the cursor,
-/// and for an end that is not after the start.
+/// queue, Error(usage) for a target beyond the newest token, and for a filter with a target ahead of the
+/// cursor.
 RewindPlan plan_rewind(Connection& connection, const RewindRequest& request);
 
 /// Carries out `plan` under the queue's lock in a transaction of its own, records it and notifies `channel`.

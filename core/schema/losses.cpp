@@ -4,30 +4,6 @@
 #include <sstream>
 
 namespace mailroom {
-namespace {
-
-std::int64_t counted(Connection& connection, const Loss& loss) {
-  return connection.alone([&](pqxx::transaction_base& transaction) {
-    const auto what = loss.column.empty() ? std::string("*") : transaction.quote_name(loss.column);
-    return Connection::execute(transaction,
-                               "SELECT count(" + what + ") FROM " + transaction.quote_name(loss.table))[0][0]
-        .as<std::int64_t>();
-  });
-}
-
-bool exists(Connection& connection, const Loss& loss) {
-  return connection
-      .run(
-          "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
-          "to_regclass(format('%I.%I', current_schema(), $1::text)) AND NOT attisdropped AND $2::text IN "
-          "('', "
-          "attname::text))",
-          loss.table, loss.column)[0][0]
-      .as<bool>();
-}
-
-}  // namespace
-
 std::vector<Loss> declared_losses(const std::string& sql) {
   std::vector<Loss> losses;
   std::istringstream lines(sql);
@@ -47,8 +23,14 @@ std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& ste
   std::vector<Loss> losses;
   for (const auto& step : steps) {
     for (auto loss : declared_losses(step.text())) {
-      if (!exists(connection, loss)) continue;
-      loss.rows = counted(connection, loss);
+      const auto count = connection.run(
+          "SELECT format('SELECT count(%s) FROM %I', coalesce(quote_ident(nullif($2::text, '')), '*'), "
+          "$1::text) FROM pg_attribute "
+          "WHERE attrelid = to_regclass(format('%I.%I', current_schema(), $1::text)) AND NOT attisdropped "
+          "AND $2::text IN ('', attname::text) LIMIT 1",
+          loss.table, loss.column);
+      if (count.empty()) continue;
+      loss.rows = connection.run(count[0][0].c_str())[0][0].as<std::int64_t>();
       losses.push_back(std::move(loss));
     }
   }

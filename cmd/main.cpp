@@ -35,21 +35,16 @@ void forbid_core_dumps() {
 /// Escapes line by line: the message of a failed statement has several lines.
 std::string printable_message(std::string_view message) {
   std::string text;
-  for (;;) {
-    const auto line = message.substr(0, message.find('\n'));
-    text += printable(line);
-    if (line.size() == message.size()) return text;
-    text += '\n';
-    message.remove_prefix(line.size() + 1);
-  }
+  for (const auto line : split(message, '\n'))
+    text += printable(line) + "\n";
+  return text;
 }
 
 /// Ignores a failed write: stderr may be closed as well.
 void print_error(const std::string& message, const std::string& hint) noexcept {
   try {
-    Output(2).write(
-        without_secrets(fmt::format("mailroom: error: {}\n{}", printable_message(message),
-                                    hint.empty() ? "" : "hint: " + printable_message(hint) + "\n")));
+    Output(2).write(without_secrets(fmt::format("mailroom: error: {}{}", printable_message(message),
+                                                hint.empty() ? "" : "hint: " + printable_message(hint))));
   } catch (const std::exception&) {
     return;
   }

@@ -1,7 +1,5 @@
-#include <charconv>
 #include <csignal>
 #include <fmt/format.h>
-#include <limits>
 #include <random>
 
 #include "base/duration.hpp"
@@ -17,28 +15,20 @@ namespace mailroom {
 namespace {
 
 struct SimulateOptions {
-  std::optional<std::int64_t> accounts;
-  std::optional<double> rate;
-  int connections = 1;
-  Shares shares;
-  std::optional<Milliseconds> delay;
+  SimulationRequest request;  ///< without accounts if only to clean up
   std::optional<Milliseconds> timeout;
   std::optional<std::uint64_t> seed;
   bool clean_up = false;
 };
 
 SimulationRequest make_request(const SimulateOptions& options) {
-  if (options.shares.recover > 0 && options.shares.activate <= 0) {
+  auto request = options.request;
+  if (request.shares.recover > 0 && request.shares.activate <= 0) {
     throw Error(ExitCode::usage, "--recover applies to activated accounts, and there are none",
                 "give --activate too, for example --activate 100");
   }
-  SimulationRequest request{.accounts = *options.accounts,
-                            .seed = options.seed ? *options.seed : std::random_device()(),
-                            .connections = options.connections,
-                            .rate = options.rate,
-                            .shares = options.shares,
-                            .delay = options.delay};
-  if (options.timeout) request.timeout = *options.timeout;
+  request.seed = options.seed ? *options.seed : std::random_device()();
+  request.timeout = options.timeout.value_or(request.timeout);
   return request;
 }
 
@@ -115,11 +105,12 @@ std::int64_t clean_up(std::unique_ptr<Connection> connection, const std::string&
 }
 
 ExitCode run_simulate(const SimulateOptions& options, Context& context) {
-  if (!options.accounts && !options.clean_up) {
+  const bool plays = options.request.accounts > 0;
+  if (!plays && !options.clean_up) {
     throw Error(ExitCode::usage, "--accounts is required", "for example: mailroom simulate --accounts 5");
   }
   std::optional<SimulationRequest> request;
-  if (options.accounts) request = make_request(options);
+  if (plays) request = make_request(options);
   auto connection = context.connect_to_schema("simulate");
   context.require_own_session(*connection, "simulate");
   const StopSignal stop;
@@ -134,9 +125,8 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
     if (options.clean_up) {
       // A stopped simulation is still cleaned up; a stop during the cleanup ends the cleanup.
       const bool was_stopped = report.stopped;
-      const auto prefix = report.seed    ? simulated_prefix(*report.seed)
-                          : options.seed ? simulated_prefix(*options.seed)
-                                         : std::string(simulated_login_start);
+      const auto seed = report.seed ? report.seed : options.seed;
+      const auto prefix = seed ? simulated_prefix(*seed) : std::string(simulated_login_start);
       report.removed = clean_up(
           std::move(connection), prefix, [&] { return was_stopped || !stop.requested(); }, context, bar);
       report.cut_short = !was_stopped && stop.requested();
@@ -151,27 +141,28 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
 
 Run add_simulate(CommandSyntax& syntax) {
   auto options = std::make_shared<SimulateOptions>();
+  auto& request = options->request;
   constexpr Milliseconds longest = std::chrono::hours(24);
   const auto accounts =
-      syntax.number<std::int64_t>("--accounts N", options->accounts, {1, 100'000'000}, "create N accounts");
+      syntax.number<std::int64_t>("--accounts N", request.accounts, {1, 100'000'000}, "create N accounts");
   const auto add_percent = [&](const std::string& spec, double& value, const std::string& help) {
     syntax.number<double>(spec, value, {0, 100}, help).needs(accounts);
   };
   syntax
-      .number<double>("--rate R", options->rate, {0.001, 1'000'000},
+      .number<double>("--rate R", request.rate, {0.001, 1'000'000},
                       "create R accounts a second, one per transaction [all at once, 1,000 per transaction]")
       .needs(accounts);
   syntax
-      .number<int>("--connections C", options->connections, {1, 64},
+      .number<int>("--connections C", request.connections, {1, 64},
                    "use C connections, 1 to 64, and one more to monitor [1]")
       .needs(accounts);
-  add_percent("--activate PCT", options->shares.activate,
+  add_percent("--activate PCT", request.shares.activate,
               "activate PCT percent of the accounts once their token is emitted");
-  add_percent("--recover PCT", options->shares.recover,
+  add_percent("--recover PCT", request.shares.recover,
               "then recover the password of PCT percent of the activated accounts");
-  add_percent("--suspend PCT", options->shares.suspend, "suspend PCT percent of the accounts at the end");
+  add_percent("--suspend PCT", request.shares.suspend, "suspend PCT percent of the accounts at the end");
   syntax
-      .duration("--delay DURATION", options->delay, {Milliseconds{0}, longest},
+      .duration("--delay DURATION", request.delay, {Milliseconds{0}, longest},
                 "consume tokens this long after their creation, emitted or not")
       .needs(accounts);
   syntax

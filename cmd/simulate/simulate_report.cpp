@@ -30,39 +30,37 @@ std::string latency_row(const std::string& label, std::chrono::microseconds late
   return summary_row("latency " + label, fmt::format("{:.3f}", milliseconds(latency))).insert(26, " ms");
 }
 
+/// The counts, by their names in both formats.
+std::vector<std::pair<std::string, std::int64_t>> counts_of(const SimulationTally& total) {
+  return {{"accounts", total.accounts},   {"tokens", total.tokens},       {"activated", total.activated},
+          {"recovered", total.recovered}, {"suspended", total.suspended}, {"expired", total.expired}};
+}
+
 std::string render_play(const SimulationSummary& summary) {
-  const auto& total = summary.total;
-  auto text = summary_row("accounts", total.accounts);
-  text += summary_row("tokens", total.tokens);
-  text += summary_row("activated", total.activated);
-  text += summary_row("recovered", total.recovered);
-  text += summary_row("suspended", total.suspended);
-  if (total.expired > 0) text += summary_row("expired", total.expired);
+  const auto& latency = summary.total.latency;
+  std::string text;
+  for (const auto& [name, count] : counts_of(summary.total)) {
+    if (name != "expired" || count > 0) text += summary_row(name, count);
+  }
   text += summary_row("seconds", fmt::format("{:.2f}", summary.seconds));
   text += summary_row("accounts/s", std::llround(summary.accounts_per_second));
-  text += summary_row("transactions", total.latency.count());
-  text += latency_row("p50", total.latency.percentile(50));
-  text += latency_row("p95", total.latency.percentile(95));
-  text += latency_row("p99", total.latency.percentile(99));
-  text += latency_row("max", total.latency.max());
-  return text;
+  text += summary_row("transactions", latency.count());
+  for (const int percent : {50, 95, 99})
+    text += latency_row(fmt::format("p{}", percent), latency.percentile(percent));
+  return text + latency_row("max", latency.max());
 }
 
 void add_play(nlohmann::ordered_json& object, const SimulationSummary& summary) {
-  const auto& total = summary.total;
-  object["accounts"] = total.accounts;
-  object["tokens"] = total.tokens;
-  object["activated"] = total.activated;
-  object["recovered"] = total.recovered;
-  object["suspended"] = total.suspended;
-  object["expired"] = total.expired;
+  const auto& latency = summary.total.latency;
+  for (const auto& [name, count] : counts_of(summary.total))
+    object[name] = count;
   object["seconds"] = rounded(summary.seconds);
   object["accounts_per_second"] = rounded(summary.accounts_per_second);
-  object["transactions"] = total.latency.count();
-  object["latency_ms"] = {{"p50", milliseconds(total.latency.percentile(50))},
-                          {"p95", milliseconds(total.latency.percentile(95))},
-                          {"p99", milliseconds(total.latency.percentile(99))},
-                          {"max", milliseconds(total.latency.max())}};
+  object["transactions"] = latency.count();
+  auto& latencies = object["latency_ms"];
+  for (const int percent : {50, 95, 99})
+    latencies[fmt::format("p{}", percent)] = milliseconds(latency.percentile(percent));
+  latencies["max"] = milliseconds(latency.max());
 }
 
 }  // namespace

@@ -7,27 +7,14 @@
 namespace mailroom {
 namespace {
 
-constexpr Milliseconds shortest_interval{100};
-constexpr Milliseconds longest_interval = std::chrono::hours(1);
-constexpr Milliseconds longest_lag = std::chrono::hours(24 * 365);
-
 struct StatusOptions {
   std::optional<Milliseconds> watch;
-  std::optional<Milliseconds> max_lag;
-  std::optional<std::int64_t> max_pending;
+  HealthLimits limits;
 };
 
-HealthLimits limits_of(const StatusOptions& options) {
-  HealthLimits limits;
-  limits.max_lag = options.max_lag;
-  limits.max_pending = options.max_pending;
-  return limits;
-}
-
 ExitCode run_status(const StatusOptions& options, Context& context) {
-  StatusRequest request{.queue = "", .limits = limits_of(options)};
   const auto& settings = context.settings();
-  request.queue = settings.queue;
+  StatusRequest request{.queue = settings.queue, .limits = options.limits};
   request.limits.collector_silence = silence_limit(settings.poll_interval);
   if (options.watch) return watch_status(request, *options.watch, context);
 
@@ -43,12 +30,13 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
 Run add_status(CommandSyntax& syntax) {
   auto options = std::make_shared<StatusOptions>();
   syntax
-      .duration("--watch [INTERVAL]", options->watch, {shortest_interval, longest_interval},
+      .duration("--watch [INTERVAL]", options->watch, {Milliseconds{100}, std::chrono::hours(1)},
                 "refresh every INTERVAL until stopped [2s]")
       .value_optional("2s");
-  syntax.duration("--max-lag DURATION", options->max_lag, {Milliseconds{0}, longest_lag},
+  syntax.duration("--max-lag DURATION", options->limits.max_lag,
+                  {Milliseconds{0}, std::chrono::hours(24 * 365)},
                   "fail when the oldest token has waited longer");
-  syntax.number<std::int64_t>("--max-pending N", options->max_pending, {0},
+  syntax.number<std::int64_t>("--max-pending N", options->limits.max_pending, {0},
                               "fail when more than N tokens wait");
   syntax.setting("--queue NAME", "collect.queue", "show this queue, a row of jobs [mailroom]");
   return [options](Context& context) { return run_status(*options, context); };

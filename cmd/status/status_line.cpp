@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "base/moment.hpp"
 #include "cmd/status/status_report.hpp"
@@ -19,12 +19,10 @@ std::string render_line(const StatusReport& report) {
                           queue.waiting.estimated ? "~" : "", queue.waiting.total(),
                           lag ? age_text(*lag) : "0s", queue.emissions.per_second(), queue.collectors.size(),
                           queue.open_batches.size(), queue.gap_ids, queue.cursor);
-  std::vector<std::string> codes;
+  std::set<std::string> codes;
   for (const auto& finding : report.findings) {
-    if (std::find(codes.begin(), codes.end(), finding.code) == codes.end()) codes.push_back(finding.code);
+    if (codes.insert(finding.code).second) line += (codes.size() == 1 ? " findings=" : ",") + finding.code;
   }
-  for (std::size_t i = 0; i < codes.size(); ++i)
-    line += (i == 0 ? " findings=" : ",") + codes[i];
   return line + "\n";
 }
 

@@ -27,12 +27,6 @@ struct SuspendOutcome {
   std::int64_t replayed = 0;
 };
 
-std::string without_blanks(const std::string& line) {
-  const auto* blanks = " \t\r";
-  const auto start = line.find_first_not_of(blanks);
-  return start == std::string::npos ? "" : line.substr(start, line.find_last_not_of(blanks) - start + 1);
-}
-
 /// Replaces `-` with the lines of stdin. Throws Error(usage) if no account is named.
 std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
@@ -42,7 +36,7 @@ std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
       continue;
     }
     for (std::string line; std::getline(std::cin, line);) {
-      if (auto name = without_blanks(line); !name.empty()) names.push_back(std::move(name));
+      if (const auto name = trimmed(line); !name.empty()) names.emplace_back(name);
     }
   }
   if (!names.empty()) return names;
@@ -110,15 +104,15 @@ std::string render_text(const SuspendOptions& options, const SuspendOutcome& out
 }
 
 std::string render_json(const SuspendOptions& options, const SuspendOutcome& outcome) {
-  auto accounts = nlohmann::ordered_json::array();
-  for (const auto& change : outcome.changes) {
-    accounts.push_back({{"id", change.account.id},
-                        {"login", change.account.login},
-                        {"before", change.before},
-                        {"after", change.after},
-                        {options.undo ? "skipped" : "pending", change.tokens}});
-  }
-  nlohmann::ordered_json object{{"accounts", std::move(accounts)}};
+  using Json = nlohmann::ordered_json;
+  const auto change_json = [&](const StatusChange& change) -> Json {
+    return {{"id", change.account.id},
+            {"login", change.account.login},
+            {"before", change.before},
+            {"after", change.after},
+            {options.undo ? "skipped" : "pending", change.tokens}};
+  };
+  Json object{{"accounts", array_json<Json>(outcome.changes, change_json)}};
   if (options.undo) object["replayed"] = outcome.replayed;
   return json_text(object) + "\n";
 }

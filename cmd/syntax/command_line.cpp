@@ -20,13 +20,13 @@ void add_global_options(CommandLine& line) {
        {file,
         syntax.setting("--database-url URL", "database.url",
                        "connect with this libpq URI or keyword=value list"),
-        syntax.choice("-o,--output FORMAT", line.global.output, formats, "text or json")
-            .described("print text or json"),
+        syntax.choice("-o,--output FORMAT", line.global.output, formats, "text or json",
+                      "print text or json"),
         syntax.setting("--log-level LEVEL", "log.level",
                        "log from this level on: debug, info, warn or error"),
         syntax.setting("--log-format FORMAT", "log.format", "write log lines as text, logfmt or json"),
-        syntax.choice("--color WHEN", line.global.colour, colours, "auto, always or never")
-            .described("use colors: auto, always or never"),
+        syntax.choice("--color WHEN", line.global.colour, colours, "auto, always or never",
+                      "use colors: auto, always or never"),
         syntax.flag("-q,--quiet", line.global.quiet, "log errors only"),
         syntax.flag("-v,--verbose", line.global.verbose, "log everything"),
         syntax.flag("-y,--yes", line.global.yes, "answer every question with yes")}) {

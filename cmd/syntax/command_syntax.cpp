@@ -5,6 +5,7 @@
 
 #include "base/duration.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cmd/syntax/usage_error.hpp"
 
 namespace mailroom {
@@ -55,11 +56,6 @@ Option& Option::repeated() {
   } else {
     option_->allow_extra_args(false);
   }
-  return *this;
-}
-
-Option& Option::described(const std::string& help) {
-  option_->description(help);
   return *this;
 }
 
@@ -119,13 +115,9 @@ Option CommandSyntax::text(const std::string& spec, std::optional<std::string>& 
 Option CommandSyntax::texts(const std::string& spec, std::vector<std::string>& values,
                             const std::string& help, std::optional<char> separator) {
   const auto store = [&values, separator](const std::string& text) {
-    std::size_t start = 0;
-    for (auto end = separator ? text.find(*separator) : std::string::npos; end != std::string::npos;
-         end = text.find(*separator, start)) {
-      values.push_back(text.substr(start, end - start));
-      start = end + 1;
-    }
-    values.push_back(text.substr(start));
+    if (!separator) return values.push_back(text);
+    for (const auto part : split(text, *separator))
+      values.emplace_back(part);
   };
   return value(spec, help, store).repeated();
 }
@@ -152,8 +144,7 @@ Option CommandSyntax::action(std::string& action, const std::string& help) {
   const Choices<std::string> choices{{"activation", "activation"},
                                      {"recovery", "password_recovery"},
                                      {"password_recovery", "password_recovery"}};
-  auto option = choice("--action ACTION", action, choices, "activation or recovery");
-  return option.described(help);
+  return choice("--action ACTION", action, choices, "activation or recovery", help);
 }
 
 Option CommandSyntax::setting(const std::string& spec, const std::string& key, const std::string& help) {

@@ -1,15 +1,14 @@
 #pragma once
 
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "config/settings.hpp"
 
 namespace CLI {
@@ -31,10 +30,6 @@ struct Range<Milliseconds> {
   Milliseconds max;
 };
 
-/// The texts that are accepted for a value, and their meanings.
-template <typename Value>
-using Choices = std::vector<std::pair<std::string, Value>>;
-
 /// One option or operand of a command.
 class Option {
  public:
@@ -47,7 +42,6 @@ class Option {
   Option& value_optional(const std::string& text);
   /// Allows the option several times, or several values of an operand.
   Option& repeated();
-  Option& described(const std::string& help);
   /// Names the configuration key that the option overrides, for completions and man pages.
   Option& stands_for(const std::string& key);
   /// Sets the values that completions offer and the man page lists.
@@ -86,13 +80,11 @@ class CommandSyntax {
   template <typename Number, typename Target>
   Option number(const std::string& spec, Target& target, Range<Number> range, const std::string& help) {
     return value(spec, help, [&target, range, name = name_of(spec)](const std::string& text) {
-      Number number{};
-      const auto* end = text.data() + text.size();
-      const auto [rest, failure] = std::from_chars(text.data(), end, number);
+      const auto number = parse_number<Number>(text);
       // A NaN fits no range.
-      const bool fits = number >= range.min && number <= range.max;
-      if (failure != std::errc() || rest != end || !fits) refuse(name, text, requirement(range));
-      target = number;
+      const bool fits = number && *number >= range.min && *number <= range.max;
+      if (!fits) refuse(name, text, requirement(range));
+      target = *number;
     });
   }
 
@@ -100,13 +92,10 @@ class CommandSyntax {
   Option duration(const std::string& spec, std::optional<Milliseconds>& value, Range<Milliseconds> range,
                   const std::string& help);
 
-  /// One of `choices`. `listed` names them in the help and in the error message: `text or json`.
+  /// One of `choices`. `listed` names them in the error message: `text or json`.
   template <typename Value>
   Option choice(const std::string& spec, Value& target, const Choices<Value>& choices,
-                const std::string& listed) {
-    std::vector<std::string> names;
-    for (const auto& choice : choices)
-      names.push_back(choice.first);
+                const std::string& listed, const std::string& help) {
     const auto store = [&target, choices, listed, name = name_of(spec)](const std::string& text) {
       for (const auto& [word, meaning] : choices) {
         if (word != text) continue;
@@ -115,7 +104,7 @@ class CommandSyntax {
       }
       refuse(name, text, listed);
     };
-    return value(spec, listed, store).offers(names);
+    return value(spec, help, store).offers(names_of(choices));
   }
 
   /// --action, which limits a command to tokens of one action. Stores the database's name of it in `action`.

@@ -2,20 +2,14 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace mailroom {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
 std::vector<Example> parse_lines(std::string_view lines) {
   std::vector<Example> all;
-  while (!lines.empty()) {
-    const auto end = std::min(lines.find('\n'), lines.size());
-    const auto line = lines.substr(0, end);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
+  for (const auto line : split(lines, '\n')) {
     if (!line.starts_with("  ")) continue;
     const auto text = trimmed(line);
     const auto blanks = std::min(text.find("  "), text.size());

@@ -1,19 +1,14 @@
 #include "cmd/terminal/confirm.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <iostream>
 #include <unistd.h>
 
-#include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 
 bool is_yes(std::string_view answer) {
-  constexpr auto blanks = " \t\r";
-  answer.remove_prefix(std::min(answer.find_first_not_of(blanks), answer.size()));
-  std::string word(answer.substr(0, answer.find_last_not_of(blanks) + 1));
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto word = lower_case(trimmed(answer));
   return word == "y" || word == "yes";
 }
 

@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <iostream>
+#include <limits>
 
-#include "base/line_splitter.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/verify/verify_report.hpp"
 
@@ -14,6 +14,7 @@ namespace {
 
 /// More than `TOKEN,CODE` needs: a longer line is not a token, and is not buffered.
 constexpr std::size_t max_line = 4096;
+constexpr std::size_t max_answers = 65536;
 
 struct VerifyOptions {
   std::string token;
@@ -62,17 +63,21 @@ class LineVerifier {
       : judge_(token_judge), context_(context), show_code_(show_code) {}
 
   ExitCode run() {
-    const auto each = [this](std::string_view line) { answer(line); };
-    std::array<char, 65536> bytes{};
-    for (;;) {
-      const auto count = read(STDIN_FILENO, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw Error(ExitCode::failed, std::string("cannot read stdin: ") + std::strerror(errno));
-      if (count == 0) break;
-      input_.add({bytes.data(), static_cast<std::size_t>(count)}, each);
-      flush();
+    // std::cin then reads ahead, and knows whether more has arrived.
+    std::ios::sync_with_stdio(false);
+    std::array<char, max_line + 2> line{};
+    while (std::cin.getline(line.data(), line.size()) || std::cin.gcount() > 0) {
+      const auto newline = std::cin.good() ? 1 : 0;
+      answer({line.data(), static_cast<std::size_t>(std::cin.gcount() - newline)});
+      if (std::cin.fail() && !std::cin.bad()) {
+        // The line is longer.
+        std::cin.clear();
+        std::cin.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+      }
+      if (answers_.size() > max_answers || std::cin.rdbuf()->in_avail() <= 0) flush();
     }
-    input_.finish(each);
+    if (std::cin.bad())
+      throw Error(ExitCode::failed, std::string("cannot read stdin: ") + std::strerror(errno));
     flush();
     return worst_;
   }
@@ -118,7 +123,6 @@ class LineVerifier {
   TokenJudge& judge_;
   Context& context_;
   bool show_code_;
-  LineSplitter input_{max_line};
   std::string answers_;
   ExitCode worst_ = ExitCode::done;
 };

@@ -10,6 +10,8 @@
 namespace mailroom {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string fact(std::string_view label, const std::string& value) {
   return fmt::format("{:<10} {}\n", fmt::format("{}:", label), value);
 }
@@ -51,26 +53,20 @@ std::string render_record(const TokenRecord& record) {
   return text;
 }
 
-nlohmann::ordered_json record_json(const TokenRecord& record) {
-  auto emissions = nlohmann::ordered_json::array();
-  for (const auto& emission : record.emissions) {
-    nlohmann::ordered_json object{{"batch", emission.batch},
-                                  {"queue", emission.queue},
-                                  {"emitted_at", nullptr},
-                                  {"attempts", emission.attempts},
-                                  {"certain", emission.is_certain}};
-    if (emission.emitted_at) object["emitted_at"] = *emission.emitted_at;
-    emissions.push_back(std::move(object));
-  }
-  nlohmann::ordered_json object{
-      {"id", record.id},
-      {"account", {{"id", record.account}, {"login", record.login}, {"status", record.status}}},
-      {"created_at", moment_json<nlohmann::ordered_json>(record.created_at)},
-      {"expires_at", moment_json<nlohmann::ordered_json>(record.expires_at)},
-      {"consumed_at", nullptr},
-      {"emissions", std::move(emissions)}};
-  if (record.consumed_at) object["consumed_at"] = moment_json<nlohmann::ordered_json>(*record.consumed_at);
-  return object;
+Json record_json(const TokenRecord& record) {
+  const auto emission_json = [](const TokenEmission& emission) -> Json {
+    return {{"batch", emission.batch},
+            {"queue", emission.queue},
+            {"emitted_at", optional_json<Json>(emission.emitted_at)},
+            {"attempts", emission.attempts},
+            {"certain", emission.is_certain}};
+  };
+  return {{"id", record.id},
+          {"account", {{"id", record.account}, {"login", record.login}, {"status", record.status}}},
+          {"created_at", moment_json<Json>(record.created_at)},
+          {"expires_at", moment_json<Json>(record.expires_at)},
+          {"consumed_at", record.consumed_at ? moment_json<Json>(*record.consumed_at) : Json(nullptr)},
+          {"emissions", array_json<Json>(record.emissions, emission_json)}};
 }
 
 }  // namespace
@@ -102,7 +98,7 @@ std::string render_text(const VerifyFinding& finding, bool show_code) {
 }
 
 std::string render_json(const VerifyFinding& finding, bool show_code) {
-  nlohmann::ordered_json object{{"verdict", verdict_word(finding)}};
+  Json object{{"verdict", verdict_word(finding)}};
   if (!finding.defect.empty()) object["defect"] = finding.defect;
   if (finding.verdict) {
     const auto& verdict = *finding.verdict;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
@@ -20,21 +19,15 @@ struct AccountName {
 };
 
 std::optional<std::int64_t> as_id(std::string_view text) {
-  std::int64_t id = 0;
-  const auto* end = text.data() + text.size();
-  const auto [rest, failure] = std::from_chars(text.data(), end, id);
-  if (failure != std::errc() || rest != end || id < 0) return std::nullopt;
-  return id;
+  const auto id = parse_number<std::int64_t>(text);
+  return id && *id >= 0 ? id : std::nullopt;
 }
 
 AccountName parse_name(const std::string& name) {
-  const auto after = [&](std::string_view prefix) -> std::optional<std::string> {
-    if (name.compare(0, prefix.size(), prefix) != 0) return std::nullopt;
-    return name.substr(prefix.size());
-  };
-  if (const auto id = after("id:")) return {.id = as_id(*id), .email = "", .login = ""};
-  if (const auto email = after("email:")) return {.id = std::nullopt, .email = *email, .login = ""};
-  if (const auto login = after("login:")) return {.id = std::nullopt, .email = "", .login = *login};
+  const auto rest = name.substr(name.find(':') + 1);
+  if (name.starts_with("id:")) return {.id = as_id(rest), .email = "", .login = ""};
+  if (name.starts_with("email:")) return {.id = std::nullopt, .email = rest, .login = ""};
+  if (name.starts_with("login:")) return {.id = std::nullopt, .email = "", .login = rest};
   return {.id = as_id(name), .email = name, .login = name};
 }
 
@@ -97,8 +90,7 @@ std::vector<std::string> names_in_other_capitals(Connection& connection, const s
       return names_where(transaction, name, "lower(email) = lower($1) OR lower(login) = lower($2) LIMIT 3");
     });
   } catch (const DatabaseError& error) {
-    constexpr auto timed_out = "57014";
-    if (error.sqlstate() != timed_out) throw;
+    if (error.sqlstate() != sqlstate::query_cancelled) throw;
     return {};
   }
 }

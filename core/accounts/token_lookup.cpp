@@ -48,11 +48,11 @@ WHERE t.secret = $1::bytea AND t.action = $2::token_action)",
                      .state = row[1].c_str(),
                      .created_at = row[2].as<std::int64_t>(),
                      .expires_at = row[3].as<std::int64_t>(),
+                     .consumed_at = optional_of<std::int64_t>(row[4]),
                      .account = row[5].as<std::int64_t>(),
                      .login = row[6].c_str(),
                      .status = row[7].c_str(),
                      .now = row[8].as<std::int64_t>()};
-  if (!row[4].is_null()) record.consumed_at = row[4].as<std::int64_t>();
   record.emissions = find_emissions(connection, record);
   return record;
 }

@@ -14,9 +14,4 @@ class Clock {
   virtual TimePoint now() const = 0;
 };
 
-class SystemClock final : public Clock {
- public:
-  TimePoint now() const override { return std::chrono::steady_clock::now(); }
-};
-
 }  // namespace mailroom

@@ -1,8 +1,8 @@
 #include "base/duration.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
+#include <regex>
 
 namespace mailroom {
 namespace {
@@ -17,46 +17,22 @@ constexpr std::array<Unit, 5> units{
 
 constexpr std::int64_t longest = 100LL * 365 * 86'400'000;
 
-/// Takes the digits at the front of `text`. Returns nullopt if there are none or the number exceeds
-/// `longest`.
-std::optional<std::int64_t> take_number(std::string_view& text) {
-  std::int64_t number = 0;
-  if (text.empty() || text.front() == '-') return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || number > longest) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
-
-/// Takes the letters at the front of `text` and returns their index in `units`, at or after `first`.
-std::optional<std::size_t> take_unit(std::string_view& text, std::size_t first) {
-  const auto length = std::min(text.find_first_of("0123456789"), text.size());
-  for (std::size_t i = first; i < units.size(); ++i) {
-    if (units[i].name == text.substr(0, length)) {
-      text.remove_prefix(length);
-      return i;
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<Milliseconds> parse_duration(std::string_view text) {
+  // At most 18 digits, so that each number fits. The last one is the bare number.
+  static const std::regex form(
+      R"((?:(\d{1,18})d)?(?:(\d{1,18})h)?(?:(\d{1,18})m)?(?:(\d{1,18})s)?(?:(\d{1,18})ms)?|(\d{1,18}))");
+  std::match_results<std::string_view::iterator> parts;
+  if (text.empty() || !std::regex_match(text.begin(), text.end(), parts, form)) return std::nullopt;
   std::int64_t total = 0;
-  std::size_t next_unit = 0;
-  bool first = true;
-  do {
-    const auto number = take_number(text);
-    if (!number) return std::nullopt;
-    if (first && text.empty()) return Milliseconds{*number};
-    const auto unit = take_unit(text, next_unit);
-    if (!unit || *number > longest / units[*unit].milliseconds) return std::nullopt;
-    total += *number * units[*unit].milliseconds;
-    next_unit = *unit + 1;
-    first = false;
-  } while (!text.empty());
-  if (total > longest) return std::nullopt;
+  for (std::size_t i = 0; i <= units.size(); ++i) {
+    if (!parts[i + 1].matched) continue;
+    const auto number = std::stoll(parts[i + 1]);
+    const auto unit = i < units.size() ? units[i].milliseconds : 1;
+    if (number > (longest - total) / unit) return std::nullopt;
+    total += number * unit;
+  }
   return Milliseconds{total};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/moment.hpp"
@@ -14,11 +15,25 @@ std::string json_text(const Json& value) {
   return escaped_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+/// `value`, or null without one.
+template <typename Json, typename T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+/// An array of what `json_of` returns for each of `values`.
+template <typename Json, typename Values, typename JsonOf>
+Json array_json(const Values& values, const JsonOf& json_of) {
+  auto array = Json::array();
+  for (const auto& value : values)
+    array.push_back(json_of(value));
+  return array;
+}
+
 /// `seconds` since 1970 as a date and time; null outside the years 0000 to 9999.
 template <typename Json>
 Json moment_json(std::int64_t seconds) {
-  const auto text = date_text(seconds);
-  return text ? Json(*text) : Json(nullptr);
+  return optional_json<Json>(date_text(seconds));
 }
 
 }  // namespace mailroom

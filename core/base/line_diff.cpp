@@ -2,18 +2,16 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace mailroom {
 namespace {
 
-using Lines = std::vector<std::string>;
+using Lines = std::vector<std::string_view>;
 
-Lines split(std::string_view text) {
-  Lines lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+Lines lines_of(std::string_view text) {
+  auto lines = split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
   return lines;
 }
 
@@ -33,44 +31,39 @@ std::vector<std::vector<std::size_t>> common_lengths(const Lines& before, const 
 }  // namespace
 
 std::vector<DiffLine> diff_lines(std::string_view before_text, std::string_view after_text) {
-  const auto before = split(before_text);
-  const auto after = split(after_text);
+  const auto before = lines_of(before_text);
+  const auto after = lines_of(after_text);
   const auto lengths = common_lengths(before, after);
   std::vector<DiffLine> lines;
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < before.size() || j < after.size()) {
     if (i < before.size() && j < after.size() && before[i] == after[j]) {
-      lines.push_back({DiffLine::Side::both, before[i++]});
+      lines.push_back({DiffLine::Side::both, std::string(before[i++])});
       ++j;
     } else if (j == after.size() || (i < before.size() && lengths[i + 1][j] >= lengths[i][j + 1])) {
-      lines.push_back({DiffLine::Side::before, before[i++]});
+      lines.push_back({DiffLine::Side::before, std::string(before[i++])});
     } else {
-      lines.push_back({DiffLine::Side::after, after[j++]});
+      lines.push_back({DiffLine::Side::after, std::string(after[j++])});
     }
   }
   return lines;
 }
 
 std::vector<DiffLine> only_changes(const std::vector<DiffLine>& lines, std::size_t context) {
-  const auto is_near_change = [&](std::size_t at) {
-    const auto first = at - std::min(at, context);
-    const auto last = std::min(at + context, lines.size() - 1);
-    for (auto i = first; i <= last; ++i) {
-      if (lines[i].side != DiffLine::Side::both) return true;
-    }
-    return false;
-  };
-  std::vector<DiffLine> kept;
-  bool skipping = false;
+  std::vector<bool> is_kept(lines.size());
   for (std::size_t at = 0; at < lines.size(); ++at) {
-    const bool keep = is_near_change(at);
-    if (keep) {
+    if (lines[at].side == DiffLine::Side::both) continue;
+    for (auto i = at - std::min(at, context); i < std::min(at + context + 1, lines.size()); ++i)
+      is_kept[i] = true;
+  }
+  std::vector<DiffLine> kept;
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    if (is_kept[at]) {
       kept.push_back(lines[at]);
-    } else if (!skipping) {
+    } else if (at == 0 || is_kept[at - 1]) {
       kept.push_back({DiffLine::Side::both, "…"});
     }
-    skipping = !keep;
   }
   return kept;
 }

@@ -1,22 +1,10 @@
 #include "base/locale_text.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <cstdlib>
-#include <string>
+
+#include "base/text.hpp"
 
 namespace mailroom {
-namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
-}  // namespace
-
 bool shows_utf8() {
   for (const auto* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);

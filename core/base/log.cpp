@@ -1,5 +1,6 @@
 #include "base/log.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <spdlog/logger.h>
@@ -13,59 +14,24 @@
 namespace mailroom {
 namespace {
 
-spdlog::level::level_enum to_spdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug:
-      return spdlog::level::debug;
-    case LogLevel::info:
-      return spdlog::level::info;
-    case LogLevel::warn:
-      return spdlog::level::warn;
-    case LogLevel::error:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
-}
-
-std::string_view name_of(spdlog::level::level_enum level) {
-  switch (level) {
-    case spdlog::level::debug:
-      return "debug";
-    case spdlog::level::info:
-      return "info";
-    case spdlog::level::warn:
-      return "warn";
-    default:
-      return "error";
-  }
-}
-
 /// %N: the level as the configuration spells it; spdlog's own %l prints `warning`.
 class LevelName final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
               spdlog::memory_buf_t& line) override {
-    const auto name = name_of(message.level);
-    line.append(name.data(), name.data() + name.size());
-    for (auto width = name.size(); width < padinfo_.width_; ++width)
-      line.push_back(' ');
+    constexpr std::array<std::string_view, 4> names{"debug", "info", "warn", "error"};
+    fmt::format_to(std::back_inserter(line), "{:<{}}",
+                   names.at(static_cast<std::size_t>(message.level - spdlog::level::debug)), padinfo_.width_);
   }
   std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
     return std::make_unique<LevelName>(*this);
   }
 };
 
-const char* pattern(LogFormat format) {
-  switch (format) {
-    case LogFormat::text:
-      return "%Y-%m-%dT%H:%M:%S.%eZ %^%-5N%$ %v";
-    case LogFormat::logfmt:
-      return "time=%Y-%m-%dT%H:%M:%S.%eZ level=%N %v";
-    case LogFormat::json:
-      return R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%N",%v})";
-  }
-  return "%v";
-}
+/// One for each LogFormat.
+constexpr std::array<const char*, 3> patterns{"%Y-%m-%dT%H:%M:%S.%eZ %^%-5N%$ %v",
+                                              "time=%Y-%m-%dT%H:%M:%S.%eZ level=%N %v",
+                                              R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%N",%v})"};
 
 std::string quoted_text(std::string_view text) {
   return json_text(nlohmann::json(text));
@@ -90,12 +56,12 @@ std::string render(LogFormat format, std::string_view message, Fields fields) {
   return line;
 }
 
-std::unique_ptr<spdlog::logger> make_logger(const Log::Options& options, spdlog::sink_ptr sink) {
-  auto logger = std::make_unique<spdlog::logger>("mailroom", std::move(sink));
+std::shared_ptr<spdlog::logger> make_logger(const Log::Options& options, spdlog::sink_ptr sink) {
+  auto logger = std::make_shared<spdlog::logger>("mailroom", std::move(sink));
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  formatter->add_flag<LevelName>('N').set_pattern(pattern(options.format));
+  formatter->add_flag<LevelName>('N').set_pattern(patterns.at(static_cast<std::size_t>(options.format)));
   logger->set_formatter(std::move(formatter));
-  logger->set_level(to_spdlog(options.level));
+  logger->set_level(static_cast<spdlog::level::level_enum>(options.level));
   logger->flush_on(spdlog::level::debug);
   return logger;
 }
@@ -114,12 +80,8 @@ Log::Log(const Options& options, std::ostream& stream)
     : format_(options.format),
       logger_(make_logger(options, std::make_shared<spdlog::sinks::ostream_sink_mt>(stream))) {}
 
-Log::~Log() = default;
-Log::Log(Log&&) noexcept = default;
-Log& Log::operator=(Log&&) noexcept = default;
-
 void Log::write(LogLevel level, std::string_view message, Fields fields) {
-  const auto at = to_spdlog(level);
+  const auto at = static_cast<spdlog::level::level_enum>(level);
   if (!logger_->should_log(at)) return;
   logger_->log(at, spdlog::string_view_t(without_secrets(render(format_, message, fields))));
 }

@@ -14,7 +14,8 @@ class logger;
 
 namespace mailroom {
 
-enum class LogLevel { debug, info, warn, error };
+/// The values are those of spdlog.
+enum class LogLevel { debug = 1, info, warn, error };
 enum class LogFormat { text, logfmt, json };
 
 /// One `key=value` of a log line. Must not hold a secret, a token or a code.
@@ -45,9 +46,6 @@ class Log {
   explicit Log(const Options& options);
   /// Writes to `stream`, which must outlive the log; never uses colour.
   Log(const Options& options, std::ostream& stream);
-  ~Log();
-  Log(Log&&) noexcept;
-  Log& operator=(Log&&) noexcept;
 
   void debug(std::string_view message, Fields fields = {}) { write(LogLevel::debug, message, fields); }
   void info(std::string_view message, Fields fields = {}) { write(LogLevel::info, message, fields); }
@@ -58,7 +56,7 @@ class Log {
   void write(LogLevel level, std::string_view message, Fields fields);
 
   LogFormat format_;
-  std::unique_ptr<spdlog::logger> logger_;
+  std::shared_ptr<spdlog::logger> logger_;
 };
 
 }  // namespace mailroom

@@ -1,10 +1,10 @@
 #include "base/moment.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <fmt/chrono.h>
+#include <regex>
 
 #include "base/duration.hpp"
 
@@ -15,59 +15,19 @@ namespace {
 constexpr std::int64_t year_0 = -62'167'219'200;
 constexpr std::int64_t year_10000 = 253'402'300'800;
 
-/// Takes exactly `digits` digits from the front of `text`.
-std::optional<int> take_digits(std::string_view& text, std::size_t digits) {
-  if (text.size() < digits) return std::nullopt;
-  int number = 0;
-  const auto* end = text.data() + digits;
-  if (text.front() == '-' || std::from_chars(text.data(), end, number).ptr != end) return std::nullopt;
-  text.remove_prefix(digits);
-  return number;
-}
-
-bool take(std::string_view& text, std::string_view any_of) {
-  if (text.empty() || any_of.find(text.front()) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-std::optional<std::int64_t> take_date(std::string_view& text) {
-  const auto year = take_digits(text, 4);
-  if (!year || !take(text, "-")) return std::nullopt;
-  const auto month = take_digits(text, 2);
-  if (!month || !take(text, "-")) return std::nullopt;
-  const auto day = take_digits(text, 2);
-  if (!day) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(*year),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date).time_since_epoch().count() * std::int64_t{86'400};
-}
-
-/// `09:30` or `09:30:15`, in seconds.
-std::optional<std::int64_t> take_time(std::string_view& text) {
-  const auto hour = take_digits(text, 2);
-  if (!hour || *hour > 23 || !take(text, ":")) return std::nullopt;
-  const auto minute = take_digits(text, 2);
-  if (!minute || *minute > 59) return std::nullopt;
-  std::optional<int> second = 0;
-  if (take(text, ":")) second = take_digits(text, 2);
-  if (!second || *second > 60) return std::nullopt;
-  return *hour * 3600 + *minute * 60 + *second;
-}
-
-/// Seconds east of UTC: `Z`, `+02:00`, `-0330`, or an empty text (UTC).
-std::optional<std::int64_t> take_offset(std::string_view& text) {
-  if (text.empty() || take(text, "Zz")) return 0;
-  const int sign = text.front() == '-' ? -1 : 1;
-  if (!take(text, "+-")) return std::nullopt;
-  const auto hours = take_digits(text, 2);
-  if (!hours || *hours > 14) return std::nullopt;
-  take(text, ":");
-  const auto minutes = take_digits(text, 2);
-  if (!minutes || *minutes > 59) return std::nullopt;
-  return sign * (*hours * 3600 + *minutes * 60);
+/// A date, with or without a time and an offset from UTC.
+std::optional<std::int64_t> parse_date(std::string_view text) {
+  static const std::regex form(
+      R"((\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d))?(?:[Zz]|([+-])(\d\d):?(\d\d))?)?)");
+  std::match_results<std::string_view::iterator> parts;
+  if (!std::regex_match(text.begin(), text.end(), parts, form)) return std::nullopt;
+  const auto number = [&](std::size_t part) { return parts[part].matched ? std::stoi(parts[part]) : 0; };
+  const auto date = std::chrono::year(number(1)) / number(2) / number(3);
+  const bool is_time = number(4) < 24 && number(5) < 60 && number(6) <= 60;
+  if (!date.ok() || !is_time || number(8) > 14 || number(9) > 59) return std::nullopt;
+  const auto offset = (parts[7] == "-" ? -1 : 1) * (number(8) * 3600 + number(9) * 60);
+  return std::chrono::sys_days(date).time_since_epoch().count() * std::int64_t{86'400} + number(4) * 3600 +
+         number(5) * 60 + number(6) - offset;
 }
 
 }  // namespace
@@ -76,15 +36,7 @@ std::optional<std::int64_t> parse_moment(std::string_view text, std::int64_t now
   if (const auto ago = parse_duration(text)) {
     return now - std::chrono::floor<std::chrono::seconds>(*ago).count();
   }
-  const auto date = take_date(text);
-  if (!date) return std::nullopt;
-  if (text.empty()) return date;
-  if (!take(text, "T t")) return std::nullopt;
-  const auto time = take_time(text);
-  if (!time) return std::nullopt;
-  const auto offset = take_offset(text);
-  if (!offset || !text.empty()) return std::nullopt;
-  return *date + *time - *offset;
+  return parse_date(text);
 }
 
 std::string moment_text(std::int64_t seconds) {

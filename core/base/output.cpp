@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -38,14 +38,6 @@ off_t next_offset(int fd, const struct stat& file) {
   return flags >= 0 && (flags & O_APPEND) != 0 ? file.st_size : position;
 }
 
-/// Parses the value of COLUMNS. Returns nullopt unless it is a number from 1 to 9999.
-std::optional<std::size_t> parse_columns(std::string_view text) {
-  std::size_t columns = 0;
-  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  const bool is_whole = failure == std::errc() && rest == text.data() + text.size();
-  return is_whole && columns > 0 && columns < 10'000 ? std::optional(columns) : std::nullopt;
-}
-
 }  // namespace
 
 bool Output::is_terminal() const {
@@ -59,7 +51,8 @@ std::optional<std::size_t> Output::columns() const {
   if (ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return std::max<std::size_t>(size.ws_col, fewest);
   const char* variable = std::getenv("COLUMNS");
-  return std::max(parse_columns(variable == nullptr ? "" : variable).value_or(usual_columns), fewest);
+  const auto given = parse_number<std::size_t>(variable == nullptr ? "" : variable).value_or(0);
+  return std::max(given > 0 && given < 10'000 ? given : usual_columns, fewest);
 }
 
 std::size_t Output::lines() const {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 
 #include "base/text.hpp"
 
@@ -40,9 +39,7 @@ std::size_t value_length(std::string_view text) {
 /// Replaces the value in `password=value` by `***`.
 std::string without_values(const std::string& whole) {
   constexpr std::string_view keyword = "password";
-  std::string lower = whole;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto lower = lower_case(whole);
   std::string shown;
   std::size_t done = 0;
   for (auto at = lower.find(keyword); at != std::string::npos; at = lower.find(keyword, at)) {

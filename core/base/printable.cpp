@@ -36,25 +36,36 @@ std::size_t colour_length(std::string_view text) {
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-/// `text` with a question mark for each misleading character and each byte of invalid UTF-8. `kept`, called
-/// with the rest of the text at such a place, returns how many bytes to keep as they are.
-template <typename Kept>
-std::string replaced(std::string_view text, Kept kept) {
+/// Removes the first character of `text`, or a byte of invalid UTF-8.
+std::string_view take_one(std::string_view& text) {
+  const auto taken = text.substr(0, std::max<std::size_t>(sequence_length(text), 1));
+  text.remove_prefix(taken.size());
+  return taken;
+}
+
+/// `text` with replacements for misleading characters and bytes of invalid UTF-8. `replace` gets the rest of
+/// the text from such a place on; it removes something from that, and returns what replaces it.
+template <typename Replace>
+std::string replaced(std::string_view text, Replace replace) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
     const auto* const special = std::find_if_not(text.begin(), text.end(), is_plain);
-    const auto plain = static_cast<std::size_t>(special - text.begin());
-    result.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    const auto length = sequence_length(text);
-    const bool is_sound = length > 0 && !misleads(code_point(text, length));
-    const auto whole = is_sound ? length : kept(text);
-    result.append(whole > 0 ? text.substr(0, whole) : "?");
-    text.remove_prefix(std::max<std::size_t>(whole > 0 ? whole : length, 1));
+    auto sound = static_cast<std::size_t>(special - text.begin());
+    if (sound == 0) sound = sequence_length(text);
+    if (sound > 0 && (is_plain(text.front()) || !misleads(code_point(text, sound)))) {
+      result.append(text.substr(0, sound));
+      text.remove_prefix(sound);
+    } else {
+      result += replace(text);
+    }
   }
   return result;
+}
+
+std::string_view question_mark(std::string_view& rest) {
+  take_one(rest);
+  return "?";
 }
 
 /// `\uXXXX`. All misleading characters are below U+10000.
@@ -69,21 +80,16 @@ std::string escaped_point(char32_t point) {
 }  // namespace
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const auto length = sequence_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
+  return sound_utf8(text) == text;
 }
 
 std::string sound_utf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const auto length = sequence_length(text);
-    result.append(length > 0 ? text.substr(0, length) : "\xEF\xBF\xBD");
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    const bool is_sound = sequence_length(text) > 0;
+    const auto character = take_one(text);
+    result += is_sound ? character : "\xEF\xBF\xBD";
   }
   return result;
 }
@@ -99,12 +105,15 @@ bool is_printable(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  return replaced(text, [](std::string_view) { return std::size_t{0}; });
+  return replaced(text, question_mark);
 }
 
 std::string printable_lines(std::string_view text) {
-  return replaced(text, [](std::string_view rest) {
-    return rest.front() == '\n' || rest.front() == '\t' ? std::size_t{1} : colour_length(rest);
+  return replaced(text, [](std::string_view& rest) {
+    const bool is_layout = rest.front() == '\n' || rest.front() == '\t';
+    const auto kept = rest.substr(0, is_layout ? 1 : colour_length(rest));
+    rest.remove_prefix(kept.size());
+    return kept.empty() ? question_mark(rest) : kept;
   });
 }
 
@@ -117,19 +126,11 @@ std::string escaped_json(std::string json) {
   // JSON text has ASCII control characters escaped already, except DEL.
   const auto may_mislead = [](char c) { return c == 0x7F || static_cast<unsigned char>(c) >= 0x80; };
   if (std::none_of(json.begin(), json.end(), may_mislead)) return json;
-  std::string result;
-  result.reserve(json.size());
-  for (std::string_view rest = json; !rest.empty();) {
-    const auto length = std::max<std::size_t>(sequence_length(rest), 1);
-    const auto point = code_point(rest, length);
-    if (may_mislead(rest.front()) && misleads(point)) {
-      result += escaped_point(point);
-    } else {
-      result.append(rest.substr(0, length));
-    }
-    rest.remove_prefix(length);
-  }
-  return result;
+  return replaced(json, [&](std::string_view& rest) {
+    const auto character = take_one(rest);
+    return may_mislead(character.front()) ? escaped_point(code_point(character, character.size()))
+                                          : std::string(character);
+  });
 }
 
 }  // namespace mailroom

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <numeric>
 #include <sstream>
 
@@ -74,6 +77,29 @@ bool may_be_secret(std::string_view word) {
 
 }  // namespace
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (auto end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (auto& c : result)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = word.size() / 2 + 1;
@@ -132,21 +158,14 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
 
 std::string folded(std::string_view text, std::size_t width) {
   if (width == 0) return std::string(text);
-  std::string result;
-  while (!text.empty()) {
-    const auto line = text.substr(0, text.find('\n'));
+  std::vector<std::string> lines;
+  for (const auto line : split(text, '\n')) {
     const auto indent = std::min(line.find_first_not_of(' '), line.size());
-    if (display_width(line) > width) {
-      result += std::string(indent, ' ') + wrapped(line, width, indent, indent);
-    } else {
-      result += line;
-    }
-    text.remove_prefix(line.size());
-    if (text.empty()) break;
-    result += '\n';
-    text.remove_prefix(1);
+    lines.push_back(display_width(line) > width
+                        ? std::string(indent, ' ') + wrapped(line, width, indent, indent)
+                        : std::string(line));
   }
-  return result;
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 std::string masked_address(std::string_view address) {

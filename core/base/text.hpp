@@ -1,6 +1,8 @@
 #pragma once
 
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +10,24 @@
 #include "base/printable.hpp"
 
 namespace mailroom {
+
+/// The parts of `text` between the separators: one more than there are separators.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// `text` without the white space around it.
+std::string_view trimmed(std::string_view text);
+
+/// `text` with the letters of ASCII in lower case.
+std::string lower_case(std::string_view text);
+
+/// The number that all of `text` spells, in decimal; nullopt for anything else and out of range.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, number);
+  return failure == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
 
 /// The candidate with the smallest edit distance to `word`; empty if none is within half the length of
 /// `word`.

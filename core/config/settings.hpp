@@ -1,15 +1,29 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
 
 namespace mailroom {
+
+/// The names of the values of an enumeration, and the values.
+template <typename T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+template <typename T>
+std::vector<std::string> names_of(const Choices<T>& choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices)
+    names.push_back(name);
+  return names;
+}
 
 enum class CollectFormat { csv, jsonl };
 enum class NotifyWhen { when_listening, always };
@@ -23,12 +37,14 @@ struct Origin {
   std::string where;
 };
 
-/// One key as `config show` prints it.
+/// The value of one key as it was written.
 struct SettingValue {
-  std::string key;   ///< `collect.batch_limit`
-  std::string text;  ///< as written; a list is joined by commas
+  std::string key;                 ///< `collect.batch_limit`
+  std::string text;                ///< a list joined by commas
+  std::vector<std::string> items;  ///< of a list
   Origin origin;
-  bool is_secret = false;
+  std::filesystem::path directory{};  ///< of its file, for relative paths; empty for other origins
+  bool is_secret = false;             ///< never shown in a message; of database.url only the password
 };
 
 /// The effective configuration, parsed and checked.

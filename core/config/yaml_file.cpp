@@ -1,19 +1,21 @@
 #include "config/yaml_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <memory>
 #include <sstream>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.hpp"
+#include "base/key_text.hpp"
 #include "base/locale_text.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
@@ -28,42 +30,20 @@ constexpr std::size_t largest_file = 1 << 20;
               fmt::format("cannot read the configuration file {}: {}", path, reason));
 }
 
-/// An open file that is read whole.
-class TextFile {
- public:
-  explicit TextFile(const std::string& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_ < 0 && errno != ENOENT) throw_unreadable(path_, std::strerror(errno));
-  }
-  ~TextFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
-
-  bool exists() const { return fd_ >= 0; }
-
-  unsigned mode() const {
-    struct stat status {};
-    if (fstat(fd_, &status) != 0) throw_unreadable(path_, std::strerror(errno));
-    return status.st_mode & 0777U;
-  }
-
-  std::string read_all() const {
-    std::string text;
-    std::array<char, 8192> chunk{};
-    while (text.size() <= largest_file) {
-      const auto count = read(fd_, chunk.data(), chunk.size());
-      if (count == 0) return text;
-      if (count > 0) text.append(chunk.data(), static_cast<std::size_t>(count));
-      if (count < 0 && errno != EINTR) throw_unreadable(path_, std::strerror(errno));
-    }
-    throw_unreadable(path_, "it is larger than 1 MiB");
-  }
-
- private:
-  const std::string& path_;
-  int fd_;
-};
+/// Reads `file.path`. Returns its text and sets its mode; returns nullopt if there is no such file.
+std::optional<std::string> read_text(YamlFile& file) {
+  const auto close = [](std::FILE* open) { std::fclose(open); };
+  const std::unique_ptr<std::FILE, decltype(close)> source(std::fopen(file.path.c_str(), "re"), close);
+  if (!source && errno == ENOENT) return std::nullopt;
+  struct stat status {};
+  if (!source || fstat(fileno(source.get()), &status) != 0) throw_unreadable(file.path, std::strerror(errno));
+  file.mode = status.st_mode & 0777U;
+  std::string text(largest_file + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), source.get()));
+  if (std::ferror(source.get()) != 0) throw_unreadable(file.path, std::strerror(errno));
+  if (text.size() > largest_file) throw_unreadable(file.path, "it is larger than 1 MiB");
+  return text;
+}
 
 /// The part of an unknown key that may be shown. In `url:postgresql://…`, which lacks the space after the
 /// colon, the rest is a value and may be secret.
@@ -94,7 +74,7 @@ class Flattener {
     for (const auto& pair : root) {
       const auto name = key_text(pair.first);
       if (!is_section(name)) refuse_unknown(pair.first, name);
-      if (!sections_.emplace(name, pair.first.Mark().line).second) refuse_repeated(pair.first, name);
+      refuse_repeated(pair.first, name);
       flatten_section(name, pair.first, pair.second);
     }
   }
@@ -108,34 +88,36 @@ class Flattener {
       const auto name = section + "." + key_text(pair.first);
       const auto* entry = find_key(name);
       if (entry == nullptr) refuse_unknown(pair.first, name);
-      if (file_.values.count(name) > 0) refuse_repeated(pair.first, name);
-      auto value =
+      refuse_repeated(pair.first, name);
+      auto items =
           entry->is_list ? list(name, pair.first, pair.second) : scalar(name, pair.first, pair.second);
-      value.line = pair.first.Mark().line + 1;
-      value.column = pair.first.Mark().column + 1;
-      file_.values.emplace(name, std::move(value));
+      auto text = fmt::format("{}", fmt::join(items, ","));
+      auto value = make_value(*entry, std::move(text), std::move(items),
+                              {OriginKind::file, place_of(pair.first.Mark())});
+      value.directory = std::filesystem::path(file_.path).parent_path();
+      file_.values.push_back(std::move(value));
     }
   }
 
-  YamlValue scalar(const std::string& name, const YAML::Node& key, const YAML::Node& value) const {
+  std::vector<std::string> scalar(const std::string& name, const YAML::Node& key,
+                                  const YAML::Node& value) const {
     if (value.IsNull()) refuse_at(key.Mark(), name + " has no value", "remove the line to use the default");
     if (!value.IsScalar()) {
       refuse_at(key.Mark(), fmt::format("{} must be a single value, and is a {}", name,
                                         value.IsMap() ? "section" : "list"));
     }
-    return {value.Scalar(), {}};
+    return {value.Scalar()};
   }
 
-  YamlValue list(const std::string& name, const YAML::Node& key, const YAML::Node& value) const {
+  std::vector<std::string> list(const std::string& name, const YAML::Node& key,
+                                const YAML::Node& value) const {
     if (!value.IsSequence()) refuse_at(key.Mark(), name + " must be a list", "write it as [first, second]");
-    YamlValue result;
+    std::vector<std::string> items;
     for (const auto& item : value) {
       if (!item.IsScalar()) refuse_at(item.Mark(), fmt::format("{} must be a list of single values", name));
-      result.text += result.items.empty() ? "" : ",";
-      result.text += item.Scalar();
-      result.items.push_back(item.Scalar());
+      items.push_back(item.Scalar());
     }
-    return result;
+    return items;
   }
 
   std::string key_text(const YAML::Node& key) const {
@@ -152,21 +134,24 @@ class Flattener {
               lacks_space ? "write a space after the colon" : hint_for_unknown(name));
   }
 
-  [[noreturn]] void refuse_repeated(const YAML::Node& key, const std::string& name) const {
-    const auto value = file_.values.find(name);
-    const int line = value != file_.values.end() ? value->second.line : sections_.at(name) + 1;
+  void refuse_repeated(const YAML::Node& key, const std::string& name) {
+    const auto [first, is_new] = lines_.emplace(name, key.Mark().line + 1);
+    if (is_new) return;
     refuse_at(key.Mark(), fmt::format("{} is given twice", name),
-              fmt::format("the first is in line {}", line));
+              fmt::format("the first is in line {}", first->second));
+  }
+
+  std::string place_of(const YAML::Mark& mark) const {
+    return fmt::format("{}:{}:{}", file_.path, mark.line + 1, mark.column + 1);
   }
 
   [[noreturn]] void refuse_at(const YAML::Mark& mark, const std::string& problem,
                               const std::string& hint = {}) const {
-    throw Error(ExitCode::configuration,
-                fmt::format("{}:{}:{}: {}", file_.path, mark.line + 1, mark.column + 1, problem), hint);
+    throw Error(ExitCode::configuration, fmt::format("{}: {}", place_of(mark), problem), hint);
   }
 
   YamlFile& file_;
-  std::map<std::string, int> sections_;
+  std::map<std::string, int> lines_;  ///< of sections and keys
 };
 
 /// Collects where the documents of a file begin and ignores their content.
@@ -224,10 +209,10 @@ YAML::Node parse_document(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::optional<YamlFile> read_yaml_file(const std::string& path) {
-  const TextFile source(path);
-  if (!source.exists()) return std::nullopt;
-  YamlFile file{path, source.mode(), {}};
-  Flattener(file).flatten(parse_document(path, source.read_all()));
+  YamlFile file{path, 0, {}};
+  const auto text = read_text(file);
+  if (!text) return std::nullopt;
+  Flattener(file).flatten(parse_document(path, *text));
   return file;
 }
 

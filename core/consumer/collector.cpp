@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "process/retry.hpp"
-
 namespace mailroom {
 namespace {
 

@@ -8,6 +8,8 @@
 
 #include "crypto/key.hpp"
 
+struct evp_mac_ctx_st;  // of OpenSSL
+
 namespace mailroom {
 
 constexpr std::size_t digest_size = 32;
@@ -17,16 +19,15 @@ using Digest = std::array<std::uint8_t, digest_size>;
 class Hmac {
  public:
   explicit Hmac(const Key& key);
-  ~Hmac();
-  Hmac(Hmac&&) noexcept;
-  Hmac& operator=(Hmac&&) noexcept;
 
   /// The HMAC of the concatenated `parts`. Throws Error(failed) if OpenSSL fails.
   Digest digest(std::initializer_list<std::string_view> parts);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Free {
+    void operator()(evp_mac_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_mac_ctx_st, Free> context_;
 };
 
 /// Compares in constant time.

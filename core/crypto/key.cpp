@@ -1,6 +1,5 @@
 #include "crypto/key.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -12,13 +11,11 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/key_text.hpp"
 #include "crypto/openssl_error.hpp"
 
 namespace mailroom {
 namespace {
-
-constexpr std::size_t hex_size = 2 * key_size;
-constexpr auto how_to_make = "make one with: openssl rand -hex 32";
 
 /// The text of a key file, in a fixed buffer, so that no copies remain in memory; wiped on destruction.
 struct KeyText {
@@ -68,7 +65,7 @@ class File {
       }
     }
     throw Error(ExitCode::configuration, fmt::format("the key file {} contains more than a key", path_),
-                how_to_make);
+                "make one with: openssl rand -hex 32");
   }
 
  private:
@@ -93,36 +90,13 @@ class File {
 };
 
 int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::string_view without_line_end(std::string_view text) {
-  if (text.ends_with('\n')) text.remove_suffix(text.ends_with("\r\n") ? 2 : 1);
-  return text;
-}
-
-void check_hex(std::string_view hex, std::string_view source) {
-  if (std::any_of(hex.begin(), hex.end(), [](char c) { return hex_value(c) < 0; })) {
-    throw Error(
-        ExitCode::configuration,
-        fmt::format("the signing key in {} contains a character that is not a hexadecimal digit", source),
-        how_to_make);
-  }
-  if (hex.size() != hex_size) {
-    throw Error(ExitCode::configuration,
-                fmt::format("the signing key in {} has {} hexadecimal digit{}, and needs {}", source,
-                            hex.size(), hex.size() == 1 ? "" : "s", hex_size),
-                how_to_make);
-  }
+  return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
 }  // namespace
 
 Key Key::from_hex(std::string_view hex, std::string_view source) {
-  check_hex(hex, source);
+  require_key_text(hex, source);
   Key key;
   for (std::size_t i = 0; i < key_size; ++i) {
     key.bytes_[i] = static_cast<std::uint8_t>(hex_value(hex[2 * i]) * 16 + hex_value(hex[2 * i + 1]));

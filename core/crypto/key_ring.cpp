@@ -11,15 +11,6 @@ Verifier::Verifier(const KeyRing& ring) {
 
 std::optional<Verdict> Verifier::verify(const DecodedToken& token, std::optional<std::string_view> code,
                                         bool search_codes) {
-  // Search last, so that an activation token of an old key does not wait for 100,000 codes of the current
-  // key.
-  auto verdict = verify_at_once(token, code);
-  if (!verdict && !code && search_codes) verdict = verify_by_search(token);
-  return verdict;
-}
-
-std::optional<Verdict> Verifier::verify_at_once(const DecodedToken& token,
-                                                std::optional<std::string_view> code) {
   for (auto& signer : signers_) {
     if (is_signed_for_activation(signer.hmac, token)) {
       return Verdict{Action::activation, {}, signer.fingerprint, signer.is_current};
@@ -28,13 +19,12 @@ std::optional<Verdict> Verifier::verify_at_once(const DecodedToken& token,
       return Verdict{Action::password_recovery, std::string(*code), signer.fingerprint, signer.is_current};
     }
   }
-  return std::nullopt;
-}
-
-std::optional<Verdict> Verifier::verify_by_search(const DecodedToken& token) {
+  if (code || !search_codes) return std::nullopt;
+  // Search last, so that an activation token of an old key does not wait for 100,000 codes of the current
+  // key.
   for (auto& signer : signers_) {
-    if (auto code = find_recovery_code(signer.hmac, token)) {
-      return Verdict{Action::password_recovery, std::move(*code), signer.fingerprint, signer.is_current};
+    if (auto found = find_recovery_code(signer.hmac, token)) {
+      return Verdict{Action::password_recovery, std::move(*found), signer.fingerprint, signer.is_current};
     }
   }
   return std::nullopt;

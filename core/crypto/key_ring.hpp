@@ -42,9 +42,6 @@ class Verifier {
     bool is_current;
   };
 
-  std::optional<Verdict> verify_at_once(const DecodedToken& token, std::optional<std::string_view> code);
-  std::optional<Verdict> verify_by_search(const DecodedToken& token);
-
   std::vector<Signer> signers_;
 };
 

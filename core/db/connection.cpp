@@ -20,11 +20,11 @@ std::string application_name(const std::string& purpose) {
 /// name a private member.
 std::string last_text(const pqxx::connection& session);
 
-template <auto words>
-struct LastWords {
-  friend std::string last_text(const pqxx::connection& session) { return std::invoke(words, session); }
+template <auto text>
+struct LastText {
+  friend std::string last_text(const pqxx::connection& session) { return std::invoke(text, session); }
 };
-template struct LastWords<&pqxx::connection::err_msg>;
+template struct LastText<&pqxx::connection::err_msg>;
 
 }  // namespace
 

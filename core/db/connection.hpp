@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <pqxx/pqxx>
 #include <set>
 #include <string>
@@ -17,6 +18,12 @@ namespace mailroom {
 /// `conninfo` with defaults for a session: the purpose as application_name (see Connection), UTF-8, and
 /// timeouts that detect a lost peer.
 std::string session_conninfo(const std::string& conninfo, const std::string& purpose);
+
+/// The value of a field of a row; nullopt for a null.
+template <typename T, typename Field>
+std::optional<T> optional_of(const Field& field) {
+  return field.is_null() ? std::nullopt : std::optional<T>(field.template as<T>());
+}
 
 /// One PostgreSQL session. Never reconnects by itself, since that would silently drop locks and LISTEN.
 class Connection {

@@ -29,16 +29,7 @@ std::string quoted(const std::string& value) {
   return text + "'";
 }
 
-std::string join(const std::vector<ConninfoOption>& options) {
-  std::string text;
-  for (const auto& option : options) {
-    if (!text.empty()) text += ' ';
-    text += option.keyword + "=" + quoted(option.value);
-  }
-  return text;
-}
-
-/// keyword=value list for people; quotes only the values that need it.
+/// keyword=value list; quotes only the values that need it.
 std::string plain_text(const std::vector<ConninfoOption>& options) {
   std::string text;
   for (const auto& option : options) {
@@ -58,9 +49,10 @@ const char* default_of(const PQconninfoOption* defaults, const std::string& keyw
   return nullptr;
 }
 
-bool sets(const std::vector<ConninfoOption>& options, const std::string& keyword) {
-  return std::any_of(options.begin(), options.end(),
-                     [&](const ConninfoOption& option) { return option.keyword == keyword; });
+/// Null if `options` do not set `keyword`.
+const ConninfoOption* find_option(const std::vector<ConninfoOption>& options, const std::string& keyword) {
+  const auto found = std::ranges::find(options, keyword, &ConninfoOption::keyword);
+  return found == options.end() ? nullptr : &*found;
 }
 
 /// True for a URI with an @ other than the one before the host: probably an @ in the password that is not
@@ -106,9 +98,9 @@ std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo) {
 std::string with_defaults(const std::string& conninfo, const std::vector<ConninfoOption>& defaults) {
   auto options = parse_conninfo(conninfo);
   for (const auto& option : defaults) {
-    if (!sets(options, option.keyword)) options.push_back(option);
+    if (find_option(options, option.keyword) == nullptr) options.push_back(option);
   }
-  return join(options);
+  return plain_text(options);
 }
 
 std::string redact_conninfo(const std::string& conninfo) {
@@ -125,9 +117,7 @@ std::string describe_target(const std::string& conninfo) {
                                                                               PQconninfoFree);
   std::vector<ConninfoOption> target;
   for (const std::string keyword : {"service", "host", "hostaddr", "port", "dbname", "user"}) {
-    const auto value = std::find_if(given.begin(), given.end(),
-                                    [&](const ConninfoOption& option) { return option.keyword == keyword; });
-    if (value != given.end()) {
+    if (const auto* value = find_option(given, keyword)) {
       target.push_back(*value);
     } else if (const char* fallback = default_of(defaults.get(), keyword)) {
       target.push_back({keyword, without_passwords(fallback)});
@@ -138,8 +128,7 @@ std::string describe_target(const std::string& conninfo) {
 
 bool has_password(const std::string& conninfo) {
   const auto options = parse_conninfo(conninfo);
-  return std::any_of(options.begin(), options.end(),
-                     [](const ConninfoOption& option) { return is_secret(option.keyword); });
+  return std::ranges::any_of(options, is_secret, &ConninfoOption::keyword);
 }
 
 }  // namespace mailroom

@@ -7,15 +7,35 @@
 
 namespace mailroom {
 
+/// The SQLSTATEs that this program tells apart: PostgreSQL's (appendix A of its manual), and mailroom's own
+/// (see the header of the claim's migration).
+namespace sqlstate {
+constexpr std::string_view unknown_queue = "MR001";
+constexpr std::string_view sequence_behind = "MR002";
+constexpr std::string_view not_reached = "MR004";
+constexpr std::string_view replays_too_many = "MR005";
+constexpr std::string_view pid_locked = "MR006";
+constexpr std::string_view out_of_range = "22003";
+constexpr std::string_view unique_violation = "23505";
+constexpr std::string_view read_only = "25006";
+constexpr std::string_view serialization_failure = "40001";
+constexpr std::string_view deadlock = "40P01";
+constexpr std::string_view insufficient_privilege = "42501";
+constexpr std::string_view undefined_column = "42703";
+constexpr std::string_view undefined_function = "42883";
+constexpr std::string_view undefined_object = "42704";
+constexpr std::string_view undefined_table = "42P01";
+constexpr std::string_view lock_not_available = "55P03";
+constexpr std::string_view query_cancelled = "57014";
+}  // namespace sqlstate
+
 /// The server refused a statement. The message is PostgreSQL's, on one line.
 class DatabaseError : public Error {
  public:
-  DatabaseError(ExitCode code, const std::string& message, const std::string& hint, std::string sqlstate,
+  DatabaseError(ExitCode code, const std::string& message, const std::string& hint, std::string state,
                 int line = 0)
-      : Error(code, message, hint), sqlstate_(std::move(sqlstate)), line_(line) {}
+      : Error(code, message, hint), sqlstate_(std::move(state)), line_(line) {}
 
-  /// Five characters: see appendix A of PostgreSQL's manual; `MR…` are mailroom's, see the header of the
-  /// claim's migration.
   const std::string& sqlstate() const { return sqlstate_; }
   /// The line of the statement, from 1; 0 if unknown.
   int line() const { return line_; }
@@ -29,8 +49,17 @@ class DatabaseError : public Error {
 /// timeout or cancel request, deadlock, serialization failure.
 bool is_transient(const DatabaseError& error);
 
-/// True if the server is a standby or read-only: a new session may reach the primary.
-bool takes_no_writes(const DatabaseError& error);
+enum class Retry { none, same_session, new_session };
+
+/// How to retry after an error of the database. A server that refuses writes is not the primary (yet): during
+/// a failover a new session may reach the primary.
+Retry retry_for(const Error& error);
+
+/// True if another session holds the advisory lock of this session's pid. A new session has another pid.
+bool is_pid_locked(const Error& error);
+
+/// Message and hint on one line.
+std::string reason_of(const Error& error);
 
 /// True if a statement named a table, column, function, type or other object that is missing.
 bool tells_of_damage(const DatabaseError& error);

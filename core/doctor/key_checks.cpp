@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <vector>
 
-#include "config/parse_value.hpp"
+#include "base/key_text.hpp"
 #include "db/conninfo.hpp"
 #include "doctor/subject.hpp"
 #include "signing/configured_keys.hpp"

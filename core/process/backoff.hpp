@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 
@@ -13,7 +14,11 @@ class Backoff {
  public:
   explicit Backoff(std::uint64_t seed) : random_(seed) {}
 
-  Milliseconds next();
+  Milliseconds next() {
+    std::uniform_int_distribution<Milliseconds::rep> jitter(bound_.count() / 2, bound_.count());
+    bound_ = std::min(bound_ * 2, longest);
+    return Milliseconds{jitter(random_)};
+  }
   void reset() { bound_ = shortest; }
 
  private:

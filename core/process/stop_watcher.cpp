@@ -45,24 +45,22 @@ StopWatcher::StopWatcher(const StopSignal& signal, Log& log)
 }
 
 StopWatcher::~StopWatcher() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  ending_.notify_one();
   eventfd_write(end_, 1);
   thread_.join();
   close(end_);
 }
 
 void StopWatcher::watch() {
-  std::array<pollfd, 2> awaited{{{signal_.stop_fd(), POLLIN, 0}, {end_, POLLIN, 0}}};
-  while (poll(awaited.data(), awaited.size(), -1) < 0) {
-  }
-  std::unique_lock lock(mutex_);
-  asked_at_ = now();
-  while (!ending_.wait_for(lock, interval, [this] { return ended_; }))
+  // First waits for a stop, then attends to it at intervals.
+  std::array<pollfd, 2> awaited{{{end_, POLLIN, 0}, {signal_.stop_fd(), POLLIN, 0}}};
+  for (bool asked = false;; asked = true) {
+    while (poll(awaited.data(), asked ? 1 : 2, asked ? static_cast<int>(interval.count()) : -1) < 0) {
+    }
+    if (awaited[0].revents != 0) return;
+    const std::lock_guard lock(mutex_);
+    if (!asked) asked_at_ = now();
     attend();
+  }
 }
 
 void StopWatcher::attend() {

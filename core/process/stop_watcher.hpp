@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -62,8 +61,6 @@ class StopWatcher {
   const StopSignal& signal_;
   Log& log_;
   std::mutex mutex_;
-  std::condition_variable ending_;
-  bool ended_ = false;
   int end_ = -1;  ///< an eventfd, readable when this ends
   Wait* wait_ = nullptr;
   TimePoint asked_at_;

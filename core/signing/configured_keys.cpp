@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "config/parse_value.hpp"
+#include "base/key_text.hpp"
 
 namespace mailroom {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/id_range.hpp"
 #include "simulation/lasting_connection.hpp"
-#include "simulation/waiting_tokens.hpp"
 
 namespace mailroom {
 
@@ -25,8 +25,6 @@ class EmissionWatch {
     std::int64_t newest = 0;
     std::vector<std::int64_t> open;
   };
-
-  void poll(Queue& queue, std::vector<IdRange>& emitted);
 
   LastingConnection& connection_;
   std::vector<Queue> queues_;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -16,9 +15,8 @@ class LastingConnection {
  public:
   struct Ways {
     std::function<std::unique_ptr<Connection>()> connect;
-    Milliseconds patience{};  ///< throw the loss after this time without a connection
-    std::function<bool()>
-        go_on;  ///< called every few milliseconds meanwhile; throw the loss if it returns false
+    Milliseconds patience{};      ///< throw the loss after this time without a connection
+    std::function<bool()> go_on;  ///< called every few milliseconds meanwhile; false: throw the loss
     std::function<void(const std::string& reason)> lost;  ///< called when the connection is lost …
     std::function<void()> back;                           ///< … and after a reconnect
   };
@@ -27,22 +25,14 @@ class LastingConnection {
   LastingConnection(std::unique_ptr<Connection> connection, Ways ways)
       : connection_(std::move(connection)), ways_(std::move(ways)) {}
 
-  /// Prepares `sql` under `name`, on this and every later connection.
-  void prepare(const std::string& name, const std::string& sql);
-
   /// Returns the result of `work(Connection&)`, or, if the connection is lost meanwhile, that of
   /// `again(Connection&)` on a new connection. `again` must check whether `work` was committed. Throws
   /// ConnectionLost after `patience` or when `go_on` returns false.
   template <typename Work, typename Again>
   auto run(Work&& work, Again&& again) -> decltype(work(std::declval<Connection&>())) {
-    try {
-      return work(*connection_);
-    } catch (const ConnectionLost& loss) {
-      connect_again(loss);
-    }
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
       try {
-        return again(*connection_);
+        return is_first ? work(*connection_) : again(*connection_);
       } catch (const ConnectionLost& loss) {
         connect_again(loss);
       }
@@ -56,11 +46,9 @@ class LastingConnection {
 
  private:
   void connect_again(const ConnectionLost& loss);
-  bool try_to_connect();
 
   std::unique_ptr<Connection> connection_;
   Ways ways_;
-  std::map<std::string, std::string> prepared_;
 };
 
 }  // namespace mailroom

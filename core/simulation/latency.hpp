@@ -2,18 +2,15 @@
 
 #include <chrono>
 #include <cstdint>
-#include <vector>
+#include <map>
 
 namespace mailroom {
 
-/// Counts durations in buckets that widen with the value, in constant memory. In microseconds: values below
-/// 256 are exact, larger ones at most 1/128 too large; the maximum is 2^40 (12 days).
+/// Counts durations in little memory. In microseconds: values below 256 are exact, larger ones rounded up by
+/// at most 1/128.
 class LatencyHistogram {
  public:
-  LatencyHistogram();
-
   void add(std::chrono::microseconds latency);
-  void merge(const LatencyHistogram& other);
 
   std::int64_t count() const { return count_; }
   /// The smallest latency that at least `percent` of all do not exceed; never below the exact value. 0 if
@@ -22,7 +19,7 @@ class LatencyHistogram {
   std::chrono::microseconds max() const { return std::chrono::microseconds(max_); }
 
  private:
-  std::vector<std::int64_t> buckets_;
+  std::map<std::int64_t, std::int64_t> counts_;  ///< by rounded value
   std::int64_t count_ = 0;
   std::int64_t max_ = 0;
 };

@@ -1,11 +1,19 @@
 #include "simulation/simulated_account.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace mailroom {
 
 std::string simulated_prefix(std::uint64_t seed) {
   return fmt::format("{}{}-", simulated_login_start, seed);
+}
+
+TimePoint due_at(TimePoint start, std::int64_t n, double rate) {
+  // A century is longer than any run, and far from the end of the clock's range.
+  constexpr double century = 100.0 * 365 * 24 * 3600;
+  const std::chrono::duration<double> offset(std::min(static_cast<double>(n - 1) / rate, century));
+  return start + std::chrono::duration_cast<TimePoint::duration>(offset);
 }
 
 AccountPlan AccountPlanner::next() {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.hpp"
+
 namespace mailroom {
 
 /// Together these distinguish simulated accounts from real ones; the domain is reserved, so no mail is
@@ -15,6 +17,10 @@ inline constexpr std::string_view simulated_email_end = "@simulate.mailroom.exam
 /// Returns `sim-SEED-`. Account n of a seed has the login `sim-SEED-n`, and as email that login followed by
 /// simulated_email_end.
 std::string simulated_prefix(std::uint64_t seed);
+
+/// The time at which to create account `n` (from 1 on) of a run at `rate` accounts per second: evenly spaced,
+/// the first at `start`. `rate` must be positive.
+TimePoint due_at(TimePoint start, std::int64_t n, double rate);
 
 /// Shares of accounts in percent: of all accounts, but `recover` of those that activate.
 struct Shares {

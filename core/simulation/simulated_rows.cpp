@@ -1,14 +1,15 @@
 #include "simulation/simulated_rows.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "db/array_text.hpp"
-#include "simulation/account_dealer.hpp"
 #include "simulation/simulated_account.hpp"
 
 namespace mailroom {
 namespace {
+
+using Ids = SimulatedRows::Ids;
 
 /// Reads rows of (id, account, seconds left).
 std::vector<IssuedToken> issued_tokens(const pqxx::result& rows) {
@@ -19,16 +20,17 @@ std::vector<IssuedToken> issued_tokens(const pqxx::result& rows) {
   return tokens;
 }
 
-std::vector<std::int64_t> first_column(const pqxx::result& rows) {
-  std::vector<std::int64_t> ids;
+Ids sorted_ids(const pqxx::result& rows) {
+  Ids ids;
   for (const auto& row : rows)
     ids.push_back(row[0].as<std::int64_t>());
+  std::sort(ids.begin(), ids.end());
   return ids;
 }
 
 /// Returns the ids of rows of (id, number), ordered by number from `first` on.
-std::vector<std::int64_t> ids_by_number(const pqxx::result& rows, std::int64_t first) {
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(rows.size()));
+Ids ids_by_number(const pqxx::result& rows, std::int64_t first) {
+  Ids ids(static_cast<std::size_t>(rows.size()));
   for (const auto& row : rows)
     ids.at(static_cast<std::size_t>(row[1].as<std::int64_t>() - first)) = row[0].as<std::int64_t>();
   return ids;
@@ -36,57 +38,51 @@ std::vector<std::int64_t> ids_by_number(const pqxx::result& rows, std::int64_t f
 
 }  // namespace
 
-SimulatedRows::SimulatedRows(LastingConnection& connection, std::uint64_t seed)
-    : connection_(connection), seed_(seed), prefix_(simulated_prefix(seed)) {
-  connection_.prepare("simulate_create", R"(
+void SimulatedRows::prepare(Connection& session) {
+  session.prepare("simulate_create", R"(
 INSERT INTO accounts (login, email)
 SELECT $1::text || n, $1::text || n || $2::text
 FROM generate_series($3::bigint, $4::bigint) n
 RETURNING id, substr(login, length($1::text) + 1)::bigint)");
-  connection_.prepare("simulate_activation_tokens", R"(
+  session.prepare("simulate_tokens", R"(
 SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM tokens
-WHERE account = ANY ($1::bigint[]) AND action = 'activation')");
-  connection_.prepare("simulate_consume", R"(
+WHERE account = ANY ($1::bigint[]) AND action = $2::token_action)");
+  session.prepare("simulate_consume", R"(
 UPDATE tokens SET consumed_at = floor(extract(epoch FROM clock_timestamp()))::bigint
 WHERE id = ANY ($1::bigint[]) AND consumed_at IS NULL
   AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint
 RETURNING id)");
-  connection_.prepare("simulate_recover", R"(
+  session.prepare("simulate_recover", R"(
 INSERT INTO tokens (account, action)
 SELECT account, 'password_recovery'::token_action FROM unnest($1::bigint[]) account
 RETURNING id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint)");
-  connection_.prepare("simulate_suspend", R"(
+  session.prepare("simulate_suspend", R"(
 UPDATE accounts SET status = 'suspended'
 WHERE id = ANY ($1::bigint[]) AND status <> 'suspended')");
-  // These check whether the statements above were committed.
-  connection_.prepare("simulate_created", R"(
-SELECT a.id, n FROM generate_series($2::bigint, $3::bigint) n
-JOIN accounts a ON a.login = $1::text || n)");
-  connection_.prepare("simulate_consumed",
-                      "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND consumed_at IS NOT NULL");
-  connection_.prepare("simulate_recovered", R"(
-SELECT id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM tokens
-WHERE account = ANY ($1::bigint[]) AND action = 'password_recovery')");
-  connection_.prepare("simulate_suspended",
-                      "SELECT count(*) FROM accounts WHERE id = ANY ($1::bigint[]) AND status = 'suspended'");
 }
 
-std::vector<std::int64_t> SimulatedRows::create(std::int64_t first, std::int64_t last) {
+SimulatedRows::SimulatedRows(LastingConnection connection, std::uint64_t seed)
+    : connection_(std::move(connection)), seed_(seed), prefix_(simulated_prefix(seed)) {}
+
+Ids SimulatedRows::create(std::int64_t first, std::int64_t last) {
   return connection_.run([&](Connection& session) { return insert(session, first, last); },
                          [&](Connection& session) {
-                           const auto kept = session.run_prepared("simulate_created", prefix_, first, last);
+                           const auto kept = session.run(R"(
+SELECT a.id, n FROM generate_series($2::bigint, $3::bigint) n
+JOIN accounts a ON a.login = $1::text || n)",
+                                                         prefix_, first, last);
                            return kept.empty() ? insert(session, first, last) : ids_by_number(kept, first);
                          });
 }
 
-std::vector<std::int64_t> SimulatedRows::insert(Connection& session, std::int64_t first, std::int64_t last) {
+Ids SimulatedRows::insert(Connection& session, std::int64_t first, std::int64_t last) {
   try {
     // The numbers are returned too, because RETURNING does not guarantee the order of the series.
     return ids_by_number(
         session.run_prepared("simulate_create", prefix_, std::string(simulated_email_end), first, last),
         first);
   } catch (const DatabaseError& error) {
-    if (error.sqlstate() != "23505") throw;
+    if (error.sqlstate() != sqlstate::unique_violation) throw;
     throw Error(
         ExitCode::failed, fmt::format("accounts of seed {} already exist", seed_),
         fmt::format("choose another --seed, or remove them with: mailroom simulate --clean-up --seed {}",
@@ -94,42 +90,38 @@ std::vector<std::int64_t> SimulatedRows::insert(Connection& session, std::int64_
   }
 }
 
-std::vector<IssuedToken> SimulatedRows::activation_tokens(const std::vector<std::int64_t>& accounts) {
+std::vector<IssuedToken> SimulatedRows::activation_tokens(const Ids& accounts) {
   return connection_.run([&](Connection& session) {
-    return issued_tokens(session.run_prepared("simulate_activation_tokens", array_text(accounts)));
+    return issued_tokens(session.run_prepared("simulate_tokens", array_text(accounts), "activation"));
   });
 }
 
-std::vector<std::int64_t> SimulatedRows::consume(const std::vector<std::int64_t>& tokens) {
+Ids SimulatedRows::consume(const Ids& tokens) {
   const auto ids = array_text(tokens);
   return connection_.run(
-      [&](Connection& session) { return first_column(session.run_prepared("simulate_consume", ids)); },
+      [&](Connection& session) { return sorted_ids(session.run_prepared("simulate_consume", ids)); },
       [&](Connection& session) {
         session.run_prepared("simulate_consume", ids);
-        return first_column(session.run_prepared("simulate_consumed", ids));
+        return sorted_ids(session.run(
+            "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND consumed_at IS NOT NULL", ids));
       });
 }
 
-std::vector<IssuedToken> SimulatedRows::recover(const std::vector<std::int64_t>& accounts) {
+std::vector<IssuedToken> SimulatedRows::recover(const Ids& accounts) {
   const auto ids = array_text(accounts);
-  return connection_.run(
-      [&](Connection& session) { return issued_tokens(session.run_prepared("simulate_recover", ids)); },
-      [&](Connection& session) {
-        const auto kept = session.run_prepared("simulate_recovered", ids);
-        return issued_tokens(kept.empty() ? session.run_prepared("simulate_recover", ids) : kept);
-      });
+  const auto recover = [&](Connection& session) {
+    return issued_tokens(session.run_prepared("simulate_recover", ids));
+  };
+  return connection_.run(recover, [&](Connection& session) {
+    auto kept = issued_tokens(session.run_prepared("simulate_tokens", ids, "password_recovery"));
+    return kept.empty() ? recover(session) : kept;
+  });
 }
 
-std::int64_t SimulatedRows::suspend(const std::vector<std::int64_t>& accounts) {
-  const auto ids = array_text(accounts);
-  return connection_.run(
-      [&](Connection& session) {
-        return static_cast<std::int64_t>(session.run_prepared("simulate_suspend", ids).affected_rows());
-      },
-      [&](Connection& session) {
-        session.run_prepared("simulate_suspend", ids);
-        return session.run_prepared("simulate_suspended", ids)[0][0].as<std::int64_t>();
-      });
+std::int64_t SimulatedRows::suspend(const Ids& accounts) {
+  connection_.run(
+      [&](Connection& session) { return session.run_prepared("simulate_suspend", array_text(accounts)); });
+  return static_cast<std::int64_t>(accounts.size());
 }
 
 std::int64_t remove_simulated_accounts(LastingConnection& connection, const std::string& login_prefix,

@@ -9,6 +9,9 @@
 
 namespace mailroom {
 
+/// How many rows one transaction writes if no rate is set.
+inline constexpr std::int64_t simulation_step = 1000;
+
 /// A token as the simulation needs it. It expires in `seconds_left`, by the server's clock.
 struct IssuedToken {
   std::int64_t id = 0;
@@ -22,25 +25,29 @@ struct IssuedToken {
 /// DatabaseError or ConnectionLost.
 class SimulatedRows {
  public:
-  /// Prepares the statements on `connection`, which must outlive this and have no other SimulatedRows.
-  SimulatedRows(LastingConnection& connection, std::uint64_t seed);
+  using Ids = std::vector<std::int64_t>;
+
+  /// Prepares the statements. Call it for every connection that a LastingConnection makes for this.
+  static void prepare(Connection& session);
+
+  SimulatedRows(LastingConnection connection, std::uint64_t seed);
 
   /// Creates provisioned accounts number `first` to `last`; returns their ids in that order. Throws
   /// Error(failed) when one of the names is taken.
-  std::vector<std::int64_t> create(std::int64_t first, std::int64_t last);
+  Ids create(std::int64_t first, std::int64_t last);
   /// The activation tokens of `accounts`. Only reads.
-  std::vector<IssuedToken> activation_tokens(const std::vector<std::int64_t>& accounts);
-  /// Consumes those of `tokens` that are neither expired nor consumed; returns their ids.
-  std::vector<std::int64_t> consume(const std::vector<std::int64_t>& tokens);
+  std::vector<IssuedToken> activation_tokens(const Ids& accounts);
+  /// Consumes those of `tokens` that are neither expired nor consumed; returns their ids, sorted.
+  Ids consume(const Ids& tokens);
   /// Issues a recovery token for each of `accounts`.
-  std::vector<IssuedToken> recover(const std::vector<std::int64_t>& accounts);
-  /// Suspends those of `accounts` that are not; returns how many.
-  std::int64_t suspend(const std::vector<std::int64_t>& accounts);
+  std::vector<IssuedToken> recover(const Ids& accounts);
+  /// Suspends those of `accounts` that are not; returns the number of all.
+  std::int64_t suspend(const Ids& accounts);
 
  private:
-  std::vector<std::int64_t> insert(Connection& session, std::int64_t first, std::int64_t last);
+  Ids insert(Connection& session, std::int64_t first, std::int64_t last);
 
-  LastingConnection& connection_;
+  LastingConnection connection_;
   std::uint64_t seed_;
   std::string prefix_;
 };

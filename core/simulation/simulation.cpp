@@ -1,52 +1,57 @@
 #include "simulation/simulation.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <fmt/format.h>
+#include <list>
 #include <mutex>
 #include <thread>
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "simulation/emission_watch.hpp"
-#include "simulation/simulation_worker.hpp"
+#include "simulation/schedule.hpp"
 
 namespace mailroom {
 namespace {
 
 constexpr Milliseconds shortest_pause{20};
 constexpr Milliseconds longest_pause{200};
-constexpr std::size_t max_waiting = 1'000'000;
+constexpr std::int64_t max_waiting = 1'000'000;
 
 using Connect = std::function<std::unique_ptr<Connection>()>;
 using Report = std::function<void(const SimulationProgress&)>;
 
-/// The threads of one simulation. The destructor ends them.
+TimePoint now() {
+  return std::chrono::steady_clock::now();
+}
+
+/// One simulation. A thread for each connection creates accounts and consumes tokens; the caller's thread
+/// watches for emissions and makes tokens ready. The destructor ends the threads.
 class Play {
  public:
   Play(const SimulationRequest& request, const Connect& connect, const StopSignal& signal,
        const Report& report)
-      : request_(request),
-        signal_(signal),
-        report_(report),
-        start_(now_of_play()),
-        last_release_(start_),
-        dealer_(request.accounts, request.rate, AccountPlanner(request.seed, request.shares), start_) {
+      : request_(request), signal_(signal), report_(report), schedule_(request, start_) {
     if (!request.delay && request.shares.activate > 0) {
-      watched_ = lasting(connect, [this] {
+      watched_.emplace(lasting(connect, [this] {
         tell();
         return !signal_.requested();
-      });
+      }));
       watch_.emplace(*watched_);
     }
-    const auto count = static_cast<std::size_t>(request.connections);
-    for (std::size_t i = 0; i < count; ++i) {
-      connections_.push_back(lasting(connect, [this] { return !state_.stopping; }));
-      workers_.push_back(std::make_unique<SimulationWorker>(*connections_.back(), request, dealer_, state_,
-                                                            max_waiting / count));
-    }
+    const auto connect_and_prepare = [connect] {
+      auto session = connect();
+      SimulatedRows::prepare(*session);
+      return session;
+    };
+    const auto go_on = [this] {
+      const std::lock_guard lock(mutex_);
+      return !stopping_;
+    };
+    for (int i = 0; i < request.connections; ++i)
+      rows_.emplace_back(lasting(connect_and_prepare, go_on), request.seed);
   }
 
   ~Play() {
@@ -57,16 +62,14 @@ class Play {
   Play& operator=(const Play&) = delete;
 
   SimulationSummary run() {
-    running_ = workers_.size();
-    for (const auto& worker : workers_)
-      threads_.emplace_back([this, &worker] { work(*worker); });
+    running_ = rows_.size();
+    for (auto& rows : rows_)
+      threads_.emplace_back([this, &rows] { work(rows); });
     bool stopped = false;
     while (!all_ended_within(pause_)) {
-      if (signal_.requested() && !stopped) {
-        stopped = true;
-        stop();
-      }
-      if (watch_ && !stopped) look_for_emissions();
+      stopped = signal_.requested();
+      if (stopped) stop();
+      release_tokens(stopped);
       tell();
     }
     join();
@@ -76,139 +79,215 @@ class Play {
   }
 
  private:
-  std::unique_ptr<LastingConnection> lasting(const Connect& connect, std::function<bool()> go_on) {
-    return std::make_unique<LastingConnection>(
-        connect(), LastingConnection::Ways{.connect = connect,
-                                           .patience = request_.timeout,
-                                           .go_on = std::move(go_on),
-                                           .lost = [this](const std::string& reason) { note_loss(reason); },
-                                           .back = [this] { --lost_; }});
+  LastingConnection lasting(const Connect& connect, std::function<bool()> go_on) {
+    return {connect(),
+            {.connect = connect,
+             .patience = request_.timeout,
+             .go_on = std::move(go_on),
+             .lost = [this](const std::string& reason) { note_loss(1, reason); },
+             .back = [this] { note_loss(-1, {}); }}};
   }
 
-  void note_loss(const std::string& reason) {
+  void note_loss(int change, const std::string& reason) {
     const std::lock_guard lock(mutex_);
-    ++lost_;
-    reason_ = reason;
+    lost_ += change;
+    if (change > 0) reason_ = reason;
   }
 
   void tell() {
     std::unique_lock lock(mutex_);
-    const SimulationProgress progress{
-        .accounts = state_.accounts, .waiting = state_.waiting, .lost = lost_, .reason = reason_};
+    const SimulationProgress progress{.accounts = schedule_.total().accounts,
+                                      .waiting = schedule_.waiting(),
+                                      .lost = lost_,
+                                      .reason = reason_};
     lock.unlock();
     report_(progress);
   }
 
-  void work(SimulationWorker& worker) noexcept {
+  bool all_ended_within(Milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    return news_.wait_for(lock, limit, [this] { return running_ == 0; });
+  }
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    news_.notify_all();
+  }
+
+  void join() {
+    for (auto& thread : threads_)
+      thread.join();
+    threads_.clear();
+  }
+
+  /// Makes tokens ready whose delay has ended, or that were emitted. Throws Error(failed) if none is emitted.
+  void release_tokens(bool stopped) {
+    std::unique_lock lock(mutex_);
+    bool released = schedule_.release_due(now());
+    if (watch_ && !stopped && schedule_.waiting() > 0) {
+      lock.unlock();
+      const auto emitted = poll_emissions();
+      lock.lock();
+      pause_ = emitted.empty() ? std::min(pause_ * 3 / 2, longest_pause) : shortest_pause;
+      if (busy_ == 0) schedule_.forget_emissions();
+      released = schedule_.add_emissions(emitted) || released;
+    }
+    if (released) news_.notify_all();
+    if (released || schedule_.waiting() == 0) last_release_ = now();
+    if (stopped || request_.delay || now() - last_release_ < request_.timeout) return;
+    throw Error(ExitCode::failed,
+                fmt::format("no collector has emitted any of the {} waiting tokens for {}",
+                            with_thousands(schedule_.waiting()), format_duration(request_.timeout)),
+                "start a collector, as a service or into a file, or use --delay to run without one");
+  }
+
+  std::vector<IdRange> poll_emissions() {
+    try {
+      return watch_->poll();
+    } catch (const ConnectionLost&) {
+      if (!signal_.requested()) throw;
+      return {};
+    }
+  }
+
+  void work(SimulatedRows& rows) noexcept {
     std::exception_ptr failure;
     try {
-      worker.run();
+      play(rows);
     } catch (const ConnectionLost&) {
       // A connection that is lost while stopping is no failure.
-      if (!state_.stopping) failure = std::current_exception();
+      const std::lock_guard lock(mutex_);
+      if (!stopping_) failure = std::current_exception();
     } catch (...) {
       failure = std::current_exception();
     }
     if (failure) stop();
     const std::lock_guard lock(mutex_);
-    if (failure && !failure_) failure_ = failure;
+    if (!failure_) failure_ = failure;
     --running_;
-    ended_.notify_one();
+    news_.notify_all();
   }
 
-  bool all_ended_within(Milliseconds limit) {
+  void play(SimulatedRows& rows) {
+    std::optional<Deal> deal;
     std::unique_lock lock(mutex_);
-    return ended_.wait_for(lock, limit, [this] { return running_ == 0; });
-  }
-
-  void stop() {
-    state_.stopping = true;
-    for (const auto& worker : workers_)
-      worker->wake();
-  }
-
-  void join() {
-    for (auto& thread : threads_) {
-      if (thread.joinable()) thread.join();
+    while (!stopping_) {
+      if (!deal) deal = schedule_.next_deal();
+      const bool has_room = deal && schedule_.waiting() <= max_waiting;
+      if (const auto tokens = schedule_.take_ready(); !tokens.empty()) {
+        unlocked(lock, [&](std::size_t seen) { consume(rows, tokens, seen); });
+      } else if (has_room && deal->due <= now()) {
+        unlocked(lock, [&](std::size_t seen) { create(rows, *deal, seen); });
+        deal.reset();
+      } else if (is_over()) {
+        const auto accounts = schedule_.take_to_suspend();
+        if (accounts.empty()) return;
+        unlocked(lock, [&](std::size_t) { suspend(rows, accounts); });
+      } else if (has_room) {
+        news_.wait_until(lock, deal->due);
+      } else {
+        news_.wait(lock);
+      }
     }
   }
 
-  void look_for_emissions() {
-    try {
-      poll_emissions();
-    } catch (const ConnectionLost&) {
-      if (!signal_.requested()) throw;
+  /// True once no token can come any more; then suspensions follow.
+  bool is_over() {
+    if (!over_ && busy_ == 0 && schedule_.is_over()) {
+      over_ = true;
+      news_.notify_all();
     }
+    return over_;
   }
 
-  void poll_emissions() {
-    const auto now = now_of_play();
-    const auto released = state_.released.load();
-    if (state_.waiting == 0 || released != released_) last_release_ = now;
-    released_ = released;
-    if (state_.waiting == 0) return;
-    const auto emitted = watch_->poll();
-    if (!emitted.empty()) {
-      for (const auto& worker : workers_)
-        worker->deliver(emitted);
-    }
-    pause_ = emitted.empty() ? std::min(pause_ * 3 / 2, longest_pause) : shortest_pause;
-    if (now - last_release_ >= request_.timeout) throw no_emission();
+  /// Calls `job` without the lock, with the number of emissions known before.
+  template <typename Job>
+  void unlocked(std::unique_lock<std::mutex>& lock, const Job& job) {
+    ++busy_;
+    const auto seen = schedule_.emissions();
+    lock.unlock();
+    job(seen);
+    lock.lock();
+    --busy_;
   }
 
-  Error no_emission() const {
-    return Error(ExitCode::failed,
-                 fmt::format("no collector has emitted any of the {} waiting tokens for {}",
-                             with_thousands(state_.waiting), format_duration(request_.timeout)),
-                 "start a collector, as a service or into a file, or use --delay to run without one");
+  template <typename Write>
+  auto timed(const Write& write) {
+    const auto start = now();
+    auto result = write();
+    const auto latency = std::chrono::duration_cast<std::chrono::microseconds>(now() - start);
+    const std::lock_guard lock(mutex_);
+    schedule_.total().latency.add(latency);
+    return result;
   }
 
-  SimulationSummary summarise(bool stopped) const {
-    SimulationSummary summary;
-    for (const auto& worker : workers_)
-      summary.total.merge(worker->tally());
-    summary.seconds = std::chrono::duration<double>(now_of_play() - start_).count();
-    const double creating = std::chrono::duration<double>(summary.total.last_creation - start_).count();
-    if (creating > 0) summary.accounts_per_second = static_cast<double>(summary.total.accounts) / creating;
-    summary.stopped = stopped;
+  void create(SimulatedRows& rows, const Deal& deal, std::size_t seen) {
+    const auto accounts =
+        timed([&] { return rows.create(deal.first, deal.first + std::ssize(deal.plans) - 1); });
+    std::unique_lock lock(mutex_);
+    schedule_.total().last_creation = now();
+    const auto activating = schedule_.add_accounts(deal, accounts);
+    lock.unlock();
+    if (activating.empty()) return;
+    const auto issued = rows.activation_tokens(activating);
+    lock.lock();
+    schedule_.add_tokens(issued, false, seen, now());
+  }
+
+  void consume(SimulatedRows& rows, const std::vector<SimulatedToken>& tokens, std::size_t seen) {
+    std::vector<std::int64_t> ids;
+    for (const auto& token : tokens)
+      ids.push_back(token.id);
+    const auto consumed = timed([&] { return rows.consume(ids); });
+    std::unique_lock lock(mutex_);
+    const auto recovering = schedule_.finish(tokens, consumed);
+    lock.unlock();
+    if (recovering.empty()) return;
+    const auto issued = timed([&] { return rows.recover(recovering); });
+    lock.lock();
+    schedule_.add_tokens(issued, true, seen, now());
+  }
+
+  void suspend(SimulatedRows& rows, const std::vector<std::int64_t>& accounts) {
+    const auto count = timed([&] { return rows.suspend(accounts); });
+    const std::lock_guard lock(mutex_);
+    schedule_.total().suspended += count;
+  }
+
+  SimulationSummary summarise(bool stopped) {
+    SimulationSummary summary{.total = schedule_.total(), .stopped = stopped};
+    const auto since_start = [&](TimePoint to) { return std::chrono::duration<double>(to - start_).count(); };
+    summary.seconds = since_start(now());
+    if (const auto creating = since_start(summary.total.last_creation); creating > 0)
+      summary.accounts_per_second = static_cast<double>(summary.total.accounts) / creating;
     return summary;
   }
 
   const SimulationRequest& request_;
   const StopSignal& signal_;
   const Report& report_;
-  const TimePoint start_;
-  TimePoint last_release_;
-  AccountDealer dealer_;
-  PlayState state_;
-  std::unique_ptr<LastingConnection> watched_;
-  std::optional<EmissionWatch> watch_;
-  std::int64_t released_ = 0;
+  const TimePoint start_ = now();
+  TimePoint last_release_ = start_;
   Milliseconds pause_ = shortest_pause;
-  std::vector<std::unique_ptr<LastingConnection>> connections_;
-  std::vector<std::unique_ptr<SimulationWorker>> workers_;
+  std::optional<LastingConnection> watched_;
+  std::optional<EmissionWatch> watch_;
+  std::list<SimulatedRows> rows_;
   std::vector<std::thread> threads_;
 
-  std::mutex mutex_;
-  std::condition_variable ended_;
+  std::mutex mutex_;  ///< of all below
+  std::condition_variable news_;
+  SimulationSchedule schedule_;
   std::size_t running_ = 0;
+  std::size_t busy_ = 0;  ///< threads that write rows
+  bool stopping_ = false;
+  bool over_ = false;
   std::exception_ptr failure_;
-  std::atomic<int> lost_{0};
+  int lost_ = 0;
   std::string reason_;
 };
 
 }  // namespace
-
-void SimulationTally::merge(const SimulationTally& other) {
-  accounts += other.accounts;
-  tokens += other.tokens;
-  activated += other.activated;
-  recovered += other.recovered;
-  suspended += other.suspended;
-  expired += other.expired;
-  latency.merge(other.latency);
-  last_creation = std::max(last_creation, other.last_creation);
-}
 
 SimulationSummary simulate(const SimulationRequest& request,
                            const std::function<std::unique_ptr<Connection>()>& connect,

@@ -34,7 +34,7 @@ struct SimulationProgress {
   std::string reason;        ///< of the last loss
 };
 
-/// The counts of one connection, or of all.
+/// What was done.
 struct SimulationTally {
   std::int64_t accounts = 0;
   std::int64_t tokens = 0;
@@ -44,8 +44,6 @@ struct SimulationTally {
   std::int64_t expired = 0;  ///< tokens that should have been consumed, but were no longer usable by then
   LatencyHistogram latency;  ///< of every writing transaction
   TimePoint last_creation;
-
-  void merge(const SimulationTally& other);
 };
 
 struct SimulationSummary {

@@ -147,7 +147,7 @@ class Judge {
         "{} has been leased to {} for {}: that process is stopped, or the reader of its output is. ",
         batch_text(batch), batch.claimed_by, age_text(batch.age));
     const auto process = collector_process(batch.claimed_by);
-    if (collectors_at_work() == 0 && process) {
+    if (!any_at_work() && process) {
       fail("batch_open", what + continuing(*process), continue_process(*process, status_.host));
     } else {
       fail("batch_open",
@@ -163,7 +163,7 @@ class Judge {
   }
 
   bool holds_late_batch(int pid) const {
-    return std::any_of(status_.open_batches.begin(), status_.open_batches.end(), [&](const OpenBatch& batch) {
+    return std::ranges::any_of(status_.open_batches, [&](const OpenBatch& batch) {
       return batch.collector == pid && batch.age > limits_.batch_open;
     });
   }
@@ -173,21 +173,19 @@ class Judge {
     return longer(session.silent_for, limits_.collector_silence);
   }
 
-  std::ptrdiff_t collectors_at_work() const {
-    return std::count_if(status_.collectors.begin(), status_.collectors.end(), [&](const auto& collector) {
+  bool any_at_work() const {
+    return std::ranges::any_of(status_.collectors, [&](const auto& collector) {
       return !holds_late_batch(collector.session.pid) && !is_silent(collector.session);
     });
   }
 
   /// Skips collectors whose problem another rule reports.
   void judge_silence() {
-    const bool holds_up = collectors_at_work() == 0 && status_.waiting.total() > 0;
+    const bool holds_up = !any_at_work() && status_.waiting.total() > 0;
     for (const auto& collector : status_.collectors) {
       const auto& session = collector.session;
       if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session)) continue;
-      auto finding = silence_of(session);
-      finding.severity = holds_up ? Severity::failure : Severity::warning;
-      found_.push_back(std::move(finding));
+      found_.push_back(silence_of(session, holds_up ? Severity::failure : Severity::warning));
     }
   }
 
@@ -196,17 +194,17 @@ class Judge {
     return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
   }
 
-  QueueFinding silence_of(const ServerSession& session) const {
+  QueueFinding silence_of(const ServerSession& session, Severity severity) const {
     const auto age = age_text(*session.silent_for);
     if (session.state == "active") {
       return {
-          Severity::warning, "collector_blocked",
+          severity, "collector_blocked",
           fmt::format("{} has been running one statement for {}{}", session_text(session), age,
                       session.wait.empty() ? "" : ", waiting for " + session.wait),
           fmt::format("SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));", session.pid)};
     }
     const auto process = collector_process(session.application);
-    return {Severity::warning, "collector_silent",
+    return {severity, "collector_silent",
             fmt::format("{} has not polled for {}: is its process stopped? {}", session_text(session), age,
                         process ? continuing(*process) : "Restart it"),
             process ? continue_process(*process, status_.host) : std::string()};
@@ -243,24 +241,20 @@ class Judge {
     }
   }
 
-  std::string help_for_backlog() const {
-    return status_.collectors.empty() ? "" : ". Another instance of the collector's service shares the work";
-  }
-
   void judge_thresholds() {
     const auto lag = status_.lag();
+    const auto* const help =
+        status_.collectors.empty() ? "" : ". Another instance of the collector's service shares the work";
     if (limits_.max_lag && longer(lag, *limits_.max_lag)) {
       fail("max_lag",
-           fmt::format("the oldest token has waited for {}, longer than --max-lag {}", age_text(*lag),
-                       format_duration(*limits_.max_lag)) +
-               help_for_backlog(),
+           fmt::format("the oldest token has waited for {}, longer than --max-lag {}{}", age_text(*lag),
+                       format_duration(*limits_.max_lag), help),
            service());
     }
     if (limits_.max_pending && status_.waiting.total() > *limits_.max_pending) {
       fail("max_pending",
-           fmt::format("{}, more than --max-pending {}", tokens_waiting(),
-                       with_thousands(*limits_.max_pending)) +
-               help_for_backlog(),
+           fmt::format("{}, more than --max-pending {}{}", tokens_waiting(),
+                       with_thousands(*limits_.max_pending), help),
            service());
     }
   }

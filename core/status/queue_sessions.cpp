@@ -1,5 +1,7 @@
 #include "status/queue_sessions.hpp"
 
+#include <fmt/format.h>
+
 namespace mailroom {
 namespace {
 
@@ -18,9 +20,23 @@ constexpr int session_width = 11;
 const std::string in_this_database =
     "l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
+/// The classes of mailroom's advisory locks, which the migrations choose. The object of a queue's lock is a
+/// hash of its name, and that of a collector's lock its pid.
+constexpr auto queue_lock = 1835100524;
+constexpr auto collector_lock = 1835100525;
+constexpr auto polling_lock = 1835100526;
+
+/// `sql` with the names in braces replaced.
+std::string with_locks(const std::string& sql) {
+  return fmt::format(fmt::runtime(sql), fmt::arg("session", session_columns),
+                     fmt::arg("in_this_database", in_this_database), fmt::arg("queue_lock", queue_lock),
+                     fmt::arg("collector_lock", collector_lock), fmt::arg("polling_lock", polling_lock));
+}
+
 // $1 queue. The lock does not name the queue, so with several queues it is taken from the session's recent
 // claims.
-const std::string collectors_sql = "SELECT " + session_columns + R"(,
+const std::string collectors_sql = with_locks(R"(
+SELECT {session},
   CASE WHEN (SELECT count(*) FROM jobs) <= 1 THEN $1::text ELSE recent.job_type END,
   coalesce((
     SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0'))
@@ -34,42 +50,43 @@ LEFT JOIN (
   FROM (SELECT id, collector, job_type, claimed_at FROM mailroom_batches ORDER BY id DESC LIMIT 2000) b
   ORDER BY b.collector, b.id DESC) recent
   ON recent.collector = l.pid AND recent.claimed_at >= coalesce(a.backend_start, '-infinity')
-WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = l.pid::oid AND l.objsubid = 2
-  AND mailroom_is_collector(l.pid) AND )" +
-                                   in_this_database + " ORDER BY a.backend_start, a.pid";
+WHERE l.locktype = 'advisory' AND l.classid = {collector_lock} AND l.objid = l.pid::oid AND l.objsubid = 2
+  AND mailroom_is_collector(l.pid) AND {in_this_database}
+ORDER BY a.backend_start, a.pid)");
 
-// For a queue's lock (1835100524) and the polling lock (1835100526), lists only sessions that may not claim:
-// others hold these locks as part of their work. Applications briefly take the polling lock in shared mode.
-const std::string foreign_locks_sql = "SELECT DISTINCT " + session_columns + R"(
+// Of the sessions with a queue's lock or the polling lock lists only those that may not claim: others hold
+// these locks as part of their work. Applications briefly take the polling lock in shared mode.
+const std::string foreign_locks_sql = with_locks(R"(
+SELECT DISTINCT {session}
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND )" +
-                                      in_this_database + R"(
-  AND CASE WHEN l.classid = 1835100525 AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid)
-           WHEN l.classid = 1835100525 THEN true
-           WHEN l.classid = 1835100524 OR (l.classid = 1835100526 AND l.mode = 'ExclusiveLock')
+WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND {in_this_database}
+  AND CASE WHEN l.classid = {collector_lock} AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid)
+           WHEN l.classid = {collector_lock} THEN true
+           WHEN l.classid = {queue_lock} OR (l.classid = {polling_lock} AND l.mode = 'ExclusiveLock')
            THEN NOT EXISTS (
              SELECT FROM pg_roles r
              WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
                AND pg_has_role(a.usesysid, r.oid, 'MEMBER'))
            ELSE false END
-ORDER BY a.pid)";
+ORDER BY a.pid)");
 
 // $1 queue
-const std::string lock_sql = "SELECT " + session_columns + R"(,
+const std::string lock_sql = with_locks(R"(
+SELECT {session},
   (SELECT (extract(epoch FROM max(clock_timestamp() - w.waitstart)) * 1000)::bigint
    FROM pg_locks w
    WHERE w.locktype = 'advisory' AND w.classid = l.classid AND w.objid = l.objid AND w.objsubid = 2
      AND w.database = l.database AND NOT w.granted)
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE l.locktype = 'advisory' AND l.classid = 1835100524
-  AND l.objid::bigint = hashtext($1::text)::bigint & 4294967295 AND l.objsubid = 2 AND l.granted AND )" +
-                             in_this_database;
+WHERE l.locktype = 'advisory' AND l.classid = {queue_lock}
+  AND l.objid::bigint = hashtext($1::text)::bigint & 4294967295 AND l.objsubid = 2 AND l.granted
+  AND {in_this_database})");
 
 // $1 gaps. Chooses the transactions that a gap waits for as mailroom_check_gap does. A transaction that has
 // inserted a token holds a lock on the table until it ends. The lock of a prepared transaction has no pid; it
 // is found by the virtual transaction that holds the lock on its id: the one of its session, or -1/XID after
 // a restart.
-const std::string holders_sql = R"(
+const std::string holders_sql = with_locks(R"(
 WITH suspects AS (
   SELECT x::text::bigint & 4294967295 AS xid, sum(h.width)::bigint AS ids
   FROM (
@@ -83,9 +100,8 @@ WITH suspects AS (
 writers AS (
   SELECT l.pid, l.virtualtransaction FROM pg_locks l
   WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.mode = 'RowExclusiveLock'
-    AND l.granted AND )" + in_this_database +
-                                R"()
-SELECT )" + session_columns + R"(,
+    AND l.granted AND {in_this_database})
+SELECT {session},
   s.ids, '' AS gid, EXISTS (SELECT FROM writers w WHERE w.pid = a.pid) AS writes
 FROM suspects s JOIN pg_stat_activity a ON a.backend_xid::text::bigint = s.xid
 UNION ALL
@@ -96,12 +112,12 @@ SELECT 0, '', p.owner::text, '', true, 'prepared', '', '', NULL,
     WHERE w.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
       AND x.transactionid = p.transaction AND x.mode = 'ExclusiveLock')
 FROM suspects s JOIN pg_prepared_xacts p ON p.transaction::text::bigint = s.xid
-ORDER BY writes DESC, 10 DESC NULLS LAST, 1)";
+ORDER BY writes DESC, 10 DESC NULLS LAST, 1)");
 
 template <typename Field>
 std::optional<Milliseconds> read_duration(const Field& field) {
-  if (field.is_null()) return std::nullopt;
-  return Milliseconds{std::max<std::int64_t>(field.template as<std::int64_t>(), 0)};
+  const auto duration = optional_of<std::int64_t>(field);
+  return duration ? std::optional(Milliseconds{std::max<std::int64_t>(*duration, 0)}) : std::nullopt;
 }
 
 template <typename Row>
@@ -125,9 +141,9 @@ std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transacti
                                                const std::string& queue) {
   std::vector<AttachedCollector> collectors;
   for (const auto& row : Connection::execute(transaction, collectors_sql, queue)) {
-    AttachedCollector collector{
-        .session = read_session(row), .queue = std::nullopt, .key = row[session_width + 1].c_str()};
-    if (!row[session_width].is_null()) collector.queue = row[session_width].c_str();
+    AttachedCollector collector{.session = read_session(row),
+                                .queue = optional_of<std::string>(row[session_width]),
+                                .key = row[session_width + 1].c_str()};
     if (!collector.queue || *collector.queue == queue) collectors.push_back(std::move(collector));
   }
   return collectors;

@@ -89,12 +89,7 @@ QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& st
   status.newest = row[5].as<std::int64_t>();
   status.role = row[6].c_str();
   status.host = host_name();
-  return {.queue = status.queue,
-          .now = status.now / 1000,
-          .cursor = status.cursor,
-          .newest = status.newest,
-          .open_from = row[3].as<std::int64_t>(),
-          .gap_ids = row[4].c_str()};
+  return {.open_from = row[3].as<std::int64_t>(), .gap_ids = row[4].c_str()};
 }
 
 void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_from, QueueStatus& status) {
@@ -140,7 +135,7 @@ void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
     }
   }
   std::sort(status.dead.begin(), status.dead.end(),
-            [](const SetAsideBatch& a, const SetAsideBatch& b) { return a.id > b.id; });
+            [](const DeadBatch& a, const DeadBatch& b) { return a.id > b.id; });
 }
 
 }  // namespace
@@ -169,7 +164,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_open_batches(transaction, position.open_from, status);
   read_gaps(transaction, position.gap_ids, status);
   read_recent(transaction, status);
-  status.waiting = count_waiting_tokens(transaction, position);
+  status.waiting = count_waiting_tokens(transaction, status, position);
   return status;
 }
 
@@ -178,7 +173,7 @@ QueueStatus read_queue_status(Connection& connection, const std::string& queue) 
     return connection.transact(
         [&](pqxx::work& transaction) { return read_queue_status_within(transaction, queue); });
   } catch (const DatabaseError& error) {
-    if (error.sqlstate() != "55P03") throw;
+    if (error.sqlstate() != sqlstate::lock_not_available) throw;
     throw Error(ExitCode::locked, "a table of the queue is locked: " + std::string(error.what()),
                 "find the session that holds it: SELECT pid, relation::regclass FROM pg_locks WHERE mode = "
                 "'AccessExclusiveLock' AND granted");

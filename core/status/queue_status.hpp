@@ -42,7 +42,7 @@ struct OpenBatch {
   bool session_lives = false;
 };
 
-struct SetAsideBatch {
+struct DeadBatch {
   std::int64_t id = 0;
   std::int64_t tokens = 0;
   std::string claimed_by;
@@ -106,7 +106,7 @@ struct QueueStatus {
   std::vector<AttachedCollector> collectors;  ///< of this queue, or of an unknown one
   std::optional<LastClaim> last_claim;
   std::vector<OpenBatch> open_batches;
-  std::vector<SetAsideBatch> dead;  ///< within a day, among the newest 5,000 batches; newest first
+  std::vector<DeadBatch> dead;  ///< within a day, among the newest 5,000 batches; newest first
   std::optional<QueueLockHolder> lock;
   std::vector<ServerSession> foreign_locks;  ///< sessions that hold a mailroom lock and are not collectors
   std::int64_t gap_ids = 0;

@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::int64_t exact_limit = 5'000;
 constexpr std::int64_t whole_size = 1'024;
-constexpr std::int64_t slices_a_stratum = 4;
-constexpr std::int64_t slice_size = 32;
+constexpr std::int64_t slice_size = 128;
 
 // $1 cursor, $2 newest id, $3 now
 constexpr const char* above_cursor_sql = R"(
@@ -74,9 +73,8 @@ GROUP BY r.kind)";
 
 template <typename Field>
 void note_oldest(WaitingTokenCount& count, const Field& field) {
-  if (field.is_null()) return;
-  const auto created_at = field.template as<std::int64_t>();
-  count.oldest_created_at = std::min(count.oldest_created_at.value_or(created_at), created_at);
+  if (const auto created_at = optional_of<std::int64_t>(field))
+    count.oldest_created_at = std::min(count.oldest_created_at.value_or(*created_at), *created_at);
 }
 
 template <typename Member>
@@ -88,11 +86,11 @@ std::string array_of(const std::vector<IdSample>& samples, Member member) {
   return array_text(numbers);
 }
 
-void add_samples(pqxx::transaction_base& transaction, const QueuePosition& position, std::int64_t read_to,
+void add_samples(pqxx::transaction_base& transaction, const QueueStatus& status, std::int64_t read_to,
                  WaitingTokenCount& count) {
-  const auto samples = plan_samples(read_to + 1, position.newest);
+  const auto samples = plan_samples(read_to + 1, status.newest);
   const auto rows = Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
-                                        array_of(samples, &IdSample::end), position.now);
+                                        array_of(samples, &IdSample::end), status.now / 1000);
   double estimate = 0;
   for (const auto& row : rows) {
     const auto n = row[0].as<std::size_t>() - 1;
@@ -102,25 +100,25 @@ void add_samples(pqxx::transaction_base& transaction, const QueuePosition& posit
   count.above_cursor += std::llround(estimate);
 }
 
-void count_above_cursor(pqxx::transaction_base& transaction, const QueuePosition& position,
+void count_above_cursor(pqxx::transaction_base& transaction, const QueueStatus& status,
                         WaitingTokenCount& count) {
   const auto row =
-      Connection::execute(transaction, above_cursor_sql, position.cursor, position.newest, position.now)[0];
+      Connection::execute(transaction, above_cursor_sql, status.cursor, status.newest, status.now / 1000)[0];
   count.above_cursor = row[1].as<std::int64_t>();
   note_oldest(count, row[2]);
   if (row[0].as<std::int64_t>() <= exact_limit) return;
   const auto read_to = row[3].as<std::int64_t>();
-  if (read_to == position.newest) return;
+  if (read_to == status.newest) return;
   // Ids are drawn in time order, so the first due token found is about the oldest.
   count.oldest_estimated = row[2].is_null();
   count.estimated = true;
-  add_samples(transaction, position, read_to, count);
+  add_samples(transaction, status, read_to, count);
 }
 
-void count_behind_cursor(pqxx::transaction_base& transaction, const QueuePosition& position,
-                         WaitingTokenCount& count) {
-  const auto rows = Connection::execute(transaction, passed_sql, position.queue, position.open_from,
-                                        position.gap_ids, position.now);
+void count_behind_cursor(pqxx::transaction_base& transaction, const QueueStatus& status,
+                         const QueuePosition& position, WaitingTokenCount& count) {
+  const auto rows = Connection::execute(transaction, passed_sql, status.queue, position.open_from,
+                                        position.gap_ids, status.now / 1000);
   for (const auto& row : rows) {
     const std::string kind = row[0].c_str();
     const auto ids = row[1].as<std::int64_t>();
@@ -135,43 +133,29 @@ void count_behind_cursor(pqxx::transaction_base& transaction, const QueuePositio
   }
 }
 
-/// Adds slices of the ids from `first` to before `end`, one in the middle of each of four equal parts.
-void add_stratum(std::vector<IdSample>& samples, std::int64_t first, std::int64_t end) {
-  const auto size = end - first;
-  if (size <= slices_a_stratum * slice_size) {
-    samples.push_back({.first = first, .end = end, .weight = 1});
-    return;
-  }
-  const auto part = size / slices_a_stratum;
-  for (std::int64_t i = 0; i < slices_a_stratum; ++i) {
-    const auto from = first + i * part + (part - slice_size) / 2;
-    samples.push_back(
-        {.first = from,
-         .end = from + slice_size,
-         .weight = static_cast<double>(size) / static_cast<double>(slices_a_stratum * slice_size)});
-  }
-}
-
 }  // namespace
 
 std::vector<IdSample> plan_samples(std::int64_t first, std::int64_t last) {
   std::vector<IdSample> samples;
-  if (first > last) return samples;
-  auto end = last + 1;
-  auto start = std::max(first, end - whole_size);
-  samples.push_back({.first = start, .end = end, .weight = 1});
-  for (auto size = whole_size; start > first; size *= 2) {
+  auto size = whole_size;
+  for (auto end = last + 1; end > first; size *= 2) {
+    const auto start = end - std::min(end - first, size);
+    // The newest are read in whole; of older ones a slice in the middle stands for each part.
+    const auto slice = end > last ? end - start : std::min(end - start, slice_size);
+    const auto from = start + (end - start - slice) / 2;
+    samples.push_back({.first = from,
+                       .end = from + slice,
+                       .weight = static_cast<double>(end - start) / static_cast<double>(slice)});
     end = start;
-    start = end - first > size ? end - size : first;
-    add_stratum(samples, start, end);
   }
   return samples;
 }
 
-WaitingTokenCount count_waiting_tokens(pqxx::transaction_base& transaction, const QueuePosition& position) {
+WaitingTokenCount count_waiting_tokens(pqxx::transaction_base& transaction, const QueueStatus& status,
+                                       const QueuePosition& position) {
   WaitingTokenCount count;
-  count_above_cursor(transaction, position, count);
-  count_behind_cursor(transaction, position, count);
+  count_above_cursor(transaction, status, count);
+  count_behind_cursor(transaction, status, position, count);
   return count;
 }
 

@@ -19,18 +19,16 @@ struct IdSample {
 /// are, because tokens expire. Includes all of the newest 1,024.
 std::vector<IdSample> plan_samples(std::int64_t first, std::int64_t last);
 
-/// The state of a queue, as mailroom_queue_state returns it.
+/// What mailroom_queue_state returns besides the cursor.
 struct QueuePosition {
-  std::string queue;
-  std::int64_t now = 0;  ///< seconds since 1970
-  std::int64_t cursor = 0;
-  std::int64_t newest = 0;
   std::int64_t open_from = 0;
   std::string gap_ids;  ///< a bigint[] as text
 };
 
-/// Runs within the caller's transaction. Exact up to 5,000 tokens above the cursor and 5,000 ids each in open
-/// batches, gaps and replays; beyond that an estimate.
-WaitingTokenCount count_waiting_tokens(pqxx::transaction_base& transaction, const QueuePosition& position);
+/// Runs within the caller's transaction, with the queue, time, cursor and newest id of `status`. Exact up to
+/// 5,000 tokens above the cursor and 5,000 ids each in open batches, gaps and replays; beyond that an
+/// estimate.
+WaitingTokenCount count_waiting_tokens(pqxx::transaction_base& transaction, const QueueStatus& status,
+                                       const QueuePosition& position);
 
 }  // namespace mailroom

@@ -258,7 +258,7 @@ TEST_CASE("a malformed key in the configuration is refused without being shown")
 }
 
 TEST_CASE("a refused value is not shown if it is secret or long") {
-  RawValue value;
+  SettingValue value;
   value.key = "a.key";
   value.origin = {OriginKind::flag, "--flag"};
   value.text = std::string(100, 'x');

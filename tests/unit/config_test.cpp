@@ -1,5 +1,6 @@
 #include <fstream>
 #include <functional>
+#include <map>
 #include <sstream>
 #include <string>
 #include <sys/stat.h>
@@ -65,8 +66,11 @@ const std::vector<Row> rows{
      [](const Settings& s) { return format_duration(s.audit_retention); }},
     {"log.level", "info", "debug", "warn", "error",
      [](const Settings& s) {
-       return std::vector<std::string>{"debug", "info", "warn",
-                                       "error"}[static_cast<std::size_t>(s.log_level)];
+       return std::map<LogLevel, std::string>{{LogLevel::debug, "debug"},
+                                              {LogLevel::info, "info"},
+                                              {LogLevel::warn, "warn"},
+                                              {LogLevel::error, "error"}}
+           .at(s.log_level);
      }},
     {"log.format", "text", "logfmt", "json", "text",
      [](const Settings& s) {
@@ -303,7 +307,7 @@ TEST_CASE("every listed choice of a key is accepted, and an error lists the choi
     const auto load = [&](std::string_view text) {
       load_settings({std::nullopt, {{std::string(entry.key), std::string(text), "--flag"}}}, {});
     };
-    for (const auto choice : entry.choices)
+    for (const auto& choice : entry.choices)
       CHECK_NOTHROW(load(choice));
     std::string refusal;
     try {

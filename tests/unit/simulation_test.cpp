@@ -2,12 +2,10 @@
 #include <cmath>
 #include <random>
 #include <set>
-#include <thread>
 
-#include "simulation/account_dealer.hpp"
 #include "simulation/latency.hpp"
+#include "simulation/schedule.hpp"
 #include "simulation/simulated_account.hpp"
-#include "simulation/waiting_tokens.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom {
@@ -48,8 +46,15 @@ std::vector<std::int64_t> ids_of(const std::vector<SimulatedToken>& tokens) {
   return ids;
 }
 
-SimulatedToken token_of(std::int64_t id) {
-  return {.id = id, .account = id, .plan = {}, .is_recovery = false};
+TimePoint at(int seconds) {
+  return origin + std::chrono::seconds(seconds);
+}
+
+/// A schedule of three accounts with ids 1 to 3, all created.
+SimulationSchedule created_schedule(const SimulationRequest& request) {
+  SimulationSchedule schedule(request, origin);
+  CHECK(schedule.add_accounts(*schedule.next_deal(), {1, 2, 3}) == std::vector<std::int64_t>{1, 2, 3});
+  return schedule;
 }
 
 }  // namespace
@@ -134,14 +139,15 @@ TEST_CASE("accounts are evenly spaced at a rate") {
   CHECK(due_at(origin, 100'000'000, 0.001) > due_at(origin, 1000, 0.001));
 }
 
-TEST_CASE("the dealer assigns every account once, in blocks or one by one") {
-  const AccountPlanner plan(5, {.activate = 50, .recover = 50, .suspend = 50});
-  const auto expected = plans_of(5, {.activate = 50, .recover = 50, .suspend = 50}, 2500);
+TEST_CASE("every account is dealt once, in blocks or one by one") {
+  const Shares shares{.activate = 50, .recover = 50, .suspend = 50};
+  const auto expected = plans_of(5, shares, 2500);
   for (const auto rate : {std::optional<double>(), std::optional<double>(100)}) {
-    AccountDealer dealer(2500, rate, plan, origin);
+    const SimulationRequest request{.accounts = 2500, .seed = 5, .rate = rate, .shares = shares, .delay = {}};
+    SimulationSchedule schedule(request, origin);
     std::vector<AccountPlan> plans;
     std::set<std::size_t> sizes;
-    while (const auto deal = dealer.take()) {
+    while (const auto deal = schedule.next_deal()) {
       CHECK(deal->first == static_cast<std::int64_t>(plans.size()) + 1);
       CHECK(deal->due == (rate ? due_at(origin, deal->first, *rate) : origin));
       sizes.insert(deal->plans.size());
@@ -150,81 +156,58 @@ TEST_CASE("the dealer assigns every account once, in blocks or one by one") {
     CHECK(sizes == (rate ? std::set<std::size_t>{1} : std::set<std::size_t>{500, 1000}));
     REQUIRE(plans.size() == expected.size());
     CHECK(std::equal(plans.begin(), plans.end(), expected.begin(), same));
-    CHECK_FALSE(dealer.take());
+    CHECK_FALSE(schedule.next_deal());
   }
 }
 
-TEST_CASE("several threads share a dealer without gaps or duplicates") {
-  AccountDealer dealer(20'000, 1e6, AccountPlanner(1, {}), origin);
-  std::vector<std::vector<std::int64_t>> taken(4);
-  std::vector<std::thread> threads;
-  for (auto& mine : taken) {
-    threads.emplace_back([&dealer, &mine] {
-      while (const auto deal = dealer.take())
-        mine.push_back(deal->first);
-    });
-  }
-  for (auto& thread : threads)
-    thread.join();
-  std::set<std::int64_t> all;
-  std::size_t count = 0;
-  for (const auto& mine : taken) {
-    count += mine.size();
-    all.insert(mine.begin(), mine.end());
-  }
-  CHECK(count == 20'000);
-  CHECK(all.size() == 20'000);
+TEST_CASE("a token is ready once it was emitted, even before it is known, and expires otherwise") {
+  const SimulationRequest request{.accounts = 3, .rate = {}, .shares = {.activate = 100}, .delay = {}};
+  auto schedule = created_schedule(request);
+  CHECK_FALSE(schedule.add_emissions({{11, 12}}));
+  schedule.add_tokens({{11, 1, 60}, {12, 2, 60}, {13, 3, 60}}, false, 0, origin);
+  CHECK(ids_of(schedule.take_ready()) == std::vector<std::int64_t>{11});
+  CHECK(schedule.add_emissions({{12, 13}}));
+  CHECK(schedule.waiting() == 1);
+  CHECK_FALSE(schedule.release_due(at(59)));
+  CHECK(schedule.release_due(at(60)));
+  CHECK(schedule.total().expired == 1);
+  CHECK_FALSE(schedule.is_over());
+  CHECK(ids_of(schedule.take_ready()) == std::vector<std::int64_t>{12});
+  CHECK(schedule.is_over());
 }
 
-TEST_CASE("waiting tokens are taken by id or by time, once") {
-  WaitingTokens waiting;
-  CHECK_FALSE(waiting.earliest());
-  const auto at = [](int seconds) { return origin + std::chrono::seconds(seconds); };
-  for (const auto& [id, second] : {std::pair{10, 3}, {11, 1}, {12, 2}, {20, 9}})
-    waiting.add(token_of(id), at(second));
-  CHECK(waiting.earliest() == at(1));
-  CHECK(ids_of(waiting.take({11, 12})) == std::vector<std::int64_t>{11});
-  CHECK(waiting.take({11, 12}).empty());
-  CHECK(waiting.earliest() == at(2));
-  CHECK(waiting.take_until(at(1)).empty());
-  CHECK(ids_of(waiting.take_until(at(3))) == std::vector<std::int64_t>{12, 10});
-  CHECK(waiting.size() == 1);
-  CHECK(ids_of(waiting.take({1, 100})) == std::vector<std::int64_t>{20});
-  CHECK_FALSE(waiting.earliest());
+TEST_CASE("with a delay a token is ready when it has passed") {
+  const SimulationRequest request{
+      .accounts = 3, .rate = {}, .shares = {.activate = 100}, .delay = Milliseconds{5000}};
+  auto schedule = created_schedule(request);
+  schedule.add_tokens({{11, 1, 60}, {12, 2, 60}}, false, 0, origin);
+  schedule.add_tokens({{13, 3, 60}}, false, 0, at(1));
+  CHECK_FALSE(schedule.release_due(at(4)));
+  CHECK(schedule.release_due(at(5)));
+  CHECK(ids_of(schedule.take_ready()) == std::vector<std::int64_t>{11, 12});
+  CHECK(schedule.waiting() == 1);
 }
 
-TEST_CASE("waiting tokens agree with a plain list for random operations") {
-  std::mt19937_64 random(99);
-  WaitingTokens waiting;
-  std::map<std::int64_t, TimePoint> model;
-  for (int step = 0; step < 3000; ++step) {
-    const auto id = static_cast<std::int64_t>(random() % 500);
-    const auto moment = origin + std::chrono::seconds(random() % 100);
-    std::set<std::int64_t> expected;
-    std::vector<SimulatedToken> taken;
-    switch (random() % 3) {
-      case 0:
-        waiting.add(token_of(id), moment);
-        model.emplace(id, moment);
-        break;
-      case 1:
-        taken = waiting.take({id, id + 5});
-        for (const auto& [known, until] : model) {
-          if (known >= id && known < id + 5) expected.insert(known);
-        }
-        break;
-      default:
-        taken = waiting.take_until(moment - std::chrono::seconds(80));
-        for (const auto& [known, until] : model) {
-          if (until <= moment - std::chrono::seconds(80)) expected.insert(known);
-        }
-    }
-    for (const auto known : expected)
-      model.erase(known);
-    const auto ids = ids_of(taken);
-    REQUIRE(std::set<std::int64_t>(ids.begin(), ids.end()) == expected);
-    REQUIRE(waiting.size() == model.size());
-  }
+TEST_CASE("an account recovers after its activation, and is suspended last") {
+  const SimulationRequest request{.accounts = 3,
+                                  .rate = {},
+                                  .shares = {.activate = 100, .recover = 100, .suspend = 100},
+                                  .delay = Milliseconds{0}};
+  auto schedule = created_schedule(request);
+  schedule.add_tokens({{11, 1, 60}, {12, 2, 60}}, false, 0, origin);
+  CHECK(schedule.release_due(origin));
+  CHECK(schedule.finish(schedule.take_ready(), {12}) == std::vector<std::int64_t>{2});
+  CHECK(schedule.take_to_suspend() == std::vector<std::int64_t>{1});
+  schedule.add_tokens({{13, 2, 60}}, true, 0, origin);
+  CHECK(schedule.release_due(origin));
+  CHECK(schedule.finish(schedule.take_ready(), {13}).empty());
+  CHECK(schedule.take_to_suspend() == std::vector<std::int64_t>{2});
+  const auto& total = schedule.total();
+  CHECK(total.accounts == 3);
+  CHECK(total.tokens == 4);
+  CHECK(total.activated == 1);
+  CHECK(total.recovered == 1);
+  CHECK(total.expired == 1);
 }
 
 TEST_CASE("small latencies are counted exactly") {
@@ -240,39 +223,25 @@ TEST_CASE("small latencies are counted exactly") {
   CHECK(histogram.percentile(100) == microseconds(100));
 }
 
-TEST_CASE("latencies outside the range are counted at its ends") {
-  LatencyHistogram histogram;
-  histogram.add(microseconds(-5));
-  CHECK(histogram.max() == microseconds(0));
-  histogram.add(microseconds(std::int64_t{1} << 50));
-  CHECK(histogram.percentile(100) == microseconds(std::int64_t{1} << 40));
-}
-
-TEST_CASE("percentiles are at most 1/128 above the exact ones, and merging changes nothing") {
+TEST_CASE("percentiles are at most 1/128 above the exact ones") {
   std::mt19937_64 random(4711);
   for (int round = 0; round < 30; ++round) {
     std::vector<std::int64_t> values;
-    LatencyHistogram whole;
-    std::array<LatencyHistogram, 3> parts;
+    LatencyHistogram histogram;
     const auto count = 1 + random() % 3000;
     for (std::size_t i = 0; i < count; ++i) {
       const auto value = static_cast<std::int64_t>(random() >> (24 + random() % 40));
       values.push_back(value);
-      whole.add(microseconds(value));
-      parts[i % 3].add(microseconds(value));
+      histogram.add(microseconds(value));
     }
-    LatencyHistogram merged;
-    for (const auto& part : parts)
-      merged.merge(part);
     for (const double percent : {0.0, 1.0, 50.0, 95.0, 99.0, 99.9, 100.0}) {
       const auto exact = exact_percentile(values, percent);
       CAPTURE(round, percent, exact);
-      CHECK(whole.percentile(percent).count() >= exact);
-      CHECK(whole.percentile(percent).count() <= exact + exact / 128);
-      CHECK(merged.percentile(percent) == whole.percentile(percent));
+      CHECK(histogram.percentile(percent).count() >= exact);
+      CHECK(histogram.percentile(percent).count() <= exact + exact / 128);
     }
-    CHECK(merged.max().count() == *std::max_element(values.begin(), values.end()));
-    CHECK(merged.count() == static_cast<std::int64_t>(count));
+    CHECK(histogram.max().count() == *std::max_element(values.begin(), values.end()));
+    CHECK(histogram.count() == static_cast<std::int64_t>(count));
   }
 }
 

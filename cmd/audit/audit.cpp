@@ -1,12 +1,12 @@
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <limits>
 
 #include "accounts/account_lookup.hpp"
 #include "accounts/token_lookup.hpp"
 #include "base/text.hpp"
-#include "cmd/audit/audit_report.hpp"
+#include "cmd/audit/audit_json.hpp"
+#include "cmd/audit/audit_text.hpp"
 #include "cmd/commands.hpp"
 #include "crypto/token.hpp"
 
@@ -18,10 +18,7 @@ struct AuditOptions {
   std::string account;
   std::string token;
   std::string batch;
-  std::string since;
-  std::string until;
-  std::int64_t limit = 1000;
-  bool batches = false;
+  AuditRequest request;
 };
 
 /// The subject of the history.
@@ -31,14 +28,6 @@ struct AuditSubject {
   std::int64_t id = 0;  ///< of a token or a batch
   std::string name{};   ///< of an account, or the text of a signed token
 };
-
-std::optional<std::int64_t> as_id(std::string_view text) {
-  std::int64_t id = 0;
-  const auto* end = text.data() + text.size();
-  const auto [rest, failure] = std::from_chars(text.data(), end, id);
-  if (failure != std::errc() || rest != end || id < 0) return std::nullopt;
-  return id;
-}
 
 /// True if `text` may hold a complete secret, which no message may repeat.
 bool may_hold_secret(std::string_view text) {
@@ -61,7 +50,7 @@ AuditSubject signed_token(std::string_view text) {
 }
 
 std::int64_t require_id(std::string_view what, std::string_view text) {
-  if (const auto id = as_id(text); id && *id < std::numeric_limits<std::int64_t>::max()) return *id;
+  if (const auto id = parse_id(text); id && *id < std::numeric_limits<std::int64_t>::max()) return *id;
   throw Error(ExitCode::usage, fmt::format("'{}' is not the id of a {}", text, what),
               fmt::format("ids are numbers, as in mailroom audit {}:51", what));
 }
@@ -76,10 +65,9 @@ AuditSubject batch_subject(std::string_view text) {
 }
 
 AuditSubject named_subject(std::string_view name) {
-  constexpr std::string_view token = "token:";
-  constexpr std::string_view batch = "batch:";
-  if (name.substr(0, token.size()) == token) return token_subject(name.substr(token.size()));
-  if (name.substr(0, batch.size()) == batch) return batch_subject(name.substr(batch.size()));
+  constexpr std::string_view::size_type prefix = 6;
+  if (name.starts_with("token:")) return token_subject(name.substr(prefix));
+  if (name.starts_with("batch:")) return batch_subject(name.substr(prefix));
   if (may_hold_secret(name)) return signed_token(name);
   return {.kind = AuditSubject::Kind::account, .id = 0, .name = std::string(name)};
 }
@@ -91,7 +79,7 @@ AuditSubject subject_of(const AuditOptions& options) {
     throw Error(ExitCode::usage, "more than one account, token or batch given",
                 "give one of NAME, --account, --token and --batch, or none for everything");
   }
-  if (given == 1 && options.batches)
+  if (given == 1 && options.request.batches)
     throw Error(ExitCode::usage, "--batches cannot be combined with an account, token or batch",
                 "their batches are always shown");
   if (!options.account.empty())
@@ -106,9 +94,7 @@ std::int64_t account_id(Connection& connection, const std::string& name) {
   try {
     return find_accounts(connection, {name}).front().id;
   } catch (const Error& error) {
-    constexpr std::string_view prefix = "id:";
-    const bool has_prefix = name.compare(0, prefix.size(), prefix) == 0;
-    const auto id = as_id(std::string_view(name).substr(has_prefix ? prefix.size() : 0));
+    const auto id = parse_id(std::string_view(name).substr(name.starts_with("id:") ? 3 : 0));
     if (error.code() != ExitCode::unusable || !id) throw;
     return *id;
   }
@@ -133,43 +119,28 @@ History read_history(Connection& connection, const AuditSubject& subject, const 
   }
 }
 
-void log_limit(Context& context, std::int64_t omitted, std::int64_t limit) {
-  if (omitted == 0) return;
-  context.log().warn("older entries are omitted", {{"omitted", omitted}, {"limit", limit}});
-}
-
 template <typename Report>
 void write(Context& context, const Report& report, std::int64_t limit) {
   const bool json = context.global().output == OutputFormat::json;
   const auto width = context.out().columns().value_or(0);
   context.print(json ? render_json(report) : render_text(report, width));
-  log_limit(context, report.timeline.omitted, limit);
-}
-
-/// Refuses invalid moments before the command connects.
-void check_moments(const AuditOptions& options) {
-  parse_period(options.since, "", 0);
-  parse_period("", options.until, 0);
+  const auto omitted = report.timeline.omitted;
+  if (omitted > 0) context.log().warn("older entries are omitted", {{"omitted", omitted}, {"limit", limit}});
 }
 
 ExitCode run_audit(const AuditOptions& options, Context& context) {
   const auto subject = subject_of(options);
-  check_moments(options);
+  auto request = options.request;
+  // Refuses invalid moments before the command connects.
+  parse_period(request.since, "", 0);
+  parse_period("", request.until, 0);
   const auto connection = context.connect_to_schema("audit");
+  request.queue = context.settings().queue;
   if (subject.kind == AuditSubject::Kind::everything) {
-    OverviewRequest request{.queue = context.settings().queue,
-                            .until = options.until,
-                            .limit = options.limit,
-                            .batches = options.batches};
-    if (!options.since.empty()) request.since = options.since;
-    write(context, read_overview(*connection, request), options.limit);
-    return ExitCode::done;
+    write(context, read_overview(*connection, request), request.limit);
+  } else {
+    write(context, read_history(*connection, subject, request), request.limit);
   }
-  const AuditRequest request{.queue = context.settings().queue,
-                             .since = options.since,
-                             .until = options.until,
-                             .limit = options.limit};
-  write(context, read_history(*connection, subject, request), options.limit);
   return ExitCode::done;
 }
 
@@ -179,11 +150,11 @@ Run add_audit(CommandSyntax& syntax) {
   syntax.text("--account NAME", options->account, "show this account: also id:7, email:ADDRESS, login:NAME");
   syntax.text("--token TOKEN", options->token, "show this token, by id or as it was mailed");
   syntax.text("--batch N", options->batch, "show this batch");
-  syntax.text("--since TIME", options->since, "begin at TIME: 2h, 2026-11-21T09:30 [no NAME: 24h]");
-  syntax.text("--until TIME", options->until, "end before TIME");
-  syntax.number<std::int64_t>("--limit N", options->limit, {1, 1'000'000},
+  syntax.text("--since TIME", options->request.since, "begin at TIME: 2h, 2026-11-21T09:30 [no NAME: 24h]");
+  syntax.text("--until TIME", options->request.until, "end before TIME");
+  syntax.number<std::int64_t>("--limit N", options->request.limit, {1, 1'000'000},
                               "show only the newest N entries [1000]");
-  syntax.flag("--batches", options->batches, "without NAME, show each batch as well");
+  syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
   syntax.setting("--queue NAME", "collect.queue", "judge a token's outcome by this queue [mailroom]");
   return [options](Context& context) { return run_audit(*options, context); };
 }

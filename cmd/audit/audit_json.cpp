@@ -1,9 +1,10 @@
-#include <nlohmann/json.hpp>
+#include "cmd/audit/audit_json.hpp"
 
 #include "base/json_text.hpp"
 #include "base/moment.hpp"
-#include "cmd/audit/audit_report.hpp"
+#include "cmd/audit/audit_status.hpp"
 #include "cmd/audit/audit_text.hpp"
+#include "cmd/events/event_text.hpp"
 
 namespace mailroom {
 namespace {
@@ -19,27 +20,16 @@ Json time_json(const std::optional<std::int64_t>& microseconds) {
   return precise_moment_text(*microseconds);
 }
 
-Json seconds_json(const std::optional<std::int64_t>& seconds) {
-  return seconds ? moment_json<Json>(*seconds) : Json(nullptr);
-}
-
-Json ids_json(const std::vector<IdRange>& ranges) {
-  auto ids = Json::array();
-  for (const auto& range : ranges) {
-    for (auto id = range.first; id < range.end; ++id)
-      ids.push_back(id);
+Json batch_details(const BatchRecord& batch, EventKind kind) {
+  if (kind == EventKind::abandoned) {
+    return {{"size", batch.size},
+            {"attempt", batch.attempts},
+            {"collector", batch.collector},
+            {"claimed_at", time_json(batch.claimed_at)}};
   }
-  return ids;
-}
-
-Json batch_details(const BatchRecord& batch) {
   return {{"size", batch.size},
           {"emitted", batch.emitted},
-          {"skipped",
-           {{"expired", batch.skipped_expired},
-            {"consumed", batch.skipped_consumed},
-            {"wrong_status", batch.skipped_status},
-            {"invalid", batch.skipped_invalid}}},
+          {"skipped", skipped_json(batch.skipped)},
           {"attempts", batch.attempts},
           {"collector", batch.collector},
           {"claimed_at", time_json(batch.claimed_at)},
@@ -47,90 +37,68 @@ Json batch_details(const BatchRecord& batch) {
           {"dead_at", time_json(batch.dead_at)}};
 }
 
-/// Sets the keys that an event has; entry_json() gives every entry all keys.
-struct EntryJson {
-  Json object;
+/// Sets the keys that the row of an event has; event_json() gives every event all keys.
+struct EventKeys {
+  Json& object;
+  EventKind kind;
 
-  void operator()(const AccountChange& change) {
-    object["account"] = change.account;
-    object["details"] = {{"login", change.login}};
-  }
-  void operator()(const TokenChange& change) {
-    object["account"] = change.account;
-    object["tokens"] = {change.token};
-    object["details"] = {{"action", change.action}, {"expires_at", moment_json<Json>(change.expires_at)}};
+  void operator()(const AccountRecord& account) { object["details"] = {{"login", account.login}}; }
+  void operator()(const StoredToken& token) {
+    object["tokens"] = {token.id};
+    object["details"] = {{"action", token.action}, {"expires_at", moment_json<Json>(token.expires_at)}};
   }
   void operator()(const TokenSkip& skip) {
-    object["account"] = skip.account;
-    object["tokens"] = {skip.token};
+    object["tokens"] = {skip.token.id};
     object["batch"] = skip.batch;
-    object["queue"] = skip.queue;
     object["details"] = {{"reason", or_null(skip.reason)}, {"reason_certain", skip.reason_certain}};
   }
   void operator()(const BatchRecord& batch) {
     object["tokens"] = ids_json(batch.tokens);
     object["batch"] = batch.id;
-    object["queue"] = batch.queue;
     object["actor"] = batch.claimed_by;
-    object["details"] = batch_details(batch);
-  }
-  void operator()(const Abandonment& abandonment) {
-    const auto& claim = abandonment.claim;
-    object["tokens"] = ids_json(claim.tokens);
-    object["batch"] = claim.id;
-    object["queue"] = claim.queue;
-    object["actor"] = claim.claimed_by;
-    object["details"] = {{"size", claim.size},
-                         {"attempt", claim.attempts},
-                         {"collector", claim.collector},
-                         {"claimed_at", time_json(claim.claimed_at)}};
+    object["details"] = batch_details(batch, kind);
   }
   void operator()(const Operation& operation) {
-    if (operation.account) object["account"] = *operation.account;
     object["tokens"] = ids_json(operation.tokens);
-    object["queue"] = or_null(operation.queue);
-    object["actor"] = operation.actor;
-    object["db_user"] = operation.db_user;
-    object["reason"] = or_null(operation.reason);
+    add_actor(operation);
     object["details"] = Json::parse(sound_utf8(operation.details));
   }
   void operator()(const SchemaChange& change) {
-    object["actor"] = change.actor;
-    object["db_user"] = change.db_user;
-    object["reason"] = or_null(change.reason);
+    add_actor(change);
     object["details"] = {{"version", change.version},
                          {"name", change.name},
                          {"direction", change.direction},
                          {"duration_ms", change.duration_ms}};
   }
+  template <typename Row>
+  void add_actor(const Row& row) {
+    object["actor"] = row.actor;
+    object["db_user"] = row.db_user;
+    object["reason"] = or_null(row.reason);
+  }
 };
 
-Json entry_json(const TimelineEntry& entry) {
-  EntryJson json{
-      {{"type", "event"},
-       {"time", entry.precise ? time_json(entry.at) : moment_json<Json>(entry.at / microseconds_a_second)},
-       {"event", what_text(entry.what)},
-       {"account", nullptr},
-       {"tokens", Json::array()},
-       {"batch", nullptr},
-       {"queue", nullptr},
-       {"actor", nullptr},
-       {"db_user", nullptr},
-       {"reason", nullptr},
-       {"details", Json::object()}}};
-  std::visit(json, entry.what);
-  return json.object;
-}
-
-/// Replaces invalid UTF-8, which a database without an encoding may hold.
-std::string line_of(const Json& object) {
-  return json_text(object) + "\n";
+Json event_json(const Event& event) {
+  Json object{{"type", "event"},
+              {"time", time_json(event)},
+              {"event", event_name(event)},
+              {"account", nullptr},
+              {"tokens", Json::array()},
+              {"batch", nullptr},
+              {"queue", or_null(event.queue())},
+              {"actor", nullptr},
+              {"db_user", nullptr},
+              {"reason", nullptr},
+              {"details", Json::object()}};
+  if (const auto* account = event.account()) object["account"] = account->id;
+  std::visit(EventKeys{object, event.kind}, event.record);
+  return object;
 }
 
 std::string lines_of(const Json& summary, const Timeline& timeline) {
-  auto text = line_of(summary);
-  for (const auto& entry : timeline.entries)
-    text += line_of(entry_json(entry));
+  auto text = json_text(summary) + "\n";
+  for (const auto& event : timeline.entries)
+    text += json_text(event_json(event)) + "\n";
   return text;
 }
 
@@ -143,7 +111,7 @@ Json token_report_json(const TokenReport& report, std::int64_t now) {
               {"state", or_null(token.state)},
               {"created_at", nullptr},
               {"expires_at", nullptr},
-              {"consumed_at", seconds_json(token.consumed_at)},
+              {"consumed_at", nullptr},
               {"outcome", outcome_name(status.outcome)},
               {"emitted", status.times},
               {"maybe_emitted", status.maybe},
@@ -154,6 +122,7 @@ Json token_report_json(const TokenReport& report, std::int64_t now) {
               {"id_was_anothers", token.id_was_anothers},
               {"sentence", status_text(report, now)}};
   if (!token.exists) return object;
+  if (token.consumed_at) object["consumed_at"] = moment_json<Json>(*token.consumed_at);
   object["created_at"] = moment_json<Json>(token.created_at);
   object["expires_at"] = moment_json<Json>(token.expires_at);
   return object;
@@ -170,16 +139,9 @@ Json account_json(const History& history) {
 }
 
 Json totals_json(const QueueTotals& queue) {
-  return {{"queue", queue.queue},
-          {"batches", queue.batches},
-          {"emitted", queue.emitted},
-          {"skipped",
-           {{"expired", queue.expired},
-            {"consumed", queue.consumed},
-            {"wrong_status", queue.wrong_status},
-            {"invalid", queue.invalid}}},
-          {"repeated", queue.repeated},
-          {"open", queue.open},
+  return {{"queue", queue.queue},       {"batches", queue.batches},
+          {"emitted", queue.emitted},   {"skipped", skipped_json(queue.skipped)},
+          {"repeated", queue.repeated}, {"open", queue.open},
           {"dead", queue.dead}};
 }
 

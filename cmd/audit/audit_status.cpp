@@ -1,10 +1,12 @@
+#include "cmd/audit/audit_status.hpp"
+
 #include <chrono>
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
-#include "cmd/audit/audit_text.hpp"
+#include "cmd/events/event_text.hpp"
 
 namespace mailroom {
 namespace {
@@ -27,18 +29,19 @@ std::string times_text(std::int64_t count) {
   return count == 1 ? "once" : fmt::format("{} times", with_thousands(count));
 }
 
-bool records_are_complete(const TokenFacts& token) {
-  return token.queues.empty() || token.queues.front().records_complete;
+std::string where_of(const BatchRecord& batch) {
+  return where_and_actor(batch, shown_text(batch.claimed_by));
 }
 
 std::string emitted_text(const TokenReport& report) {
   const auto& status = report.status;
-  const auto more = records_are_complete(report.token) ? "" : " or more";
+  const auto& queues = report.token.queues;
+  const auto more = queues.empty() || queues.front().records_complete ? "" : " or more";
   const auto time = time_of(*status.batch->emitted_at);
   auto text = status.times == 1 && status.maybe == 0
-                  ? fmt::format("emitted once{}, {} {}", more, time, where_and_actor(*status.batch))
+                  ? fmt::format("emitted once{}, {} {}", more, time, where_of(*status.batch))
                   : fmt::format("emitted {}{}, last {} {}", times_text(status.times), more, time,
-                                where_and_actor(*status.batch));
+                                where_of(*status.batch));
   if (status.maybe > 0) text += fmt::format(", and maybe {} more", times_text(status.maybe));
   return text;
 }
@@ -47,8 +50,8 @@ std::string maybe_text(const TokenReport& report) {
   const auto& batch = *report.status.batch;
   if (contains(batch.unsure, report.token.id))
     return fmt::format("perhaps emitted, {} {}, unless that was another token with its id",
-                       time_of(*batch.emitted_at), where_and_actor(batch));
-  const auto when = fmt::format("{} {}", time_of(*batch.emitted_at), where_and_actor(batch));
+                       time_of(*batch.emitted_at), where_of(batch));
+  const auto when = fmt::format("{} {}", time_of(*batch.emitted_at), where_of(batch));
   if (contains(batch.skipped_ids, report.token.id))
     return fmt::format(
         "perhaps emitted: {}, skipped at the last attempt, but maybe emitted at an earlier one", when);
@@ -57,13 +60,13 @@ std::string maybe_text(const TokenReport& report) {
 }
 
 std::string skipped_text(const TokenStatus& status) {
-  return fmt::format("not emitted: skipped at {}, {}", time_of(status.skip->at),
+  return fmt::format("not emitted: skipped at {}, {}", time_of(status.skip->claimed_at),
                      skip_reason_text(status.reason, status.reason_certain));
 }
 
 std::string skipped_in_batch_text(const TokenStatus& status) {
   return fmt::format("not emitted: {}, but skipped when its line was written, {}, {}",
-                     where_and_actor(*status.batch), time_of(*status.batch->emitted_at),
+                     where_of(*status.batch), time_of(*status.batch->emitted_at),
                      skip_reason_text(status.reason, status.reason_certain));
 }
 
@@ -76,7 +79,7 @@ std::string outcome_text(const TokenReport& report) {
       return maybe_text(report);
     case Outcome::in_open_batch:
       return fmt::format("leased {} {}, not acknowledged yet", time_of(status.batch->claimed_at),
-                         where_and_actor(*status.batch));
+                         where_of(*status.batch));
     case Outcome::dead:
       return fmt::format("not acknowledged: batch {} was dead-lettered {} after {} attempts",
                          status.batch->id, time_of(*status.batch->dead_at),
@@ -109,10 +112,6 @@ std::string outcome_text(const TokenReport& report) {
   return "not emitted: the cursor is past it, and no record says why";
 }
 
-std::string other_text(const TokenFacts& token) {
-  return token.id_was_anothers ? "; another token had its id before" : "";
-}
-
 std::string next_text(const TokenStatus& status) {
   if (!status.next) return "";
   return *status.next == Outcome::in_open_batch ? ", and leased again" : "; it will be emitted again";
@@ -128,26 +127,10 @@ std::string state_text(const TokenFacts& token, std::int64_t now) {
     return fmt::format("expired {} ago, not consumed", coarse(now - bounded_moment(token.expires_at)));
   const auto left = coarse(bounded_moment(token.expires_at) - now);
   if (token.state == "due") return fmt::format("not consumed, usable for another {}", left);
-  return fmt::format("not usable: the account is {}; expires in {}", shown_text(token.status), left);
+  return fmt::format("not usable: the account is {}; expires in {}", shown_text(token.account.status), left);
 }
 
 }  // namespace
-
-std::string tokens_text(std::int64_t count) {
-  return with_thousands(count) + (count == 1 ? " token" : " tokens");
-}
-
-std::string skipped_text(const BatchRecord& batch) {
-  std::string text;
-  const auto add = [&](int count, const char* reason) {
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), reason);
-  };
-  add(batch.skipped_expired, "expired");
-  add(batch.skipped_consumed, "consumed");
-  add(batch.skipped_status, "wrong status");
-  add(batch.skipped_invalid, "invalid");
-  return text;
-}
 
 std::string skip_reason_text(const std::string& reason, bool certain) {
   if (reason.empty()) return "as it was not due";
@@ -155,17 +138,18 @@ std::string skip_reason_text(const std::string& reason, bool certain) {
                      reason == "wrong status" ? "its account had the wrong status" : shown_text(reason));
 }
 
-std::string where_and_actor(const BatchRecord& batch) {
+std::string where_and_actor(const BatchRecord& batch, const std::string& collector) {
   const auto again =
       batch.attempts > 1 ? fmt::format(" at attempt {}", with_thousands(batch.attempts)) : std::string();
-  return fmt::format("in batch {} by {}{}", batch.id, shown_text(batch.claimed_by), again);
+  return fmt::format("in batch {} by {}{}", batch.id, collector, again);
 }
 
 std::string status_text(const TokenReport& report, std::int64_t now) {
   const auto& token = report.token;
   const auto action = token.action.empty() ? "" : fmt::format(" ({})", shown_text(token.action));
+  const auto other = token.id_was_anothers ? "; another token had its id before" : "";
   return fmt::format("token {}{}: {}{}; {}{}", token.id, action, outcome_text(report),
-                     next_text(report.status), state_text(token, now), other_text(token));
+                     next_text(report.status), state_text(token, now), other);
 }
 
 std::string batch_text(const BatchRecord& batch) {
@@ -173,9 +157,9 @@ std::string batch_text(const BatchRecord& batch) {
     return fmt::format("batch {} of queue {}: no tokens, only the state of the queue {}, by {}", batch.id,
                        shown_text(batch.queue), time_of(batch.claimed_at), shown_text(batch.claimed_by));
   }
-  auto text =
-      fmt::format("batch {} of queue {}: {}, ", batch.id, shown_text(batch.queue), tokens_text(batch.size));
-  const auto skipped = skipped_text(batch);
+  auto text = fmt::format("batch {} of queue {}: {}, ", batch.id, shown_text(batch.queue),
+                          counted(batch.size, "token"));
+  const auto skipped = skipped_text(batch.skipped);
   if (batch.emitted_at) {
     text += fmt::format("{} emitted {}", with_thousands(batch.emitted), time_of(*batch.emitted_at));
   } else if (batch.dead_at) {

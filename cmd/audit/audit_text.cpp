@@ -1,13 +1,15 @@
 #include "cmd/audit/audit_text.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
-#include "feed/event.hpp"
+#include "cmd/audit/audit_status.hpp"
+#include "cmd/events/event_text.hpp"
+#include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {
 namespace {
@@ -17,45 +19,28 @@ std::string by_text(const std::string& actor, const std::string& as, const std::
                      shown_text(reason));
 }
 
-/// The same text as tail's.
-std::string done_text(const Operation& operation) {
-  const auto kind = kind_of_operation(operation.kind);
-  return kind ? std::string(kind_text(*kind)) : shown_text(operation.kind);
-}
-
-std::string ids_text(const std::vector<IdRange>& ids) {
+std::string tokens_text(const std::vector<IdRange>& ids) {
   return fmt::format("token{} {}", count_ids(ids) == 1 ? "" : "s", id_ranges_text(ids));
 }
 
 /// The tokens that were asked for, and how many of the batch were emitted if not all.
 std::string held_text(const BatchRecord& batch) {
   const auto asked = count_ids(batch.tokens);
-  auto text = asked == 0 ? tokens_text(batch.size) : ids_text(batch.tokens);
+  auto text = asked == 0 ? counted(batch.size, "token") : tokens_text(batch.tokens);
   if (asked > 1 && asked == batch.size)
-    text = fmt::format("{} ({})", tokens_text(asked), id_ranges_text(batch.tokens));
+    text = fmt::format("{} ({})", counted(asked, "token"), id_ranges_text(batch.tokens));
   if (batch.is_mixed())
     text += fmt::format(" ({} of {} emitted)", with_thousands(batch.emitted), with_thousands(batch.size));
   return text;
 }
 
-/// A timeline does not repeat the name of the program.
-std::string short_where_and_actor(BatchRecord batch) {
-  constexpr std::string_view program = "mailroom ";
-  if (batch.claimed_by.compare(0, program.size(), program) == 0) batch.claimed_by.erase(0, program.size());
-  return where_and_actor(batch);
-}
-
-std::string number_text(const nlohmann::json& number) {
-  return number.is_number_integer() ? with_thousands(number.get<std::int64_t>())
-                                    : shown_text(json_text(number));
-}
-
 std::string value_text(const nlohmann::json& value) {
   if (value.is_string()) return shown_text(value.get<std::string>());
-  if (!value.is_array()) return number_text(value);
+  if (value.is_number_integer()) return with_thousands(value.get<std::int64_t>());
+  if (!value.is_array()) return shown_text(json_text(value));
   std::vector<std::string> parts;
   for (const auto& part : value)
-    parts.push_back(part.is_object() ? shown_text(json_text(part)) : value_text(part));
+    parts.push_back(value_text(part));
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
@@ -83,17 +68,12 @@ std::string accounts_text(const nlohmann::json& details) {
   return fmt::format(", account{} {}", ids.size() == 1 ? "" : "s", fmt::join(ids, " and "));
 }
 
-std::string pruned_text(const nlohmann::json& details) {
-  const auto count = [&](const char* key) {
-    const auto found = details.find(key);
-    return found != details.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-  };
-  auto text = fmt::format("{} and {} batch record{}", tokens_text(count("tokens")),
-                          with_thousands(count("batches")), count("batches") == 1 ? "" : "s");
+std::string prune_text(const nlohmann::json& details) {
+  auto text = pruned_text(details);
   if (const auto age = details.find("older_than"); age != details.end() && age->is_string())
     text += " older than " + value_text(*age);
-  if (count("skipped") > 0)
-    text += fmt::format(", {} left for the next run", with_thousands(count("skipped")));
+  if (const auto left = number_in(details, "skipped"); left > 0)
+    text += fmt::format(", {} left for the next run", with_thousands(left));
   const auto stopped = details.find("stopped");
   return stopped != details.end() && *stopped == true ? text + ", stopped before the end" : text;
 }
@@ -104,90 +84,139 @@ std::string cut_text(const Operation& operation) {
                      fmt::join(operation.cut_batches, " and "));
 }
 
-std::string subject_text(const Operation& operation, const nlohmann::json& details) {
+std::string target_text(const Operation& operation, const nlohmann::json& details) {
   const auto value = [&](const char* key) {
     const auto found = details.find(key);
     return found == details.end() ? std::string("?") : value_text(*found);
   };
-  if (operation.kind == "rewind")
+  if (operation.kind == EventKind::rewound)
     return fmt::format("cursor of {} {} -> {}", shown_text(operation.queue), value("cursor_before"),
                        value("cursor_after"));
-  if (operation.kind == "replay") {
-    return operation.tokens.empty() ? "queue " + shown_text(operation.queue)
-                                    : ids_text(operation.tokens) + " in queue " + shown_text(operation.queue);
+  if (operation.kind == EventKind::replayed) {
+    return operation.tokens.empty()
+               ? "queue " + shown_text(operation.queue)
+               : tokens_text(operation.tokens) + " in queue " + shown_text(operation.queue);
   }
   if (operation.account) {
-    return fmt::format("account {} {} -> {}", *operation.account, value("before"), value("after"));
+    return fmt::format("account {} {} -> {}", operation.account->id, value("before"), value("after"));
   }
   return operation.queue.empty() ? "all queues" : "queue " + shown_text(operation.queue);
 }
 
-}  // namespace
+/// The rest of an event's line, by the row that records it.
+struct DetailsText {
+  EventKind kind;
 
-std::string what_text(const TimelineEvent& event) {
-  struct What {
-    std::string operator()(const AccountChange& change) const {
-      static constexpr std::array names{"created", "activated", "suspended", "restored"};
-      return names.at(static_cast<std::size_t>(change.what));
-    }
-    std::string operator()(const TokenChange& change) const {
-      static constexpr std::array names{"issued", "consumed", "expired"};
-      return names.at(static_cast<std::size_t>(change.what));
-    }
-    std::string operator()(const TokenSkip&) const { return "skipped"; }
-    std::string operator()(const BatchRecord& batch) const {
-      if (batch.is_open()) return "leased";
-      if (!batch.emitted_at) return "dead";
-      if (batch.is_skipped()) return "skipped";
-      return batch.emitted > 0 ? "emitted" : "skipped";
-    }
-    std::string operator()(const Abandonment&) const { return "abandoned"; }
-    std::string operator()(const Operation& operation) const { return done_text(operation); }
-    std::string operator()(const SchemaChange&) const { return "migration"; }
-  };
-  return std::visit(What{}, event);
+  std::string operator()(const AccountRecord& account) const {
+    return fmt::format("account {} ({})", account.id, shown_text(account.login));
+  }
+  std::string operator()(const StoredToken& token) const {
+    return fmt::format("token {}, {}", token.id, token.action);
+  }
+  std::string operator()(const TokenSkip& skip) const {
+    return fmt::format("token {} in queue {}, {}", skip.token.id, shown_text(skip.queue),
+                       skip_reason_text(skip.reason, skip.reason_certain));
+  }
+  std::string operator()(const BatchRecord& batch) const {
+    const auto where = held_text(batch) + " " + where_and_actor(batch, collector_name(batch));
+    if (kind == EventKind::abandoned)
+      return fmt::format("{}, leased {}", where, moment_text(batch.claimed_at / microseconds_a_second));
+    const auto skipped = skipped_text(batch.skipped);
+    if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
+      return fmt::format("{}, by {}", skipped, shown_text(batch.claimed_by));
+    // If all were emitted, the skipped tokens were not in the batch.
+    const bool shows_skipped = (batch.is_mixed() || batch.is_skipped()) && !skipped.empty();
+    return where + (shows_skipped ? "; skipped: " + skipped : "");
+  }
+  std::string operator()(const Operation& operation) const {
+    const auto details = nlohmann::json::parse(sound_utf8(operation.details));
+    const auto what = kind == EventKind::pruned ? prune_text(details)
+                                                : target_text(operation, details) + accounts_text(details) +
+                                                      other_details(details) + cut_text(operation);
+    return what + ", " + by_text(operation.actor, " as " + operation.db_user, operation.reason);
+  }
+  std::string operator()(const SchemaChange& change) const {
+    return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, shown_text(change.name),
+                       with_thousands(change.duration_ms), by_text(change.actor, "", change.reason));
+  }
+};
+
+std::string paragraph(const std::string& text, Width width) {
+  return wrapped(shown_text(text), width, 2) + "\n";
 }
 
-std::string details_text(const TimelineEvent& event) {
-  struct Details {
-    std::string operator()(const AccountChange& change) const {
-      return fmt::format("account {} ({})", change.account, shown_text(change.login));
-    }
-    std::string operator()(const TokenChange& change) const {
-      return fmt::format("token {}, {}", change.token, change.action);
-    }
-    std::string operator()(const TokenSkip& skip) const {
-      return fmt::format("token {} in queue {}, {}", skip.token, shown_text(skip.queue),
-                         skip_reason_text(skip.reason, skip.reason_certain));
-    }
-    std::string operator()(const BatchRecord& batch) const {
-      const auto skipped = skipped_text(batch);
-      if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
-        return fmt::format("{}, by {}", skipped, shown_text(batch.claimed_by));
-      // If all were emitted, the skipped tokens were not in the batch.
-      const bool shows_skipped = (batch.is_mixed() || batch.is_skipped()) && !skipped.empty();
-      return fmt::format("{} {}{}", held_text(batch), short_where_and_actor(batch),
-                         shows_skipped ? "; skipped: " + skipped : "");
-    }
-    std::string operator()(const Abandonment& abandonment) const {
-      const auto& claim = abandonment.claim;
-      return fmt::format("{} {}, leased {}", held_text(claim), short_where_and_actor(claim),
-                         moment_text(claim.claimed_at / microseconds_a_second));
-    }
-    std::string operator()(const Operation& operation) const {
-      const auto details = nlohmann::json::parse(sound_utf8(operation.details));
-      const auto what = operation.kind == "prune"
-                            ? pruned_text(details)
-                            : subject_text(operation, details) + accounts_text(details) +
-                                  other_details(details) + cut_text(operation);
-      return what + ", " + by_text(operation.actor, " as " + operation.db_user, operation.reason);
-    }
-    std::string operator()(const SchemaChange& change) const {
-      return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, shown_text(change.name),
-                         with_thousands(change.duration_ms), by_text(change.actor, "", change.reason));
-    }
-  };
-  return std::visit(Details{}, event);
+std::string render_entries(const Timeline& timeline, Width width) {
+  std::size_t widest = 0;
+  for (const auto& event : timeline.entries)
+    widest = std::max(widest, event_name(event).size());
+  std::string text;
+  for (const auto& event : timeline.entries) {
+    const auto start =
+        fmt::format("{}  {:<{}}  ", moment_text(event.at / microseconds_a_second), event_name(event), widest);
+    const auto details = std::visit(DetailsText{event.kind}, event.record);
+    text += start + wrapped(shown_text(details), width, start.size(), start.size()) + "\n";
+  }
+  return text;
+}
+
+std::string account_text(const History& history) {
+  const auto& account = history.account;
+  if (!account) return fmt::format("account {}: no longer in the database", history.account_id);
+  return fmt::format("account {} ({}, {}): {}", account->id, shown_text(account->login),
+                     shown_text(account->email), shown_text(account->status));
+}
+
+/// One line per token.
+std::string token_lines(const History& history, Width width) {
+  std::string text;
+  for (const auto& report : history.tokens)
+    text += paragraph(status_text(report, history.now), width);
+  const auto more = history.tokens_total - static_cast<std::int64_t>(history.tokens.size());
+  if (more > 0) text += fmt::format("and {} older tokens\n", with_thousands(more));
+  return text;
+}
+
+std::string render_totals(const Overview& overview, Width width) {
+  using Align = TextTable::Align;
+  TextTable table({{"queue"},
+                   {"batches", Align::right},
+                   {"emitted", Align::right},
+                   {"skipped", Align::right},
+                   {"repeated", Align::right},
+                   {"open", Align::right},
+                   {"dead", Align::right}});
+  for (const auto& queue : overview.queues) {
+    table.add({shown_text(queue.queue), with_thousands(queue.batches), with_thousands(queue.emitted),
+               with_thousands(queue.skipped.total()), with_thousands(queue.repeated),
+               with_thousands(queue.open), with_thousands(queue.dead)});
+  }
+  return table.empty() ? "no batches\n" : table.render(width == 0 ? 80 : width);
+}
+
+}  // namespace
+
+std::string_view event_name(const Event& event) {
+  const bool is_issued = event.kind == EventKind::created && event.token() != nullptr;
+  return is_issued ? "issued" : kind_text(event.kind);
+}
+
+std::string render_text(const History& history, Width width) {
+  std::string text;
+  if (history.batch) text += paragraph(batch_text(*history.batch), width);
+  // If a token was requested, its line precedes that of its account.
+  if (history.is_of_account) text += paragraph(account_text(history), width);
+  text += token_lines(history, width);
+  if (!history.is_of_account && history.account_id != 0) text += paragraph(account_text(history), width);
+  if (!history.timeline.entries.empty()) text += "\n";
+  return text + render_entries(history.timeline, width);
+}
+
+std::string render_text(const Overview& overview, Width width) {
+  auto text = fmt::format("{} to {}\n\n", moment_text(overview.period.since),
+                          moment_text(std::min(overview.period.until, overview.now))) +
+              render_totals(overview, width) + "\n";
+  if (overview.timeline.entries.empty()) return text + "no operations and no migrations\n";
+  return text + render_entries(overview.timeline, width);
 }
 
 }  // namespace mailroom

@@ -1,29 +1,22 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "audit/history.hpp"
 
 namespace mailroom {
 
-/// The status of a token, as a sentence without a full stop. `now` is in seconds since 1970.
-std::string status_text(const TokenReport& report, std::int64_t now);
-/// The status of a batch, likewise.
-std::string batch_text(const BatchRecord& batch);
+/// The maximum columns of a line; 0 for no limit.
+using Width = std::size_t;
 
-/// The name of an event: `emitted`.
-std::string what_text(const TimelineEvent& event);
-/// The rest of an event's line in the timeline.
-std::string details_text(const TimelineEvent& event);
+/// Returns a summary, then one line per entry of the timeline. Lines longer than `width` are wrapped,
+/// indented.
+std::string render_text(const History& history, Width width);
+std::string render_text(const Overview& overview, Width width);
 
-/// `3 tokens`.
-std::string tokens_text(std::int64_t count);
-/// `1 expired, 2 consumed`; empty when nothing was skipped.
-std::string skipped_text(const BatchRecord& batch);
-/// `probably as its account had the wrong status`: why a token was skipped.
-std::string skip_reason_text(const std::string& reason, bool certain);
-/// `in batch 12 by mailroom collect@host:123 at attempt 2`.
-std::string where_and_actor(const BatchRecord& batch);
+/// The name of an event: kind_text(), but `issued` for a token that was created.
+std::string_view event_name(const Event& event);
 
 }  // namespace mailroom

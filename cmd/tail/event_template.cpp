@@ -3,20 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cmd/tail/event_text.hpp"
+#include "cmd/events/event_text.hpp"
 
 namespace mailroom {
 namespace {
 
-std::string number_or_nothing(const std::optional<std::int64_t>& number) {
-  return number ? std::to_string(*number) : "";
+/// The member of a record, as text; empty if the event has no such record.
+template <typename Record, typename Value>
+std::string shown(const Record* record, Value Record::*member) {
+  return record == nullptr ? "" : fmt::format("{}", record->*member);
 }
 
-bool is_of_batch(const Event& event) {
-  return event.batch.has_value();
+std::string skipped(const Event& event) {
+  return event.batch() == nullptr ? "" : std::to_string(event.batch()->skipped.total());
 }
 
 struct Placeholder {
@@ -27,21 +30,21 @@ struct Placeholder {
 constexpr std::array<Placeholder, 17> placeholders{{
     {"time", [](const Event& event) { return time_text(event); }},
     {"event", [](const Event& event) { return std::string(kind_text(event.kind)); }},
-    {"state", [](const Event& event) { return event.state; }},
+    {"state", [](const Event& event) { return event.state(); }},
     {"subject", [](const Event& event) { return subject_text(event); }},
-    {"token", [](const Event& event) { return number_or_nothing(event.token); }},
-    {"action", [](const Event& event) { return event.action; }},
-    {"account", [](const Event& event) { return number_or_nothing(event.account); }},
-    {"email", [](const Event& event) { return event.email; }},
-    {"login", [](const Event& event) { return event.login; }},
-    {"batch", [](const Event& event) { return number_or_nothing(event.batch); }},
-    {"queue", [](const Event& event) { return event.queue; }},
+    {"token", [](const Event& event) { return shown(event.token(), &StoredToken::id); }},
+    {"action", [](const Event& event) { return shown(event.token(), &StoredToken::action); }},
+    {"account", [](const Event& event) { return shown(event.account(), &AccountRecord::id); }},
+    {"email", [](const Event& event) { return shown(event.account(), &AccountRecord::email); }},
+    {"login", [](const Event& event) { return shown(event.account(), &AccountRecord::login); }},
+    {"batch", [](const Event& event) { return shown(event.batch(), &BatchRecord::id); }},
+    {"queue", [](const Event& event) { return event.queue(); }},
     {"tokens", [](const Event& event) { return ids_text(event); }},
-    {"emitted", [](const Event& event) { return is_of_batch(event) ? std::to_string(event.emitted) : ""; }},
-    {"skipped", [](const Event& event) { return is_of_batch(event) ? std::to_string(skipped(event)) : ""; }},
-    {"attempt", [](const Event& event) { return is_of_batch(event) ? std::to_string(event.attempts) : ""; }},
-    {"actor", [](const Event& event) { return event.actor; }},
-    {"reason", [](const Event& event) { return event.reason; }},
+    {"emitted", [](const Event& event) { return shown(event.batch(), &BatchRecord::emitted); }},
+    {"skipped", [](const Event& event) { return skipped(event); }},
+    {"attempt", [](const Event& event) { return shown(event.batch(), &BatchRecord::attempts); }},
+    {"actor", [](const Event& event) { return event.actor(); }},
+    {"reason", [](const Event& event) { return shown(event.operation(), &Operation::reason); }},
 }};
 
 std::vector<std::string> names() {
@@ -120,10 +123,7 @@ std::string EventTemplate::render(const Event& event) const {
 }
 
 std::string template_placeholders() {
-  std::string list;
-  for (const auto& placeholder : placeholders)
-    list += fmt::format("{}{{{}}}", list.empty() ? "" : ", ", placeholder.name);
-  return list;
+  return fmt::format("{{{}}}", fmt::join(names(), "}, {"));
 }
 
 }  // namespace mailroom

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "feed/event.hpp"
+#include "events/event.hpp"
 
 namespace mailroom {
 

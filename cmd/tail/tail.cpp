@@ -8,11 +8,11 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/events/event_text.hpp"
 #include "cmd/tail/event_template.hpp"
-#include "cmd/tail/event_text.hpp"
 #include "cmd/tail/tail_report.hpp"
 #include "cmd/terminal/patient_output.hpp"
-#include "feed/event_stream.hpp"
+#include "feed/event_feed.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
 
@@ -23,12 +23,11 @@ constexpr std::int64_t default_lines = 10;
 constexpr std::chrono::minutes default_window{5};
 
 struct TailOptions {
-  std::optional<std::int64_t> lines;
+  HistoryRequest history;
   bool follow = false;
   bool end = false;
   std::optional<Milliseconds> window;
   std::string since;
-  std::optional<std::int64_t> from_id;
   std::optional<std::int64_t> count;
   std::string action;
   std::vector<std::string> accounts;
@@ -60,7 +59,7 @@ EventFilter read_filter(const TailOptions& options) {
   if (!options.action.empty()) filter.action = options.action;
   for (const auto& word : options.states)
     filter.states.push_back(read_state(word));
-  filter.from_token = options.from_id.value_or(0);
+  filter.from_token = options.history.from_token.value_or(0);
   return filter;
 }
 
@@ -71,7 +70,7 @@ void check_together(const TailOptions& options, OutputFormat output) {
   if (options.follow && options.end) {
     refuse("-f and -e cannot be combined", "give one of them");
   }
-  if (!options.since.empty() && options.from_id) {
+  if (!options.since.empty() && options.history.from_token) {
     refuse("--since and --from-id cannot be combined", "give one of them");
   }
   if (options.window && !options.follow) {
@@ -83,7 +82,7 @@ void check_together(const TailOptions& options, OutputFormat output) {
 }
 
 HistoryRequest make_history(const TailOptions& options, std::int64_t now) {
-  HistoryRequest history{.last = options.lines, .since = std::nullopt, .from_token = options.from_id};
+  auto history = options.history;
   if (!options.since.empty()) history.since = read_moment(options.since, now);
   if (!history.last && !history.since && !history.from_token) history.last = default_lines;
   return history;
@@ -110,14 +109,13 @@ EventRenderer make_render(const TailOptions& options, Context& context) {
   return [render](const Event& event) { return render(masked(event)); };
 }
 
-std::unique_ptr<FeedSession> connect(const Settings& settings, bool follow) {
-  auto session = std::make_unique<FeedSession>(settings.database_url, [](Connection& connection) {
+std::unique_ptr<Connection> connect(const Settings& settings, bool follow) {
+  const auto check = [](Connection& connection) {
     require_current_schema(connection);
     require_all_rows(connection);
     require_ids_to_spare(connection);
-  });
-  if (follow) session->follow(settings.channel);
-  return session;
+  };
+  return connect_reader(settings.database_url, check, follow ? settings.channel : "");
 }
 
 void show_events(const TailOptions& options, Context& context, const EventRenderer& render,
@@ -125,19 +123,20 @@ void show_events(const TailOptions& options, Context& context, const EventRender
   StopSignal signal;
   SystemEnvironment environment(signal, context.out().fd());
   const auto& settings = context.settings();
-  std::unique_ptr<FeedSession> session;
+  std::unique_ptr<Connection> session;
   context.warn_of_visible_password();
   context.explain_unreachable([&] { session = connect(settings, options.follow); });
-  for (const auto& account : find_accounts(session->connection(), options.accounts))
+  for (const auto& account : find_accounts(*session, options.accounts))
     filter.accounts.push_back(account.id);
 
+  const auto history = make_history(options, session->server_time());
   const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
-  EventFeed feed(make_history(options, session->moment().now), std::move(filter), window, context.log());
-  EventStream stream(
-      feed, std::move(session), [&] { return connect(settings, true); }, environment, context.log());
-  PatientOutput output(context.out(), signal, [&] { stream.take_notifications(); });
+  EventFeed feed(
+      std::move(session), [&] { return connect(settings, true); }, history, std::move(filter), window,
+      context.log());
+  PatientOutput output(context.out(), signal, [&] { feed.take_notifications(); });
   std::int64_t left = options.count.value_or(std::numeric_limits<std::int64_t>::max());
-  stream.run(options.follow, [&](const std::vector<Event>& events) {
+  feed.run(options.follow, environment, [&](const std::vector<Event>& events) {
     std::string text;
     for (auto event = events.begin(); event != events.end() && left > 0; ++event, --left)
       text += render(*event);
@@ -162,14 +161,14 @@ ExitCode run_tail(const TailOptions& options, Context& context) {
 
 Run add_tail(CommandSyntax& syntax) {
   auto options = std::make_shared<TailOptions>();
-  syntax.number<std::int64_t>("-n,--lines N", options->lines, {0, 1'000'000'000},
+  syntax.number<std::int64_t>("-n,--lines N", options->history.last, {0, 1'000'000'000},
                               "show the last N events [10; with a start, all]");
   syntax.flag("-f,--follow", options->follow, "show new events until stopped");
   syntax.flag("-e,--end", options->end, "stop after the last event, as without -f");
   syntax.duration("--window DURATION", options->window, {std::chrono::seconds(1), std::chrono::hours(24)},
                   "with -f, show events committed up to this late [5m]");
   syntax.text("--since MOMENT", options->since, "begin this long ago, or at a date and time in UTC");
-  syntax.number<std::int64_t>("--from-id ID", options->from_id, {1}, "begin with this token");
+  syntax.number<std::int64_t>("--from-id ID", options->history.from_token, {1}, "begin with this token");
   syntax.number<std::int64_t>("--count N", options->count, {1, 1'000'000'000}, "stop after N events");
   syntax.action(options->action, "show only activation or recovery tokens");
   syntax.texts("--account ACCOUNT", options->accounts, "show only this id, email or login; repeatable");

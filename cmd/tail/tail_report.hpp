@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "feed/event.hpp"
+#include "events/event.hpp"
 
 namespace mailroom {
 
@@ -20,9 +20,6 @@ class EventLines {
   std::string render(const Event& event);
 
  private:
-  std::string coloured_kind(const Event& event, std::size_t width) const;
-  std::string details(const Event& event, std::optional<std::size_t> room) const;
-
   Layout layout_;
   std::size_t subject_width_ = 10;  ///< grows with the ids
 };

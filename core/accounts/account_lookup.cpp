@@ -18,17 +18,12 @@ struct AccountName {
   std::string login;
 };
 
-std::optional<std::int64_t> as_id(std::string_view text) {
-  const auto id = parse_number<std::int64_t>(text);
-  return id && *id >= 0 ? id : std::nullopt;
-}
-
 AccountName parse_name(const std::string& name) {
   const auto rest = name.substr(name.find(':') + 1);
-  if (name.starts_with("id:")) return {.id = as_id(rest), .email = "", .login = ""};
+  if (name.starts_with("id:")) return {.id = parse_id(rest), .email = "", .login = ""};
   if (name.starts_with("email:")) return {.id = std::nullopt, .email = rest, .login = ""};
   if (name.starts_with("login:")) return {.id = std::nullopt, .email = "", .login = rest};
-  return {.id = as_id(name), .email = name, .login = name};
+  return {.id = parse_id(name), .email = name, .login = name};
 }
 
 std::vector<AccountRecord> find_candidates(Connection& connection, const std::string& name) {
@@ -126,6 +121,14 @@ void require_one(const std::string& name, const std::vector<AccountRecord>& cand
 }
 
 }  // namespace
+
+std::optional<std::int64_t> parse_id(std::string_view text) {
+  std::int64_t id = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, id);
+  if (failure != std::errc() || rest != end || id < 0) return std::nullopt;
+  return id;
+}
 
 std::vector<AccountRecord> find_accounts(Connection& connection, const std::vector<std::string>& names) {
   std::vector<AccountRecord> accounts;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "db/connection.hpp"
@@ -10,11 +12,14 @@ namespace mailroom {
 
 struct AccountRecord {
   std::int64_t id = 0;
-  std::string email;
-  std::string login;
-  std::string status;           ///< provisioned, active or suspended
+  std::string email{};
+  std::string login{};
+  std::string status{};         ///< provisioned, active or suspended
   std::int64_t created_at = 0;  ///< seconds since 1970
 };
+
+/// Reads the id of a row, a number from 0 on; nullopt for anything else.
+std::optional<std::int64_t> parse_id(std::string_view text);
 
 /// Returns the accounts with these names, in that order and without duplicates. A name is an id, an email or
 /// a login; the prefixes `id:7`, `email:…` and `login:…` resolve ambiguous names. Throws Error(unusable) that

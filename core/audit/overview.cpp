@@ -1,9 +1,7 @@
-#include "audit/overview.hpp"
-
 #include <algorithm>
 
-#include "audit/queue_facts.hpp"
-#include "audit/snapshot.hpp"
+#include "audit/history.hpp"
+#include "audit/token_facts.hpp"
 #include "base/moment.hpp"
 
 namespace mailroom {
@@ -29,10 +27,10 @@ ORDER BY job_type)",
     totals.push_back({.queue = row[0].c_str(),
                       .batches = row[1].as<std::int64_t>(),
                       .emitted = row[2].as<std::int64_t>(),
-                      .expired = row[3].as<std::int64_t>(),
-                      .consumed = row[4].as<std::int64_t>(),
-                      .wrong_status = row[5].as<std::int64_t>(),
-                      .invalid = row[6].as<std::int64_t>(),
+                      .skipped = {.expired = row[3].as<std::int64_t>(),
+                                  .consumed = row[4].as<std::int64_t>(),
+                                  .wrong_status = row[5].as<std::int64_t>(),
+                                  .invalid = row[6].as<std::int64_t>()},
                       .repeated = row[7].as<std::int64_t>(),
                       .open = row[8].as<std::int64_t>(),
                       .dead = row[9].as<std::int64_t>(),
@@ -41,54 +39,54 @@ ORDER BY job_type)",
   return totals;
 }
 
-std::int64_t count_records(const std::vector<QueueTotals>& queues) {
-  std::int64_t count = 0;
-  for (const auto& queue : queues)
-    count += queue.records;
-  return count;
-}
-
 /// Adds `rows`, the newest of `total`.
 template <typename Rows>
 void add(Timeline& timeline, const Rows& rows, std::int64_t total) {
   for (const auto& row : rows)
-    timeline.entries.push_back(entry_of(row));
+    timeline.add(row);
   timeline.omitted += std::max<std::int64_t>(0, total - static_cast<std::int64_t>(rows.size()));
 }
 
-void add_abandonments(Timeline& timeline, const BatchRecord& batch, const Period& period) {
-  for (const auto& abandonment : abandonments_of(batch)) {
-    if (abandonment.at / microseconds_a_second >= period.since)
-      timeline.entries.push_back(entry_of(abandonment));
+void add_batches(pqxx::transaction_base& transaction, std::int64_t limit, Overview& overview) {
+  const auto& period = overview.period;
+  const auto batches = list_batches(transaction, period.since, period.until, limit);
+  for (const auto& batch : batches) {
+    for (auto& abandonment : abandonments_of(batch)) {
+      if (abandonment.at / microseconds_a_second >= period.since)
+        overview.timeline.entries.push_back(std::move(abandonment));
+    }
   }
+  std::int64_t total = 0;
+  for (const auto& queue : overview.queues)
+    total += queue.records;
+  add(overview.timeline, batches, total);
 }
 
 }  // namespace
 
-Overview read_overview(Connection& connection, const OverviewRequest& request) {
-  return in_one_snapshot(connection, [&](pqxx::transaction_base& transaction, std::int64_t now) {
-    require_queue(transaction, request.queue);
-    Overview overview{.now = now, .period = parse_period(request.since, request.until, now)};
-    auto& period = overview.period;
-    if (request.until.empty()) period.until = now + 1;
-    overview.queues = read_totals(transaction, period);
-    auto& timeline = overview.timeline;
-    for (const auto& change : read_schema_history(transaction)) {
-      const auto seconds = change.at / microseconds_a_second;
-      if (seconds >= period.since && seconds < period.until) timeline.entries.push_back(entry_of(change));
-    }
-    add(timeline, list_operations(transaction, period.since, period.until, request.limit),
-        count_operations(transaction, period.since, period.until));
-    if (request.batches) {
-      const auto batches = list_batches(transaction, period.since, period.until, request.limit);
-      for (const auto& batch : batches)
-        add_abandonments(timeline, batch, period);
-      add(timeline, batches, count_records(overview.queues));
-    }
-    // A batch belongs to the period in which it was claimed, even if it was acknowledged later.
-    timeline.arrange({}, request.limit);
-    return overview;
-  });
+Overview read_overview(Connection& connection, const AuditRequest& request) {
+  return in_one_snapshot(
+      connection, request.queue, [&](pqxx::transaction_base& transaction, std::int64_t now) {
+        const auto since = request.since.empty() ? "24h" : request.since;
+        Overview overview{.now = now, .period = parse_period(since, request.until, now)};
+        auto& period = overview.period;
+        if (request.until.empty()) period.until = now + 1;
+        overview.queues = read_totals(transaction, period);
+        for (const auto& change : read_schema_history(transaction)) {
+          if (period.has(change.at)) overview.timeline.add(change);
+        }
+        const auto operations =
+            Connection::execute(transaction,
+                                "SELECT count(*) FROM mailroom_operations "
+                                "WHERE at >= to_timestamp($1::bigint) AND at < to_timestamp($2::bigint)",
+                                period.since, period.until);
+        add(overview.timeline, list_operations(transaction, period.since, period.until, request.limit),
+            operations[0][0].as<std::int64_t>());
+        if (request.batches) add_batches(transaction, request.limit, overview);
+        // A batch belongs to the period in which it was claimed, even if it was acknowledged later.
+        overview.timeline.arrange({}, request.limit);
+        return overview;
+      });
 }
 
 }  // namespace mailroom

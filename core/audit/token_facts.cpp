@@ -3,88 +3,105 @@
 #include <fmt/format.h>
 
 #include "base/moment.hpp"
+#include "db/array_text.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
 
-/// $1 is the clock. Never reads the secret or the code.
-constexpr const char* columns = R"(
-  t.id, t.action, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $1::bigint),
-  coalesce(a.status::text, ''), t.account, t.created_at, t.expires_at, t.consumed_at)";
-
-template <typename Row>
-TokenFacts read_row(const Row& row) {
-  TokenFacts token{.id = row[0].template as<std::int64_t>(),
-                   .action = row[1].c_str(),
-                   .state = row[2].c_str(),
-                   .status = row[3].c_str(),
-                   .account = row[4].template as<std::int64_t>(),
-                   .created_at = row[5].template as<std::int64_t>(),
-                   .expires_at = row[6].template as<std::int64_t>()};
-  if (!row[7].is_null()) token.consumed_at = row[7].template as<std::int64_t>();
-  return token;
+/// Returns when the table of batches was last created, in seconds since 1970.
+std::optional<std::int64_t> recording_since(pqxx::transaction_base& transaction) {
+  std::optional<std::int64_t> since;
+  for (const auto& change : read_schema_history(transaction)) {
+    if (change.name == "queue_tables" && change.direction == "up") since = change.at / microseconds_a_second;
+  }
+  return since;
 }
 
-/// Throws Error(unusable) if neither the sequence nor a cursor has reached `id`. The sequence may be behind
-/// the cursors after tokens were truncated or restored.
-void require_drawn(pqxx::transaction_base& transaction, std::int64_t id) {
+/// True if the cursor has passed the token's id, and no batch holds the token.
+bool is_passed(const TokenFacts& token, const TokenPosition& position) {
+  return token.batches.empty() && token.id <= position.cursor && !position.in_gap;
+}
+
+/// Sets `missed` of the last position of each token. Runs one query for all tokens, or none if no token can
+/// be missed.
+void mark_missed(pqxx::transaction_base& transaction, std::vector<TokenFacts>& tokens) {
+  std::vector<std::int64_t> ids;
+  for (const auto& token : tokens) {
+    if (token.exists && is_passed(token, token.queues.back())) ids.push_back(token.id);
+  }
+  if (ids.empty()) return;
+  for (const auto& row : Connection::execute(
+           transaction, "SELECT id FROM mailroom_missed_tokens($1) m (id) WHERE id = ANY ($2::bigint[])",
+           tokens.front().queues.back().queue, array_text(ids))) {
+    for (auto& token : tokens)
+      if (token.id == row[0].as<std::int64_t>()) token.queues.back().missed = true;
+  }
+}
+
+}  // namespace
+
+TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, std::int64_t now) {
+  const auto found = find_tokens(transaction, {id});
+  if (!found.empty()) return {found.front()};
+  // The sequence may be behind the cursors after tokens were truncated or restored.
   const auto newest = Connection::execute(transaction, R"(
 SELECT greatest(
   (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
   (SELECT max(s.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s)))")[0][0]
                           .as<std::int64_t>();
-  if (id <= newest) return;
-  throw Error(ExitCode::unusable, fmt::format("there is no token {}", id),
-              newest > 0 ? fmt::format("the newest token is {}", newest)
-                         : std::string("no token has been created yet"));
-}
-
-/// Estimates the times of a missing token from its neighbours: ids roughly follow time, and a token lives for
-/// less than a day.
-TokenFacts missing_token(pqxx::transaction_base& transaction, std::int64_t id, std::int64_t now) {
+  if (id > newest) {
+    throw Error(ExitCode::unusable, fmt::format("there is no token {}", id),
+                newest > 0 ? fmt::format("the newest token is {}", newest)
+                           : std::string("no token has been created yet"));
+  }
   constexpr std::int64_t day = 86'400;
   const auto row = Connection::execute(transaction, R"(
 SELECT (SELECT created_at FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT 1),
   (SELECT created_at FROM tokens WHERE id > $1 ORDER BY id LIMIT 1))",
                                        id)[0];
-  TokenFacts token{.id = id, .exists = false, .expires_at = now};
+  TokenFacts token{{.id = id, .expires_at = now}, false};
   if (!row[0].is_null()) token.created_at = row[0].as<std::int64_t>();
   if (!row[1].is_null()) token.expires_at = bounded_moment(row[1].as<std::int64_t>()) + day;
   return token;
 }
 
-}  // namespace
-
-AccountTokens read_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t now,
-                             std::int64_t limit) {
-  // Materialized: otherwise the planner may scan the primary key in order instead of the index on account.
+void read_token_positions(pqxx::transaction_base& transaction, const std::string& first_queue,
+                          std::vector<TokenFacts>& tokens) {
+  std::vector<std::int64_t> ids;
+  for (const auto& token : tokens)
+    ids.push_back(token.id);
+  const auto recorded_since = recording_since(transaction);
+  // Records have been pruned if the first id of all queues is missing.
   const auto rows = Connection::execute(transaction,
                                         fmt::format(R"(
-WITH mine AS MATERIALIZED (
-  SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens WHERE account = $2)
-SELECT {}, (SELECT count(*) FROM mine)
-FROM mine t LEFT JOIN accounts a ON a.id = $2
-ORDER BY t.id DESC
-LIMIT $3)",
-                                                    columns),
-                                        now, account, limit);
-  AccountTokens tokens;
+SELECT j.job_type, s.cursor,
+  EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id),
+  (SELECT {} FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id LIMIT 1),
+  coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1
+FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s, unnest($2::bigint[]) WITH ORDINALITY t (id, n)
+ORDER BY j.job_type <> $1, j.job_type, t.n)",
+                                                    microseconds_sql("claimed_at")),
+                                        first_queue, array_text(ids));
+  auto token = tokens.begin();
   for (const auto& row : rows) {
-    tokens.newest.push_back(read_row(row));
-    tokens.total = row[8].as<std::int64_t>();
+    const bool is_pruned = row[4].as<bool>();
+    auto since = is_pruned ? std::nullopt : recorded_since;
+    if (!since && !row[3].is_null()) since = row[3].as<std::int64_t>() / microseconds_a_second;
+    TokenPosition position{
+        .queue = row[0].c_str(), .cursor = row[1].as<std::int64_t>(), .in_gap = row[2].as<bool>()};
+    // The creation time of a deleted token is an estimate. A token is created after the table, perhaps within
+    // the same second.
+    position.records_complete = token->exists ? since && token->created_at >= *since : !is_pruned;
+    if (is_passed(*token, position))
+      position.skip = find_first_claim(transaction, position.queue,
+                                       token_span(token->id, token->created_at, token->expires_at).since,
+                                       token->exists ? bounded_moment(token->created_at) : 0, token->id);
+    token->queues.push_back(std::move(position));
+    if (++token != tokens.end()) continue;
+    mark_missed(transaction, tokens);
+    token = tokens.begin();
   }
-  return tokens;
-}
-
-TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, std::int64_t now) {
-  const auto rows = Connection::execute(
-      transaction,
-      fmt::format("SELECT {} FROM tokens t LEFT JOIN accounts a ON a.id = t.account WHERE t.id = $2",
-                  columns),
-      now, id);
-  if (!rows.empty()) return read_row(rows[0]);
-  require_drawn(transaction, id);
-  return missing_token(transaction, id, now);
 }
 
 }  // namespace mailroom

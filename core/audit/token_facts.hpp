@@ -1,27 +1,35 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "audit/token_status.hpp"
 
 namespace mailroom {
 
-/// The tokens of an account, newest first.
-struct AccountTokens {
-  std::vector<TokenFacts> newest{};  ///< at most `limit`
-  std::int64_t total = 0;
-};
+/// Runs `body(transaction, now)` in a read-only transaction whose statements all see one snapshot. `now` =
+/// the server's clock, in seconds since 1970. Throws DatabaseError MR001 if there is no such queue; accepts
+/// an empty name.
+template <typename Body>
+auto in_one_snapshot(Connection& connection, const std::string& queue, const Body& body) {
+  return connection.transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const auto now = Connection::execute(transaction, "SELECT floor(extract(epoch FROM now()))::bigint");
+    if (!queue.empty()) Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
+    return body(transaction, now[0][0].template as<std::int64_t>());
+  });
+}
 
-// Both functions run within the caller's transaction and leave batches, operations and queues of the tokens
-// empty. `now` is in seconds since 1970.
+// The following functions run within the caller's transaction.
 
-AccountTokens read_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t now,
-                             std::int64_t limit);
-
-/// Returns the token `id`; if it does not exist, with times estimated from its neighbours. Throws
-/// Error(unusable) for an id that the sequence has not reached.
+/// Returns the token `id`. If it does not exist, its times are estimated from its neighbours: ids roughly
+/// follow time, and a token lives for less than a day. Throws
+/// Error(unusable) for an id that the sequence has not reached. Batches, operations and queues are empty.
 TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, std::int64_t now);
+
+/// Sets the queues of each of `tokens`, `first_queue` first. Searches for the claim that skipped a token only
+/// if no batch holds the token.
+void read_token_positions(pqxx::transaction_base& transaction, const std::string& first_queue,
+                          std::vector<TokenFacts>& tokens);
 
 }  // namespace mailroom

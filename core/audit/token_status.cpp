@@ -1,6 +1,7 @@
 #include "audit/token_status.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/moment.hpp"
 
@@ -67,35 +68,17 @@ const Operation* forward_move_over(const TokenFacts& facts, const std::string& q
   return found == facts.operations.end() ? nullptr : &*found;
 }
 
-using ReasonCounts = std::vector<std::pair<std::string, int>>;
-
 /// The same counts include tokens skipped by the claim and when the line was written, so a reason is certain
 /// only if there is no other.
-void find_reason(const TokenFacts& facts, const ReasonCounts& counts, TokenStatus& status) {
+void find_reason(const TokenFacts& facts, const SkipCounts& counts, TokenStatus& status) {
   std::vector<std::string> reasons;
-  for (const auto& [reason, count] : counts) {
-    if (count > 0) reasons.push_back(reason);
+  for (const auto& [reason, count] : counts.by_reason()) {
+    if (count > 0) reasons.emplace_back(reason);
   }
   status.reason_certain = reasons.size() == 1;
   const bool fits = std::find(reasons.begin(), reasons.end(), facts.state) != reasons.end();
   if (status.reason_certain) status.reason = reasons.front();
   if (reasons.size() > 1 && fits) status.reason = facts.state;
-}
-
-void explain_skip(const TokenFacts& facts, const Skip& skip, TokenStatus& status) {
-  status.outcome = Outcome::skipped;
-  status.skip = skip;
-  find_reason(facts, {{"expired", skip.expired}, {"consumed", skip.consumed}}, status);
-}
-
-void explain_skip_in_batch(const TokenFacts& facts, TokenStatus& status) {
-  const auto& batch = *status.batch;
-  find_reason(facts,
-              {{"expired", batch.skipped_expired},
-               {"consumed", batch.skipped_consumed},
-               {"wrong status", batch.skipped_status},
-               {"invalid", batch.skipped_invalid}},
-              status);
 }
 
 void explain_absence(const TokenFacts& facts, const TokenPosition& position, TokenStatus& status) {
@@ -113,8 +96,14 @@ void explain_absence(const TokenFacts& facts, const TokenPosition& position, Tok
     status.outcome = Outcome::not_recorded;
     return;
   }
-  if (!position.skip || position.skip->expired + position.skip->consumed == 0) return;
-  explain_skip(facts, *position.skip, status);
+  if (!position.skip) return;
+  // A claim does not check accounts; it counts those only when the batch is written.
+  const SkipCounts by_claim{.expired = position.skip->skipped.expired,
+                            .consumed = position.skip->skipped.consumed};
+  if (by_claim.total() == 0) return;
+  status.outcome = Outcome::skipped;
+  status.skip = position.skip;
+  find_reason(facts, by_claim, status);
 }
 
 /// Explains a token that no batch holds. A queue in which it still waits takes precedence over other queues.
@@ -143,7 +132,7 @@ Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut) {
 TokenStatus judge_token(const TokenFacts& facts) {
   TokenStatus status;
   count_batches(facts, status);
-  if (status.outcome == Outcome::skipped_in_batch) explain_skip_in_batch(facts, status);
+  if (status.outcome == Outcome::skipped_in_batch) find_reason(facts, status.batch->skipped, status);
   if (facts.batches.empty()) {
     find_absence_reason(facts, status);
   } else if (!status.next && status.outcome != Outcome::in_open_batch) {
@@ -153,35 +142,10 @@ TokenStatus judge_token(const TokenFacts& facts) {
 }
 
 const char* outcome_name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::emitted:
-      return "emitted";
-    case Outcome::maybe_emitted:
-      return "maybe emitted";
-    case Outcome::in_open_batch:
-      return "in open batch";
-    case Outcome::dead:
-      return "dead";
-    case Outcome::skipped_in_batch:
-      return "skipped";
-    case Outcome::waiting:
-      return "waiting";
-    case Outcome::waiting_not_due:
-      return "waiting, not due";
-    case Outcome::waiting_again:
-      return "waiting again";
-    case Outcome::skipped:
-      return "skipped";
-    case Outcome::moved_past:
-      return "moved past";
-    case Outcome::missed:
-      return "missed";
-    case Outcome::not_recorded:
-      return "not recorded";
-    case Outcome::unexplained:
-      break;
-  }
-  return "unexplained";
+  static constexpr std::array names{"emitted", "maybe emitted",    "in open batch", "dead",    "skipped",
+                                    "waiting", "waiting, not due", "waiting again", "skipped", "moved past",
+                                    "missed",  "not recorded",     "unexplained"};
+  return names.at(static_cast<std::size_t>(outcome));
 }
 
 }  // namespace mailroom

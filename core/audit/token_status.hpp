@@ -5,40 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "audit/operations.hpp"
-#include "queue/batch_lookup.hpp"
+#include "events/event.hpp"
 
 namespace mailroom {
-
-/// The first claim whose cursor reached a token.
-struct Skip {
-  std::int64_t batch = 0;
-  std::int64_t at = 0;  ///< microseconds since 1970
-  int expired = 0;      ///< tokens that it skipped, by reason; a claim does not check accounts
-  int consumed = 0;
-};
 
 /// The position of a token in a queue.
 struct TokenPosition {
   std::string queue{};
   std::int64_t cursor = 0;
-  bool in_gap = false;            ///< in a gap below the cursor: a replay, or a late commit
-  bool records_complete = false;  ///< the records reach back to the token's creation
-  std::optional<Skip> skip{};
-  bool missed = false;  ///< the cursor passed its id before it was created
+  bool in_gap = false;                ///< in a gap below the cursor: a replay, or a late commit
+  bool records_complete = false;      ///< the records reach back to the token's creation
+  std::optional<BatchRecord> skip{};  ///< the first claim whose cursor reached it, if no batch holds it
+  bool missed = false;                ///< the cursor passed its id before it was created
 };
 
-/// The data about a token. Times are seconds since 1970.
-struct TokenFacts {
-  std::int64_t id = 0;
-  bool exists = true;    ///< false if it was deleted or never committed
-  std::string action{};  ///< empty if it does not exist, as are the fields down to consumed_at
-  std::string state{};   ///< now: `due`, `consumed`, `expired` or `wrong status`
-  std::string status{};  ///< of its account
-  std::int64_t account = 0;
-  std::int64_t created_at = 0;
-  std::int64_t expires_at = 0;
-  std::optional<std::int64_t> consumed_at{};
+/// The data about a token. If it does not exist, only its id and estimates of created_at and expires_at.
+struct TokenFacts : StoredToken {
+  bool exists = true;                   ///< false if it was deleted or never committed
   std::vector<BatchRecord> batches{};   ///< those that hold it, ordered by id
   bool id_was_anothers = false;         ///< another token had its id before it was created
   std::vector<Operation> operations{};  ///< those that may have touched it
@@ -71,8 +54,8 @@ struct TokenStatus {
   std::string queue{};                 ///< where it waits or was skipped
   /// Of skipped and skipped_in_batch: `expired`, `consumed`, `wrong status` or `invalid`.
   std::string reason{};
-  bool reason_certain = false;  ///< recorded, not derived from the present state
-  std::optional<Skip> skip{};
+  bool reason_certain = false;           ///< recorded, not derived from the present state
+  std::optional<BatchRecord> skip{};     ///< of skipped: the claim that skipped it
   std::optional<Operation> operation{};  ///< of moved_past
 };
 

@@ -4,7 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "feed/event_lookup.hpp"
+#include "base/moment.hpp"
+#include "db/pooler.hpp"
 
 namespace mailroom {
 namespace {
@@ -21,16 +22,57 @@ constexpr std::int64_t rounding_us = 2'000'000;
 
 }  // namespace
 
-EventFeed::EventFeed(HistoryRequest history, EventFilter filter, std::chrono::seconds window, Log& log)
-    : history_(history), filter_(std::move(filter)), window_(window.count()), log_(log) {}
+std::unique_ptr<Connection> connect_reader(const std::string& conninfo,
+                                           const std::function<void(Connection&)>& check_schema,
+                                           const std::string& channel) {
+  auto session = std::make_unique<Connection>(conninfo, "mailroom tail");
+  require_own_session(*session, conninfo, "mailroom tail");
+  check_schema(*session);
+  // The feed reads few rows of large tables: hash joins, merge joins and JIT would read and compile too much.
+  session->run(R"(
+SET default_transaction_isolation = 'repeatable read';
+SET default_transaction_read_only = on;
+SET row_security = off;
+SET jit = off;
+SET idle_session_timeout = 0;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET cursor_tuple_fraction = 1)");
+  if (!channel.empty() && !session->run("SELECT pg_is_in_recovery()")[0][0].as<bool>())
+    session->listen(channel);
+  return session;
+}
 
-void EventFeed::start(FeedSession& session, bool follow) {
+EventFeed::EventFeed(std::unique_ptr<Connection> session, Connect connect, HistoryRequest history,
+                     EventFilter filter, std::chrono::seconds window, Log& log)
+    : session_(std::move(session)),
+      connect_(std::move(connect)),
+      history_(history),
+      filter_(std::move(filter)),
+      window_(window.count()),
+      log_(log) {}
+
+EventFeed::Moment EventFeed::read_moment() {
+  const auto row = session_->run(
+      "SELECT pg_current_snapshot()::text, floor(extract(epoch FROM clock_timestamp()))::bigint")[0];
+  return {.snapshot = row[0].c_str(), .now = row[1].as<std::int64_t>()};
+}
+
+std::string EventFeed::identity() {
+  return session_
+      ->run(R"(
+SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database WHERE datname = current_database())")
+          [0][0]
+      .c_str();
+}
+
+void EventFeed::start(bool follow) {
   if (follow) {
-    identity_ = session.identity();
-    last_ = session.moment();
+    identity_ = identity();
+    last_ = read_moment();
     since_ = last_.now - window_;
   }
-  session.connection().transact([&](pqxx::work& transaction) {
+  session_->transact([&](pqxx::work& transaction) {
     const auto past = read_history(transaction, history_, filter_);
     pending_.assign(past.begin(), past.end());
     if (follow) shown_ = read_from(transaction, since_);
@@ -38,37 +80,32 @@ void EventFeed::start(FeedSession& session, bool follow) {
   next_window_ = Steady::now() + window_interval;
 }
 
-void EventFeed::resume(FeedSession& session) {
-  if (session.identity() == identity_) return;
+void EventFeed::reconnect() {
+  session_.reset();
+  session_ = connect_();
+  if (identity() == identity_) return;
   log_.warn("connected to a different database, following it from now on");
-  history_ = HistoryRequest();
-  history_.last = 0;
-  start(session, true);
-}
-
-bool EventFeed::is_window_due() const {
-  return window_ <= recent || Steady::now() >= next_window_;
+  history_ = {.last = 0};
+  start(true);
 }
 
 std::vector<EventKey> EventFeed::read_from(pqxx::work& transaction, std::int64_t second) const {
   // The state of a token may change after it was shown, so look_up() filters by state.
   auto filter = filter_;
   filter.states.clear();
-  HistoryRequest request;
-  request.since = second;
-  return read_history(transaction, request, filter);
+  return read_history(transaction, {.since = second}, filter);
 }
 
-void EventFeed::poll(FeedSession& session) {
-  auto moment = session.moment();
-  const bool due = is_window_due();
+void EventFeed::poll() {
+  auto moment = read_moment();
+  const bool due = window_ <= recent || Steady::now() >= next_window_;
   if (moment.snapshot == last_.snapshot && (read_window_ || !due)) return;
   since_ = std::max(since_, moment.now - window_);
   const auto from = due ? since_ : std::max(since_, std::min(last_.now, moment.now) - recent);
 
   const auto started = Steady::now();
-  std::vector<EventKey> found;
-  session.connection().transact([&](pqxx::work& transaction) { found = read_from(transaction, from); });
+  const auto found =
+      session_->transact([&](pqxx::work& transaction) { return read_from(transaction, from); });
   const auto ended = Steady::now();
   if (due)
     next_window_ = ended + std::max<Steady::duration>(window_interval, (ended - started) * window_share);
@@ -91,10 +128,19 @@ void EventFeed::show_new(const std::vector<EventKey>& found) {
   shown_.erase(shown_.begin(), past);
 }
 
-std::vector<Event> EventFeed::next(FeedSession& session) {
+void EventFeed::take_notifications() {
+  try {
+    session_->take_notifications();
+  } catch (const ConnectionLost& error) {
+    // The next statement fails too, and run() then replaces the session.
+    log_.debug("the session has ended", {{"reason", error.what()}});
+  }
+}
+
+std::vector<Event> EventFeed::next() {
   const auto end =
       pending_.begin() + static_cast<std::ptrdiff_t>(std::min(pending_.size(), events_per_lookup));
-  auto events = look_up(session.connection(), {pending_.begin(), end}, filter_);
+  auto events = look_up(*session_, {pending_.begin(), end}, filter_);
   pending_.erase(pending_.begin(), end);
   return events;
 }

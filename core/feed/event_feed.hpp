@@ -1,17 +1,24 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/log.hpp"
-#include "feed/event.hpp"
-#include "feed/feed_session.hpp"
-#include "feed/history.hpp"
+#include "feed/past_events.hpp"
+#include "process/environment.hpp"
 
 namespace mailroom {
+
+/// Opens a session whose transactions are READ ONLY and REPEATABLE READ, and calls `check_schema`. Listens on
+/// `channel`, unless it is empty or the server is a standby, which has no notifications. Throws
+/// Error(configuration) if a pooler shares the session.
+std::unique_ptr<Connection> connect_reader(const std::string& conninfo,
+                                           const std::function<void(Connection&)>& check_schema,
+                                           const std::string& channel);
 
 /// A stream of events: past ones and then, at each poll, those that have not been shown.
 ///
@@ -20,34 +27,70 @@ namespace mailroom {
 /// of one poll are in order of time. The feed continues in a new session after its session is lost.
 class EventFeed {
  public:
-  /// `window` = how far back polls read.
-  EventFeed(HistoryRequest history, EventFilter filter, std::chrono::seconds window, Log& log);
+  /// Opens a session: connect_reader().
+  using Connect = std::function<std::unique_ptr<Connection>()>;
+
+  /// Starts with `session`; `connect` opens later ones. `window` = how far back polls read.
+  EventFeed(std::unique_ptr<Connection> session, Connect connect, HistoryRequest history, EventFilter filter,
+            std::chrono::seconds window, Log& log);
+
+  /// Returns false to stop.
+  using Show = std::function<bool(const std::vector<Event>& events)>;
+
+  /// Shows past events, then, with `follow`, polls on each notification and every 200 ms, and reconnects when
+  /// the session is lost. No transaction is open between polls. Returns when a stop is requested, the
+  /// terminal closes, `show` returns false or, without `follow`, after the last past event. Throws errors
+  /// that a new session does not solve.
+  void run(bool follow, Environment& environment, const Show& show);
+
+  // The steps of run().
 
   /// Reads the past events. With `follow` it also marks the events of the window as shown, in the same
   /// snapshot.
-  void start(FeedSession& session, bool follow);
-  /// Call it with each new session. If the database is a different one, warns and starts again from now.
-  void resume(FeedSession& session);
+  void start(bool follow);
   /// Finds new events. Runs one statement if no transaction has ended since the last poll.
-  void poll(FeedSession& session);
+  void poll();
+  /// Call it when the session is lost. If the new one's database is a different one, warns and starts again
+  /// from now.
+  void reconnect();
 
   /// True while next() has events to return.
   bool has_more() const { return !pending_.empty(); }
   /// Returns and removes the next events; possibly none, if none of them matches the filter.
-  std::vector<Event> next(FeedSession& session);
+  std::vector<Event> next();
+
+  /// Call it about every second while a slow reader is waited for. It receives this session's notifications,
+  /// which the server otherwise keeps in its queue.
+  void take_notifications();
+
+  Connection& session() { return *session_; }
 
  private:
-  bool is_window_due() const;
+  struct Pace {
+    TimePoint next{};      ///< of the next poll, without a notification
+    TimePoint earliest{};  ///< with one
+  };
+  struct Moment {
+    std::string snapshot;  ///< unchanged if no transaction has ended since
+    std::int64_t now = 0;  ///< the server's clock, in seconds since 1970
+  };
+
+  Moment read_moment();
+  std::string identity();
+  Pace poll_in(Environment& environment);
+  void wait(Environment& environment, const Pace& pace);
   std::vector<EventKey> read_from(pqxx::work& transaction, std::int64_t second) const;
   void show_new(const std::vector<EventKey>& found);
 
+  std::unique_ptr<Connection> session_;
+  Connect connect_;
   HistoryRequest history_;
   EventFilter filter_;
   std::int64_t window_;  ///< seconds
   Log& log_;
 
-  std::string identity_;
-  FeedSession::Moment last_;     ///< of the last poll
+  std::string identity_;         ///< of the cluster and the database
+  Moment last_;                  ///< of the last poll
   bool read_window_ = false;     ///< the last poll read the whole window
   std::int64_t since_ = 0;       ///< the start of the window, which never moves back; seconds since 1970
   std::vector<EventKey> shown_;  ///< of the window, in order

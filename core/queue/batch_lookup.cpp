@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "db/array_text.hpp"
+#include "db/time_sql.hpp"
 #include "queue/reused_ids.hpp"
 
 namespace mailroom {
@@ -17,17 +18,17 @@ constexpr std::int64_t last_moment = 253'402'300'799;  // of the year 9999
 
 /// `ids` is the SQL expression for the requested ids of a batch.
 std::string columns(const std::string& ids) {
-  return "id, job_type, (" + ids + R"()::text,
+  return fmt::format(R"(
+  id, job_type, ({})::text,
   (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids + skipped_ids) g),
-  claimed_by, collector, attempts, floor(extract(epoch FROM claimed_at) * 1000000)::bigint,
-  floor(extract(epoch FROM emitted_at) * 1000000)::bigint,
-  floor(extract(epoch FROM dead_at) * 1000000)::bigint,
+  claimed_by, collector, attempts, {}, {}, {},
   emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, skipped_ids::text,
   CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (
     SELECT coalesce(jsonb_agg(jsonb_build_array(
-      e->'attempt', e->'claimed_by', e->'collector',
-      floor(extract(epoch FROM (e->>'claimed_at')::timestamptz) * 1000000)::bigint) ORDER BY n), '[]')::text
-    FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END)";
+      e->'attempt', e->'claimed_by', e->'collector', {}) ORDER BY n), '[]')::text
+    FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END)",
+                     ids, microseconds_sql("claimed_at"), microseconds_sql("emitted_at"),
+                     microseconds_sql("dead_at"), microseconds_sql("(e->>'claimed_at')::timestamptz"));
 }
 
 /// `rows` is earlier_attempts as columns() selects it; each attempt was taken over when the next one began.
@@ -65,10 +66,10 @@ std::vector<BatchRecord> read(const pqxx::result& rows) {
                        .emitted_at = optional_time(row[8]),
                        .dead_at = optional_time(row[9]),
                        .emitted = row[10].as<int>(),
-                       .skipped_expired = row[11].as<int>(),
-                       .skipped_consumed = row[12].as<int>(),
-                       .skipped_status = row[13].as<int>(),
-                       .skipped_invalid = row[14].as<int>(),
+                       .skipped = {.expired = row[11].as<std::int64_t>(),
+                                   .consumed = row[12].as<std::int64_t>(),
+                                   .wrong_status = row[13].as<std::int64_t>(),
+                                   .invalid = row[14].as<std::int64_t>()},
                        .skipped_ids = parse_id_ranges(row[15].c_str()),
                        .abandoned = read_abandoned(row[16].c_str(), row[7].as<std::int64_t>())});
   }
@@ -151,6 +152,13 @@ std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
   return batches;
 }
 
+std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
+                                      const std::vector<std::int64_t>& ids) {
+  return read(Connection::execute(
+      transaction, "SELECT " + columns("ids") + " FROM mailroom_batches WHERE id = ANY ($1::bigint[])",
+      array_text(ids)));
+}
+
 std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id) {
   const auto batches = read(Connection::execute(
       transaction, "SELECT " + columns("ids + skipped_ids") + " FROM mailroom_batches WHERE id = $1", id));
@@ -173,11 +181,21 @@ LIMIT $3)",
                                   since, until, limit));
 }
 
-std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time) {
-  return Connection::execute(transaction,
-                             "SELECT coalesce(mailroom_first_batch_since(to_timestamp($1::bigint)), 1)",
-                             as_time(time))[0][0]
-      .as<std::int64_t>();
+std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction, const std::string& queue,
+                                            std::int64_t since, std::int64_t claimed_since,
+                                            std::int64_t token) {
+  // The subquery is evaluated once, before the scan.
+  const auto batches = read(Connection::execute(transaction,
+                                                "SELECT " + columns("ids + skipped_ids") +
+                                                    R"(
+FROM mailroom_batches
+WHERE job_type = $1 AND id >= (SELECT coalesce(mailroom_first_batch_since(to_timestamp($2::bigint)), 1))
+  AND claimed_at >= to_timestamp($3::bigint) AND cursor >= $4
+ORDER BY id
+LIMIT 1)",
+                                                queue, as_time(since), claimed_since, token));
+  if (batches.empty()) return std::nullopt;
+  return batches.front();
 }
 
 }  // namespace mailroom

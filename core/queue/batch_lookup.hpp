@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/id_range.hpp"
@@ -22,6 +25,20 @@ struct AbandonedAttempt {
   friend bool operator==(const AbandonedAttempt&, const AbandonedAttempt&) = default;
 };
 
+/// Numbers of skipped tokens, by reason.
+struct SkipCounts {
+  std::int64_t expired = 0;
+  std::int64_t consumed = 0;
+  std::int64_t wrong_status = 0;
+  std::int64_t invalid = 0;
+
+  std::int64_t total() const { return expired + consumed + wrong_status + invalid; }
+  std::array<std::pair<std::string_view, std::int64_t>, 4> by_reason() const {
+    return {
+        {{"expired", expired}, {"consumed", consumed}, {"wrong status", wrong_status}, {"invalid", invalid}}};
+  }
+};
+
 /// A batch as mailroom_batches records it. Times are microseconds since 1970.
 struct BatchRecord {
   std::int64_t id = 0;
@@ -35,16 +52,12 @@ struct BatchRecord {
   std::optional<std::int64_t> emitted_at{};
   std::optional<std::int64_t> dead_at{};
   int emitted = 0;
-  int skipped_expired = 0;  ///< like the next three: skipped by the claim or when the batch was written
-  int skipped_consumed = 0;
-  int skipped_status = 0;
-  int skipped_invalid = 0;
+  SkipCounts skipped{};                       ///< by the claim or when the batch was written
   std::vector<IdRange> skipped_ids{};         ///< of all its tokens, those skipped when it was written
   std::vector<AbandonedAttempt> abandoned{};  ///< earlier attempts, oldest first
   std::vector<IdRange> of_others{};  ///< requested ids that belonged to other tokens then; not in `tokens`
   std::vector<IdRange> unsure{};     ///< those of `tokens` that may have belonged to other tokens then
 
-  int skipped() const { return skipped_expired + skipped_consumed + skipped_status + skipped_invalid; }
   bool is_open() const { return !emitted_at && !dead_at; }
   /// True if all requested tokens were skipped.
   bool is_skipped() const {
@@ -57,7 +70,7 @@ struct BatchRecord {
     return !is_recorded || tokens.empty() || (!is_skipped() && count_common_ids(tokens, skipped_ids) > 0);
   }
   /// True if nothing was emitted or skipped: the row only records the state of the queue.
-  bool is_state_only() const { return emitted_at && size == 0 && emitted == 0 && skipped() == 0; }
+  bool is_state_only() const { return emitted_at && size == 0 && emitted == 0 && skipped.total() == 0; }
 };
 
 /// `batch` as it was during `attempt`: leased and not acknowledged.
@@ -83,6 +96,11 @@ TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t e
 std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
                                       const std::vector<TokenSpan>& spans);
 
+/// Returns those of the batches that exist, in any order. `tokens` are all of a batch that were not skipped
+/// when it was written.
+std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
+                                      const std::vector<std::int64_t>& ids);
+
 /// Returns nullopt if there is no such batch.
 std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id);
 
@@ -91,7 +109,10 @@ std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::
 std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
                                       std::int64_t until, std::int64_t limit);
 
-/// Returns the id from which on batches were first leased at `time` (seconds since 1970) or later.
-std::int64_t first_batch_since(pqxx::transaction_base& transaction, std::int64_t time);
+/// Returns the first batch or record of skipped tokens of a queue that was first leased at `since` or later,
+/// was last leased at `claimed_since` or later (seconds since 1970), and whose cursor reached `token`.
+std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction, const std::string& queue,
+                                            std::int64_t since, std::int64_t claimed_since,
+                                            std::int64_t token);
 
 }  // namespace mailroom

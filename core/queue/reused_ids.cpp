@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/moment.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
@@ -46,10 +47,8 @@ std::vector<IdRange> ranges_of(const std::set<std::int64_t>& ids) {
 
 std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction) {
   std::vector<IdReuse> reuses;
-  for (const auto& row : Connection::execute(transaction, R"(
-SELECT highest, CASE WHEN reused_until < 'infinity' THEN floor(extract(epoch FROM reused_until) * 1000000)::bigint
-                     ELSE 9223372036854775807 END
-FROM mailroom_id_reuses())"))
+  for (const auto& row : Connection::execute(
+           transaction, "SELECT highest, " + microseconds_sql("reused_until") + " FROM mailroom_id_reuses()"))
     reuses.push_back({.highest = row[0].as<std::int64_t>(), .until = row[1].as<std::int64_t>()});
   return reuses;
 }

@@ -1,15 +1,16 @@
 #include "schema/history.hpp"
 
 #include "schema/bookkeeping.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transaction) {
   std::vector<SchemaChange> changes;
   if (!has_table(transaction, "mailroom_schema_history")) return changes;
   const auto rows = Connection::execute(
-      transaction,
-      "SELECT floor(extract(epoch FROM at) * 1000000)::bigint, version, name, direction, duration_ms, actor, "
-      "db_user, coalesce(reason, '') FROM mailroom_schema_history ORDER BY at, id");
+      transaction, "SELECT " + microseconds_sql("at") +
+                       ", version, name, direction, duration_ms, actor, db_user, coalesce(reason, '') "
+                       "FROM mailroom_schema_history ORDER BY at, id");
   for (const auto& row : rows) {
     changes.push_back({.at = row[0].as<std::int64_t>(),
                        .version = row[1].as<std::int64_t>(),

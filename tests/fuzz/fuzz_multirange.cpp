@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "base/id_range.hpp"
-#include "cmd/tail/event_text.hpp"
-#include "feed/event.hpp"
+#include "cmd/events/event_text.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace mailroom;
@@ -25,9 +24,7 @@ void check_ranges(const std::vector<IdRange>& ranges) {
     require(range.first < range.end, "a range has an id");
   require(parse_id_ranges(multirange_of(ranges)) == ranges, "ranges are read back");
   id_ranges_text(ranges);
-  Event event;
-  event.tokens = ranges;
-  ids_text(event);
+  ids_text({.record = BatchRecord{.tokens = ranges}});
 }
 
 }  // namespace

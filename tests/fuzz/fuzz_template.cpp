@@ -1,8 +1,8 @@
 // A template is taken or refused as usage, and no value of an event brings a control character into the line.
 
 #include "base/error.hpp"
+#include "cmd/events/event_text.hpp"
 #include "cmd/tail/event_template.hpp"
-#include "cmd/tail/event_text.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace mailroom;
@@ -14,22 +14,25 @@ auto count_controls(const std::string& line) {
   return std::count_if(line.begin(), line.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
 }
 
+/// An event of a batch, a token or an operation.
 Event hostile_event(fuzz::Fields& fields) {
-  Event event;
-  event.kind = EventKind::emitted;
-  event.time_us = fields.take_number();
-  event.state = fields.take();
-  event.action = fields.take();
-  event.email = fields.take();
-  event.login = fields.take();
-  event.queue = fields.take();
-  event.actor = fields.take();
-  event.reason = fields.take();
+  const auto text = [&] { return std::string(fields.take()); };
+  const auto at = fields.take_number();
   const auto id = fields.take_number();
-  event.batch = id;
-  event.tokens = {{id, id}};
-  event.matches = {{id, id, fields.take_number()}};
-  return event;
+  const AccountRecord account{.id = id, .email = text(), .login = text()};
+  switch (fields.take_number() % 3) {
+    case 0:
+      return {EventKind::emitted,
+              at,
+              BatchRecord{.id = id, .queue = text(), .tokens = {{id, id}}, .claimed_by = text()},
+              {{id, id, fields.take_number()}}};
+    case 1:
+      return {EventKind::created, at,
+              StoredToken{.id = id, .action = text(), .state = text(), .account = account}};
+    default:
+      return {EventKind::suspended, at,
+              Operation{.actor = text(), .reason = text(), .queue = text(), .account = account}};
+  }
 }
 
 }  // namespace

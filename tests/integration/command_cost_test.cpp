@@ -42,8 +42,9 @@ TEST_CASE("a history of many events scans the rows a few times, not once per few
   TestFeed feed(database, TestFeed::everything());
   const auto told = feed.take();
   CHECK(told.size() == tokens + tokens / 3);
-  CHECK(std::count_if(told.begin(), told.end(), [](const auto& event) { return event.email.empty(); }) == 0);
-  flush_counts(feed.session().connection());
+  CHECK(std::count_if(told.begin(), told.end(),
+                      [](const auto& event) { return event.account()->email.empty(); }) == 0);
+  flush_counts(feed.session());
   CHECK(rows_read(*connection, "tokens") < 5 * tokens);
   CHECK(rows_read(*connection, "accounts") < 5 * tokens);
 }
@@ -55,14 +56,14 @@ TEST_CASE("events of a few tokens among many read little more than these tokens"
   connection->run("UPDATE tokens SET created_at = created_at - 400");
   connection->run("VACUUM ANALYZE");
   TestFeed feed(database);
-  flush_counts(feed.session().connection());
+  flush_counts(feed.session());
   flush_counts(*connection);
   connection->run("SELECT pg_stat_reset()");
 
   connection->run(
       "UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id IN (5, 7, 3000, 11000)");
   CHECK(feed.poll() == Shown{"consumed 5", "consumed 7", "consumed 3000", "consumed 11000"});
-  flush_counts(feed.session().connection());
+  flush_counts(feed.session());
   CHECK(rows_read(*connection, "tokens") < 100);
   CHECK(rows_read(*connection, "accounts") < 100);
 }

@@ -87,11 +87,14 @@ TEST_CASE("suspensions by anyone, rewinds, replays and prunings are shown, with 
   acknowledge(*session, claim_batch(*session));
   connection->run("SELECT mailroom_replay('mailroom', '{2}', '{}')");
   connection->run("INSERT INTO mailroom_operations (kind, actor) VALUES ('prune', 'cron')");
-  feed.feed().poll(feed.session());
+  feed.feed().poll();
   Shown shown;
-  for (const auto& event : feed.take())
-    shown.push_back(short_text(event) + " by " + event.actor.substr(0, event.actor.find('@')) +
-                    (event.reason.empty() ? "" : ": " + event.reason));
+  for (const auto& event : feed.take()) {
+    const auto actor = event.actor();
+    const auto reason = event.operation() != nullptr ? event.operation()->reason : "";
+    shown.push_back(short_text(event) + " by " + actor.substr(0, actor.find('@')) +
+                    (reason.empty() ? "" : ": " + reason));
+  }
   CHECK(shown == Shown{"suspended 2 by application", "restored 2 by application",
                        "suspended 1 by alice: spam", "rewound mailroom by application",
                        "emitted 2 by mailroom collect", "replayed mailroom by application",
@@ -110,7 +113,17 @@ TEST_CASE("every kind of operation that the schema allows is an event") {
     const std::string kind = row[0].c_str();
     INFO(kind);
     connection->run("INSERT INTO mailroom_operations (kind, actor) VALUES ($1, 'test')", kind);
-    REQUIRE(kind_of_operation(kind));
-    CHECK(feed.poll() == Shown{std::string(kind_text(*kind_of_operation(kind))) + " "});
+    CHECK(feed.poll() == Shown{std::string(kind_text(find_kind(kind))) + " "});
   }
+}
+
+TEST_CASE("a batch with an infinite time is an event") {
+  TestDatabase database;
+  insert_accounts(*database.connect(), 1);
+  const auto session = attach(database);
+  acknowledge(*session, claim_batch(*session));
+  database.connect()->run("UPDATE mailroom_batches SET emitted_at = 'infinity'");
+  const auto events = TestFeed(database, TestFeed::everything()).take();
+  REQUIRE(events.size() == 2);
+  CHECK(short_text(events[1]) == "emitted 1");
 }

@@ -67,7 +67,7 @@ TEST_CASE("past events are shown in order of time, and the last N are the end of
   CHECK(events.size() > 25);
   // The times of tokens are rounded to seconds.
   for (std::size_t i = 1; i < events.size(); ++i)
-    CHECK(events[i - 1].time_us / 1'000'000 <= events[i].time_us / 1'000'000 + 1);
+    CHECK(events[i - 1].at / 1'000'000 <= events[i].at / 1'000'000 + 1);
   const auto all = texts(events);
   for (const std::int64_t count : {0, 1, 7, 20, 1000}) {
     INFO(count);
@@ -139,7 +139,7 @@ TEST_CASE("the database filters past events as the feed filters new ones") {
     const auto keys = [&] {
       std::vector<EventKey> all;
       TestFeed feed(database);
-      feed.session().connection().transact(
+      feed.session().transact(
           [&](pqxx::work& transaction) { all = read_history(transaction, TestFeed::everything(), filter); });
       return all;
     }();

@@ -161,7 +161,7 @@ TEST_CASE("the feed resumes where it was after its session was terminated") {
   insert_accounts(*late, 1, "late");
   insert_accounts(*connection, 1);
   CHECK(feed.poll() == Shown{"created 2"});
-  connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().connection().backend_pid());
+  connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().backend_pid());
   insert_accounts(*connection, 1, "meanwhile");
   CHECK_THROWS_AS(feed.poll(), ConnectionLost);
   feed.reconnect();
@@ -174,8 +174,8 @@ TEST_CASE("events that were found but not shown when the session ended are shown
   const auto connection = database.connect();
   TestFeed feed(database);
   insert_accounts(*connection, 1);
-  feed.feed().poll(feed.session());
-  connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().connection().backend_pid());
+  feed.feed().poll();
+  connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().backend_pid());
   CHECK_THROWS_AS(feed.take(), ConnectionLost);
   feed.reconnect();
   CHECK(feed.poll() == Shown{"created 1"});
@@ -196,7 +196,7 @@ TEST_CASE("tokens created after a TRUNCATE with the ids of earlier tokens are sh
 TEST_CASE("a session of the feed is read-only, uses one snapshot, and gets no transaction id") {
   TestDatabase database;
   TestFeed feed(database);
-  auto& connection = feed.session().connection();
+  auto& connection = feed.session();
   CHECK_THROWS_AS(connection.run("UPDATE jobs SET last_seq = 5"), DatabaseError);
   connection.transact([](pqxx::work& transaction) {
     CHECK(std::string(transaction.exec("SHOW transaction_isolation")[0][0].c_str()) == "repeatable read");

@@ -24,7 +24,7 @@ using Words = std::vector<std::string>;
 inline Words words(const Timeline& timeline) {
   Words all;
   for (const auto& entry : timeline.entries)
-    all.push_back(what_text(entry.what));
+    all.emplace_back(event_name(entry));
   return all;
 }
 

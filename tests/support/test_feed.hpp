@@ -16,8 +16,10 @@ using Shown = std::vector<std::string>;
 
 /// `created 7`: the event with the id of its token, batch or account, or the name of its queue.
 inline std::string short_text(const Event& event) {
-  const auto id = event.token ? event.token : event.batch ? event.batch : event.account;
-  return fmt::format("{} {}", kind_text(event.kind), id ? std::to_string(*id) : event.queue);
+  std::string subject = event.account() != nullptr ? std::to_string(event.account()->id) : event.queue();
+  if (event.batch() != nullptr) subject = std::to_string(event.batch()->id);
+  if (event.token() != nullptr) subject = std::to_string(event.token()->id);
+  return fmt::format("{} {}", kind_text(event.kind), subject);
 }
 
 /// A feed of a test's database, polled step by step.
@@ -25,9 +27,10 @@ class TestFeed {
  public:
   explicit TestFeed(const TestDatabase& database, HistoryRequest history = nothing(), EventFilter filter = {},
                     std::chrono::seconds window = std::chrono::minutes(5))
-      : database_(database), feed_(history, std::move(filter), window, log_) {
-    connect();
-    feed_.start(*session_, true);
+      : feed_(
+            connect(database), [&database] { return connect(database); }, history, std::move(filter), window,
+            log_) {
+    feed_.start(true);
   }
 
   static HistoryRequest nothing() {
@@ -45,40 +48,34 @@ class TestFeed {
   std::vector<Event> take() {
     std::vector<Event> events;
     while (feed_.has_more()) {
-      for (auto& event : feed_.next(*session_))
+      for (auto& event : feed_.next())
         events.push_back(std::move(event));
     }
     return events;
   }
 
   Shown poll() {
-    feed_.poll(*session_);
+    feed_.poll();
     Shown shown;
     for (const auto& event : take())
       shown.push_back(short_text(event));
     return shown;
   }
 
-  void reconnect() {
-    connect();
-    feed_.resume(*session_);
-  }
+  void reconnect() { feed_.reconnect(); }
 
   std::string log() const { return messages_.str(); }
-  FeedSession& session() { return *session_; }
+  Connection& session() { return feed_.session(); }
   EventFeed& feed() { return feed_; }
 
  private:
-  void connect() {
-    session_ = std::make_unique<FeedSession>(database_.conninfo(), require_current_schema);
-    session_->follow("token_insert");
+  static std::unique_ptr<Connection> connect(const TestDatabase& database) {
+    return connect_reader(database.conninfo(), require_current_schema, "token_insert");
   }
 
-  const TestDatabase& database_;
   std::ostringstream messages_;
   Log log_{Log::Options{}, messages_};
   EventFeed feed_;
-  std::unique_ptr<FeedSession> session_;
 };
 
 }  // namespace mailroom::test

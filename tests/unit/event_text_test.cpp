@@ -1,6 +1,6 @@
 // Events as text: the operator's template, lines, JSON.
 
-#include "cmd/tail/event_text.hpp"
+#include "cmd/events/event_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,33 +14,28 @@ using namespace mailroom;
 
 namespace {
 
-Event created() {
-  Event event;
-  event.kind = EventKind::created;
-  event.time_us = 1'795'252'045'000'000;
-  event.whole_seconds = true;
-  event.state = "due";
-  event.token = 51;
-  event.action = "password_recovery";
-  event.account = 17;
-  event.email = "user@mail.example";
-  event.login = "user";
-  return event;
+StoredToken token() {
+  return {.id = 51,
+          .action = "password_recovery",
+          .state = "due",
+          .account = {.id = 17, .email = "user@mail.example", .login = "user"}};
 }
 
-Event emitted() {
-  Event event;
-  event.kind = EventKind::emitted;
-  event.time_us = 1'795'252'045'266'123;
-  event.state = "emitted";
-  event.batch = 7;
-  event.queue = "mailroom";
-  event.tokens = {{41, 46}, {47, 48}};
-  event.emitted = 5;
-  event.expired = 1;
-  event.attempts = 1;
-  event.actor = "mailroom collect@host:77";
-  return event;
+Event created(const StoredToken& token) {
+  return {EventKind::created, 1'795'252'045'000'000, token};
+}
+
+BatchRecord batch() {
+  return {.id = 7,
+          .queue = "mailroom",
+          .tokens = {{41, 46}, {47, 48}},
+          .claimed_by = "mailroom collect@host:77",
+          .emitted = 5,
+          .skipped = {.expired = 1}};
+}
+
+Event emitted(const BatchRecord& batch) {
+  return {EventKind::emitted, 1'795'252'045'266'123, batch};
 }
 
 std::string complaint(std::string_view text) {
@@ -61,18 +56,19 @@ std::string line(const Event& event, std::optional<std::size_t> columns = std::n
 }  // namespace
 
 TEST_CASE("a template's placeholders are replaced by an event's values, and by a hyphen for missing ones") {
-  CHECK(EventTemplate("{time} {event} {token} {account} {email}").render(created()) ==
+  CHECK(EventTemplate("{time} {event} {token} {account} {email}").render(created(token())) ==
         "2026-11-21T09:07:25Z created 51 17 user@mail.example\n");
-  CHECK(EventTemplate("{time} {batch} {tokens} {emitted}/{skipped}/{attempt} {actor}").render(emitted()) ==
+  CHECK(EventTemplate("{time} {batch} {tokens} {emitted}/{skipped}/{attempt} {actor}")
+            .render(emitted(batch())) ==
         "2026-11-21T09:07:25.266Z 7 41-45,47 5/1/1 mailroom collect@host:77\n");
-  CHECK(EventTemplate("{token}{reason}").render(emitted()) == "--\n");
-  CHECK(EventTemplate("{subject}").render(emitted()) == "batch 7\n");
-  CHECK(EventTemplate("").render(created()) == "\n");
+  CHECK(EventTemplate("{token}{reason}").render(emitted(batch())) == "--\n");
+  CHECK(EventTemplate("{subject}").render(emitted(batch())) == "batch 7\n");
+  CHECK(EventTemplate("").render(created(token())) == "\n");
 }
 
 TEST_CASE("doubled braces are braces, and escapes are those of C") {
-  CHECK(EventTemplate(R"({{{token}}}\t\\{{}}\n.)").render(created()) == "{51}\t\\{}\n.\n");
-  CHECK(EventTemplate("%s {{0}}").render(created()) == "%s {0}\n");
+  CHECK(EventTemplate(R"({{{token}}}\t\\{{}}\n.)").render(created(token())) == "{51}\t\\{}\n.\n");
+  CHECK(EventTemplate("%s {{0}}").render(created(token())) == "%s {0}\n");
 }
 
 TEST_CASE("an invalid template is refused with a suggestion") {
@@ -90,7 +86,7 @@ TEST_CASE("an invalid template is refused with a suggestion") {
 TEST_CASE("the help lists exactly the valid placeholders") {
   const auto list = template_placeholders();
   CHECK(list.find("{time}, {event}, ") == 0);
-  CHECK(EventTemplate(list).render(created()).find('{') == std::string::npos);
+  CHECK(EventTemplate(list).render(created(token())).find('{') == std::string::npos);
 }
 
 TEST_CASE("text from the database cannot control a terminal or begin a line") {
@@ -102,50 +98,53 @@ TEST_CASE("text from the database cannot control a terminal or begin a line") {
 }
 
 TEST_CASE("a line has the time, the event and the actor") {
-  CHECK(line(created()) == "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example\n");
-  auto expired = created();
+  CHECK(line(created(token())) ==
+        "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example\n");
+  auto expired = token();
   expired.state = "expired";
-  CHECK(line(expired) ==
+  CHECK(line(created(expired)) ==
         "2026-11-21T09:07:25Z  token 51    created    recovery    17 user@mail.example  expired\n");
-  CHECK(line(emitted()) ==
+  CHECK(line(emitted(batch())) ==
         "2026-11-21T09:07:25Z  batch 7     emitted    5 tokens: 41-45,47, skipped 1 expired, by "
         "collect@host:77\n");
 }
 
 TEST_CASE("with a filter only the matching tokens of a batch are named") {
-  auto batch = emitted();
-  batch.expired = 0;
-  batch.matches = {43, 44};
-  CHECK(line(batch) ==
+  auto record = batch();
+  record.skipped = {};
+  auto event = emitted(record);
+  event.matches = {43, 44};
+  CHECK(line(event) ==
         "2026-11-21T09:07:25Z  batch 7     emitted    2 of 6 tokens: 43-44, by collect@host:77\n");
-  batch.matches = {47};
-  batch.queue = "second";
-  CHECK(line(batch) ==
+  record.queue = "second";
+  event.record = record;
+  event.matches = {47};
+  CHECK(line(event) ==
         "2026-11-21T09:07:25Z  batch 7     emitted    1 of 6 tokens: 47, queue second, by collect@host:77\n");
 }
 
 TEST_CASE("on a terminal a line is cut at the address, and coloured on request") {
-  auto event = created();
-  event.email = "a.very.long.address.indeed@mail.example";
-  event.state = "wrong-status";
+  auto record = token();
+  record.account.email = "a.very.long.address.indeed@mail.example";
+  record.state = "wrong status";
+  const auto event = created(record);
   const auto cut = line(event, 80);
   CHECK(display_width(cut) == 80 + 1);
   CHECK(cut.find("…  wrong-status\n") != std::string::npos);
   CHECK(line(event, 200) == line(event));
-  CHECK(line(created(), 80, true).find("\x1b[32mcreated  \x1b[0m") != std::string::npos);
-  auto suspended = created();
-  suspended.token.reset();
-  suspended.kind = EventKind::suspended;
-  suspended.actor = "alice@host";
-  suspended.reason = "spam\nreports";
-  suspended.details = "{}";
-  suspended.email = event.email;
+  CHECK(line(created(token()), 80, true).find("\x1b[32mcreated  \x1b[0m") != std::string::npos);
+  const Event suspended{EventKind::suspended, event.at,
+                        Operation{.kind = EventKind::suspended,
+                                  .actor = "alice@host",
+                                  .reason = "spam\nreports",
+                                  .account = record.account,
+                                  .details = "{}"}};
   CHECK(line(suspended, 80) ==
         "2026-11-21T09:07:25Z  account 17  suspended  a.ver…, by alice@host: spam?reports\n");
 }
 
 TEST_CASE("a masked event shows neither address nor login") {
-  const auto event = masked(created());
+  const auto event = masked(created(token()));
   for (const auto& text : {line(event), render_json(event), EventTemplate("{email} {login}").render(event)}) {
     CHECK(text.find("user") == std::string::npos);
     CHECK(text.find("u***@mail.example") != std::string::npos);
@@ -153,33 +152,33 @@ TEST_CASE("a masked event shows neither address nor login") {
 }
 
 TEST_CASE("an operation's line has the operation, its actor and its reason") {
-  Event event;
-  event.kind = EventKind::rewound;
-  event.queue = "mailroom";
-  event.actor = "alice@host";
-  event.reason = "sender was down";
-  event.details = R"({"cursor_before": 51, "cursor_after": 10, "replayed": 1035, "cut": []})";
-  CHECK(line(event) ==
+  Operation operation{.kind = EventKind::rewound,
+                      .actor = "alice@host",
+                      .reason = "sender was down",
+                      .queue = "mailroom",
+                      .details = R"({"cursor_before": 51, "cursor_after": 10, "replayed": 1035, "cut": []})"};
+  CHECK(line({operation.kind, 0, operation}) ==
         "1970-01-01T00:00:00Z  queue mailroom  rewound    cursor 51 to 10, 1,035 due, by alice@host: sender "
         "was down\n");
-  event.kind = EventKind::pruned;
-  event.queue.clear();
-  event.reason.clear();
-  event.details = R"({"tokens": 1200, "batches": 3, "older_than": "30d", "skipped": 0})";
-  CHECK(line(event).find("database    pruned     1,200 tokens and 3 batch records, by alice@host") !=
+  operation.kind = EventKind::pruned;
+  operation.queue.clear();
+  operation.reason.clear();
+  operation.details = R"({"tokens": 1200, "batches": 3, "older_than": "30d", "skipped": 0})";
+  CHECK(line({operation.kind, 0, operation})
+            .find("database    pruned     1,200 tokens and 3 batch records, by alice@host") !=
         std::string::npos);
 }
 
 TEST_CASE("JSON has every field of its kind of event, and a batch's ids one by one") {
-  const auto token = nlohmann::json::parse(render_json(created()));
-  CHECK(token.at("token") == 51);
-  CHECK(token.at("expires_at") == "1970-01-01T00:00:00Z");
-  CHECK_FALSE(token.contains("batch"));
-  const auto batch = nlohmann::json::parse(render_json(emitted()));
-  CHECK(batch.at("tokens") == nlohmann::json({41, 42, 43, 44, 45, 47}));
-  CHECK(batch.at("skipped").at("expired") == 1);
-  CHECK_FALSE(batch.contains("matches"));
-  auto odd = created();
-  odd.login = "caf\xe9";
-  CHECK(nlohmann::json::parse(render_json(odd)).at("login") == "caf\xEF\xBF\xBD");
+  const auto of_token = nlohmann::json::parse(render_json(created(token())));
+  CHECK(of_token.at("token") == 51);
+  CHECK(of_token.at("expires_at") == "1970-01-01T00:00:00Z");
+  CHECK_FALSE(of_token.contains("batch"));
+  const auto of_batch = nlohmann::json::parse(render_json(emitted(batch())));
+  CHECK(of_batch.at("tokens") == nlohmann::json({41, 42, 43, 44, 45, 47}));
+  CHECK(of_batch.at("skipped").at("expired") == 1);
+  CHECK_FALSE(of_batch.contains("matches"));
+  auto odd = token();
+  odd.account.login = "caf\xe9";
+  CHECK(nlohmann::json::parse(render_json(created(odd))).at("login") == "caf\xEF\xBF\xBD");
 }

@@ -1,5 +1,4 @@
-#include "audit/timeline.hpp"
-
+#include "audit/history.hpp"
 #include "base/error.hpp"
 #include "base/id_range.hpp"
 #include "base/moment.hpp"
@@ -9,12 +8,16 @@ using namespace mailroom;
 
 namespace {
 
-TokenChange change(TokenChange::What what) {
-  return {.what = what, .token = 51, .account = 7, .action = "activation"};
+Event token_event(EventKind kind, std::int64_t seconds) {
+  return {kind, to_microseconds(seconds), StoredToken{.id = 51, .action = "activation"}};
 }
 
-TimelineEntry operation_at(std::int64_t milliseconds) {
-  return entry_of(Operation{.at = milliseconds * 1000, .kind = "suspend"});
+Event account_event(EventKind kind, std::int64_t seconds) {
+  return {kind, to_microseconds(seconds), AccountRecord{.id = 7}};
+}
+
+Event operation_at(std::int64_t milliseconds) {
+  return {EventKind::suspended, milliseconds * 1000, Operation{.kind = EventKind::suspended}};
 }
 
 std::vector<std::int64_t> times(const Timeline& timeline) {
@@ -28,22 +31,23 @@ std::vector<std::int64_t> times(const Timeline& timeline) {
 
 TEST_CASE("within one second creations come before, and endings after, entries with exact times") {
   Timeline timeline;
-  timeline.entries = {to_the_second(100, AccountChange{.what = AccountChange::What::activated}),
-                      to_the_second(100, change(TokenChange::What::consumed)), operation_at(100'250),
-                      to_the_second(100, change(TokenChange::What::issued)),
-                      to_the_second(100, AccountChange{.what = AccountChange::What::created})};
+  timeline.entries = {account_event(EventKind::activated, 100), token_event(EventKind::consumed, 100),
+                      operation_at(100'250), token_event(EventKind::created, 100),
+                      account_event(EventKind::created, 100)};
   timeline.arrange({}, 10);
   REQUIRE(timeline.entries.size() == 5);
-  CHECK(std::get<AccountChange>(timeline.entries[0].what).what == AccountChange::What::created);
-  CHECK(std::get<TokenChange>(timeline.entries[1].what).what == TokenChange::What::issued);
-  CHECK(std::holds_alternative<Operation>(timeline.entries[2].what));
-  CHECK(std::get<TokenChange>(timeline.entries[3].what).what == TokenChange::What::consumed);
-  CHECK(std::get<AccountChange>(timeline.entries[4].what).what == AccountChange::What::activated);
+  CHECK(timeline.entries[0].kind == EventKind::created);
+  CHECK(timeline.entries[0].token() == nullptr);
+  CHECK(timeline.entries[1].kind == EventKind::created);
+  CHECK(timeline.entries[1].token() != nullptr);
+  CHECK(timeline.entries[2].kind == EventKind::suspended);
+  CHECK(timeline.entries[3].kind == EventKind::consumed);
+  CHECK(timeline.entries[4].kind == EventKind::activated);
 }
 
 TEST_CASE("a creation whose second was rounded up still comes before what followed at once") {
   Timeline timeline;
-  timeline.entries = {operation_at(99'700), to_the_second(100, change(TokenChange::What::issued))};
+  timeline.entries = {operation_at(99'700), token_event(EventKind::created, 100)};
   timeline.arrange({}, 10);
   CHECK(times(timeline) == std::vector<std::int64_t>{100'000, 99'700});
 }
@@ -77,12 +81,16 @@ TEST_CASE("two moments make a period") {
 }
 
 TEST_CASE("a batch's time is that of its acknowledgement, of its dead letter, or else of its claim") {
+  Timeline timeline;
   BatchRecord batch{.id = 1, .claimed_at = 1000};
-  CHECK(entry_of(batch).at == 1000);
+  timeline.add(batch);
   batch.dead_at = 3000;
-  CHECK(entry_of(batch).at == 3000);
+  timeline.add(batch);
   batch.emitted_at = 2000;
-  CHECK(entry_of(batch).at == 2000);
+  timeline.add(batch);
+  CHECK(timeline.entries[0].at == 1000);
+  CHECK(timeline.entries[1].at == 3000);
+  CHECK(timeline.entries[2].at == 2000);
 }
 
 TEST_CASE("ranges of ids are parsed, counted and shortened") {

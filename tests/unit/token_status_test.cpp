@@ -47,7 +47,7 @@ TokenPosition above(std::int64_t cursor = 40) {
   return {.queue = "mailroom", .cursor = cursor, .records_complete = true};
 }
 
-TokenPosition below(std::optional<Skip> skip = std::nullopt) {
+TokenPosition below(std::optional<BatchRecord> skip = std::nullopt) {
   return {.queue = "mailroom", .cursor = 60, .records_complete = true, .skip = skip};
 }
 
@@ -56,16 +56,19 @@ TokenPosition in_gap() {
 }
 
 TokenPosition unrecorded() {
-  return {.queue = "mailroom", .cursor = 60, .skip = Skip{.batch = 9, .expired = 4}};
+  return {.queue = "mailroom", .cursor = 60, .skip = BatchRecord{.id = 9, .skipped = {.expired = 4}}};
 }
 
 TokenFacts facts(const std::string& state, std::vector<BatchRecord> batches,
                  std::vector<TokenPosition> queues) {
-  return {.id = token, .state = state, .batches = std::move(batches), .queues = std::move(queues)};
+  TokenFacts facts{{.id = token, .state = state}};
+  facts.batches = std::move(batches);
+  facts.queues = std::move(queues);
+  return facts;
 }
 
 Operation forward_move() {
-  return {.id = 3, .kind = "rewind", .queue = "mailroom", .tokens = {{45, 56}}, .is_forward = true};
+  return {.id = 3, .kind = EventKind::rewound, .queue = "mailroom", .tokens = {{45, 56}}, .is_forward = true};
 }
 
 }  // namespace
@@ -117,11 +120,11 @@ TEST_CASE("a token in batches was emitted or skipped, as far as the counts of th
 
 TEST_CASE("why a token was skipped, as far as the counts of its batch show") {
   auto record = without(batch(12, 3, 2), token);
-  record.skipped_status = 1;
+  record.skipped.wrong_status = 1;
   const auto alone = judge_token(facts("due", {record}, {below()}));
   CHECK(alone.reason == "wrong status");
   CHECK(alone.reason_certain);
-  record.skipped_expired = 4;
+  record.skipped.expired = 4;
   const auto one_of_two = judge_token(facts("expired", {record}, {below()}));
   CHECK(one_of_two.reason == "expired");
   CHECK_FALSE(one_of_two.reason_certain);
@@ -137,7 +140,7 @@ TEST_CASE("the last emission is the latest acknowledgement, not the largest id")
 
 TEST_CASE("the counts of a batch that a rewind cut include more than its tokens") {
   auto cut = facts("due", {batch(12, 3, 3)}, {below()});
-  cut.operations = {{.id = 1, .kind = "rewind", .cut_batches = {11, 12}}};
+  cut.operations = {{.id = 1, .kind = EventKind::rewound, .cut_batches = {11, 12}}};
   CHECK(judge_token(cut).outcome == Outcome::maybe_emitted);
   cut.operations.front().cut_batches = {11};
   CHECK(judge_token(cut).outcome == Outcome::emitted);
@@ -184,15 +187,16 @@ TEST_CASE("a token that is in no batch has a reason") {
       {"above, but expired", "expired", above(), Outcome::waiting_not_due, "", false},
       {"replayed or committed late", "due", in_gap(), Outcome::waiting_again, "", false},
       {"the same, but consumed", "consumed", in_gap(), Outcome::waiting_not_due, "", false},
-      {"one reason recorded", "expired", below(Skip{.batch = 9, .expired = 2}), Outcome::skipped, "expired",
-       true},
+      {"one reason recorded", "expired", below(BatchRecord{.id = 9, .skipped = {.expired = 2}}),
+       Outcome::skipped, "expired", true},
       {"a reason that the token's state no longer shows", "wrong status",
-       below(Skip{.batch = 9, .expired = 1}), Outcome::skipped, "expired", true},
-      {"several, one of which fits", "consumed", below(Skip{.batch = 9, .expired = 1, .consumed = 1}),
-       Outcome::skipped, "consumed", false},
-      {"several, none of which fits", "due", below(Skip{.batch = 9, .expired = 1, .consumed = 1}),
-       Outcome::skipped, "", false},
-      {"nothing was skipped then", "due", below(Skip{.batch = 9}), Outcome::unexplained, "", false},
+       below(BatchRecord{.id = 9, .skipped = {.expired = 1}}), Outcome::skipped, "expired", true},
+      {"several, one of which fits", "consumed",
+       below(BatchRecord{.id = 9, .skipped = {.expired = 1, .consumed = 1}}), Outcome::skipped, "consumed",
+       false},
+      {"several, none of which fits", "due",
+       below(BatchRecord{.id = 9, .skipped = {.expired = 1, .consumed = 1}}), Outcome::skipped, "", false},
+      {"nothing was skipped then", "due", below(BatchRecord{.id = 9}), Outcome::unexplained, "", false},
       {"no claim passed it", "due", below(), Outcome::unexplained, "", false},
       {"older than the records", "expired", unrecorded(), Outcome::not_recorded, "", false},
   };
@@ -207,7 +211,7 @@ TEST_CASE("a token that is in no batch has a reason") {
 }
 
 TEST_CASE("an operator's move of the cursor past a token is the reason, whatever the token's state") {
-  auto passed = facts("due", {}, {below(Skip{.batch = 9})});
+  auto passed = facts("due", {}, {below(BatchRecord{.id = 9})});
   passed.operations = {forward_move()};
   const auto status = judge_token(passed);
   CHECK(status.outcome == Outcome::moved_past);
@@ -227,7 +231,8 @@ TEST_CASE("an operator's move of the cursor past a token is the reason, whatever
 TEST_CASE("with several queues, a queue where the token still waits outweighs one that has passed it") {
   auto second = above(0);
   second.queue = "second";
-  const auto status = judge_token(facts("due", {}, {below(Skip{.batch = 9, .expired = 1}), second}));
+  const auto status =
+      judge_token(facts("due", {}, {below(BatchRecord{.id = 9, .skipped = {.expired = 1}}), second}));
   CHECK(status.outcome == Outcome::waiting);
   CHECK(status.queue == "second");
 }

@@ -1,20 +1,23 @@
 // Reads the keys of events from the four tables that record them.
 
-#include "feed/history.hpp"
+#include "feed/past_events.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/moment.hpp"
 #include "db/array_text.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
 
 constexpr int rows_per_fetch = 20'000;
 
-// Each query returns an id, a time and the kind of the event. Parameters: the second to start at ($1), the
-// smallest token id ($2), the filter's action, accounts and states ($3, $4, $5), and the limit ($6). The
-// planner removes the condition of a parameter that is null.
+// Each query returns an id, a time (that of a token in seconds, any other in microseconds) and the kind of
+// the event. Parameters: the second to start at ($1), the smallest token id ($2), the filter's action,
+// accounts and states ($3, $4, $5), and the limit ($6). The planner removes the condition of a parameter that
+// is null.
 constexpr const char* tokens_sql = R"(
 SELECT t.id, t.created_at, 'created' FROM tokens t
 WHERE t.created_at >= $1::bigint AND t.id >= $2::bigint
@@ -35,8 +38,7 @@ WHERE t.consumed_at >= $1::bigint AND t.id >= $2::bigint
 // A batch is claimed at most a day before its events; claimed_at has a small index. A batch that leased
 // nothing and recorded nothing is not an event. A token that was created after the claim reuses the id of an
 // earlier token.
-constexpr const char* batches_sql = R"(
-SELECT b.id, (extract(epoch FROM e.at) * 1000000)::bigint, e.kind
+const std::string batches_sql = "SELECT b.id, " + microseconds_sql("e.at") + R"(, e.kind
 FROM mailroom_batches b,
   LATERAL (SELECT b.skipped_expired + b.skipped_consumed + b.skipped_status + b.skipped_invalid > 0) s (skipped),
   LATERAL (VALUES
@@ -56,14 +58,11 @@ WHERE b.claimed_at >= to_timestamp($1::bigint) - interval '1 day' AND e.at >= to
       AND t.created_at <= extract(epoch FROM b.claimed_at)))
 )";
 
-constexpr const char* operations_sql = R"(
-SELECT o.id, (extract(epoch FROM o.at) * 1000000)::bigint, w.event
+const std::string operations_sql = "SELECT o.id, " + microseconds_sql("o.at") + R"(, o.kind
 FROM mailroom_operations o
-JOIN (VALUES ('suspend', 'suspended'), ('restore', 'restored'), ('rewind', 'rewound'), ('replay', 'replayed'),
-             ('prune', 'pruned')) w (kind, event) ON w.kind = o.kind
 WHERE o.at >= to_timestamp($1::bigint) AND $2::bigint IS NOT NULL
   AND $3::token_action IS NULL AND ($4::bigint[] IS NULL OR o.account = ANY ($4))
-  AND ($5::text[] IS NULL OR w.event = ANY ($5))
+  AND ($5::text[] IS NULL OR o.kind = ANY ($5))
 )";
 
 /// Null for an empty list.
@@ -73,8 +72,17 @@ std::optional<std::string> array_or_null(const std::vector<T>& values) {
   return array_text(values);
 }
 
-/// Returns the second before the first token from `token` on was created; if there is none yet, the next
-/// second.
+/// The states of a filter, and the operations with these states; null for an empty list.
+std::optional<std::string> states_of(const EventFilter& filter) {
+  auto states = filter.states;
+  for (const auto& state : filter.states) {
+    const auto operation = operation_text(state);
+    if (!operation.empty()) states.emplace_back(operation);
+  }
+  return array_or_null(states);
+}
+
+/// Returns the second before the first token from `token` on was created; without one, the next second.
 std::int64_t creation_of(pqxx::work& transaction, std::int64_t token) {
   return Connection::execute(transaction, R"(
 SELECT coalesce((SELECT created_at - 1 FROM tokens WHERE id >= $1 ORDER BY id LIMIT 1),
@@ -83,69 +91,43 @@ SELECT coalesce((SELECT created_at - 1 FROM tokens WHERE id >= $1 ORDER BY id LI
       .as<std::int64_t>();
 }
 
-class HistoryReader {
- public:
-  HistoryReader(pqxx::work& transaction, const HistoryRequest& request, const EventFilter& filter)
-      : transaction_(transaction),
-        filter_(filter),
-        since_(request.from_token ? creation_of(transaction, *request.from_token)
-                                  : request.since.value_or(0)),
-        from_token_(request.from_token.value_or(0)),
-        accounts_(array_or_null(filter.accounts)),
-        states_(array_or_null(filter.states)) {
-    // With a start, read_history() applies the limit: an index scan from the end might read rows far before
-    // the start.
-    if (!request.since && !request.from_token) limit_ = request.last;
-  }
-
-  std::vector<EventKey> read() {
-    if (filter_.may_want(EventKind::created)) read(tokens_sql, "t.id", creation_order);
-    if (filter_.may_want(EventKind::consumed)) read(consumption_sql, "t.consumed_at", consumption_order);
-    const auto as_it_is = [](std::int64_t us) { return us; };
-    read(batches_sql, "b.id", as_it_is);
-    read(operations_sql, "o.id", as_it_is);
-    std::sort(events_.begin(), events_.end());
-    return std::move(events_);
-  }
-
- private:
-  void read(const std::string& query, const std::string& order, std::int64_t (*order_of)(std::int64_t)) {
-    const auto newest_first = limit_ ? "ORDER BY " + order + " DESC " : std::string();
-    Connection::execute(transaction_,
-                        "DECLARE events NO SCROLL CURSOR FOR " + query + newest_first + "LIMIT $6::bigint",
-                        since_, from_token_, filter_.action, accounts_, states_, limit_);
-    const auto fetch = fmt::format("FETCH {} FROM events", rows_per_fetch);
-    for (int count = rows_per_fetch; count == rows_per_fetch;) {
-      const auto rows = Connection::execute(transaction_, fetch);
-      for (const auto& row : rows) {
-        const auto kind = find_kind(row[2].c_str());
-        if (!filter_.may_want(kind)) continue;
-        events_.push_back({order_of(row[1].as<std::int64_t>()), row[0].as<std::int64_t>(), kind});
-      }
-      count = static_cast<int>(rows.size());
-    }
-    Connection::execute(transaction_, "CLOSE events");
-  }
-
-  pqxx::work& transaction_;
-  const EventFilter& filter_;
-  std::int64_t since_;
-  std::int64_t from_token_;
-  std::optional<std::int64_t> limit_;
-  std::optional<std::string> accounts_;
-  std::optional<std::string> states_;
-  std::vector<EventKey> events_;
-};
-
 }  // namespace
 
 std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest& request,
                                    const EventFilter& filter) {
   if (request.last == 0) return {};
-  auto events = HistoryReader(transaction, request, filter).read();
-  if (request.last && static_cast<std::int64_t>(events.size()) > *request.last) {
+  const auto since = request.from_token ? creation_of(transaction, *request.from_token) : request.since;
+  // With a start, the limit applies at the end: an index scan from the end might read rows far before it.
+  const auto limit = since ? std::nullopt : request.last;
+  const auto accounts = array_or_null(filter.accounts);
+  const auto states = states_of(filter);
+  const auto fetch = fmt::format("FETCH {} FROM events", rows_per_fetch);
+  std::vector<EventKey> events;
+  const auto read = [&](const std::string& query, const std::string& order) {
+    const auto newest_first = limit ? "ORDER BY " + order + " DESC " : std::string();
+    Connection::execute(
+        transaction, "DECLARE events NO SCROLL CURSOR FOR " + query + newest_first + "LIMIT $6::bigint",
+        since.value_or(0), request.from_token.value_or(0), filter.action, accounts, states, limit);
+    for (int count = rows_per_fetch; count == rows_per_fetch;) {
+      const auto rows = Connection::execute(transaction, fetch);
+      for (const auto& row : rows) {
+        const auto kind = find_kind(row[2].c_str());
+        if (!filter.may_want(kind)) continue;
+        auto at = row[1].as<std::int64_t>();
+        if (source_of(kind) == EventSource::tokens) at = to_microseconds(at) + order_shift(kind);
+        events.push_back({at, kind, row[0].as<std::int64_t>()});
+      }
+      count = static_cast<int>(rows.size());
+    }
+    Connection::execute(transaction, "CLOSE events");
+  };
+  if (filter.may_want(EventKind::created)) read(tokens_sql, "t.id");
+  if (filter.may_want(EventKind::consumed)) read(consumption_sql, "t.consumed_at");
+  read(batches_sql, "b.id");
+  read(operations_sql, "o.id");
+  std::sort(events.begin(), events.end());
+  if (request.last && static_cast<std::int64_t>(events.size()) > *request.last)
     events.erase(events.begin(), events.end() - *request.last);
-  }
   return events;
 }
 

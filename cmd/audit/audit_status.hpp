@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "audit/history.hpp"
+
+namespace mailroom {
+
+/// The status of a token, as a sentence without a full stop. `now` is in seconds since 1970.
+std::string status_text(const TokenReport& report, std::int64_t now);
+/// The status of a batch, likewise.
+std::string batch_text(const BatchRecord& batch);
+
+/// `probably as its account had the wrong status`: why a token was skipped.
+std::string skip_reason_text(const std::string& reason, bool certain);
+/// `in batch 12 by collect@host:123 at attempt 2`.
+std::string where_and_actor(const BatchRecord& batch, const std::string& collector);
+
+}  // namespace mailroom

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "events/event.hpp"
+
+namespace mailroom {
+
+// What tail and audit show alike.
+
+/// `2026-11-21T09:06:25Z`, with milliseconds where they are known.
+std::string time_text(const Event& event);
+/// time_text(); null outside the years 0000 to 9999.
+nlohmann::ordered_json time_json(const Event& event);
+/// The subject of an event: `token 51`, `batch 7`, `account 17`, `queue mailroom`, or `database`.
+std::string subject_text(const Event& event);
+/// A batch's tokens, `41-45,47`: all, or those that match the filter. Empty for other events.
+std::string ids_text(const Event& event);
+/// The ids one by one.
+nlohmann::ordered_json ids_json(const std::vector<IdRange>& ranges);
+
+/// `1 expired, 2 wrong status`, with `space` within a reason; empty when nothing was skipped.
+std::string skipped_text(const SkipCounts& counts, char space = ' ');
+nlohmann::ordered_json skipped_json(const SkipCounts& counts);
+/// A collector's name without that of the program: `collect@host:77`.
+std::string collector_name(const BatchRecord& batch);
+
+/// The integer `details[key]`, or 0.
+std::int64_t number_in(const nlohmann::json& details, const char* key);
+/// What a prune deleted: `1,200 tokens and 3 batch records`.
+std::string pruned_text(const nlohmann::json& details);
+
+/// Returns the event with email and login masked by masked_address().
+Event masked(Event event);
+
+}  // namespace mailroom

@@ -1,0 +1,83 @@
+#include "events/event.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace mailroom {
+namespace {
+
+/// The kinds, then mailroom_operations.kind of the first kinds.
+constexpr std::array<std::string_view, 21> names{
+    "suspended", "restored",  "rewound", "replayed", "pruned", "created",   "taken-over",
+    "dead",      "skipped",   "emitted", "consumed", "leased", "abandoned", "activated",
+    "expired",   "migration", "suspend", "restore",  "rewind", "replay",    "prune"};
+constexpr std::size_t kinds = 16;
+
+std::size_t place_of(std::string_view text) {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
+}
+
+}  // namespace
+
+std::string_view kind_text(EventKind kind) {
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+std::string_view operation_text(std::string_view text) {
+  const auto place = place_of(text) + kinds;
+  return place < names.size() ? names.at(place) : std::string_view();
+}
+
+EventKind find_kind(std::string_view text) {
+  const auto place = place_of(text);
+  if (place == names.size()) throw std::logic_error("no such event");
+  return static_cast<EventKind>(place % kinds);
+}
+
+const AccountRecord* Event::account() const {
+  if (token() != nullptr) return &token()->account;
+  if (const auto* skip = std::get_if<TokenSkip>(&record)) return &skip->token.account;
+  if (operation() != nullptr && operation()->account) return &*operation()->account;
+  return std::get_if<AccountRecord>(&record);
+}
+
+std::string Event::queue() const {
+  if (batch() != nullptr) return batch()->queue;
+  if (const auto* skip = std::get_if<TokenSkip>(&record)) return skip->queue;
+  return operation() != nullptr ? operation()->queue : "";
+}
+
+std::string Event::actor() const {
+  if (batch() != nullptr) return batch()->claimed_by;
+  return operation() != nullptr ? operation()->actor : "";
+}
+
+std::string Event::state() const {
+  if (kind != EventKind::created || token() == nullptr) return std::string(kind_text(kind));
+  auto state = token()->state;
+  std::replace(state.begin(), state.end(), ' ', '-');
+  return state;
+}
+
+// The database rounds times of tokens and accounts to seconds, so the real time is up to half a second
+// earlier or later. Creations sort before all other events of their second, and other changes after them. An
+// account is created before its first token, and activated after that is consumed.
+std::int64_t order_shift(EventKind kind) {
+  return kind == EventKind::created ? -500'000 : 999'998;
+}
+
+std::int64_t Event::order() const {
+  if (!has_whole_seconds()) return at;
+  const int further = kind == EventKind::created ? -1 : 1;
+  return at + order_shift(kind) + (token() != nullptr ? 0 : further);
+}
+
+const std::vector<std::string>& state_text() {
+  static const std::vector<std::string> words{
+      "created", "due",     "expired",   "consumed", "wrong-status", "emitted",  "taken-over",
+      "dead",    "skipped", "suspended", "restored", "rewound",      "replayed", "pruned"};
+  return words;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "accounts/account_lookup.hpp"
+#include "base/id_range.hpp"
+#include "queue/batch_lookup.hpp"
+#include "schema/history.hpp"
+
+namespace mailroom {
+
+/// The kind of an event. tail shows events with the same time in this order.
+enum class EventKind : std::uint8_t {
+  suspended,
+  restored,
+  rewound,
+  replayed,
+  pruned,
+  created,  ///< an account or a token
+  taken_over,
+  dead,
+  skipped,
+  emitted,
+  consumed,
+  // Only audit shows the following.
+  leased,
+  abandoned,
+  activated,
+  expired,
+  migrated,
+};
+
+/// The name of a kind: `taken-over`.
+std::string_view kind_text(EventKind kind);
+
+/// What mailroom_operations.kind calls the kind with this name: `rewind`; empty for other kinds.
+std::string_view operation_text(std::string_view text);
+
+/// Returns the kind with this kind_text() or operation_text(). Throws std::logic_error if there is none.
+EventKind find_kind(std::string_view text);
+
+/// A row of tokens with its account. Never holds the secret or the code. Times are seconds since 1970.
+struct StoredToken {
+  std::int64_t id = 0;
+  std::string action{};     ///< activation or password_recovery
+  std::string state{};      ///< now: `due`, `consumed`, `expired` or `wrong status`
+  AccountRecord account{};  ///< without created_at
+  std::int64_t created_at = 0;
+  std::int64_t expires_at = 0;
+  std::optional<std::int64_t> consumed_at{};
+};
+
+/// A row of mailroom_operations: an action of an operator or an application.
+struct Operation {
+  std::int64_t id = 0;
+  std::int64_t at = 0;  ///< microseconds since 1970
+  EventKind kind{};
+  std::string actor{};
+  std::string db_user{};
+  std::string reason{};
+  std::string queue{};
+  std::optional<AccountRecord> account{};   ///< id, email and login, which are empty if it was deleted
+  std::string details{};                    ///< a JSON object
+  std::vector<IdRange> tokens{};            ///< those of the requested tokens that it rewound or replayed
+  std::vector<std::int64_t> cut_batches{};  ///< open batches that it removed tokens from
+  bool is_forward = false;                  ///< it moved the cursor forward and skipped the tokens between
+};
+
+/// A claim skipped a token that was not due.
+struct TokenSkip {
+  StoredToken token{};
+  std::int64_t batch = 0;  ///< the record of the claim
+  std::string queue{};
+  std::string reason{};         ///< `expired`, `consumed` or `wrong status`; empty if unknown
+  bool reason_certain = false;  ///< recorded, not derived from the present state
+};
+
+/// An event of the tail or of a history, with the row that records it.
+struct Event {
+  EventKind kind{};
+  std::int64_t at = 0;  ///< microseconds since 1970
+  std::variant<Operation, StoredToken, TokenSkip, BatchRecord, AccountRecord, SchemaChange> record{};
+  std::optional<std::vector<std::int64_t>> matches{};  ///< the tokens of a batch that a filter asks for
+
+  /// Null if the event is not recorded in such a row.
+  const StoredToken* token() const { return std::get_if<StoredToken>(&record); }
+  const BatchRecord* batch() const { return std::get_if<BatchRecord>(&record); }
+  const Operation* operation() const { return std::get_if<Operation>(&record); }
+
+  /// The account that the event is about; null if there is none.
+  const AccountRecord* account() const;
+  std::string queue() const;  ///< empty if there is none
+  std::string actor() const;  ///< the collector of a batch, or the actor of an operation
+
+  /// One of state_text(): a created token has its own state, any other event its kind.
+  std::string state() const;
+  /// True for events of tokens and accounts.
+  bool has_whole_seconds() const {
+    return token() != nullptr || std::holds_alternative<AccountRecord>(record);
+  }
+  /// `at`, shifted for the order of events within one second.
+  std::int64_t order() const;
+};
+
+/// What order() adds to the time of a token's event.
+std::int64_t order_shift(EventKind kind);
+
+/// Every state that an event of the tail can have, in the order in which a token meets them.
+const std::vector<std::string>& state_text();
+
+// Reads the rows that record events; queue/batch_lookup.hpp reads those of batches. Each function runs within
+// the caller's transaction. The state of a token is that at the start of the transaction.
+
+/// Returns those of the tokens that exist, in any order.
+std::vector<StoredToken> find_tokens(pqxx::transaction_base& transaction,
+                                     const std::vector<std::int64_t>& ids);
+
+/// The tokens of an account, newest first.
+struct AccountTokens {
+  std::vector<StoredToken> newest{};  ///< at most `limit`
+  std::int64_t total = 0;
+};
+AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t limit);
+
+/// Returns those of the operations that exist, in any order.
+std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
+                                       const std::vector<std::int64_t>& ids);
+
+/// Returns the operations on an account, oldest first.
+std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account);
+
+/// Returns the rewinds and replays since `since` (seconds since 1970) that touched one of `tokens` or removed
+/// tokens from open batches, oldest first.
+std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
+                                            const std::vector<IdRange>& tokens, std::int64_t since);
+
+/// Returns the operations from `since` to before `until` (seconds since 1970): the newest `limit`, newest
+/// first.
+std::vector<Operation> list_operations(pqxx::transaction_base& transaction, std::int64_t since,
+                                       std::int64_t until, std::int64_t limit);
+
+}  // namespace mailroom

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+#include "db/array_text.hpp"
+#include "db/time_sql.hpp"
+#include "events/event.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Never reads the secret or the code.
+constexpr const char* token_columns = R"(
+  t.id, t.action,
+  mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
+                       (SELECT floor(extract(epoch FROM now()))::bigint)),
+  t.created_at, t.expires_at, t.consumed_at, t.account, a.email, a.login, a.status)";
+
+std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
+  std::vector<StoredToken> tokens;
+  for (const auto& row : rows) {
+    tokens.push_back({.id = row[0].as<std::int64_t>(),
+                      .action = row[1].c_str(),
+                      .state = row[2].c_str(),
+                      .account = {.id = row[6].as<std::int64_t>(),
+                                  .email = row[7].c_str(),
+                                  .login = row[8].c_str(),
+                                  .status = row[9].c_str()},
+                      .created_at = row[3].as<std::int64_t>(),
+                      .expires_at = row[4].as<std::int64_t>()});
+    if (!row[5].is_null()) tokens.back().consumed_at = row[5].as<std::int64_t>();
+  }
+  return tokens;
+}
+
+/// SQL for the ids of $1 (an int8multirange) that an operation replayed or moved the cursor over.
+constexpr const char* touched = "$1::int8multirange * mailroom_operation_ids(kind, details)";
+
+/// Sets what its details say. An operator may have recorded any.
+void read_details(Operation& operation) {
+  const auto details = nlohmann::json::parse(sound_utf8(operation.details), nullptr, false);
+  if (!details.is_object()) return;
+  for (const auto& cut : details.value("cut", nlohmann::json::array())) {
+    if (cut.is_object() && cut.contains("batch") && cut["batch"].is_number_integer())
+      operation.cut_batches.push_back(cut["batch"].get<std::int64_t>());
+  }
+  const auto before = details.value("cursor_before", nlohmann::json());
+  const auto after = details.value("cursor_after", nlohmann::json());
+  operation.is_forward =
+      operation.kind == EventKind::rewound && before.is_number() && after.is_number() && after > before;
+}
+
+std::string text_of(const std::vector<IdRange>& ranges) {
+  std::string text = "{";
+  for (const auto& range : ranges)
+    text += fmt::format("{}[{},{})", text.size() > 1 ? "," : "", range.first, range.end);
+  return text + "}";
+}
+
+/// `tokens` = the requested tokens, $1 of `condition`; `more` = its other parameters.
+template <typename... More>
+std::vector<Operation> read_operations(pqxx::transaction_base& transaction,
+                                       const std::vector<IdRange>& tokens, const std::string& condition,
+                                       const More&... more) {
+  const auto sql = fmt::format(R"(
+SELECT o.id, {}, kind, actor, db_user, reason, queue, account, a.email, a.login, details::text, ({})::text
+FROM mailroom_operations o LEFT JOIN accounts a ON a.id = account
+WHERE {})",
+                               microseconds_sql("at"), touched, condition);
+  std::vector<Operation> operations;
+  for (const auto& row : Connection::execute(transaction, sql, text_of(tokens), more...)) {
+    Operation operation{.id = row[0].template as<std::int64_t>(),
+                        .at = row[1].template as<std::int64_t>(),
+                        .kind = find_kind(row[2].c_str()),
+                        .actor = row[3].c_str(),
+                        .db_user = row[4].c_str(),
+                        .reason = row[5].c_str(),
+                        .queue = row[6].c_str(),
+                        .details = row[10].c_str(),
+                        .tokens = parse_id_ranges(row[11].c_str())};
+    if (!row[7].is_null())
+      operation.account = {
+          .id = row[7].template as<std::int64_t>(), .email = row[8].c_str(), .login = row[9].c_str()};
+    read_details(operation);
+    operations.push_back(std::move(operation));
+  }
+  return operations;
+}
+
+}  // namespace
+
+std::vector<StoredToken> find_tokens(pqxx::transaction_base& transaction,
+                                     const std::vector<std::int64_t>& ids) {
+  return read_tokens(Connection::execute(
+      transaction,
+      fmt::format(
+          "SELECT {} FROM tokens t LEFT JOIN accounts a ON a.id = t.account WHERE t.id = ANY ($1::bigint[])",
+          token_columns),
+      array_text(ids)));
+}
+
+AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t limit) {
+  // Materialized: otherwise the planner may scan the primary key in order instead of the index on account.
+  const auto rows = Connection::execute(transaction,
+                                        fmt::format(R"(
+WITH mine AS MATERIALIZED (
+  SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens WHERE account = $1)
+SELECT {}, (SELECT count(*) FROM mine)
+FROM mine t LEFT JOIN accounts a ON a.id = $1
+ORDER BY t.id DESC
+LIMIT $2)",
+                                                    token_columns),
+                                        account, limit);
+  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][10].as<std::int64_t>()};
+}
+
+std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
+                                       const std::vector<std::int64_t>& ids) {
+  return read_operations(transaction, {}, "o.id = ANY ($2::bigint[])", array_text(ids));
+}
+
+std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account) {
+  return read_operations(transaction, {}, "account = $2 ORDER BY at, o.id", account);
+}
+
+std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
+                                            const std::vector<IdRange>& tokens, std::int64_t since) {
+  // created_at is the start of the transaction that created the token, in whole seconds.
+  return read_operations(transaction, tokens,
+                         fmt::format("kind IN ('rewind', 'replay') "
+                                     "AND at >= to_timestamp($2::bigint) - interval '1 s' "
+                                     "AND (NOT isempty({}) OR details->'cut' <> '[]') ORDER BY at, o.id",
+                                     touched),
+                         since);
+}
+
+std::vector<Operation> list_operations(pqxx::transaction_base& transaction, std::int64_t since,
+                                       std::int64_t until, std::int64_t limit) {
+  return read_operations(transaction, {},
+                         "at >= to_timestamp($2::bigint) AND at < to_timestamp($3::bigint) "
+                         "ORDER BY at DESC, o.id DESC LIMIT $4",
+                         since, until, limit);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,34 @@
+// `mailroom tail` on a streaming standby, which has no notifications.
+
+#include <csignal>
+
+#include "fault/cluster.hpp"
+#include "support/build_paths.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+TEST_CASE("a tail that follows a standby shows what the standby receives") {
+  Cluster primary(Cluster::Options{});
+  Connection connection(primary.conninfo("postgres"), "test");
+  migrate(connection);
+  insert_accounts(connection, 1, "past");
+  const auto standby = Cluster::standby_of(primary);
+  TemporaryDirectory directory;
+  const std::string shown = directory.path() / "stdout";
+  Subprocess tail({mailroom_binary, "tail", "-f", "--template", "{event} {token}"},
+                  {{"MAILROOM_DATABASE_URL", standby.conninfo("postgres")}}, shown,
+                  directory.path() / "stderr");
+  CHECK(eventually([&] { return read_file(shown) == "created 1\n"; }));
+  insert_accounts(connection, 1, "new");
+  CHECK(eventually([&] { return read_file(shown) == "created 1\ncreated 2\n"; }));
+  connection.run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 2");
+  CHECK(eventually([&] { return read_file(shown) == "created 1\ncreated 2\nconsumed 2\n"; }));
+  tail.signal(SIGTERM);
+  CHECK(tail.wait() == 0);
+  CHECK(read_file(directory.path() / "stderr").empty());
+}

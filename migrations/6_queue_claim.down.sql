@@ -5,7 +5,7 @@ DROP FUNCTION mailroom_append_batch(text, bigint, bigint[], bigint, int8multiran
                                     integer, integer);
 DROP FUNCTION mailroom_claim_any(text, integer, boolean, boolean, boolean, mailroom_receipt);
 DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, mailroom_receipt);
-DROP FUNCTION mailroom_settle_gaps(mailroom_gap_check[], boolean);
+DROP FUNCTION mailroom_update_gaps(mailroom_gap_check[], boolean);
 DROP FUNCTION mailroom_publish_cursor(text, bigint);
 DROP FUNCTION mailroom_acknowledge(mailroom_receipt);
 DROP TYPE mailroom_receipt;

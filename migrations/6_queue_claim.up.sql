@@ -58,7 +58,7 @@ END
 $$;
 
 -- Stores the results of the gap checks. A gap whose visible ids are not taken now stays unchanged.
-CREATE FUNCTION mailroom_settle_gaps(p_checks mailroom_gap_check[], p_taken boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION mailroom_update_gaps(p_checks mailroom_gap_check[], p_taken boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     r mailroom_gap_check;
 BEGIN
@@ -220,7 +220,7 @@ BEGIN
     v_take := more OR p_partial OR v_seen = 0;
     pending := v_seen - CASE WHEN v_take THEN v_window.due + v_late ELSE 0 END;
     IF v_checks <> '{}' THEN
-        PERFORM mailroom_settle_gaps(v_checks, v_take);
+        PERFORM mailroom_update_gaps(v_checks, v_take);
     END IF;
     IF v_take THEN
         v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.gap_ids, v_lease.oldest_open, v_window.ids + v_found,

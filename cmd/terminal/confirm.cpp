@@ -9,7 +9,7 @@ namespace mailroom {
 
 bool is_yes(std::string_view answer) {
   const auto word = lower_case(trimmed(answer));
-  return word == "y" || word == "yes";
+  return (word == "y" || word == "yes") && answer.find('\n') == std::string_view::npos;
 }
 
 void confirm(Context& context, const std::string& question) {

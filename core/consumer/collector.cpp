@@ -109,7 +109,7 @@ void Collector::step() {
   const auto now = environment_.now();
   const bool poll_now = now >= waker_.next_poll();
   const auto heard = session_->take_notifications();
-  if (heard == Notified::settle) waker_.settle(*session_);
+  if (heard == Notified::drain) waker_.drain(*session_);
   if (heard != Notified::no || poll_now) batcher_.notified();
   const auto decision = batcher_.decide(now, waker_.is_polling());
   if (decision.poll) {
@@ -122,7 +122,7 @@ void Collector::step() {
 void Collector::poll(const Batcher::Decision& decision) {
   const auto started = environment_.now();
   // Asked before the poll: the poll sees every transaction that has ended by now.
-  const bool settled = waker_.is_last_poll(*session_);
+  const bool drained = waker_.is_last_poll(*session_);
   const bool publish = started - last_published_ >= publish_interval;
   const auto reply = claim({.limit = decision.limit,
                             .partial = decision.partial,
@@ -132,7 +132,7 @@ void Collector::poll(const Batcher::Decision& decision) {
                             .receipt = receipt_});
   if (publish) last_published_ = started;
   batcher_.claimed(decision, reply, started, environment_.now());
-  if (settled) waker_.settled();
+  if (drained) waker_.drained();
   waker_.polled(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started, sink_->is_ready());
   report(reply);
   since_idle_.skipped += reply.skipped;

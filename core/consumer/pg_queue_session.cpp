@@ -20,7 +20,7 @@ constexpr int streamed_size = 1000;
 constexpr Milliseconds last_patience{500};
 
 /// Payload of the notification that makes the other collectors drain the inserts that did not notify.
-constexpr const char* settle_payload = "settle";
+constexpr const char* drain_payload = "drain";
 
 constexpr const char* claim_sql = R"(
 SELECT batch, attempt, size, pending, last, more, acknowledged, dead, skipped
@@ -215,13 +215,13 @@ bool PgQueueSession::arrange(Waking waking) {
   // Even if the statement fails: any transaction open at the next `ask` may not have notified.
   silent_.reset();
   connection_.run("SELECT mailroom_start_listening()");
-  if (waking == Waking::make_way) connection_.run("SELECT pg_notify($1, $2)", channel_, settle_payload);
+  if (waking == Waking::drain) connection_.run("SELECT pg_notify($1, $2)", channel_, drain_payload);
   return true;
 }
 
 Notified PgQueueSession::take_notifications() {
   const auto payloads = connection_.take_payloads();
-  if (payloads.count(settle_payload) > 0) return Notified::settle;
+  if (payloads.count(drain_payload) > 0) return Notified::drain;
   return payloads.empty() ? Notified::no : Notified::poll;
 }
 

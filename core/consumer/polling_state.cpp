@@ -37,7 +37,7 @@ void PollingState::stays_polling(TimePoint now) {
   next_poll_ = now + pause(false);
 }
 
-void PollingState::settle(TimePoint now) {
+void PollingState::start_draining(TimePoint now) {
   state_ = State::draining;
   next_poll_ = now;
   draining_from_ = now;

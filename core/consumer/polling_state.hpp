@@ -33,9 +33,9 @@ class PollingState {
   Advice polled(const Sight& sight, TimePoint now);
   void stays_polling(TimePoint now);
   /// Starts draining: inserts notify from now on, but earlier ones may not have.
-  void settle(TimePoint now);
+  void start_draining(TimePoint now);
   /// Ends draining: every transaction that did not notify has ended, and a poll has followed.
-  void settled() { state_ = State::listening; }
+  void drained() { state_ = State::listening; }
 
   bool is_listening() const { return state_ == State::listening; }
   bool is_polling() const { return state_ == State::polling; }

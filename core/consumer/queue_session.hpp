@@ -76,15 +76,15 @@ struct TokenRow {
 enum class Waking {
   stay_polling,     ///< inserts do not notify until this session starts to listen or ends; false if refused
   start_listening,  ///< inserts notify again
-  make_way,         ///< inserts notify again, and the other collectors start draining
+  drain,            ///< inserts notify again, and the other collectors start draining
   ask,              ///< asks whether transactions are open that may have inserted without notifying
 };
 
 /// The notifications since the last call.
 enum class Notified {
   no,
-  poll,    ///< tokens arrived
-  settle,  ///< another collector stopped polling: open transactions may not have notified
+  poll,   ///< tokens arrived
+  drain,  ///< another collector stopped polling: open transactions may not have notified
 };
 
 /// A collector's session with the queue. Its leases end with it. Every call throws ConnectionLost when the

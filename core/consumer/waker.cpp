@@ -4,7 +4,7 @@
 
 namespace mailroom {
 
-void Waker::settle(QueueSession& session) {
+void Waker::drain(QueueSession& session) {
   if (!polling_state_.is_polling()) start_listening(session);
 }
 
@@ -22,8 +22,8 @@ void Waker::polled(QueueSession& session, const PollingState::Sight& sight, Time
 void Waker::hand_over(QueueSession* session) {
   if (session == nullptr || polling_state_.is_listening()) return;
   try {
-    session->arrange(Waking::make_way);
-    polling_state_.settle(clock_.now());
+    session->arrange(Waking::drain);
+    polling_state_.start_draining(clock_.now());
   } catch (const Error& error) {
     // The next statement fails too, and its error is handled; the other collectors poll after the poll
     // interval.
@@ -40,7 +40,7 @@ void Waker::stay_polling(QueueSession& session) {
 
 void Waker::start_listening(QueueSession& session) {
   session.arrange(Waking::start_listening);
-  polling_state_.settle(clock_.now());
+  polling_state_.start_draining(clock_.now());
 }
 
 }  // namespace mailroom

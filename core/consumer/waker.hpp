@@ -18,15 +18,15 @@ class Waker {
   TimePoint next_poll() const { return polling_state_.next_poll(); }
 
   /// Starts draining: inserts may not have notified because of an earlier session of any collector.
-  void session_began() { polling_state_.settle(clock_.now()); }
+  void session_began() { polling_state_.start_draining(clock_.now()); }
   /// Another collector has stopped polling.
-  void settle(QueueSession& session);
+  void drain(QueueSession& session);
   /// True when the next poll is the last one of draining.
   bool is_last_poll(QueueSession& session);
   /// Records a claim that began at `started`, and acts on the advice. `sink_is_ready`: false keeps the
   /// collector from polling, since a slow sink would only make it stop again.
   void polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started, bool sink_is_ready);
-  void settled() { polling_state_.settled(); }
+  void drained() { polling_state_.drained(); }
   /// Lets inserts notify again, and makes the other collectors poll for inserts that did not notify. Logs
   /// errors instead of throwing them.
   void hand_over(QueueSession* session);

@@ -1,7 +1,7 @@
 #include "schema/history.hpp"
 
-#include "schema/bookkeeping.hpp"
 #include "db/time_sql.hpp"
+#include "schema/bookkeeping.hpp"
 
 namespace mailroom {
 std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transaction) {

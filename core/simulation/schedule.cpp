@@ -65,8 +65,7 @@ void SimulationSchedule::add_tokens(const std::vector<IssuedToken>& issued, bool
   const std::vector<IdRange> emitted(emitted_.begin() + static_cast<std::ptrdiff_t>(seen), emitted_.end());
   for (const auto& [id, account, seconds_left] : issued) {
     const auto wait = request_.delay.value_or(std::chrono::seconds(seconds_left));
-    const SimulatedToken token{
-        .id = id, .account = account, .is_recovery = is_recovery, .until = now + wait};
+    const SimulatedToken token{.id = id, .account = account, .is_recovery = is_recovery, .until = now + wait};
     if (contains(emitted, id)) {
       ready_.push_back(token);
     } else {

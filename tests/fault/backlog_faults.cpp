@@ -29,7 +29,7 @@ Outcome drain(Cluster& cluster, const Plan& plan, bool expired) {
       "SELECT 1 + g % 1000, 'activation', n, CASE WHEN $2 THEN n - 60 ELSE n + 86400 END "
       "FROM generate_series(1, $1) g, LATERAL (SELECT extract(epoch FROM now())::bigint AS n) t",
       tokens, expired);
-  trial.expect(eventually([&] { return is_settled(*connection); }, std::chrono::seconds(900)),
+  trial.expect(eventually([&] { return is_drained(*connection); }, std::chrono::seconds(900)),
                "the backlog drains");
   const auto took = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - start);
   const long memory = peak_memory(trial.crew().member(0).process().pid());

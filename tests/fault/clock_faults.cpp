@@ -72,7 +72,7 @@ Outcome day_off(Cluster& cluster, const Plan& plan, const std::string& by, bool 
     trial.pause(500, 1000);
   }
   trial.stop_writers();
-  trial.expect(eventually([&] { return is_settled(*connection); }), "the queue drains");
+  trial.expect(eventually([&] { return is_drained(*connection); }), "the queue drains");
   const auto expired = value<std::int64_t>(
       *connection, "SELECT count(*) FROM tokens WHERE expires_at < extract(epoch FROM now())::bigint");
   const auto skipped = value<std::int64_t>(*connection, "SELECT sum(skipped_expired) FROM mailroom_batches");

@@ -67,7 +67,7 @@ Tally compare(const std::vector<TokenIdentity>& committed, const std::map<TokenI
   return tally;
 }
 
-bool is_settled(Connection& connection) {
+bool is_drained(Connection& connection) {
   return unfinished_work(connection) == 0 &&
          value<bool>(connection,
                      "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= "

@@ -31,6 +31,6 @@ std::vector<TokenIdentity> committed(Connection& connection);
 Tally compare(const std::vector<TokenIdentity>& committed, const std::map<TokenIdentity, int>& emitted);
 
 /// True if the cursor has passed every token, and no open batch and no gap is left.
-bool is_settled(Connection& connection);
+bool is_drained(Connection& connection);
 
 }  // namespace mailroom::test

@@ -62,7 +62,7 @@ Outcome slow_reader(Cluster& cluster, const Plan& plan) {
       std::this_thread::sleep_for(Milliseconds(1));
     }
   });
-  trial.expect(eventually([&] { return is_settled(*connection); }), "the queue drains once all is read");
+  trial.expect(eventually([&] { return is_drained(*connection); }), "the queue drains once all is read");
   const int status = slow.stop();
   trial.expect(status == 0, "the collector ends with 0");
   ended = true;

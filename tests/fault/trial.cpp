@@ -123,7 +123,7 @@ Outcome Trial::finish(int rounds) {
   for (const auto& row :
        connection->run("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
     connection->run("COMMIT PREPARED '" + std::string(row[0].c_str()) + "'");
-  expect(eventually([&] { return is_settled(*connection); }, patience_), "no open batch and no gap is left");
+  expect(eventually([&] { return is_drained(*connection); }, patience_), "no open batch and no gap is left");
   for (const int status : crew_->stop())
     expect(status == 0, "a collector ends with 0 (" + std::to_string(status) + ")");
   if (slowest_recovery_)

@@ -153,7 +153,7 @@ TEST_CASE("the status of a token follows its batch: open, taken over, dead") {
     REQUIRE(dead);
     CHECK(outcome_of(*connection, 1) == std::string("dead"));
     const auto history = read_batch_history(*connection, held->batch, {});
-    CHECK(words(history.timeline) == Words{"leased", "dead"});
+    CHECK(event_names(history.timeline) == Names{"leased", "dead"});
   }
 }
 
@@ -170,11 +170,11 @@ TEST_CASE(
 
   const auto history = read_batch_history(*connection, lease->batch, {});
   CHECK(history.batch->size == 1);
-  CHECK(words(history.timeline) == Words{"leased", "rewound", "emitted"});
+  CHECK(event_names(history.timeline) == Names{"leased", "rewound", "emitted"});
   CHECK(outcome_of(*connection, 1) == std::string("maybe emitted"));
   CHECK(outcome_of(*connection, 2) == std::string("waiting"));
-  CHECK(words(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) ==
-        Words{"issued", "emitted"});
-  CHECK(words(read_token_history(*connection, 2, {.queue = "mailroom"}).timeline) ==
-        Words{"issued", "rewound"});
+  CHECK(event_names(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) ==
+        Names{"issued", "emitted"});
+  CHECK(event_names(read_token_history(*connection, 2, {.queue = "mailroom"}).timeline) ==
+        Names{"issued", "rewound"});
 }

@@ -61,8 +61,8 @@ TEST_CASE("the history of an account begins with its sign-up") {
   CHECK(history.tokens[1].status.outcome == Outcome::emitted);
   CHECK(history.tokens[1].token.state == "consumed");
 
-  auto found = words(history.timeline);
-  auto expected = Words{"created", "issued",    "emitted",  "consumed", "activated", "issued",
+  auto found = event_names(history.timeline);
+  auto expected = Names{"created", "issued",    "emitted",  "consumed", "activated", "issued",
                         "emitted", "suspended", "restored", "emitted",  "rewound",   "replayed"};
   CHECK(found.front() == "created");
   std::sort(found.begin(), found.end());
@@ -95,14 +95,14 @@ TEST_CASE("a removed account leaves its record of operations, and its tokens lea
 
   const auto history = read_account_history(*connection, 2, {});
   CHECK_FALSE(history.account);
-  CHECK(words(history.timeline) == Words{"suspended"});
+  CHECK(event_names(history.timeline) == Names{"suspended"});
   CHECK(code_of([&] { read_account_history(*connection, 3, {}); }).substr(0, 23) ==
         "8 there is no account 3");
 
   const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
   CHECK_FALSE(token.tokens.front().token.exists);
   CHECK(token.tokens.front().status.outcome == Outcome::emitted);
-  CHECK(words(token.timeline) == Words{"emitted"});
+  CHECK(event_names(token.timeline) == Names{"emitted"});
 }
 
 TEST_CASE("an object that does not exist is reported as missing") {
@@ -139,7 +139,7 @@ TEST_CASE("the history of a period has totals, operations, migrations, and batch
   const auto all = read_overview(*connection, {.batches = true});
   CHECK(static_cast<std::int64_t>(all.timeline.entries.size()) == migrations + 4);
   const auto few = read_overview(*connection, {.limit = 3, .batches = true});
-  CHECK(words(few.timeline) == Words{"emitted", "suspended", "suspended"});
+  CHECK(event_names(few.timeline) == Names{"emitted", "suspended", "suspended"});
   CHECK(few.timeline.omitted == migrations + 1);
 
   connection->run("UPDATE mailroom_operations SET at = at - interval '25 hours'");
@@ -174,7 +174,7 @@ INSERT INTO mailroom_operations (kind, actor, details) VALUES
   ('rewind', 'x', '{"cursor_before": 1e30, "cursor_after": 1}'),
   ('rewind', 'x', '{"cursor_before": 1, "cursor_after": {}, "cut": [{"batch": "x"}, 7]}'),
   ('rewind', 'x', '{"sequence_before": "a"}'), ('rewind', 'x', '{"sequence_before": 1e30}'))");
-  CHECK(words(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) == Words{"issued"});
+  CHECK(event_names(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) == Names{"issued"});
   const auto overview = read_overview(*connection, {});
   CHECK(overview.timeline.entries.size() >= 12);
   CHECK_FALSE(render_text(overview, 80).empty());
@@ -201,7 +201,8 @@ TEST_CASE("the collector that held a batch before a take-over stays on record, w
   survivor->claim({.limit = 0, .receipt = Receipt{*lease, fetch_due(*survivor, *lease).counts}});
 
   const auto history = read_batch_history(*connection, lease->batch, {});
-  CHECK(words(history.timeline) == Words{"leased", "abandoned", "leased", "abandoned", "leased", "emitted"});
+  CHECK(event_names(history.timeline) ==
+        Names{"leased", "abandoned", "leased", "abandoned", "leased", "emitted"});
   const auto& held = history.batch->abandoned;
   REQUIRE(held.size() == 2);
   for (std::size_t i = 0; i < held.size(); ++i) {
@@ -214,7 +215,7 @@ TEST_CASE("the collector that held a batch before a take-over stays on record, w
   CHECK(held[1].taken_over_at == history.batch->claimed_at);
 
   const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
-  CHECK(words(token.timeline) == Words{"issued", "abandoned", "abandoned", "emitted"});
+  CHECK(event_names(token.timeline) == Names{"issued", "abandoned", "abandoned", "emitted"});
   const auto text = render_text(token, 0);
   CHECK(text.find("token 2 in batch 1 by collect@mail1:7, leased ") != std::string::npos);
   CHECK(text.find("token 2 in batch 1 by collect@mail2:8 at attempt 2, leased ") != std::string::npos);
@@ -223,7 +224,7 @@ TEST_CASE("the collector that held a batch before a take-over stays on record, w
                   R"("actor":"mailroom collect@mail1:7")") != std::string::npos);
 
   const auto overview = read_overview(*connection, {.batches = true});
-  const auto all = words(overview.timeline);
+  const auto all = event_names(overview.timeline);
   CHECK(std::count(all.begin(), all.end(), "abandoned") == 2);
 }
 
@@ -235,7 +236,7 @@ TEST_CASE("attempts of batches that were never abandoned are not recorded") {
   emit(*session, 1);
   emit(*session, 10);
   CHECK(value<int>(*connection, "SELECT count(earlier_attempts) FROM mailroom_batches") == 0);
-  CHECK(words(read_batch_history(*connection, 1, {}).timeline) == Words{"leased", "emitted"});
+  CHECK(event_names(read_batch_history(*connection, 1, {}).timeline) == Names{"leased", "emitted"});
 }
 
 TEST_CASE("an infinite time in the records is shown as one outside the years 0000 to 9999") {
@@ -250,13 +251,13 @@ TEST_CASE("an infinite time in the records is shown as one outside the years 000
   connection->run(
       "INSERT INTO mailroom_operations (kind, actor, account, at) VALUES ('suspend', 'x', 1, 'infinity')");
   const auto history = read_batch_history(*connection, 1, {});
-  CHECK(words(history.timeline) == Words{"leased", "emitted"});
+  CHECK(event_names(history.timeline) == Names{"leased", "emitted"});
   CHECK(render_text(history, 0).find("emitted after the year 9999") != std::string::npos);
   CHECK(render_json(history).find(R"("emitted_at":null)") != std::string::npos);
   CHECK(render_text(read_batch_history(*connection, 2, {}), 0).find("before the year 0") !=
         std::string::npos);
-  CHECK(words(read_account_history(*connection, 1, {}).timeline) ==
-        Words{"created", "issued", "suspended", "emitted"});
-  CHECK(words(read_token_history(*connection, 2, {}).timeline).front() == "issued");
+  CHECK(event_names(read_account_history(*connection, 1, {}).timeline) ==
+        Names{"created", "issued", "suspended", "emitted"});
+  CHECK(event_names(read_token_history(*connection, 2, {}).timeline).front() == "issued");
   CHECK(read_overview(*connection, {.batches = true}).timeline.entries.size() > 0);
 }

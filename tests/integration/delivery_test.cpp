@@ -59,7 +59,7 @@ TEST_CASE("two collectors with twelve writers lose nothing and repeat nothing") 
     return emitted_ids(first.output()).size() + emitted_ids(second.output()).size() >= committed.size();
   };
   const bool complete = eventually(all_out);
-  const bool settled = eventually([&] { return unfinished_work(*connection) == 0; });
+  const bool drained = eventually([&] { return unfinished_work(*connection) == 0; });
   CHECK(first.stop() == 0);
   CHECK(second.stop() == 0);
 
@@ -71,7 +71,7 @@ TEST_CASE("two collectors with twelve writers lose nothing and repeat nothing") 
   CHECK(result.strange == 0);
   CHECK(result.repeated == 0);
   CHECK(complete);
-  CHECK(settled);
+  CHECK(drained);
   CHECK_FALSE(first.output().empty());
   CHECK_FALSE(second.output().empty());
 }

@@ -76,13 +76,13 @@ TEST_CASE("a missing table, column or function is found, with the migration that
   const auto connection = database.connect();
   const DoctorRig rig(database);
   connection->run("ALTER TABLE accounts DROP COLUMN unsuspended_at");
-  connection->run("DROP FUNCTION mailroom_settle_gaps");
+  connection->run("DROP FUNCTION mailroom_update_gaps");
   connection->run("DROP TABLE mailroom_operations");
   const auto findings = rig.examine("drift");
   CHECK(summary(findings) ==
         "failure: the table mailroom_operations is missing; failure: the column accounts.unsuspended_at is "
         "missing; "
-        "failure: the function mailroom_settle_gaps is missing");
+        "failure: the function mailroom_update_gaps is missing");
   REQUIRE(findings.size() == 3);
   CHECK(findings[0].hint.find("migrations/7_operations.up.sql") != std::string::npos);
   CHECK(findings[1].hint.find("migrations/0_init.up.sql") != std::string::npos);

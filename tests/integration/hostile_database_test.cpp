@@ -14,7 +14,7 @@ using namespace mailroom::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -33,11 +33,11 @@ TEST_CASE("a time outside the calendar is null in JSON, and never a wrong date i
     connection->run(
         fmt::format("UPDATE tokens SET consumed_at = {0}, expires_at = {0} WHERE id = 1", seconds));
     const auto* honest = seconds.front() == '-' ? "before the year 0" : "after the year 9999";
-    for (const Words& words : std::vector<Words>{{"audit", "token:1"},
-                                                 {"audit", "user1"},
-                                                 {"tail"},
-                                                 {"tail", "--since", "1970-01-01"},
-                                                 {"status"}}) {
+    for (const Arguments& words : std::vector<Arguments>{{"audit", "token:1"},
+                                                         {"audit", "user1"},
+                                                         {"tail"},
+                                                         {"tail", "--since", "1970-01-01"},
+                                                         {"status"}}) {
       INFO(fmt::format("{}", fmt::join(words, " ")));
       const auto text = rig.mailroom(words);
       CHECK(text.status <= 8);
@@ -61,14 +61,14 @@ TEST_CASE("a time outside the calendar is null in JSON, and never a wrong date i
   for (const std::string seconds : {"9223372036854775807", "253402300800", "-9223372036854775808"}) {
     connection->run(
         fmt::format("UPDATE tokens SET consumed_at = NULL, expires_at = 2000, created_at = {}", seconds));
-    for (const Words& words : std::vector<Words>{{"audit", "token:1"},
-                                                 {"audit", "user1"},
-                                                 {"tail"},
-                                                 {"rewind-cursor", "--to-start", "--dry-run"},
-                                                 {"rewind-cursor", "--fix-sequence", "--dry-run"},
-                                                 {"suspend", "user1", "-y"},
-                                                 {"suspend", "--undo", "user1", "-y"},
-                                                 {"prune", "--dry-run"}}) {
+    for (const Arguments& words : std::vector<Arguments>{{"audit", "token:1"},
+                                                         {"audit", "user1"},
+                                                         {"tail"},
+                                                         {"rewind-cursor", "--to-start", "--dry-run"},
+                                                         {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                                         {"suspend", "user1", "-y"},
+                                                         {"suspend", "--undo", "user1", "-y"},
+                                                         {"prune", "--dry-run"}}) {
       INFO(fmt::format("{}: {}", seconds, fmt::join(words, " ")));
       const auto run = rig.mailroom(words);
       INFO(run.errors);
@@ -94,13 +94,13 @@ TEST_CASE(
   CHECK(emitted_ids(collected.output) == std::map<std::int64_t, int>{{1, 1}, {3, 1}});
   CHECK(value<int>(*connection, "SELECT skipped_invalid FROM mailroom_batches") == 1);
   for (const std::string format : {"text", "json"}) {
-    for (const Words& words : std::vector<Words>{{"tail"},
-                                                 {"audit"},
-                                                 {"audit", "id:2"},
-                                                 {"audit", "token:2"},
-                                                 {"audit", "batch:1"},
-                                                 {"status"},
-                                                 {"doctor"}}) {
+    for (const Arguments& words : std::vector<Arguments>{{"tail"},
+                                                         {"audit"},
+                                                         {"audit", "id:2"},
+                                                         {"audit", "token:2"},
+                                                         {"audit", "batch:1"},
+                                                         {"status"},
+                                                         {"doctor"}}) {
       INFO(fmt::format("{} {}", fmt::join(words, " "), format));
       auto all = words;
       all.insert(all.end(), {"-o", format});
@@ -122,21 +122,21 @@ TEST_CASE("when row security hides rows, each command refuses to present a part 
   connection->run("CREATE ROLE " + role + " LOGIN");
   connection->run("GRANT ALL ON ALL TABLES IN SCHEMA public TO " + role);
   connection->run("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO " + role);
-  const auto run = [&](Words words) {
+  const auto run = [&](Arguments words) {
     words.insert(words.begin(), mailroom_binary);
     return run_to_end(words, {{"MAILROOM_DATABASE_URL", database.conninfo() + " user=" + role},
                               {"MAILROOM_SECRET_KEY", test_key}});
   };
-  const std::vector<Words> commands{{"audit"},
-                                    {"audit", "user1"},
-                                    {"audit", "token:1"},
-                                    {"status"},
-                                    {"tail"},
-                                    {"verify", std::string(86, 'A')},
-                                    {"suspend", "user1"},
-                                    {"rewind-cursor", "--to-start", "--dry-run"},
-                                    {"rewind-cursor", "--fix-sequence", "--dry-run"},
-                                    {"prune", "--dry-run"}};
+  const std::vector<Arguments> commands{{"audit"},
+                                        {"audit", "user1"},
+                                        {"audit", "token:1"},
+                                        {"status"},
+                                        {"tail"},
+                                        {"verify", std::string(86, 'A')},
+                                        {"suspend", "user1"},
+                                        {"rewind-cursor", "--to-start", "--dry-run"},
+                                        {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                        {"prune", "--dry-run"}};
   for (const std::string table : {"accounts", "tokens", "mailroom_batches"}) {
     connection->run("ALTER TABLE " + table + " ENABLE ROW LEVEL SECURITY");
     for (const auto& words : commands) {
@@ -162,16 +162,16 @@ TEST_CASE("a damaged schema is exit code 5 with a fix, whatever command finds it
                                          "DROP FUNCTION mailroom_queue_state CASCADE",
                                          "DROP FUNCTION mailroom_token_state CASCADE",
                                          "DROP TYPE token_action CASCADE"};
-  const std::vector<Words> commands{{"audit"},
-                                    {"audit", "id:1"},
-                                    {"audit", "token:1"},
-                                    {"status"},
-                                    {"tail"},
-                                    {"suspend", "user1"},
-                                    {"rewind-cursor", "--to-start", "--dry-run"},
-                                    {"rewind-cursor", "--fix-sequence", "--dry-run"},
-                                    {"prune", "--dry-run"},
-                                    {"collect", "--once"}};
+  const std::vector<Arguments> commands{{"audit"},
+                                        {"audit", "id:1"},
+                                        {"audit", "token:1"},
+                                        {"status"},
+                                        {"tail"},
+                                        {"suspend", "user1"},
+                                        {"rewind-cursor", "--to-start", "--dry-run"},
+                                        {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                        {"prune", "--dry-run"},
+                                        {"collect", "--once"}};
   for (const auto& damage : damages) {
     const TestDatabase database;
     const auto connection = database.connect();
@@ -202,15 +202,15 @@ TEST_CASE("the largest possible token id is refused with a fix") {
   connection->run("SELECT setval('tokens_id_seq', " + last + ", false)");
   insert_accounts(*connection, 1, "late");
   REQUIRE(value<int>(*connection, "SELECT count(*) FROM tokens WHERE id = " + last) == 1);
-  const std::vector<Words> commands{{"status"},
-                                    {"tail"},
-                                    {"audit", "user1"},
-                                    {"audit", "token:1"},
-                                    {"rewind-cursor", "--to-start", "--dry-run"},
-                                    {"rewind-cursor", "--to-id", last, "--dry-run"},
-                                    {"rewind-cursor", "--fix-sequence", "--dry-run"},
-                                    {"collect", "--once", "--format", "jsonl"},
-                                    {"prune", "--dry-run"}};
+  const std::vector<Arguments> commands{{"status"},
+                                        {"tail"},
+                                        {"audit", "user1"},
+                                        {"audit", "token:1"},
+                                        {"rewind-cursor", "--to-start", "--dry-run"},
+                                        {"rewind-cursor", "--to-id", last, "--dry-run"},
+                                        {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                        {"collect", "--once", "--format", "jsonl"},
+                                        {"prune", "--dry-run"}};
   std::string fix;
   for (const auto& words : commands) {
     const auto run = rig.mailroom(words);
@@ -240,14 +240,14 @@ TEST_CASE("a password inside another part of a connection string is refused, and
                                       "service='x password=" + secret + "'",
                                       "options='-c x.password=" + secret + "'"};
   for (const auto& url : urls) {
-    for (const Words& words : std::vector<Words>{{"status"},
-                                                 {"doctor"},
-                                                 {"doctor", "-o", "json"},
-                                                 {"config", "show"},
-                                                 {"config", "check"},
-                                                 {"tail"},
-                                                 {"migrate", "status"},
-                                                 {"collect", "--once", "--wait", "1ms"}}) {
+    for (const Arguments& words : std::vector<Arguments>{{"status"},
+                                                         {"doctor"},
+                                                         {"doctor", "-o", "json"},
+                                                         {"config", "show"},
+                                                         {"config", "check"},
+                                                         {"tail"},
+                                                         {"migrate", "status"},
+                                                         {"collect", "--once", "--wait", "1ms"}}) {
       auto all = words;
       all.insert(all.begin(), mailroom_binary);
       const auto run = run_to_end(all, {{"MAILROOM_DATABASE_URL", url}, {"MAILROOM_SECRET_KEY", test_key}});
@@ -257,8 +257,8 @@ TEST_CASE("a password inside another part of a connection string is refused, and
     }
   }
   for (const std::string variable : {"PGDATABASE", "PGUSER", "PGHOST"}) {
-    for (const Words& words :
-         std::vector<Words>{{"status"}, {"doctor"}, {"doctor", "-o", "json"}, {"tail"}}) {
+    for (const Arguments& words :
+         std::vector<Arguments>{{"status"}, {"doctor"}, {"doctor", "-o", "json"}, {"tail"}}) {
       for (const auto& value : {"postgres://u:" + secret + "@h/db", "x password=" + secret}) {
         auto all = words;
         all.insert(all.begin(), mailroom_binary);
@@ -277,12 +277,12 @@ TEST_CASE("a token given as a channel or a queue is not repeated") {
   const std::string token =
       "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdEfGhIj";
   for (const auto& secret : {token, token.substr(0, 60), token.substr(0, 43)}) {
-    for (const Words& words : std::vector<Words>{{"doctor", "--channel", secret},
-                                                 {"doctor", "--channel", secret, "-o", "json"},
-                                                 {"doctor", "--queue", secret},
-                                                 {"status", "--queue", secret},
-                                                 {"audit", "--queue", secret},
-                                                 {"config", "show"}}) {
+    for (const Arguments& words : std::vector<Arguments>{{"doctor", "--channel", secret},
+                                                         {"doctor", "--channel", secret, "-o", "json"},
+                                                         {"doctor", "--queue", secret},
+                                                         {"status", "--queue", secret},
+                                                         {"audit", "--queue", secret},
+                                                         {"config", "show"}}) {
       auto all = words;
       all.insert(all.begin(), mailroom_binary);
       const auto run = run_to_end(all, {{"MAILROOM_DATABASE_URL", database.conninfo()},

@@ -14,7 +14,7 @@ using namespace mailroom::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 /// All misleading characters between two letters.
 std::string hostile() {
@@ -76,7 +76,7 @@ class HostileWorld {
 };
 
 /// Every command that prints data or repeats its arguments.
-std::vector<Words> commands() {
+std::vector<Arguments> commands() {
   const auto name = hostile();
   const auto email = "e" + name + "1";
   return {{"status"},
@@ -139,7 +139,7 @@ void check_output(const std::string& text) {
 TEST_CASE("no command prints a misleading character of the data") {
   const HostileWorld world;
   const OperatorRig rig(world.database);
-  const Words log_formats{"text", "json", "logfmt"};
+  const Arguments log_formats{"text", "json", "logfmt"};
   std::size_t round = 0;
   for (const auto& words : commands()) {
     for (const std::string format : {"text", "json"}) {
@@ -173,21 +173,21 @@ TEST_CASE("text of a hundred kilobytes is cut in text, and complete in JSON") {
   const std::string text(100'000, 'z');
   const HostileWorld world(text);
   const OperatorRig rig(world.database);
-  for (const Words& words : std::vector<Words>{{"status"},
-                                               {"tail"},
-                                               {"tail", "--template", "{actor} {reason}"},
-                                               {"audit"},
-                                               {"audit", "--batches"},
-                                               {"audit", "id:1"},
-                                               {"audit", "token:1"},
-                                               {"audit", "batch:1"}}) {
+  for (const Arguments& words : std::vector<Arguments>{{"status"},
+                                                       {"tail"},
+                                                       {"tail", "--template", "{actor} {reason}"},
+                                                       {"audit"},
+                                                       {"audit", "--batches"},
+                                                       {"audit", "id:1"},
+                                                       {"audit", "token:1"},
+                                                       {"audit", "batch:1"}}) {
     INFO(nlohmann::json(words).dump());
     const auto run = rig.mailroom(words);
     CHECK(run.output.find(std::string(500, 'z')) != std::string::npos);
     CHECK(run.output.find(std::string(1001, 'z')) == std::string::npos);
     CHECK(run.errors.find(std::string(1001, 'z')) == std::string::npos);
   }
-  for (const Words& words : std::vector<Words>{{"tail", "-o", "json"}, {"audit", "-o", "json"}}) {
+  for (const Arguments& words : std::vector<Arguments>{{"tail", "-o", "json"}, {"audit", "-o", "json"}}) {
     const auto run = rig.mailroom(words);
     CHECK(run.output.find("\"actor\":\"" + text + "\"") != std::string::npos);
     CHECK(run.output.find("\"reason\":\"" + text + "\"") != std::string::npos);

@@ -20,15 +20,15 @@ const std::string collector_locks =
     "SELECT count(*) FROM pg_locks WHERE classid = 1835100525 AND database = (SELECT oid FROM pg_database "
     "WHERE datname = current_database())";
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-FinishedRun run_behind(const std::string& conninfo, const Words& words) {
-  Words command{mailroom_binary};
+FinishedRun run_behind(const std::string& conninfo, const Arguments& words) {
+  Arguments command{mailroom_binary};
   command.insert(command.end(), words.begin(), words.end());
   return run_to_end(command, {{"MAILROOM_DATABASE_URL", conninfo}, {"MAILROOM_SECRET_KEY", test_key}});
 }
 
-std::string joined(const Words& words) {
+std::string joined(const Arguments& words) {
   std::string text;
   for (const auto& word : words)
     text += (text.empty() ? "" : " ") + word;
@@ -49,7 +49,7 @@ std::string emit_token(const TestDatabase& database, Connection& connection) {
 
 /// A command, and its exit status in session, transaction and statement mode.
 struct Row {
-  Words words;
+  Arguments words;
   int session, transaction, statement;
 };
 

@@ -185,7 +185,7 @@ TEST_CASE("pruning beside collectors removes no due token, and loses and repeats
     const auto emitted = all_emitted(first, second);
     return std::all_of(due.begin(), due.end(), [&](auto id) { return emitted.contains(id); });
   });
-  const bool settled = eventually([&] { return unfinished_work(*connection) == 0; });
+  const bool drained = eventually([&] { return unfinished_work(*connection) == 0; });
   CHECK(first.stop() == 0);
   CHECK(second.stop() == 0);
   prune_once(*database.connect());
@@ -194,7 +194,7 @@ TEST_CASE("pruning beside collectors removes no due token, and loses and repeats
   CAPTURE(bustle.prolonged.size(), bustle.pruned_tokens.load(), bustle.pruned_batches.load(), first.log(),
           second.log());
   CHECK(complete);
-  CHECK(settled);
+  CHECK(drained);
   CHECK(result.due_and_gone == 0);
   CHECK(result.prolonged_and_gone == 0);
   CHECK(result.repeated == 0);

@@ -43,8 +43,8 @@ struct ReusedIds {
     return history.tokens.front();
   }
   std::string status_of(std::int64_t token) { return outcome_name(report_of(token).status.outcome); }
-  Words timeline_of(std::int64_t token) {
-    return words(read_token_history(*rig.connection, token, {.queue = "mailroom"}).timeline);
+  Names timeline_of(std::int64_t token) {
+    return event_names(read_token_history(*rig.connection, token, {.queue = "mailroom"}).timeline);
   }
 
   std::vector<TokenEmission> emissions_of(std::int64_t token) {
@@ -79,7 +79,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
   CHECK(ids.status_of(2) == "missed");
   CHECK(ids.report_of(2).token.id_was_anothers);
   CHECK(status_text(ids.report_of(2), 0).find("--fix-sequence emits it") != std::string::npos);
-  CHECK(ids.timeline_of(2) == Words{"issued"});
+  CHECK(ids.timeline_of(2) == Names{"issued"});
   CHECK(ids.emissions_of(2).empty());
   CHECK(of_account(ids.rig.database, 2) == Shown{"created 2"});
 
@@ -91,7 +91,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
   CHECK(after.status.times == 1);
   CHECK(after.status.maybe == 0);
   CHECK(after.token.id_was_anothers);
-  CHECK(ids.timeline_of(2) == Words{"issued", "replayed", "emitted"});
+  CHECK(ids.timeline_of(2) == Names{"issued", "replayed", "emitted"});
   REQUIRE(ids.emissions_of(2).size() == 1);
   CHECK(ids.emissions_of(2)[0].is_certain);
   CHECK(ids.emissions_of(2)[0].batch == after.status.batch->id);

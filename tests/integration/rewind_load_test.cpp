@@ -155,14 +155,14 @@ TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and
   load.stop();
 
   const auto committed = committed_tokens(*connection);
-  const bool settled = eventually([&] {
+  const bool drained = eventually([&] {
     return unfinished_work(*connection) == 0 &&
            value<std::int64_t>(*connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") >=
                *committed.rbegin();
   });
   CHECK(first.stop() == 0);
   CHECK(second.stop() == 0);
-  CHECK(settled);
+  CHECK(drained);
 
   std::map<std::int64_t, int> lines;
   for (const auto& output : {first.output(), second.output()}) {

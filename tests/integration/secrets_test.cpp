@@ -16,7 +16,7 @@ using namespace mailroom::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
 const std::string key = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
@@ -50,7 +50,7 @@ class SecretWorld {
   }
 
   /// Runs mailroom with `more` in addition to the database and the log level.
-  FinishedRun mailroom(Words words, const Variables& more) const {
+  FinishedRun mailroom(Arguments words, const Variables& more) const {
     words.insert(words.begin(), mailroom_binary);
     auto all = variables;
     for (const auto& [name, text] : more)
@@ -59,7 +59,7 @@ class SecretWorld {
   }
 
   /// Checks that stderr has no secret, nor stdout unless the command writes tokens.
-  void check(const Words& words, const Variables& more) const {
+  void check(const Arguments& words, const Variables& more) const {
     const auto run = mailroom(words, more);
     const bool writes_tokens = words[0] == "collect";
     INFO(fmt::format("{} …, exit status {}", words[0].substr(0, 20), run.status));
@@ -96,7 +96,7 @@ class SecretWorld {
 };
 
 /// All commands, with valid and invalid arguments.
-std::vector<Words> commands(const SecretWorld& world) {
+std::vector<Arguments> commands(const SecretWorld& world) {
   const auto& token = world.token;
   auto forged = token;
   forged[50] = forged[50] == 'A' ? 'B' : 'A';
@@ -203,8 +203,11 @@ TEST_CASE("no malformed key and no password is shown") {
   secrets.push_back(short_key);
   for (auto more : wrong) {
     more["MAILROOM_LOG_LEVEL"] = "debug";
-    for (const Words& words :
-         {Words{"collect", "--once"}, {"verify", world.token}, {"config", "show"}, {"doctor"}, {"status"}}) {
+    for (const Arguments& words : {Arguments{"collect", "--once"},
+                                   {"verify", world.token},
+                                   {"config", "show"},
+                                   {"doctor"},
+                                   {"status"}}) {
       const auto run = world.mailroom(words, more);
       INFO(words[0] << " with " << more.rbegin()->first << ", exit status " << run.status);
       CHECK(found_in(run.errors, secrets) == "");
@@ -233,7 +236,7 @@ TEST_CASE("the key is not in the list of processes, and another process of the u
   std::filesystem::copy_file(mailroom_binary, program);
   std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(program, std::filesystem::perms(0755));
-  Words words{program, "collect", "--wait", "60s"};
+  Arguments words{program, "collect", "--wait", "60s"};
   if (geteuid() == 0)
     words.insert(words.begin(), {"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
   Subprocess process(words, {{"MAILROOM_DATABASE_URL", "host=/nowhere"}, {"MAILROOM_SECRET_KEY", key}},

@@ -16,7 +16,7 @@ using namespace mailroom::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 /// A queue with some of everything: batches, skipped tokens, gaps, findings.
 void fill(Connection& connection) {
@@ -30,27 +30,27 @@ void fill(Connection& connection) {
       "now() - interval '1 hour', 8, 1, '{}')");
 }
 
-const std::vector<Words>& commands() {
-  static const std::vector<Words> all{{"status"},
-                                      {"doctor"},
-                                      {"audit"},
-                                      {"audit", "user1"},
-                                      {"audit", "token:3"},
-                                      {"audit", "batch:1"},
-                                      {"tail", "-n", "50"},
-                                      {"rewind-cursor", "--to-start", "--dry-run"},
-                                      {"rewind-cursor", "--fix-sequence", "--dry-run"},
-                                      {"prune", "--older-than", "30d", "--dry-run"},
-                                      {"suspend", "user5", "-y"},
-                                      {"suspend", "--undo", "user5", "-y"},
-                                      {"migrate", "status"},
-                                      {"migrate", "verify"},
-                                      {"migrate", "down", "--dry-run"},
-                                      {"simulate", "--accounts", "3"}};
+const std::vector<Arguments>& commands() {
+  static const std::vector<Arguments> all{{"status"},
+                                          {"doctor"},
+                                          {"audit"},
+                                          {"audit", "user1"},
+                                          {"audit", "token:3"},
+                                          {"audit", "batch:1"},
+                                          {"tail", "-n", "50"},
+                                          {"rewind-cursor", "--to-start", "--dry-run"},
+                                          {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                          {"prune", "--older-than", "30d", "--dry-run"},
+                                          {"suspend", "user5", "-y"},
+                                          {"suspend", "--undo", "user5", "-y"},
+                                          {"migrate", "status"},
+                                          {"migrate", "verify"},
+                                          {"migrate", "down", "--dry-run"},
+                                          {"simulate", "--accounts", "3"}};
   return all;
 }
 
-std::string sentence(const Words& words) {
+std::string sentence(const Arguments& words) {
   std::string text;
   for (const auto& word : words)
     text += (text.empty() ? "" : " ") + word;
@@ -84,7 +84,7 @@ TEST_CASE("no line of a command is longer than its terminal is wide") {
   for (const std::size_t columns : {60, 80, 120}) {
     for (const auto& words : commands()) {
       INFO(fmt::format("{} at {} columns", sentence(words), columns));
-      Words command{mailroom_binary};
+      Arguments command{mailroom_binary};
       command.insert(command.end(), words.begin(), words.end());
       const auto run = run_in_terminal(command, environment, columns);
       CHECK_FALSE(run.output.empty());
@@ -130,7 +130,7 @@ TEST_CASE("without a UTF-8 locale everything except data is ASCII") {
   for (const std::string command : {"collect", "audit", "suspend", "tail", "migrate", "config"})
     all.push_back({command, "--help"});
   for (const auto& words : all) {
-    Words command{mailroom_binary};
+    Arguments command{mailroom_binary};
     command.insert(command.end(), words.begin(), words.end());
     const auto run = run_in_terminal(command, environment, 60);
     INFO(sentence(words) << "\n" << run.output);

@@ -168,15 +168,15 @@ TEST_CASE("a collector that stops polling notifies the others of transactions th
   writer->run("BEGIN");
   insert_accounts(*writer, 1, "silent");
   CHECK(second->take_notifications() == Notified::no);
-  first->arrange(Waking::make_way);
+  first->arrange(Waking::drain);
   CHECK_FALSE(somebody_is_polling(*writer));
-  REQUIRE(eventually([&] { return second->take_notifications() == Notified::settle; }));
+  REQUIRE(eventually([&] { return second->take_notifications() == Notified::drain; }));
   second->arrange(Waking::start_listening);
   CHECK(second->arrange(Waking::ask));
   writer->run("COMMIT");
   CHECK_FALSE(second->arrange(Waking::ask));
   CHECK(claim_ids(*second) == Ids{1});
-  CHECK(listener.heard() == std::set<std::string>{"settle"});
+  CHECK(listener.heard() == std::set<std::string>{"drain"});
   insert_accounts(*writer, 1, "loud");
   REQUIRE(eventually([&] { return second->take_notifications() == Notified::poll; }));
 }

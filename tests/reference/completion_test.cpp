@@ -17,14 +17,14 @@ using namespace mailroom::test;
 
 namespace {
 
-using Words = std::set<std::string>;
+using WordSet = std::set<std::string>;
 
 /// A line with the cursor at its end, and what may follow there.
-using Expectations = std::map<std::string, Words>;
+using Expectations = std::map<std::string, WordSet>;
 
-const Words files{"keys", "mailroom.yaml", "signing.key"};
+const WordSet files{"keys", "mailroom.yaml", "signing.key"};
 
-Words values_of(const ValueReference& value) {
+WordSet values_of(const ValueReference& value) {
   switch (value.kind) {
     case ValueReference::Kind::choice:
       return {value.choices.begin(), value.choices.end()};
@@ -37,15 +37,15 @@ Words values_of(const ValueReference& value) {
   }
 }
 
-Words names_of(const std::vector<CommandReference>& commands) {
-  Words names;
+WordSet names_of(const std::vector<CommandReference>& commands) {
+  WordSet names;
   for (const auto& command : commands)
     names.insert(command.name);
   return names;
 }
 
-Words long_names(const CommandReference& program, const Place& place) {
-  Words names;
+WordSet long_names(const CommandReference& program, const Place& place) {
+  WordSet names;
   const auto add = [&names](const OptionReference& option) {
     for (const auto& name : option.names) {
       if (name.rfind("--", 0) == 0) names.insert(name);
@@ -58,8 +58,8 @@ Words long_names(const CommandReference& program, const Place& place) {
   return names;
 }
 
-Words beginning_with(const std::string& start, const Words& words) {
-  Words found;
+WordSet beginning_with(const std::string& start, const WordSet& words) {
+  WordSet found;
   std::copy_if(words.begin(), words.end(), std::inserter(found, found.end()),
                [&](const auto& word) { return word.rfind(start, 0) == 0; });
   return found;
@@ -125,7 +125,7 @@ Expectations expectations() {
   return expected;
 }
 
-Words text_of(const std::string& line) {
+WordSet text_of(const std::string& line) {
   std::istringstream text(line);
   return {std::istream_iterator<std::string>(text), {}};
 }
@@ -176,13 +176,13 @@ TEST_CASE("fish offers what the command line accepts, and nothing for free text"
 TEST_CASE("the completions cover every kind of value") {
   // The tests above try only kinds that occur in a command line.
   const auto expected = expectations();
-  CHECK(expected.at("mailroom --color ") == Words{"auto", "always", "never"});
-  CHECK(expected.at("mailroom collect --format ") == Words{"csv", "jsonl"});
-  CHECK(expected.at("mailroom collect --log-level ") == Words{"debug", "info", "warn", "error"});
+  CHECK(expected.at("mailroom --color ") == WordSet{"auto", "always", "never"});
+  CHECK(expected.at("mailroom collect --format ") == WordSet{"csv", "jsonl"});
+  CHECK(expected.at("mailroom collect --log-level ") == WordSet{"debug", "info", "warn", "error"});
   CHECK(expected.at("mailroom collect --key-file ") == files);
   CHECK(expected.at("mailroom -c ") == files);
   CHECK(expected.at("mailroom migrate ") ==
-        Words{"up", "down", "goto", "status", "verify", "baseline", "force", "export", "new"});
+        WordSet{"up", "down", "goto", "status", "verify", "baseline", "force", "export", "new"});
   CHECK(expected.at("mailroom collect --queue ").empty());
   CHECK(expected.at("mailroom verify ").empty());
   CHECK(expected.at("mailroom migrate down --").count("--reason") == 1);

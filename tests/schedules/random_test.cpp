@@ -138,17 +138,17 @@ std::string play(std::uint64_t seed) {
   schedule(world);
   for (const auto& process : world.processes())
     world.at(some(world, 500ms), [&process = *process] { process.start_when_gone(); });
-  const auto settled = chaos + 6s + world.knobs.batch_timeout + world.knobs.poll_interval * 2;
+  const auto quiet_at = chaos + 6s + world.knobs.batch_timeout + world.knobs.poll_interval * 2;
   world.at(chaos, [&world] {
     world.slow_readers = 0;
     world.process(0).start();
   });
-  world.at(settled, [&world] {
+  world.at(quiet_at, [&world] {
     world.closing = true;
     for (const auto& process : world.processes())
       process->stop();
   });
-  world.run_until(settled + 8s);
+  world.run_until(quiet_at + 8s);
   const auto fault = judge(world);
   return fault.empty() ? fault : fault + "\nthe last steps:\n" + world.report(80);
 }

@@ -191,19 +191,19 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
 }
 
 bool FakeServer::arrange(int session, Waking waking) {
-  auto& unsettled = sessions_[static_cast<std::size_t>(session)].unsettled;
+  auto& open_at_first = sessions_[static_cast<std::size_t>(session)].open_at_first;
   if (waking == Waking::stay_polling) {
     if (!is_somebody_polling()) polling_ = session;
     return polling_ == session;
   }
   if (waking == Waking::ask) {
-    if (!unsettled) unsettled = open_;
-    std::erase_if(*unsettled, [this](std::int64_t id) { return !open_.contains(id); });
-    return !unsettled->empty();
+    if (!open_at_first) open_at_first = open_;
+    std::erase_if(*open_at_first, [this](std::int64_t id) { return !open_.contains(id); });
+    return !open_at_first->empty();
   }
-  unsettled.reset();
+  open_at_first.reset();
   if (polling_ == session) polling_.reset();
-  if (waking == Waking::make_way) notify(Notified::settle);
+  if (waking == Waking::drain) notify(Notified::drain);
   return true;
 }
 

@@ -110,7 +110,7 @@ class FakeServer {
     TimePoint begins{};
     std::optional<TimePoint> ends{};
     std::optional<std::set<std::int64_t>>
-        unsettled{};  ///< tokens that were not committed when it first asked
+        open_at_first{};  ///< tokens that were not committed when it first asked
   };
 
   Fault begin_call(Operation operation, int session);

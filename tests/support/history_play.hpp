@@ -18,11 +18,11 @@ inline Lease emit(QueueSession& session, int limit = 100) {
   return *lease;
 }
 
-using Words = std::vector<std::string>;
+using Names = std::vector<std::string>;
 
 /// The events of a timeline as text, in order.
-inline Words words(const Timeline& timeline) {
-  Words all;
+inline Names event_names(const Timeline& timeline) {
+  Names all;
   for (const auto& entry : timeline.entries)
     all.emplace_back(event_name(entry));
   return all;

@@ -81,7 +81,7 @@ TEST_CASE("a collector that stops while polling notifies the others") {
   rig.stop_at(280ms);
   rig.run();
   CHECK(rig.held_silent == 1);
-  CHECK(other->take_notifications() == Notified::settle);
+  CHECK(other->take_notifications() == Notified::drain);
 }
 
 TEST_CASE("a collector that stops while listening notifies nobody") {
@@ -97,7 +97,7 @@ TEST_CASE("a collector that hears of another one stopping polls until all silent
   const auto other = rig.server.connect();
   rig.environment.at(100ms, [&] { CHECK(other->arrange(Waking::stay_polling)); });
   rig.hold(150ms, 2s);
-  rig.environment.at(200ms, [&] { other->arrange(Waking::make_way); });
+  rig.environment.at(200ms, [&] { other->arrange(Waking::drain); });
   rig.environment.at(3900ms, [&] { CHECK(rig.each_emitted_once()); });
   rig.stop_at(4s);
   rig.run();

@@ -23,7 +23,7 @@ std::vector<Advice> poll_on(PollingState& polling_state, std::int64_t& last, std
     if (advice == Advice::none) continue;
     heard.push_back(advice);
     if (advice == Advice::stay_polling) polling_state.stays_polling(now);
-    if (advice == Advice::start_listening) polling_state.settle(now);
+    if (advice == Advice::start_listening) polling_state.start_draining(now);
   }
   return heard;
 }
@@ -92,7 +92,7 @@ TEST_CASE("a polling collector polls after half the batch timeout, limited to 0.
 TEST_CASE("a draining collector polls at once, then at doubling intervals up to the poll interval") {
   auto polling_state = with_timeout(5s);
   CHECK(polling_state.next_poll() == TimePoint::max());
-  polling_state.settle(start);
+  polling_state.start_draining(start);
   CHECK(polling_state.next_poll() == start);
   std::vector<Milliseconds> waits;
   auto now = start + 1ms;
@@ -102,6 +102,6 @@ TEST_CASE("a draining collector polls at once, then at doubling intervals up to 
     now = polling_state.next_poll();
   }
   CHECK(waits == std::vector{1ms, 2ms, 4ms, 8ms, 16ms, 32ms, 64ms, 128ms, 256ms, 512ms, 1000ms, 1000ms});
-  polling_state.settled();
+  polling_state.drained();
   CHECK(polling_state.next_poll() == TimePoint::max());
 }

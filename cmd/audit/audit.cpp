@@ -132,8 +132,8 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   const auto subject = subject_of(options);
   auto request = options.request;
   // Refuses invalid moments before the command connects.
-  parse_period(request.since, "", 0);
-  parse_period("", request.until, 0);
+  parse_period(request.since, "", {});
+  parse_period("", request.until, {});
   const auto connection = context.connect_to_schema("audit");
   request.queue = context.settings().queue;
   if (subject.kind == AuditSubject::Kind::everything) {

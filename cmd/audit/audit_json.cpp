@@ -15,9 +15,9 @@ Json or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-Json time_json(const std::optional<std::int64_t>& microseconds) {
-  if (!microseconds || !date_text(*microseconds / microseconds_a_second)) return nullptr;
-  return precise_moment_text(*microseconds);
+Json time_json(const std::optional<Moment>& moment) {
+  if (!moment || !date_text(*moment)) return nullptr;
+  return precise_moment_text(*moment);
 }
 
 Json batch_details(const BatchRecord& batch, EventKind kind) {
@@ -68,7 +68,7 @@ struct EventKeys {
     object["details"] = {{"version", change.version},
                          {"name", change.name},
                          {"direction", change.direction},
-                         {"duration_ms", change.duration_ms}};
+                         {"duration_ms", change.duration.count()}};
   }
   template <typename Row>
   void add_actor(const Row& row) {
@@ -102,7 +102,7 @@ std::string lines_of(const Json& summary, const Timeline& timeline) {
   return text;
 }
 
-Json token_report_json(const TokenReport& report, std::int64_t now) {
+Json token_report_json(const TokenReport& report, Moment now) {
   const auto& token = report.token;
   const auto& status = report.status;
   Json object{{"id", token.id},

@@ -1,6 +1,5 @@
 #include "cmd/audit/audit_status.hpp"
 
-#include <chrono>
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
@@ -12,17 +11,14 @@ namespace mailroom {
 namespace {
 
 /// Two units at most: the seconds of a week do not matter.
-std::string coarse(std::int64_t seconds) {
-  constexpr std::int64_t hour = 3600;
-  constexpr std::int64_t day = 24 * hour;
-  constexpr std::int64_t century = 36'525 * day;
-  if (seconds >= century) return "100 years or more";
-  const auto unit = seconds >= day ? hour : seconds >= hour ? 60 : 1;
-  return format_duration(std::chrono::seconds(seconds - seconds % unit));
-}
-
-std::string time_of(std::int64_t microseconds) {
-  return moment_text(microseconds / microseconds_a_second);
+std::string coarse(Moment::duration time) {
+  constexpr std::chrono::hours hour{1};
+  constexpr std::chrono::days day{1};
+  if (time >= 36'525 * day) return "100 years or more";
+  const std::chrono::seconds unit = time >= day    ? hour
+                                    : time >= hour ? std::chrono::minutes(1)
+                                                   : std::chrono::seconds(1);
+  return format_duration(std::chrono::floor<Milliseconds>(time - time % unit));
 }
 
 std::string times_text(std::int64_t count) {
@@ -37,7 +33,7 @@ std::string emitted_text(const TokenReport& report) {
   const auto& status = report.status;
   const auto& queues = report.token.queues;
   const auto more = queues.empty() || queues.front().records_complete ? "" : " or more";
-  const auto time = time_of(*status.batch->emitted_at);
+  const auto time = moment_text(*status.batch->emitted_at);
   auto text = status.times == 1 && status.maybe == 0
                   ? fmt::format("emitted once{}, {} {}", more, time, where_of(*status.batch))
                   : fmt::format("emitted {}{}, last {} {}", times_text(status.times), more, time,
@@ -50,8 +46,8 @@ std::string maybe_text(const TokenReport& report) {
   const auto& batch = *report.status.batch;
   if (contains(batch.unsure, report.token.id))
     return fmt::format("perhaps emitted, {} {}, unless that was another token with its id",
-                       time_of(*batch.emitted_at), where_of(batch));
-  const auto when = fmt::format("{} {}", time_of(*batch.emitted_at), where_of(batch));
+                       moment_text(*batch.emitted_at), where_of(batch));
+  const auto when = fmt::format("{} {}", moment_text(*batch.emitted_at), where_of(batch));
   if (contains(batch.skipped_ids, report.token.id))
     return fmt::format(
         "perhaps emitted: {}, skipped at the last attempt, but maybe emitted at an earlier one", when);
@@ -60,13 +56,13 @@ std::string maybe_text(const TokenReport& report) {
 }
 
 std::string skipped_text(const TokenStatus& status) {
-  return fmt::format("not emitted: skipped at {}, {}", time_of(status.skip->claimed_at),
+  return fmt::format("not emitted: skipped at {}, {}", moment_text(status.skip->claimed_at),
                      skip_reason_text(status.reason, status.reason_certain));
 }
 
 std::string skipped_in_batch_text(const TokenStatus& status) {
   return fmt::format("not emitted: {}, but skipped when its line was written, {}, {}",
-                     where_of(*status.batch), time_of(*status.batch->emitted_at),
+                     where_of(*status.batch), moment_text(*status.batch->emitted_at),
                      skip_reason_text(status.reason, status.reason_certain));
 }
 
@@ -78,11 +74,11 @@ std::string outcome_text(const TokenReport& report) {
     case Outcome::maybe_emitted:
       return maybe_text(report);
     case Outcome::in_open_batch:
-      return fmt::format("leased {} {}, not acknowledged yet", time_of(status.batch->claimed_at),
+      return fmt::format("leased {} {}, not acknowledged yet", moment_text(status.batch->claimed_at),
                          where_of(*status.batch));
     case Outcome::dead:
       return fmt::format("not acknowledged: batch {} was dead-lettered {} after {} attempts",
-                         status.batch->id, time_of(*status.batch->dead_at),
+                         status.batch->id, moment_text(*status.batch->dead_at),
                          with_thousands(status.batch->attempts));
     case Outcome::skipped_in_batch:
       return skipped_in_batch_text(status);
@@ -97,8 +93,8 @@ std::string outcome_text(const TokenReport& report) {
     case Outcome::skipped:
       return skipped_text(status);
     case Outcome::moved_past:
-      return fmt::format("not emitted: the cursor was moved past it {} by {}", time_of(status.operation->at),
-                         shown_text(status.operation->actor));
+      return fmt::format("not emitted: the cursor was moved past it {} by {}",
+                         moment_text(status.operation->at), shown_text(status.operation->actor));
     case Outcome::missed:
       return fmt::format(
           "not emitted: created after queue {} had moved past its id; mailroom rewind-cursor --fix-sequence "
@@ -117,15 +113,14 @@ std::string next_text(const TokenStatus& status) {
   return *status.next == Outcome::in_open_batch ? ", and leased again" : "; it will be emitted again";
 }
 
-std::string state_text(const TokenFacts& token, std::int64_t now) {
+std::string state_text(const TokenFacts& token, Moment now) {
   if (!token.exists) return "no longer in the database";
   if (token.consumed_at && *token.consumed_at > now)
     return fmt::format("consumed, recorded as {}", moment_text(*token.consumed_at));
-  if (token.consumed_at)
-    return fmt::format("consumed {} ago", coarse(now - bounded_moment(*token.consumed_at)));
+  if (token.consumed_at) return fmt::format("consumed {} ago", coarse(now - *token.consumed_at));
   if (token.expires_at <= now)
-    return fmt::format("expired {} ago, not consumed", coarse(now - bounded_moment(token.expires_at)));
-  const auto left = coarse(bounded_moment(token.expires_at) - now);
+    return fmt::format("expired {} ago, not consumed", coarse(now - token.expires_at));
+  const auto left = coarse(token.expires_at - now);
   if (token.state == "due") return fmt::format("not consumed, usable for another {}", left);
   return fmt::format("not usable: the account is {}; expires in {}", shown_text(token.account.status), left);
 }
@@ -144,7 +139,7 @@ std::string where_and_actor(const BatchRecord& batch, const std::string& collect
   return fmt::format("in batch {} by {}{}", batch.id, collector, again);
 }
 
-std::string status_text(const TokenReport& report, std::int64_t now) {
+std::string status_text(const TokenReport& report, Moment now) {
   const auto& token = report.token;
   const auto action = token.action.empty() ? "" : fmt::format(" ({})", shown_text(token.action));
   const auto other = token.id_was_anothers ? "; another token had its id before" : "";
@@ -155,17 +150,17 @@ std::string status_text(const TokenReport& report, std::int64_t now) {
 std::string batch_text(const BatchRecord& batch) {
   if (batch.is_state_only()) {
     return fmt::format("batch {} of queue {}: no tokens, only the state of the queue {}, by {}", batch.id,
-                       shown_text(batch.queue), time_of(batch.claimed_at), shown_text(batch.claimed_by));
+                       shown_text(batch.queue), moment_text(batch.claimed_at), shown_text(batch.claimed_by));
   }
   auto text = fmt::format("batch {} of queue {}: {}, ", batch.id, shown_text(batch.queue),
                           counted(batch.size, "token"));
   const auto skipped = skipped_text(batch.skipped);
   if (batch.emitted_at) {
-    text += fmt::format("{} emitted {}", with_thousands(batch.emitted), time_of(*batch.emitted_at));
+    text += fmt::format("{} emitted {}", with_thousands(batch.emitted), moment_text(*batch.emitted_at));
   } else if (batch.dead_at) {
-    text += fmt::format("dead-lettered {}", time_of(*batch.dead_at));
+    text += fmt::format("dead-lettered {}", moment_text(*batch.dead_at));
   } else {
-    text += fmt::format("leased {}, not acknowledged yet", time_of(batch.claimed_at));
+    text += fmt::format("leased {}, not acknowledged yet", moment_text(batch.claimed_at));
   }
   text += fmt::format(", by {}, leased {}", shown_text(batch.claimed_by), times_text(batch.attempts));
   return skipped.empty() ? text : text + "; skipped: " + skipped;

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "audit/history.hpp"
 
 namespace mailroom {
 
-/// The status of a token, as a sentence without a full stop. `now` is in seconds since 1970.
-std::string status_text(const TokenReport& report, std::int64_t now);
+/// The status of a token, as a sentence without a full stop.
+std::string status_text(const TokenReport& report, Moment now);
 /// The status of a batch, likewise.
 std::string batch_text(const BatchRecord& batch);
 

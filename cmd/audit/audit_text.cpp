@@ -120,7 +120,7 @@ struct DetailsText {
   std::string operator()(const BatchRecord& batch) const {
     const auto where = held_text(batch) + " " + where_and_actor(batch, collector_name(batch));
     if (kind == EventKind::abandoned)
-      return fmt::format("{}, leased {}", where, moment_text(batch.claimed_at / microseconds_a_second));
+      return fmt::format("{}, leased {}", where, moment_text(batch.claimed_at));
     const auto skipped = skipped_text(batch.skipped);
     if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
       return fmt::format("{}, by {}", skipped, shown_text(batch.claimed_by));
@@ -137,7 +137,7 @@ struct DetailsText {
   }
   std::string operator()(const SchemaChange& change) const {
     return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, shown_text(change.name),
-                       with_thousands(change.duration_ms), by_text(change.actor, "", change.reason));
+                       with_thousands(change.duration.count()), by_text(change.actor, "", change.reason));
   }
 };
 
@@ -151,8 +151,7 @@ std::string render_entries(const Timeline& timeline, Width width) {
     widest = std::max(widest, event_name(event).size());
   std::string text;
   for (const auto& event : timeline.entries) {
-    const auto start =
-        fmt::format("{}  {:<{}}  ", moment_text(event.at / microseconds_a_second), event_name(event), widest);
+    const auto start = fmt::format("{}  {:<{}}  ", moment_text(event.at), event_name(event), widest);
     const auto details = std::visit(DetailsText{event.kind}, event.record);
     text += start + wrapped(shown_text(details), width, start.size(), start.size()) + "\n";
   }

@@ -18,12 +18,11 @@ std::string joined(std::string_view words, char space) {
 }  // namespace
 
 std::string time_text(const Event& event) {
-  return event.has_whole_seconds() ? moment_text(event.at / microseconds_a_second)
-                                   : precise_moment_text(event.at);
+  return event.has_whole_seconds() ? moment_text(event.at) : precise_moment_text(event.at);
 }
 
 nlohmann::ordered_json time_json(const Event& event) {
-  if (!date_text(event.at / microseconds_a_second)) return nullptr;
+  if (!date_text(event.at)) return nullptr;
   return time_text(event);
 }
 

@@ -12,8 +12,8 @@
 namespace mailroom {
 namespace {
 
-/// When each version was last reached, in microseconds since 1970. golang-migrate records no times.
-using Arrivals = std::map<std::int64_t, std::int64_t>;
+/// When each version was last reached. golang-migrate records no times.
+using Arrivals = std::map<std::int64_t, Moment>;
 
 struct SchemaStatus {
   SchemaState state;
@@ -32,7 +32,7 @@ struct SchemaStatus {
   std::string arrival_at(const Migration& migration) const {
     const auto arrival = arrivals.find(migration.version);
     if (arrival == arrivals.end() || std::string(verdict_on(migration)) != "applied") return {};
-    return moment_text(arrival->second / 1'000'000);
+    return moment_text(arrival->second);
   }
 };
 

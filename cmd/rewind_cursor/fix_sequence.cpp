@@ -36,7 +36,7 @@ std::string render_queues(const SequenceFix& fix, std::size_t width) {
   return table.render(width);
 }
 
-std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std::size_t width) {
+std::string render_plan(const SequenceFix& fix, std::chrono::seconds extension, std::size_t width) {
   const auto emitted = fix.to_emit();
   std::int64_t expired = 0;
   for (const auto& missed : fix.queues)
@@ -49,7 +49,7 @@ std::string render_plan(const SequenceFix& fix, std::int64_t extend_seconds, std
                              "No other token is emitted.\n",
                              counted(emitted, "token"), emitted == 1 ? "its id" : "their ids",
                              emitted == 1 ? "it was" : "they were");
-  return text + expired_note(expired, extend_seconds);
+  return text + expired_note(expired, extension);
 }
 
 std::string fix_json(const SequenceFix& fix, bool carried_out) {
@@ -74,12 +74,12 @@ std::string fix_json(const SequenceFix& fix, bool carried_out) {
 
 }  // namespace
 
-ExitCode run_fix_sequence(std::int64_t extend_seconds, const std::string& reason, bool dry_run,
+ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& reason, bool dry_run,
                           Context& context) {
   const auto connection = context.connect_to_schema("rewind-cursor");
-  const auto plan = plan_sequence_fix(*connection, extend_seconds);
+  const auto plan = plan_sequence_fix(*connection, extension);
   const bool json = context.global().output == OutputFormat::json;
-  if (!json) context.say(render_plan(plan, extend_seconds, context.out().width()));
+  if (!json) context.say(render_plan(plan, extension, context.out().width()));
   if (dry_run || plan.changes_nothing()) {
     context.print(json      ? fix_json(plan, false)
                   : dry_run ? "dry run: nothing was changed\n"
@@ -89,7 +89,7 @@ ExitCode run_fix_sequence(std::int64_t extend_seconds, const std::string& reason
   confirm(context, fmt::format("set the token sequence to {} and emit {}?", plan.sequence_after,
                                counted(plan.to_emit(), "token")));
   const auto done = carry_out_sequence_fix(
-      *connection, extend_seconds, {.actor = operator_name(), .reason = reason}, context.settings().channel);
+      *connection, extension, {.actor = operator_name(), .reason = reason}, context.settings().channel);
   context.print(json ? fix_json(done, true)
                      : fmt::format("done: the token sequence is at {}; {} to be emitted\n",
                                    with_thousands(done.sequence_after), counted(done.to_emit(), "token")));

@@ -7,7 +7,7 @@
 namespace mailroom {
 
 /// `mailroom rewind-cursor --fix-sequence`: shows the plan, asks for confirmation, and carries it out.
-ExitCode run_fix_sequence(std::int64_t extend_seconds, const std::string& reason, bool dry_run,
+ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& reason, bool dry_run,
                           Context& context);
 
 }  // namespace mailroom

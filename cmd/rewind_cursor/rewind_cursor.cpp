@@ -32,18 +32,18 @@ struct RewindOptions {
   bool dry_run = false;
 };
 
-std::int64_t seconds_of(Milliseconds duration) {
-  return std::chrono::floor<std::chrono::seconds>(duration).count();
+std::chrono::seconds seconds_of(Milliseconds duration) {
+  return std::chrono::floor<std::chrono::seconds>(duration);
 }
 
-std::int64_t moment_of(const std::string& flag, const std::string& text, std::int64_t now) {
+Moment moment_of(const std::string& flag, const std::string& text, Moment now) {
   const auto moment = parse_moment(text, now);
   if (moment) return *moment;
   throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a time", flag, text),
               "for example 2026-11-21T09:30 (UTC), 2026-11-21T09:30+02:00, or 10m for ten minutes ago");
 }
 
-RewindTarget target_of(const RewindOptions& options, std::int64_t now) {
+RewindTarget target_of(const RewindOptions& options, Moment now) {
   const int given = (options.to_id ? 1 : 0) + (options.to_time.empty() ? 0 : 1) + (options.by ? 1 : 0) +
                     (options.to_start ? 1 : 0) + (options.to_end ? 1 : 0);
   if (given != 1) {
@@ -53,14 +53,14 @@ RewindTarget target_of(const RewindOptions& options, std::int64_t now) {
                 given == 0 ? "give one of --to-id N, --to-time TIME, --by DURATION, --to-start, --to-end"
                            : "give one of them; --dry-run shows what it would do");
   }
-  if (options.to_id) return {RewindTarget::Kind::id, *options.to_id};
+  if (options.to_id) return {.kind = RewindTarget::Kind::id, .id = *options.to_id};
   if (!options.to_time.empty())
-    return {RewindTarget::Kind::time, moment_of("--to-time", options.to_time, now)};
-  if (options.by) return {RewindTarget::Kind::time, now - seconds_of(*options.by)};
-  return {options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end, 0};
+    return {.kind = RewindTarget::Kind::time, .time = moment_of("--to-time", options.to_time, now)};
+  if (options.by) return {.kind = RewindTarget::Kind::time, .time = now - seconds_of(*options.by)};
+  return {.kind = options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end};
 }
 
-std::optional<std::int64_t> end_of(const RewindOptions& options, std::int64_t now) {
+std::optional<Moment> end_of(const RewindOptions& options, Moment now) {
   if (options.until.empty()) return std::nullopt;
   if (options.to_end) {
     throw Error(ExitCode::usage, "--until limits a replay, and --to-end replays nothing",
@@ -70,18 +70,18 @@ std::optional<std::int64_t> end_of(const RewindOptions& options, std::int64_t no
 }
 
 /// The part of the request that needs no database; relative times count back from `now`. Throws Error(usage).
-RewindRequest request_of(const RewindOptions& options, const std::string& queue, std::int64_t now) {
+RewindRequest request_of(const RewindOptions& options, const std::string& queue, Moment now) {
   return {.queue = queue,
           .target = target_of(options, now),
           .filter = {.action = options.action, .accounts = {}, .until = end_of(options, now)},
-          .extend_seconds = seconds_of(*options.extend),
+          .extension = seconds_of(*options.extend),
           .max_replay = options.max_replay};
 }
 
 void refuse_empty_period(const RewindRequest& request) {
-  const auto& [kind, start] = request.target;
+  const auto& target = request.target;
   const auto& end = request.filter.until;
-  if (kind != RewindTarget::Kind::time || !end || start < *end) return;
+  if (target.kind != RewindTarget::Kind::time || !end || target.time < *end) return;
   throw Error(ExitCode::usage, "--until is not after the start of the replay",
               "--to-time or --by sets the start, --until the end");
 }
@@ -111,7 +111,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
     return run_fix_sequence(seconds_of(*options.extend), options.reason, options.dry_run, context);
   }
   const auto& queue = context.settings().queue;
-  request_of(options, queue, 0);  // reports usage errors before connecting
+  request_of(options, queue, {});  // reports usage errors before connecting
   const auto connection = context.connect_to_schema("rewind-cursor");
   auto request = request_of(options, queue, connection->server_time());
   for (const auto& account : find_accounts(*connection, options.accounts))

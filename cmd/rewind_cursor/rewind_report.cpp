@@ -83,8 +83,8 @@ nlohmann::ordered_json tally_json(const TokenTally& tally) {
 
 }  // namespace
 
-std::string expired_note(std::int64_t expired, std::int64_t extend_seconds) {
-  if (expired == 0 || extend_seconds > 0) return "";
+std::string expired_note(std::int64_t expired, std::chrono::seconds extension) {
+  if (expired == 0 || extension.count() > 0) return "";
   const bool one = expired == 1;
   return fmt::format("{} {} expired and {} skipped; --extend 15m gives {} 15 minutes more.\n",
                      counted(expired, "token"), one ? "has" : "have", one ? "is" : "are",
@@ -97,7 +97,7 @@ std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& p
     text += fmt::format("until:   created before {}\n", moment_text(*request.filter.until));
   text += "\n" + render_tallies(plan) + "\n";
   text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
-  if (!plan.is_forward()) text += expired_note(plan.expired.count, request.extend_seconds);
+  if (!plan.is_forward()) text += expired_note(plan.expired.count, request.extension);
   return text + limit_note(request, plan) + sequence_note(plan);
 }
 

@@ -12,7 +12,7 @@ std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& p
 
 /// What --extend would do for `expired` tokens; empty if there are none, or if it is given. A token expires
 /// after 15 minutes, so few tokens of an older range are still due.
-std::string expired_note(std::int64_t expired, std::int64_t extend_seconds);
+std::string expired_note(std::int64_t expired, std::chrono::seconds extension);
 
 /// The question before the plan is carried out.
 std::string rewind_question(const RewindRequest& request, const RewindPlan& plan);

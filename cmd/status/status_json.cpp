@@ -113,7 +113,7 @@ std::string render_json(const StatusReport& report) {
   const auto& queue = report.queue;
   Json object{
       {"queue", queue.queue},
-      {"at", moment_text(queue.now / 1000)},
+      {"at", moment_text(queue.now)},
       {"health", severity_name(worst(report.findings))},
       {"cursor", queue.cursor},
       {"newest_id", queue.newest},

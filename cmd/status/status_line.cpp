@@ -15,7 +15,7 @@ std::string render_line(const StatusReport& report) {
   const auto& queue = report.queue;
   const auto lag = queue.lag();
   auto line = fmt::format("{} {} pending={}{} lag={} rate={:.1f}/s collectors={} open={} gaps={} cursor={}",
-                          moment_text(queue.now / 1000), severity_name(worst(report.findings)),
+                          moment_text(queue.now), severity_name(worst(report.findings)),
                           queue.waiting.estimated ? "~" : "", queue.waiting.total(),
                           lag ? age_text(*lag) : "0s", queue.emissions.per_second(), queue.collectors.size(),
                           queue.open_batches.size(), queue.gap_ids, queue.cursor);

@@ -234,9 +234,8 @@ ExitCode judge(const StatusReport& report) {
 std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) {
   std::vector<std::optional<double>> rates;
   for (auto i = RecentEmissions::bucket_count; i-- > 0;) {
-    const auto reach =
-        std::chrono::seconds(static_cast<std::int64_t>(i + 1) * RecentEmissions::bucket_seconds);
-    const auto rate = static_cast<double>(emissions.tokens[i]) / RecentEmissions::bucket_seconds;
+    const auto reach = static_cast<std::int64_t>(i + 1) * RecentEmissions::bucket;
+    const auto rate = static_cast<double>(emissions.tokens[i]) / RecentEmissions::bucket.count();
     rates.push_back(reach <= emissions.known ? std::optional(rate) : std::nullopt);
   }
   return rates;
@@ -249,7 +248,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   };
   auto text = fmt::format("queue {}: {}\n", shown_text(queue.queue), headline(report, style));
   if (style.outage != nullptr) text += line("reason", shown_text(style.outage->reason));
-  text += line("at", moment_text(queue.now / 1000));
+  text += line("at", moment_text(queue.now));
   text += line("pending", pending_text(queue.waiting));
   text += line("oldest", oldest_text(queue));
   text += line("cursor", cursor_text(queue));

@@ -30,7 +30,7 @@ ExitCode judge(const StatusReport& report);
 /// How long the database has not answered, and why.
 struct StatusOutage {
   std::string queue;
-  std::int64_t now = 0;  ///< this host's clock, in seconds since 1970
+  Moment now{};  ///< this host's clock
   Milliseconds lasts{};
   std::string reason;
 };

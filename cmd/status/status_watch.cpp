@@ -1,7 +1,6 @@
 #include "cmd/status/status_watch.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 #include <random>
 
@@ -15,8 +14,8 @@
 namespace mailroom {
 namespace {
 
-constexpr std::int64_t bucket = RecentEmissions::bucket_seconds * 1000;
-constexpr std::int64_t window = bucket * static_cast<std::int64_t>(RecentEmissions::bucket_count);
+constexpr auto bucket = RecentEmissions::bucket;
+constexpr auto trend_window = bucket * static_cast<std::int64_t>(RecentEmissions::bucket_count);
 
 /// Draws over the previous screen in one write, without clearing it, to avoid flicker. The terminal truncates
 /// long lines: if it wrapped them, the next screen would not cover this one.
@@ -98,7 +97,7 @@ class StatusWatch {
   void show_outage(const std::string& reason) {
     const auto now = environment_.now();
     const StatusOutage outage{.queue = request_.queue,
-                              .now = std::time(nullptr),
+                              .now = std::chrono::floor<Moment::duration>(std::chrono::system_clock::now()),
                               .lasts = std::chrono::floor<std::chrono::seconds>(*retries_.failing_for(now)),
                               .reason = reason};
     if (terminal_ && !is_json()) {
@@ -159,20 +158,20 @@ class StatusWatch {
 
 }  // namespace
 
-void LagHistory::add(std::int64_t at, Milliseconds lag) {
+void LagHistory::add(Moment at, Milliseconds lag) {
   samples_.push_back({at, lag});
   // One sample older than the window is kept: it may still count at the start of the window.
-  while (samples_.size() > 1 && samples_[1].at <= at - window)
+  while (samples_.size() > 1 && samples_[1].at <= at - trend_window)
     samples_.pop_front();
 }
 
-std::vector<std::optional<double>> LagHistory::trend(std::int64_t now) const {
+std::vector<std::optional<double>> LagHistory::trend(Moment now) const {
   std::vector<std::optional<double>> values(RecentEmissions::bucket_count);
   for (std::size_t i = 0; i < samples_.size(); ++i) {
-    const auto next = i + 1 < samples_.size() ? samples_[i + 1].at : now + 1;
-    const auto until = std::min(next - 1, samples_[i].at + lasts_.count());
+    const auto next = i + 1 < samples_.size() ? samples_[i + 1].at - Milliseconds{1} : now;
+    const auto until = std::min<Moment>(next, samples_[i].at + lasts_);
     for (std::size_t n = 0; n < values.size(); ++n) {
-      const auto end = now - window + static_cast<std::int64_t>(n + 1) * bucket;
+      const auto end = now - trend_window + static_cast<std::int64_t>(n + 1) * bucket;
       if (samples_[i].at > end || until <= end - bucket) continue;
       const auto lag = static_cast<double>(samples_[i].lag.count()) / 1000;
       values[n] = std::max(values[n].value_or(0), lag);

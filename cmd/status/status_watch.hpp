@@ -13,14 +13,14 @@ class LagHistory {
   /// A sample counts until the next one, but no longer than `lasts`.
   explicit LagHistory(Milliseconds lasts) : lasts_(lasts) {}
 
-  /// `at` is the server's time in milliseconds since 1970.
-  void add(std::int64_t at, Milliseconds lag);
+  /// `at` is the server's time.
+  void add(Moment at, Milliseconds lag);
   /// The longest lag in seconds, in each 10 seconds of the five minutes before `now`; oldest first.
-  std::vector<std::optional<double>> trend(std::int64_t now) const;
+  std::vector<std::optional<double>> trend(Moment now) const;
 
  private:
   struct Sample {
-    std::int64_t at;
+    Moment at;
     Milliseconds lag;
   };
 

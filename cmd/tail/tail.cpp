@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,7 +35,7 @@ struct TailOptions {
   bool mask = false;
 };
 
-std::int64_t read_moment(const std::string& text, std::int64_t now) {
+Moment read_moment(const std::string& text, Moment now) {
   const auto moment = parse_moment(text, now);
   if (!moment) {
     throw Error(ExitCode::usage, fmt::format("--since is '{}', and must be a moment", text),
@@ -81,7 +80,7 @@ void check_together(const TailOptions& options, OutputFormat output) {
   }
 }
 
-HistoryRequest make_history(const TailOptions& options, std::int64_t now) {
+HistoryRequest make_history(const TailOptions& options, Moment now) {
   auto history = options.history;
   if (!options.since.empty()) history.since = read_moment(options.since, now);
   if (!history.last && !history.since && !history.from_token) history.last = default_lines;
@@ -148,7 +147,7 @@ void show_events(const TailOptions& options, Context& context, const EventRender
 ExitCode run_tail(const TailOptions& options, Context& context) {
   check_together(options, context.global().output);
   const auto filter = read_filter(options);
-  if (!options.since.empty()) read_moment(options.since, std::time(nullptr));
+  if (!options.since.empty()) read_moment(options.since, {});
   const auto render = make_render(options, context);
   try {
     show_events(options, context, render, filter);

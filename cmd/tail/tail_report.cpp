@@ -106,9 +106,8 @@ std::string EventLines::render(const Event& event) {
   }
   if (layout_.colour) kind = colour_of(event.state()) + kind + "\x1b[0m";
   const auto details = details_of(event, layout_.queue, room);
-  return moment_text(event.at / microseconds_a_second) + "  " + subject +
-         std::string(subject_width - display_width(subject), ' ') + "  " + kind + "  " +
-         (room ? fit(details, *room) : details) + "\n";
+  return moment_text(event.at) + "  " + subject + std::string(subject_width - display_width(subject), ' ') +
+         "  " + kind + "  " + (room ? fit(details, *room) : details) + "\n";
 }
 
 namespace {

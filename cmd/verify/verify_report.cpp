@@ -32,7 +32,7 @@ std::string sentence(const VerifyFinding& finding) {
 }
 
 std::string emission_text(const TokenEmission& emission) {
-  const auto when = emission.emitted_at ? *emission.emitted_at : std::string("not acknowledged yet");
+  const auto when = emission.emitted_at ? precise_moment_text(*emission.emitted_at) : "not acknowledged yet";
   const auto times =
       emission.attempts > 1 ? fmt::format(", leased {} times", emission.attempts) : std::string();
   const auto doubt = emission.is_certain ? "" : ", unless that was another token with its id";
@@ -55,11 +55,12 @@ std::string render_record(const TokenRecord& record) {
 
 Json record_json(const TokenRecord& record) {
   const auto emission_json = [](const TokenEmission& emission) -> Json {
-    return {{"batch", emission.batch},
-            {"queue", emission.queue},
-            {"emitted_at", optional_json<Json>(emission.emitted_at)},
-            {"attempts", emission.attempts},
-            {"certain", emission.is_certain}};
+    return {
+        {"batch", emission.batch},
+        {"queue", emission.queue},
+        {"emitted_at", emission.emitted_at ? Json(precise_moment_text(*emission.emitted_at)) : Json(nullptr)},
+        {"attempts", emission.attempts},
+        {"certain", emission.is_certain}};
   };
   return {{"id", record.id},
           {"account", {{"id", record.account}, {"login", record.login}, {"status", record.status}}},

@@ -29,7 +29,7 @@ AccountName parse_name(const std::string& name) {
 std::vector<AccountRecord> find_candidates(Connection& connection, const std::string& name) {
   const auto parsed = parse_name(name);
   const auto rows = connection.run(R"(
-SELECT id, email, login, status, created_at FROM accounts
+SELECT id, email, login, status FROM accounts
 WHERE id = $1::bigint OR email = nullif($2, '') OR login = nullif($3, '')
 ORDER BY id)",
                                    parsed.id.value_or(-1), parsed.email, parsed.login);
@@ -38,8 +38,7 @@ ORDER BY id)",
     found.push_back({.id = row[0].as<std::int64_t>(),
                      .email = row[1].c_str(),
                      .login = row[2].c_str(),
-                     .status = row[3].c_str(),
-                     .created_at = row[4].as<std::int64_t>()});
+                     .status = row[3].c_str()});
   }
   return found;
 }

@@ -14,8 +14,7 @@ struct AccountRecord {
   std::int64_t id = 0;
   std::string email{};
   std::string login{};
-  std::string status{};         ///< provisioned, active or suspended
-  std::int64_t created_at = 0;  ///< seconds since 1970
+  std::string status{};  ///< provisioned, active or suspended
 };
 
 /// Reads the id of a row, a number from 0 on; nullopt for anything else.

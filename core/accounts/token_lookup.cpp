@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/moment.hpp"
+#include "db/time_sql.hpp"
 #include "queue/batch_lookup.hpp"
 
 namespace mailroom {
@@ -22,12 +22,11 @@ std::vector<TokenEmission> find_emissions(Connection& connection, const TokenRec
   std::vector<TokenEmission> emissions;
   for (const auto& batch : batches) {
     if (!contains(batch.tokens, token.id) || contains(batch.skipped_ids, token.id)) continue;
-    TokenEmission emission{.batch = batch.id,
-                           .queue = batch.queue,
-                           .attempts = batch.attempts,
-                           .is_certain = !contains(batch.unsure, token.id)};
-    if (batch.emitted_at) emission.emitted_at = precise_moment_text(*batch.emitted_at);
-    emissions.push_back(std::move(emission));
+    emissions.push_back({.batch = batch.id,
+                         .queue = batch.queue,
+                         .emitted_at = batch.emitted_at,
+                         .attempts = batch.attempts,
+                         .is_certain = !contains(batch.unsure, token.id)});
   }
   return emissions;
 }
@@ -46,13 +45,13 @@ WHERE t.secret = $1::bytea AND t.action = $2::token_action)",
   const auto& row = rows[0];
   TokenRecord record{.id = row[0].as<std::int64_t>(),
                      .state = row[1].c_str(),
-                     .created_at = row[2].as<std::int64_t>(),
-                     .expires_at = row[3].as<std::int64_t>(),
-                     .consumed_at = optional_of<std::int64_t>(row[4]),
+                     .created_at = moment_in<std::chrono::seconds>(row[2]),
+                     .expires_at = moment_in<std::chrono::seconds>(row[3]),
+                     .consumed_at = optional_moment_in<std::chrono::seconds>(row[4]),
                      .account = row[5].as<std::int64_t>(),
                      .login = row[6].c_str(),
                      .status = row[7].c_str(),
-                     .now = row[8].as<std::int64_t>()};
+                     .now = moment_in<std::chrono::seconds>(row[8])};
   record.emissions = find_emissions(connection, record);
   return record;
 }

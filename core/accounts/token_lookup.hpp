@@ -14,22 +14,22 @@ namespace mailroom {
 struct TokenEmission {
   std::int64_t batch = 0;
   std::string queue;
-  std::optional<std::string> emitted_at{};  ///< ISO 8601, UTC; nullopt while the batch is leased
+  std::optional<Moment> emitted_at{};  ///< nullopt while the batch is leased
   int attempts = 0;
   bool is_certain = true;  ///< false: the id may have belonged to another token then
 };
 
-/// A token as the database records it. Times are seconds since 1970.
+/// A token as the database records it.
 struct TokenRecord {
   std::int64_t id = 0;
   std::string state;  ///< `due`, `consumed`, `expired` or `wrong status`
-  std::int64_t created_at = 0;
-  std::int64_t expires_at = 0;
-  std::optional<std::int64_t> consumed_at{};
+  Moment created_at{};
+  Moment expires_at{};
+  std::optional<Moment> consumed_at{};
   std::int64_t account = 0;
   std::string login;
   std::string status;
-  std::int64_t now = 0;  ///< the server's clock
+  Moment now{};  ///< the server's clock
   std::vector<TokenEmission> emissions{};
 };
 

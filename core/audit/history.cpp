@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "audit/token_facts.hpp"
-#include "base/moment.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
@@ -25,11 +25,10 @@ WHERE id = $1)",
     const AccountRecord record{.id = row[0].as<std::int64_t>(),
                                .email = row[1].c_str(),
                                .login = row[2].c_str(),
-                               .status = row[3].c_str(),
-                               .created_at = row[4].as<std::int64_t>()};
+                               .status = row[3].c_str()};
     for (int i = 0; i < 4; ++i) {
-      const auto& at = row[4 + i];
-      if (!at.is_null()) changes.push_back({kinds.at(i), to_microseconds(at.as<std::int64_t>()), record});
+      if (const auto at = optional_moment_in<std::chrono::seconds>(row[4 + i]))
+        changes.push_back({kinds.at(i), *at, record});
     }
   }
   return changes;
@@ -39,14 +38,14 @@ WHERE id = $1)",
 /// transaction, rounded; the operation has a later time.
 bool is_recorded(const std::vector<Operation>& operations, const Event& change) {
   return std::any_of(operations.begin(), operations.end(), [&](const auto& operation) {
-    return operation.kind == change.kind && operation.at >= change.at - microseconds_a_second;
+    return operation.kind == change.kind && operation.at >= change.at - std::chrono::seconds(1);
   });
 }
 
 void add_token_changes(History& history, const TokenFacts& token) {
   if (!token.exists) return;
-  const auto add = [&](EventKind kind, std::int64_t at) {
-    history.timeline.entries.push_back({kind, to_microseconds(at), StoredToken(token)});
+  const auto add = [&](EventKind kind, Moment at) {
+    history.timeline.entries.push_back({kind, at, StoredToken(token)});
   };
   add(EventKind::created, token.created_at);
   if (token.consumed_at) add(EventKind::consumed, *token.consumed_at);
@@ -57,7 +56,6 @@ void add_token_changes(History& history, const TokenFacts& token) {
 /// the hour after that.
 std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
                                 const std::vector<Operation>& operations) {
-  constexpr std::int64_t hour = 3600;
   std::vector<TokenSpan> spans;
   for (const auto& token : tokens) {
     auto life = token_span(token.id, token.created_at, token.expires_at);
@@ -66,8 +64,8 @@ std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
     for (const auto& operation : operations) {
       if (operation.is_forward || !contains(operation.tokens, token.id)) continue;
       spans.push_back({.token = token.id,
-                       .since = operation.at / microseconds_a_second,
-                       .until = operation.at / microseconds_a_second + hour,
+                       .since = operation.at,
+                       .until = operation.at + std::chrono::hours(1),
                        .made = life.made});
     }
   }
@@ -109,9 +107,9 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
   auto since = history.now;
   for (const auto& token : tokens) {
     ids.push_back({.first = token.id, .end = token.id + 1});
-    since = std::min(since, bounded_moment(token.created_at));
+    since = std::min(since, token.created_at);
   }
-  const auto operations = operations_on_tokens(transaction, ids, std::max(since, std::int64_t{0}));
+  const auto operations = operations_on_tokens(transaction, ids, std::max(since, Moment()));
   const auto batches = find_batches(transaction, spans_of(tokens, operations));
   std::for_each(tokens.rbegin(), tokens.rend(),
                 [&](const auto& token) { add_token_changes(history, token); });
@@ -133,8 +131,8 @@ void add_account_of_token(pqxx::transaction_base& transaction, History& history,
   if (!token.exists) return;
   history.account_id = token.account.id;
   if (!token.account.status.empty()) history.account = token.account;
-  const Period lifetime{.since = bounded_moment(token.created_at) - 1,
-                        .until = bounded_moment(token.expires_at) + 1};
+  const Period lifetime{.since = token.created_at - std::chrono::seconds(1),
+                        .until = token.expires_at + std::chrono::seconds(1)};
   for (const auto& operation : operations_on_account(transaction, token.account.id)) {
     if (lifetime.has(operation.at)) history.timeline.add(operation);
   }
@@ -155,7 +153,7 @@ void add_batch(Timeline& timeline, const BatchRecord& batch) {
 template <typename Fill>
 History read(Connection& connection, const AuditRequest& request, const std::string& queue,
              const Fill& fill) {
-  return in_one_snapshot(connection, queue, [&](pqxx::transaction_base& transaction, std::int64_t now) {
+  return in_one_snapshot(connection, queue, [&](pqxx::transaction_base& transaction, Moment now) {
     History history{.now = now};
     fill(transaction, history);
     history.timeline.arrange(parse_period(request.since, request.until, now), request.limit);
@@ -212,8 +210,7 @@ History read_batch_history(Connection& connection, std::int64_t batch, const Aud
     }
     history.batch = found;
     add_batch(history.timeline, *found);
-    for (const auto& operation :
-         operations_on_tokens(transaction, found->tokens, found->claimed_at / microseconds_a_second)) {
+    for (const auto& operation : operations_on_tokens(transaction, found->tokens, found->claimed_at)) {
       const auto& cut = operation.cut_batches;
       const bool took_from_it = std::find(cut.begin(), cut.end(), batch) != cut.end();
       if (operation.queue != found->queue || (operation.tokens.empty() && !took_from_it)) continue;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,17 +9,17 @@
 
 namespace mailroom {
 
-/// From `since` to before `until`, in seconds since 1970.
+/// From `since` to before `until`, which have whole seconds.
 struct Period {
-  std::int64_t since = std::numeric_limits<std::int64_t>::min();
-  std::int64_t until = std::numeric_limits<std::int64_t>::max();
+  Moment since = Moment::min();
+  Moment until = Moment::max();
 
-  bool has(std::int64_t microseconds) const;
+  bool has(Moment moment) const { return moment >= since && moment < until; }
 };
 
 /// Returns the period between two moments, as parse_moment reads them at `now`; an empty moment is no bound.
 /// Throws Error(usage) if a moment is invalid or the period is empty.
-Period parse_period(const std::string& since, const std::string& until, std::int64_t now);
+Period parse_period(const std::string& since, const std::string& until, Moment now);
 
 struct Timeline {
   std::vector<Event> entries{};
@@ -54,7 +53,7 @@ struct TokenReport {
 
 /// The history of one account, token or batch.
 struct History {
-  std::int64_t now = 0;                    ///< the server's clock, in seconds since 1970
+  Moment now{};                            ///< the server's clock, in whole seconds
   bool is_of_account = false;              ///< false for the history of a token or a batch
   std::int64_t account_id = 0;             ///< 0 if unknown
   std::optional<AccountRecord> account{};  ///< nullopt if it was deleted
@@ -78,7 +77,7 @@ struct QueueTotals {
 
 /// The events of all queues and accounts, and of the schema, within a period.
 struct Overview {
-  std::int64_t now = 0;  ///< the server's clock, in seconds since 1970
+  Moment now{};  ///< the server's clock, in whole seconds
   Period period{};
   std::vector<QueueTotals> queues{};  ///< those with a batch in the period, ordered by name
   Timeline timeline{};

@@ -2,7 +2,6 @@
 
 #include "audit/history.hpp"
 #include "audit/token_facts.hpp"
-#include "base/moment.hpp"
 
 namespace mailroom {
 namespace {
@@ -21,7 +20,7 @@ FROM mailroom_batches
 WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
 GROUP BY job_type
 ORDER BY job_type)",
-                                        period.since, period.until);
+                                        in_seconds(period.since), in_seconds(period.until));
   std::vector<QueueTotals> totals;
   for (const auto& row : rows) {
     totals.push_back({.queue = row[0].c_str(),
@@ -52,8 +51,7 @@ void add_batches(pqxx::transaction_base& transaction, std::int64_t limit, Overvi
   const auto batches = list_batches(transaction, period.since, period.until, limit);
   for (const auto& batch : batches) {
     for (auto& abandonment : abandonments_of(batch)) {
-      if (abandonment.at / microseconds_a_second >= period.since)
-        overview.timeline.entries.push_back(std::move(abandonment));
+      if (abandonment.at >= period.since) overview.timeline.entries.push_back(std::move(abandonment));
     }
   }
   std::int64_t total = 0;
@@ -65,28 +63,27 @@ void add_batches(pqxx::transaction_base& transaction, std::int64_t limit, Overvi
 }  // namespace
 
 Overview read_overview(Connection& connection, const AuditRequest& request) {
-  return in_one_snapshot(
-      connection, request.queue, [&](pqxx::transaction_base& transaction, std::int64_t now) {
-        const auto since = request.since.empty() ? "24h" : request.since;
-        Overview overview{.now = now, .period = parse_period(since, request.until, now)};
-        auto& period = overview.period;
-        if (request.until.empty()) period.until = now + 1;
-        overview.queues = read_totals(transaction, period);
-        for (const auto& change : read_schema_history(transaction)) {
-          if (period.has(change.at)) overview.timeline.add(change);
-        }
-        const auto operations =
-            Connection::execute(transaction,
-                                "SELECT count(*) FROM mailroom_operations "
-                                "WHERE at >= to_timestamp($1::bigint) AND at < to_timestamp($2::bigint)",
-                                period.since, period.until);
-        add(overview.timeline, list_operations(transaction, period.since, period.until, request.limit),
-            operations[0][0].as<std::int64_t>());
-        if (request.batches) add_batches(transaction, request.limit, overview);
-        // A batch belongs to the period in which it was claimed, even if it was acknowledged later.
-        overview.timeline.arrange({}, request.limit);
-        return overview;
-      });
+  return in_one_snapshot(connection, request.queue, [&](pqxx::transaction_base& transaction, Moment now) {
+    const auto since = request.since.empty() ? "24h" : request.since;
+    Overview overview{.now = now, .period = parse_period(since, request.until, now)};
+    auto& period = overview.period;
+    if (request.until.empty()) period.until = now + std::chrono::seconds(1);
+    overview.queues = read_totals(transaction, period);
+    for (const auto& change : read_schema_history(transaction)) {
+      if (period.has(change.at)) overview.timeline.add(change);
+    }
+    const auto operations =
+        Connection::execute(transaction,
+                            "SELECT count(*) FROM mailroom_operations "
+                            "WHERE at >= to_timestamp($1::bigint) AND at < to_timestamp($2::bigint)",
+                            in_seconds(period.since), in_seconds(period.until));
+    add(overview.timeline, list_operations(transaction, period.since, period.until, request.limit),
+        operations[0][0].as<std::int64_t>());
+    if (request.batches) add_batches(transaction, request.limit, overview);
+    // A batch belongs to the period in which it was claimed, even if it was acknowledged later.
+    overview.timeline.arrange({}, request.limit);
+    return overview;
+  });
 }
 
 }  // namespace mailroom

@@ -8,7 +8,7 @@
 namespace mailroom {
 namespace {
 
-std::int64_t read_moment(const char* flag, const std::string& text, std::int64_t now) {
+Moment read_moment(const char* flag, const std::string& text, Moment now) {
   if (const auto moment = parse_moment(text, now)) return *moment;
   throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a time", flag, text),
               "for example 2h for two hours ago, 2026-11-21T09:30 (UTC), or 2026-11-21T09:30+02:00");
@@ -22,12 +22,7 @@ EventKind kind_of(const BatchRecord& batch) {
 
 }  // namespace
 
-bool Period::has(std::int64_t microseconds) const {
-  const auto seconds = microseconds / microseconds_a_second;
-  return seconds >= since && seconds < until;
-}
-
-Period parse_period(const std::string& since, const std::string& until, std::int64_t now) {
+Period parse_period(const std::string& since, const std::string& until, Moment now) {
   Period period;
   if (!since.empty()) period.since = read_moment("--since", since, now);
   if (!until.empty()) period.until = read_moment("--until", until, now);

@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 
-#include "base/moment.hpp"
 #include "db/array_text.hpp"
-#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
 
-/// Returns when the table of batches was last created, in seconds since 1970.
-std::optional<std::int64_t> recording_since(pqxx::transaction_base& transaction) {
-  std::optional<std::int64_t> since;
+/// Returns when the table of batches was last created.
+std::optional<Moment> recording_since(pqxx::transaction_base& transaction) {
+  std::optional<Moment> since;
   for (const auto& change : read_schema_history(transaction)) {
-    if (change.name == "queue_tables" && change.direction == "up") since = change.at / microseconds_a_second;
+    if (change.name == "queue_tables" && change.direction == "up") since = change.at;
   }
   return since;
 }
@@ -41,7 +39,7 @@ void mark_missed(pqxx::transaction_base& transaction, std::vector<TokenFacts>& t
 
 }  // namespace
 
-TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, std::int64_t now) {
+TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, Moment now) {
   const auto found = find_tokens(transaction, {id});
   if (!found.empty()) return {found.front()};
   // The sequence may be behind the cursors after tokens were truncated or restored.
@@ -55,14 +53,14 @@ SELECT greatest(
                 newest > 0 ? fmt::format("the newest token is {}", newest)
                            : std::string("no token has been created yet"));
   }
-  constexpr std::int64_t day = 86'400;
   const auto row = Connection::execute(transaction, R"(
 SELECT (SELECT created_at FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT 1),
   (SELECT created_at FROM tokens WHERE id > $1 ORDER BY id LIMIT 1))",
                                        id)[0];
   TokenFacts token{{.id = id, .expires_at = now}, false};
-  if (!row[0].is_null()) token.created_at = row[0].as<std::int64_t>();
-  if (!row[1].is_null()) token.expires_at = bounded_moment(row[1].as<std::int64_t>()) + day;
+  token.created_at = optional_moment_in<std::chrono::seconds>(row[0]).value_or(Moment());
+  if (const auto next = optional_moment_in<std::chrono::seconds>(row[1]))
+    token.expires_at = *next + std::chrono::days(1);
   return token;
 }
 
@@ -87,16 +85,18 @@ ORDER BY j.job_type <> $1, j.job_type, t.n)",
   for (const auto& row : rows) {
     const bool is_pruned = row[4].as<bool>();
     auto since = is_pruned ? std::nullopt : recorded_since;
-    if (!since && !row[3].is_null()) since = row[3].as<std::int64_t>() / microseconds_a_second;
+    if (!since) since = optional_moment_in<std::chrono::microseconds>(row[3]);
     TokenPosition position{
         .queue = row[0].c_str(), .cursor = row[1].as<std::int64_t>(), .in_gap = row[2].as<bool>()};
     // The creation time of a deleted token is an estimate. A token is created after the table, perhaps within
     // the same second.
-    position.records_complete = token->exists ? since && token->created_at >= *since : !is_pruned;
+    position.records_complete =
+        token->exists ? since && token->created_at >= std::chrono::floor<std::chrono::seconds>(*since)
+                      : !is_pruned;
     if (is_passed(*token, position))
       position.skip = find_first_claim(transaction, position.queue,
                                        token_span(token->id, token->created_at, token->expires_at).since,
-                                       token->exists ? bounded_moment(token->created_at) : 0, token->id);
+                                       token->exists ? token->created_at : Moment(), token->id);
     token->queues.push_back(std::move(position));
     if (++token != tokens.end()) continue;
     mark_missed(transaction, tokens);

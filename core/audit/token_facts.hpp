@@ -4,19 +4,20 @@
 #include <vector>
 
 #include "audit/token_status.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 
 /// Runs `body(transaction, now)` in a read-only transaction whose statements all see one snapshot. `now` =
-/// the server's clock, in seconds since 1970. Throws DatabaseError MR001 if there is no such queue; accepts
-/// an empty name.
+/// the server's clock, in whole seconds. Throws DatabaseError MR001 if there is no such queue; accepts an
+/// empty name.
 template <typename Body>
 auto in_one_snapshot(Connection& connection, const std::string& queue, const Body& body) {
   return connection.transact([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     const auto now = Connection::execute(transaction, "SELECT floor(extract(epoch FROM now()))::bigint");
     if (!queue.empty()) Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
-    return body(transaction, now[0][0].template as<std::int64_t>());
+    return body(transaction, moment_in<std::chrono::seconds>(now[0][0]));
   });
 }
 
@@ -25,7 +26,7 @@ auto in_one_snapshot(Connection& connection, const std::string& queue, const Bod
 /// Returns the token `id`. If it does not exist, its times are estimated from its neighbours: ids roughly
 /// follow time, and a token lives for less than a day. Throws
 /// Error(unusable) for an id that the sequence has not reached. Batches, operations and queues are empty.
-TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, std::int64_t now);
+TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, Moment now);
 
 /// Sets the queues of each of `tokens`, `first_queue` first. Searches for the claim that skipped a token only
 /// if no batch holds the token.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/moment.hpp"
-
 namespace mailroom {
 namespace {
 
@@ -61,7 +59,7 @@ void find_replay(const TokenFacts& facts, TokenStatus& status) {
 const Operation* forward_move_over(const TokenFacts& facts, const std::string& queue) {
   const auto found =
       std::find_if(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
-        const bool is_later = !facts.exists || operation.at >= to_microseconds(facts.created_at) - 1'000'000;
+        const bool is_later = !facts.exists || operation.at >= facts.created_at - std::chrono::seconds(1);
         return operation.is_forward && operation.queue == queue && contains(operation.tokens, facts.id) &&
                is_later;
       });

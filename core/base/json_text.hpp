@@ -30,10 +30,10 @@ Json array_json(const Values& values, const JsonOf& json_of) {
   return array;
 }
 
-/// `seconds` since 1970 as a date and time; null outside the years 0000 to 9999.
+/// `moment` as a date and time; null outside the years 0000 to 9999.
 template <typename Json>
-Json moment_json(std::int64_t seconds) {
-  return optional_json<Json>(date_text(seconds));
+Json moment_json(Moment moment) {
+  return optional_json<Json>(date_text(moment));
 }
 
 }  // namespace mailroom

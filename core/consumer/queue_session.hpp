@@ -66,7 +66,7 @@ struct TokenRow {
   Action action = Action::activation;
   std::optional<Secret> secret;  ///< nullopt if it is not 32 bytes
   std::string_view code;
-  std::int64_t expires_at = 0;
+  std::int64_t expires_at = 0;  ///< seconds since 1970, as the line has it
   std::string_view email;
   std::string_view login;
   TokenState state = TokenState::due;

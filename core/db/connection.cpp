@@ -5,6 +5,7 @@
 
 #include "base/actor.hpp"
 #include "db/conninfo.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
@@ -81,8 +82,9 @@ std::set<std::string> Connection::take_payloads() {
   return std::exchange(payloads_, {});
 }
 
-std::int64_t Connection::server_time() {
-  return run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint")[0][0].as<std::int64_t>();
+Moment Connection::server_time() {
+  return moment_in<std::chrono::seconds>(
+      run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint")[0][0]);
 }
 
 void Connection::cancel() {

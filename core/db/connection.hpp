@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/moment.hpp"
 #include "db/errors.hpp"
 #include "db/pqxx_compat.hpp"
 
@@ -120,8 +121,8 @@ class Connection {
   /// As take_payloads(); true if there was a notification.
   bool take_notifications() { return !take_payloads().empty(); }
 
-  /// The server's clock in seconds since 1970, which decides expiry.
-  std::int64_t server_time();
+  /// The server's clock in whole seconds, which decides expiry.
+  Moment server_time();
 
   /// Cancels the statement that another thread runs on this connection. Unless it has ended, it fails with
   /// SQLSTATE 57014. Throws Error(database) if the request cannot be sent.

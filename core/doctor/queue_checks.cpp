@@ -69,7 +69,7 @@ Findings check_sequence(Subject& subject) {
         "tokens_id_seq does not give out ids one by one, in order: the cursor can move past late tokens",
         {std::string(ids_in_order_statement) + ";"}));
   }
-  const auto fix = plan_sequence_fix(connection, 0);
+  const auto fix = plan_sequence_fix(connection, {});
   judge_position(fix, findings);
   judge_missed(fix, findings);
   return or_fine(std::move(findings), fmt::format("at {}, one id at a time, ahead of every cursor",

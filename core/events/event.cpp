@@ -63,14 +63,14 @@ std::string Event::state() const {
 // The database rounds times of tokens and accounts to seconds, so the real time is up to half a second
 // earlier or later. Creations sort before all other events of their second, and other changes after them. An
 // account is created before its first token, and activated after that is consumed.
-std::int64_t order_shift(EventKind kind) {
-  return kind == EventKind::created ? -500'000 : 999'998;
+std::chrono::microseconds order_shift(EventKind kind) {
+  return std::chrono::microseconds(kind == EventKind::created ? -500'000 : 999'998);
 }
 
-std::int64_t Event::order() const {
+Moment Event::order() const {
   if (!has_whole_seconds()) return at;
   const int further = kind == EventKind::created ? -1 : 1;
-  return at + order_shift(kind) + (token() != nullptr ? 0 : further);
+  return at + order_shift(kind) + std::chrono::microseconds(token() != nullptr ? 0 : further);
 }
 
 const std::vector<std::string>& state_text() {

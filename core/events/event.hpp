@@ -44,21 +44,21 @@ std::string_view operation_text(std::string_view text);
 /// Returns the kind with this kind_text() or operation_text(). Throws std::logic_error if there is none.
 EventKind find_kind(std::string_view text);
 
-/// A row of tokens with its account. Never holds the secret or the code. Times are seconds since 1970.
+/// A row of tokens with its account. Never holds the secret or the code.
 struct StoredToken {
   std::int64_t id = 0;
-  std::string action{};     ///< activation or password_recovery
-  std::string state{};      ///< now: `due`, `consumed`, `expired` or `wrong status`
-  AccountRecord account{};  ///< without created_at
-  std::int64_t created_at = 0;
-  std::int64_t expires_at = 0;
-  std::optional<std::int64_t> consumed_at{};
+  std::string action{};  ///< activation or password_recovery
+  std::string state{};   ///< now: `due`, `consumed`, `expired` or `wrong status`
+  AccountRecord account{};
+  Moment created_at{};
+  Moment expires_at{};
+  std::optional<Moment> consumed_at{};
 };
 
 /// A row of mailroom_operations: an action of an operator or an application.
 struct Operation {
   std::int64_t id = 0;
-  std::int64_t at = 0;  ///< microseconds since 1970
+  Moment at{};
   EventKind kind{};
   std::string actor{};
   std::string db_user{};
@@ -83,7 +83,7 @@ struct TokenSkip {
 /// An event of the tail or of a history, with the row that records it.
 struct Event {
   EventKind kind{};
-  std::int64_t at = 0;  ///< microseconds since 1970
+  Moment at{};
   std::variant<Operation, StoredToken, TokenSkip, BatchRecord, AccountRecord, SchemaChange> record{};
   std::optional<std::vector<std::int64_t>> matches{};  ///< the tokens of a batch that a filter asks for
 
@@ -104,11 +104,11 @@ struct Event {
     return token() != nullptr || std::holds_alternative<AccountRecord>(record);
   }
   /// `at`, shifted for the order of events within one second.
-  std::int64_t order() const;
+  Moment order() const;
 };
 
 /// What order() adds to the time of a token's event.
-std::int64_t order_shift(EventKind kind);
+std::chrono::microseconds order_shift(EventKind kind);
 
 /// Every state that an event of the tail can have, in the order in which a token meets them.
 const std::vector<std::string>& state_text();
@@ -134,14 +134,14 @@ std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
 /// Returns the operations on an account, oldest first.
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account);
 
-/// Returns the rewinds and replays since `since` (seconds since 1970) that touched one of `tokens` or removed
-/// tokens from open batches, oldest first.
+/// Returns the rewinds and replays since `since` that touched one of `tokens` or removed tokens from open
+/// batches, oldest first.
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
-                                            const std::vector<IdRange>& tokens, std::int64_t since);
+                                            const std::vector<IdRange>& tokens, Moment since);
 
-/// Returns the operations from `since` to before `until` (seconds since 1970): the newest `limit`, newest
-/// first.
-std::vector<Operation> list_operations(pqxx::transaction_base& transaction, std::int64_t since,
-                                       std::int64_t until, std::int64_t limit);
+/// Returns the operations from `since` to before `until`, which have whole seconds: the newest `limit`,
+/// newest first.
+std::vector<Operation> list_operations(pqxx::transaction_base& transaction, Moment since, Moment until,
+                                       std::int64_t limit);
 
 }  // namespace mailroom

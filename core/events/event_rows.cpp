@@ -26,9 +26,9 @@ std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
                                   .email = row[7].c_str(),
                                   .login = row[8].c_str(),
                                   .status = row[9].c_str()},
-                      .created_at = row[3].as<std::int64_t>(),
-                      .expires_at = row[4].as<std::int64_t>()});
-    if (!row[5].is_null()) tokens.back().consumed_at = row[5].as<std::int64_t>();
+                      .created_at = moment_in<std::chrono::seconds>(row[3]),
+                      .expires_at = moment_in<std::chrono::seconds>(row[4]),
+                      .consumed_at = optional_moment_in<std::chrono::seconds>(row[5])});
   }
   return tokens;
 }
@@ -70,7 +70,7 @@ WHERE {})",
   std::vector<Operation> operations;
   for (const auto& row : Connection::execute(transaction, sql, text_of(tokens), more...)) {
     Operation operation{.id = row[0].template as<std::int64_t>(),
-                        .at = row[1].template as<std::int64_t>(),
+                        .at = moment_in<std::chrono::microseconds>(row[1]),
                         .kind = find_kind(row[2].c_str()),
                         .actor = row[3].c_str(),
                         .db_user = row[4].c_str(),
@@ -124,22 +124,22 @@ std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction
 }
 
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
-                                            const std::vector<IdRange>& tokens, std::int64_t since) {
+                                            const std::vector<IdRange>& tokens, Moment since) {
   // created_at is the start of the transaction that created the token, in whole seconds.
   return read_operations(transaction, tokens,
                          fmt::format("kind IN ('rewind', 'replay') "
                                      "AND at >= to_timestamp($2::bigint) - interval '1 s' "
                                      "AND (NOT isempty({}) OR details->'cut' <> '[]') ORDER BY at, o.id",
                                      touched),
-                         since);
+                         in_seconds(since));
 }
 
-std::vector<Operation> list_operations(pqxx::transaction_base& transaction, std::int64_t since,
-                                       std::int64_t until, std::int64_t limit) {
+std::vector<Operation> list_operations(pqxx::transaction_base& transaction, Moment since, Moment until,
+                                       std::int64_t limit) {
   return read_operations(transaction, {},
                          "at >= to_timestamp($2::bigint) AND at < to_timestamp($3::bigint) "
                          "ORDER BY at DESC, o.id DESC LIMIT $4",
-                         since, until, limit);
+                         in_seconds(since), in_seconds(until), limit);
 }
 
 }  // namespace mailroom

@@ -4,21 +4,21 @@
 #include <iterator>
 #include <utility>
 
-#include "base/moment.hpp"
 #include "db/pooler.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr std::int64_t recent = 5;  ///< seconds that each poll reads
+constexpr std::chrono::seconds recent{5};  ///< what each poll reads
 constexpr std::chrono::seconds window_interval{2};
 constexpr int window_share = 10;  ///< reading the window takes at most a tenth of the time
 constexpr std::size_t events_per_lookup = 8000;
 
 // The times of tokens are rounded to seconds.
-constexpr std::int64_t rounding_us = 2'000'000;
+constexpr std::chrono::seconds rounding{2};
 
 }  // namespace
 
@@ -49,13 +49,13 @@ EventFeed::EventFeed(std::unique_ptr<Connection> session, Connect connect, Histo
       connect_(std::move(connect)),
       history_(history),
       filter_(std::move(filter)),
-      window_(window.count()),
+      window_(window),
       log_(log) {}
 
-EventFeed::Moment EventFeed::read_moment() {
+EventFeed::ServerState EventFeed::read_state() {
   const auto row = session_->run(
       "SELECT pg_current_snapshot()::text, floor(extract(epoch FROM clock_timestamp()))::bigint")[0];
-  return {.snapshot = row[0].c_str(), .now = row[1].as<std::int64_t>()};
+  return {.snapshot = row[0].c_str(), .now = moment_in<std::chrono::seconds>(row[1])};
 }
 
 std::string EventFeed::identity() {
@@ -69,7 +69,7 @@ SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database WHE
 void EventFeed::start(bool follow) {
   if (follow) {
     identity_ = identity();
-    last_ = read_moment();
+    last_ = read_state();
     since_ = last_.now - window_;
   }
   session_->transact([&](pqxx::work& transaction) {
@@ -89,19 +89,19 @@ void EventFeed::reconnect() {
   start(true);
 }
 
-std::vector<EventKey> EventFeed::read_from(pqxx::work& transaction, std::int64_t second) const {
+std::vector<EventKey> EventFeed::read_from(pqxx::work& transaction, Moment since) const {
   // The state of a token may change after it was shown, so look_up() filters by state.
   auto filter = filter_;
   filter.states.clear();
-  return read_history(transaction, {.since = second}, filter);
+  return read_history(transaction, {.since = since}, filter);
 }
 
 void EventFeed::poll() {
-  auto moment = read_moment();
+  auto state = read_state();
   const bool due = window_ <= recent || Steady::now() >= next_window_;
-  if (moment.snapshot == last_.snapshot && (read_window_ || !due)) return;
-  since_ = std::max(since_, moment.now - window_);
-  const auto from = due ? since_ : std::max(since_, std::min(last_.now, moment.now) - recent);
+  if (state.snapshot == last_.snapshot && (read_window_ || !due)) return;
+  since_ = std::max(since_, state.now - window_);
+  const auto from = due ? since_ : std::max(since_, std::min(last_.now, state.now) - recent);
 
   const auto started = Steady::now();
   const auto found =
@@ -110,7 +110,7 @@ void EventFeed::poll() {
   if (due)
     next_window_ = ended + std::max<Steady::duration>(window_interval, (ended - started) * window_share);
   show_new(found);
-  last_ = std::move(moment);
+  last_ = std::move(state);
   read_window_ = due;
 }
 
@@ -122,9 +122,8 @@ void EventFeed::show_new(const std::vector<EventKey>& found) {
   const auto middle = static_cast<std::ptrdiff_t>(shown_.size());
   shown_.insert(shown_.end(), fresh.begin(), fresh.end());
   std::inplace_merge(shown_.begin(), shown_.begin() + middle, shown_.end());
-  const auto past = std::find_if(shown_.begin(), shown_.end(), [&](const auto& event) {
-    return event.order_us >= to_microseconds(since_) - rounding_us;
-  });
+  const auto past = std::find_if(shown_.begin(), shown_.end(),
+                                 [&](const auto& event) { return event.order >= since_ - rounding; });
   shown_.erase(shown_.begin(), past);
 }
 

@@ -70,29 +70,29 @@ class EventFeed {
     TimePoint next{};      ///< of the next poll, without a notification
     TimePoint earliest{};  ///< with one
   };
-  struct Moment {
+  struct ServerState {
     std::string snapshot;  ///< unchanged if no transaction has ended since
-    std::int64_t now = 0;  ///< the server's clock, in seconds since 1970
+    Moment now{};          ///< the server's clock, in whole seconds
   };
 
-  Moment read_moment();
+  ServerState read_state();
   std::string identity();
   Pace poll_in(Environment& environment);
   void wait(Environment& environment, const Pace& pace);
-  std::vector<EventKey> read_from(pqxx::work& transaction, std::int64_t second) const;
+  std::vector<EventKey> read_from(pqxx::work& transaction, Moment since) const;
   void show_new(const std::vector<EventKey>& found);
 
   std::unique_ptr<Connection> session_;
   Connect connect_;
   HistoryRequest history_;
   EventFilter filter_;
-  std::int64_t window_;  ///< seconds
+  std::chrono::seconds window_;
   Log& log_;
 
   std::string identity_;         ///< of the cluster and the database
-  Moment last_;                  ///< of the last poll
+  ServerState last_;             ///< of the last poll
   bool read_window_ = false;     ///< the last poll read the whole window
-  std::int64_t since_ = 0;       ///< the start of the window, which never moves back; seconds since 1970
+  Moment since_{};               ///< the start of the window, which never moves back
   std::vector<EventKey> shown_;  ///< of the window, in order
   std::deque<EventKey> pending_;
   std::chrono::steady_clock::time_point next_window_{};

@@ -78,7 +78,7 @@ std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& 
     if (row == rows.end()) continue;
     auto event = row->second;
     event.kind = key.kind;
-    event.at = key.order_us - (source == EventSource::tokens ? order_shift(key.kind) : 0);
+    event.at = key.order - (source == EventSource::tokens ? order_shift(key.kind) : Moment::duration());
     if (filter.wants(event)) events.push_back(std::move(event));
   }
   return events;

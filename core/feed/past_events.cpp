@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/moment.hpp"
 #include "db/array_text.hpp"
 #include "db/time_sql.hpp"
 
@@ -83,12 +82,11 @@ std::optional<std::string> states_of(const EventFilter& filter) {
 }
 
 /// Returns the second before the first token from `token` on was created; without one, the next second.
-std::int64_t creation_of(pqxx::work& transaction, std::int64_t token) {
-  return Connection::execute(transaction, R"(
+Moment creation_of(pqxx::work& transaction, std::int64_t token) {
+  return moment_in<std::chrono::seconds>(Connection::execute(transaction, R"(
 SELECT coalesce((SELECT created_at - 1 FROM tokens WHERE id >= $1 ORDER BY id LIMIT 1),
                 floor(extract(epoch FROM clock_timestamp()))::bigint + 1))",
-                             token)[0][0]
-      .as<std::int64_t>();
+                                                             token)[0][0]);
 }
 
 }  // namespace
@@ -105,16 +103,18 @@ std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest
   std::vector<EventKey> events;
   const auto read = [&](const std::string& query, const std::string& order) {
     const auto newest_first = limit ? "ORDER BY " + order + " DESC " : std::string();
-    Connection::execute(
-        transaction, "DECLARE events NO SCROLL CURSOR FOR " + query + newest_first + "LIMIT $6::bigint",
-        since.value_or(0), request.from_token.value_or(0), filter.action, accounts, states, limit);
+    Connection::execute(transaction,
+                        "DECLARE events NO SCROLL CURSOR FOR " + query + newest_first + "LIMIT $6::bigint",
+                        in_seconds(since.value_or(Moment())), request.from_token.value_or(0), filter.action,
+                        accounts, states, limit);
     for (int count = rows_per_fetch; count == rows_per_fetch;) {
       const auto rows = Connection::execute(transaction, fetch);
       for (const auto& row : rows) {
         const auto kind = find_kind(row[2].c_str());
         if (!filter.may_want(kind)) continue;
-        auto at = row[1].as<std::int64_t>();
-        if (source_of(kind) == EventSource::tokens) at = to_microseconds(at) + order_shift(kind);
+        const auto at = source_of(kind) == EventSource::tokens
+                            ? moment_in<std::chrono::seconds>(row[1]) + order_shift(kind)
+                            : moment_in<std::chrono::microseconds>(row[1]);
         events.push_back({at, kind, row[0].as<std::int64_t>()});
       }
       count = static_cast<int>(rows.size());

@@ -34,7 +34,7 @@ struct EventFilter {
 /// An event before its row is read; millions of these may be in memory. `id` is that of a token, a batch or
 /// an operation.
 struct EventKey {
-  std::int64_t order_us = 0;  ///< Event::order()
+  Moment order{};  ///< Event::order()
   EventKind kind{};
   std::int64_t id = 0;
 
@@ -44,7 +44,7 @@ struct EventKey {
 /// Which past events to read. `since` or `from_token` is the start; without either, `last` must be set.
 struct HistoryRequest {
   std::optional<std::int64_t> last{};        ///< at most this many events, the newest
-  std::optional<std::int64_t> since{};       ///< seconds since 1970
+  std::optional<Moment> since{};             ///< in whole seconds
   std::optional<std::int64_t> from_token{};  ///< this token and later ones; other events since it was created
 };
 

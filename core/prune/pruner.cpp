@@ -119,15 +119,11 @@ struct IdSpan {
 };
 
 /// The server's time `older_than` ago.
-std::int64_t moment_before(Connection& connection, Milliseconds older_than) {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(older_than).count();
-  return connection
-      .run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint - $1::bigint",
-           std::int64_t{seconds})[0][0]
-      .as<std::int64_t>();
+Moment moment_before(Connection& connection, Milliseconds older_than) {
+  return connection.server_time() - std::chrono::ceil<std::chrono::seconds>(older_than);
 }
 
-std::optional<HeldBack> find_held_back(Connection& connection, std::int64_t before) {
+std::optional<HeldBack> find_held_back(Connection& connection, Moment before) {
   const auto rows = connection.run(std::string(queues_sql) + R"(
 SELECT q.name, q.cursor
 FROM (SELECT * FROM queue ORDER BY cursor LIMIT 1) q
@@ -138,7 +134,7 @@ WHERE EXISTS (
     ORDER BY t.id
     LIMIT 10000) n
   WHERE n.ended < $1::bigint))",
-                                   before);
+                                   in_seconds(before));
   if (rows.empty()) return std::nullopt;
   return HeldBack{.queue = rows[0][0].c_str(), .cursor = rows[0][1].as<std::int64_t>()};
 }
@@ -167,7 +163,7 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
     const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
     all_ids_ = tokens.size() + batches.size();
     summary_.held_back = find_held_back(connection_, summary_.before);
-    const auto before = summary_.before;
+    const auto before = in_seconds(summary_.before);
     const bool dry_run = summary_.dry_run;
     const auto rows_to_read = std::max(window, step_);
     walk(tokens, summary_.tokens, [&](std::int64_t after) {
@@ -255,7 +251,7 @@ SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
                         summary.tokens, summary.batches, summary.skipped, format_duration(older_than_),
-                        before_, summary.stopped);
+                        in_seconds(before_), summary.stopped);
   });
 }
 

@@ -31,7 +31,7 @@ struct HeldBack {
 struct PruneSummary {
   bool dry_run = false;
   Milliseconds older_than{};
-  std::int64_t before = 0;  ///< what ended before is old; seconds since 1970
+  Moment before{};  ///< what ended before is old
   std::int64_t tokens = 0;
   std::int64_t batches = 0;
   std::int64_t skipped = 0;             ///< rows of both tables that other sessions had locked or changed
@@ -63,7 +63,7 @@ class Pruner {
 
   Connection& connection_;
   Milliseconds older_than_;
-  std::int64_t before_;
+  Moment before_;
   int step_;
 };
 

@@ -13,8 +13,8 @@
 namespace mailroom {
 namespace {
 
-constexpr std::int64_t grace = 3600;
-constexpr std::int64_t last_moment = 253'402'300'799;  // of the year 9999
+constexpr std::chrono::hours grace{1};
+constexpr Moment last_moment = year_10000 - std::chrono::seconds(1);
 
 /// `ids` is the SQL expression for the requested ids of a batch.
 std::string columns(const std::string& ids) {
@@ -32,29 +32,25 @@ std::string columns(const std::string& ids) {
 }
 
 /// `rows` is earlier_attempts as columns() selects it; each attempt was taken over when the next one began.
-std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, std::int64_t claimed_at) {
+std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, Moment claimed_at) {
   std::vector<AbandonedAttempt> attempts;
   if (rows.empty()) return attempts;
   for (const auto& row : nlohmann::json::parse(sound_utf8(rows))) {
-    attempts.push_back({.attempt = row.at(0).get<int>(),
-                        .claimed_by = row.at(1).get<std::string>(),
-                        .collector = row.at(2).get<int>(),
-                        .claimed_at = row.at(3).get<std::int64_t>(),
-                        .taken_over_at = claimed_at});
+    attempts.push_back(
+        {.attempt = row.at(0).get<int>(),
+         .claimed_by = row.at(1).get<std::string>(),
+         .collector = row.at(2).get<int>(),
+         .claimed_at = bounded_moment(std::chrono::microseconds(row.at(3).get<std::int64_t>())),
+         .taken_over_at = claimed_at});
     if (attempts.size() > 1) attempts[attempts.size() - 2].taken_over_at = attempts.back().claimed_at;
   }
   return attempts;
 }
 
-template <typename Field>
-std::optional<std::int64_t> optional_time(const Field& field) {
-  if (field.is_null()) return std::nullopt;
-  return field.template as<std::int64_t>();
-}
-
 std::vector<BatchRecord> read(const pqxx::result& rows) {
   std::vector<BatchRecord> batches;
   for (const auto& row : rows) {
+    const auto claimed_at = moment_in<std::chrono::microseconds>(row[7]);
     batches.push_back({.id = row[0].as<std::int64_t>(),
                        .queue = row[1].c_str(),
                        .tokens = parse_id_ranges(row[2].c_str()),
@@ -62,24 +58,24 @@ std::vector<BatchRecord> read(const pqxx::result& rows) {
                        .claimed_by = row[4].c_str(),
                        .collector = row[5].as<int>(),
                        .attempts = row[6].as<int>(),
-                       .claimed_at = row[7].as<std::int64_t>(),
-                       .emitted_at = optional_time(row[8]),
-                       .dead_at = optional_time(row[9]),
+                       .claimed_at = claimed_at,
+                       .emitted_at = optional_moment_in<std::chrono::microseconds>(row[8]),
+                       .dead_at = optional_moment_in<std::chrono::microseconds>(row[9]),
                        .emitted = row[10].as<int>(),
                        .skipped = {.expired = row[11].as<std::int64_t>(),
                                    .consumed = row[12].as<std::int64_t>(),
                                    .wrong_status = row[13].as<std::int64_t>(),
                                    .invalid = row[14].as<std::int64_t>()},
                        .skipped_ids = parse_id_ranges(row[15].c_str()),
-                       .abandoned = read_abandoned(row[16].c_str(), row[7].as<std::int64_t>())});
+                       .abandoned = read_abandoned(row[16].c_str(), claimed_at)});
   }
   return batches;
 }
 
 /// Tokens to search for in the same batches.
 struct Search {
-  std::int64_t since = 0;
-  std::int64_t until = 0;
+  Moment since{};
+  Moment until{};
   std::vector<std::int64_t> tokens{};
 };
 
@@ -96,8 +92,8 @@ std::vector<Search> merge(std::vector<TokenSpan> spans) {
   return searches;
 }
 
-std::int64_t as_time(std::int64_t seconds) {
-  return std::clamp(seconds, std::int64_t{0}, last_moment);
+std::int64_t as_time(Moment moment) {
+  return in_seconds(std::clamp(moment, Moment(), last_moment));
 }
 
 std::vector<std::int64_t> batches_of(pqxx::transaction_base& transaction, const Search& search) {
@@ -105,7 +101,7 @@ std::vector<std::int64_t> batches_of(pqxx::transaction_base& transaction, const 
   for (const auto& row : Connection::execute(
            transaction,
            "SELECT mailroom_batches_of($1::bigint[], to_timestamp($2::bigint), to_timestamp($3::bigint))",
-           array_text(search.tokens), as_time(search.since), as_time(search.until + 1)))
+           array_text(search.tokens), as_time(search.since), as_time(search.until + std::chrono::seconds(1))))
     ids.push_back(row[0].as<std::int64_t>());
   return ids;
 }
@@ -127,8 +123,8 @@ BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt) {
   return as_claimed(std::move(batch));
 }
 
-TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t expires_at) {
-  const auto made = std::clamp(created_at, std::int64_t{0}, last_moment - grace);
+TokenSpan token_span(std::int64_t token, Moment created_at, Moment expires_at) {
+  const auto made = std::clamp(created_at, Moment(), last_moment - grace);
   const auto end = std::clamp(expires_at, made + grace, last_moment);
   return {.token = token, .since = made - grace, .until = end + grace};
 }
@@ -166,8 +162,8 @@ std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::
   return batches.front();
 }
 
-std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
-                                      std::int64_t until, std::int64_t limit) {
+std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, Moment since, Moment until,
+                                      std::int64_t limit) {
   // A row without ids and skipped tokens is the state after a rewind.
   return read(Connection::execute(transaction,
                                   "SELECT " + columns("ids + skipped_ids") +
@@ -178,12 +174,11 @@ WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::b
        OR emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0)
 ORDER BY claimed_at DESC, id DESC
 LIMIT $3)",
-                                  since, until, limit));
+                                  in_seconds(since), in_seconds(until), limit));
 }
 
 std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction, const std::string& queue,
-                                            std::int64_t since, std::int64_t claimed_since,
-                                            std::int64_t token) {
+                                            Moment since, Moment claimed_since, std::int64_t token) {
   // The subquery is evaluated once, before the scan.
   const auto batches = read(Connection::execute(transaction,
                                                 "SELECT " + columns("ids + skipped_ids") +
@@ -193,7 +188,7 @@ WHERE job_type = $1 AND id >= (SELECT coalesce(mailroom_first_batch_since(to_tim
   AND claimed_at >= to_timestamp($3::bigint) AND cursor >= $4
 ORDER BY id
 LIMIT 1)",
-                                                queue, as_time(since), claimed_since, token));
+                                                queue, as_time(since), in_seconds(claimed_since), token));
   if (batches.empty()) return std::nullopt;
   return batches.front();
 }

@@ -13,14 +13,13 @@
 
 namespace mailroom {
 
-/// A lease that ended without an acknowledgement; the next attempt took the batch over. Times are
-/// microseconds since 1970.
+/// A lease that ended without an acknowledgement; the next attempt took the batch over.
 struct AbandonedAttempt {
   int attempt = 1;
   std::string claimed_by{};
   int collector = 0;
-  std::int64_t claimed_at = 0;
-  std::int64_t taken_over_at = 0;
+  Moment claimed_at{};
+  Moment taken_over_at{};
 
   friend bool operator==(const AbandonedAttempt&, const AbandonedAttempt&) = default;
 };
@@ -39,7 +38,7 @@ struct SkipCounts {
   }
 };
 
-/// A batch as mailroom_batches records it. Times are microseconds since 1970.
+/// A batch as mailroom_batches records it.
 struct BatchRecord {
   std::int64_t id = 0;
   std::string queue{};
@@ -48,9 +47,9 @@ struct BatchRecord {
   std::string claimed_by{};       ///< program, host and process
   int collector = 0;              ///< pid of the backend that served it
   int attempts = 1;               ///< how often it was leased
-  std::int64_t claimed_at = 0;    ///< time of the last lease
-  std::optional<std::int64_t> emitted_at{};
-  std::optional<std::int64_t> dead_at{};
+  Moment claimed_at{};            ///< time of the last lease
+  std::optional<Moment> emitted_at{};
+  std::optional<Moment> dead_at{};
   int emitted = 0;
   SkipCounts skipped{};                       ///< by the claim or when the batch was written
   std::vector<IdRange> skipped_ids{};         ///< of all its tokens, those skipped when it was written
@@ -78,17 +77,17 @@ BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt);
 /// `batch` as it was during its last attempt.
 BatchRecord as_claimed(BatchRecord batch);
 
-/// The time span in which batches that hold a token were first leased, in seconds since 1970.
+/// The time span in which batches that hold a token were first leased.
 struct TokenSpan {
   std::int64_t token = 0;
-  std::int64_t since = 0;
-  std::int64_t until = 0;
-  std::optional<std::int64_t> made{};  ///< when the token was created, if known
+  Moment since{};
+  Moment until{};
+  std::optional<Moment> made{};  ///< when the token was created, if known
 };
 
 /// Returns the span from an hour before the token was created (clocks differ) to an hour after it expired.
 /// Later batches may hold the token, after a replay or a long transaction, but cannot emit it.
-TokenSpan token_span(std::int64_t token, std::int64_t created_at, std::int64_t expires_at);
+TokenSpan token_span(std::int64_t token, Moment created_at, Moment expires_at);
 
 /// Returns, ordered by id, the batches that hold a token of `spans` and were first leased within its span,
 /// and for each queue the batch whose cursor reached the token at any time. Reads only batches of those
@@ -104,15 +103,14 @@ std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
 /// Returns nullopt if there is no such batch.
 std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id);
 
-/// Returns batches and records of skipped tokens from `since` to before `until` (seconds since 1970): the
-/// newest `limit`, newest first.
-std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, std::int64_t since,
-                                      std::int64_t until, std::int64_t limit);
+/// Returns batches and records of skipped tokens from `since` to before `until`, which have whole seconds:
+/// the newest `limit`, newest first.
+std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, Moment since, Moment until,
+                                      std::int64_t limit);
 
 /// Returns the first batch or record of skipped tokens of a queue that was first leased at `since` or later,
-/// was last leased at `claimed_since` or later (seconds since 1970), and whose cursor reached `token`.
+/// was last leased at `claimed_since` or later, and whose cursor reached `token`.
 std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction, const std::string& queue,
-                                            std::int64_t since, std::int64_t claimed_since,
-                                            std::int64_t token);
+                                            Moment since, Moment claimed_since, std::int64_t token);
 
 }  // namespace mailroom

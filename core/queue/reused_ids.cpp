@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/moment.hpp"
 #include "db/time_sql.hpp"
 
 namespace mailroom {
@@ -24,7 +23,7 @@ bool came_again(const std::vector<IdReuse>& reuses, const BatchRecord& batch, st
 
 Parts divide(const BatchRecord& batch, const std::vector<TokenSpan>& spans,
              const std::vector<IdReuse>& reuses) {
-  const auto second = batch.claimed_at / microseconds_a_second;
+  const auto second = std::chrono::floor<std::chrono::seconds>(batch.claimed_at);
   Parts parts;
   for (const auto& span : spans) {
     if (!contains(batch.tokens, span.token)) continue;
@@ -49,7 +48,8 @@ std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction) {
   std::vector<IdReuse> reuses;
   for (const auto& row : Connection::execute(
            transaction, "SELECT highest, " + microseconds_sql("reused_until") + " FROM mailroom_id_reuses()"))
-    reuses.push_back({.highest = row[0].as<std::int64_t>(), .until = row[1].as<std::int64_t>()});
+    reuses.push_back(
+        {.highest = row[0].as<std::int64_t>(), .until = moment_in<std::chrono::microseconds>(row[1])});
   return reuses;
 }
 

@@ -10,7 +10,7 @@ namespace mailroom {
 /// A period in which the token sequence was behind a cursor, so that ids up to `highest` were reused.
 struct IdReuse {
   std::int64_t highest = 0;
-  std::int64_t until = 0;  ///< when the sequence was fixed, in microseconds since 1970
+  Moment until{};  ///< when the sequence was fixed
 };
 
 /// Returns the reuses that operators have fixed, and any that is not fixed yet. Runs within the caller's

@@ -25,7 +25,7 @@ WHERE t.id > $1 AND t.id <= $2 AND ($3 = '' OR t.action::text = $3)
   AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[])) AND t.created_at < $5)";
 
 std::int64_t end_of(const ReplayFilter& filter) {
-  return filter.until.value_or(std::numeric_limits<std::int64_t>::max());
+  return filter.until ? in_seconds(*filter.until) : std::numeric_limits<std::int64_t>::max();
 }
 
 std::int64_t newest_token(Connection& connection) {
@@ -40,10 +40,11 @@ std::int64_t cursor_of(Connection& connection, const std::string& queue) {
 
 /// The id before the first token that was created at `time` or later, at most the cursor: a time after the
 /// last token must not skip waiting tokens.
-std::int64_t id_before(Connection& connection, std::int64_t time, std::int64_t cursor) {
+std::int64_t id_before(Connection& connection, Moment time, std::int64_t cursor) {
   // OFFSET 0 keeps the planner from scanning the primary key instead of the index on created_at.
-  const auto row = connection.run(
-      "SELECT min(id) - 1 FROM (SELECT id FROM tokens WHERE created_at >= $1 OFFSET 0) t", time)[0];
+  const auto row =
+      connection.run("SELECT min(id) - 1 FROM (SELECT id FROM tokens WHERE created_at >= $1 OFFSET 0) t",
+                     in_seconds(time))[0];
   return row[0].is_null() ? cursor : std::min(row[0].as<std::int64_t>(), cursor);
 }
 
@@ -52,23 +53,23 @@ std::int64_t resolve(Connection& connection, const RewindTarget& target, const R
     case RewindTarget::Kind::start:
       return 0;
     case RewindTarget::Kind::time:
-      return id_before(connection, target.value, plan.cursor_before);
+      return id_before(connection, target.time, plan.cursor_before);
     case RewindTarget::Kind::end:
       return plan.newest;
     case RewindTarget::Kind::id:
       break;
   }
-  if (target.value <= plan.newest) return target.value;
+  if (target.id <= plan.newest) return target.id;
   throw Error(
       ExitCode::usage,
-      fmt::format("the cursor cannot be set to {}: the newest token drawn is {}", target.value, plan.newest),
+      fmt::format("the cursor cannot be set to {}: the newest token drawn is {}", target.id, plan.newest),
       "--to-end is the newest token");
 }
 
 /// The id of the newest token of the range, at most the cursor, that was created before `time`.
-std::int64_t last_before(Connection& connection, std::int64_t time, const RewindPlan& plan) {
+std::int64_t last_before(Connection& connection, Moment time, const RewindPlan& plan) {
   const auto row = connection.run("SELECT max(id) FROM tokens WHERE id > $1 AND id <= $2 AND created_at < $3",
-                                  plan.range_from, plan.cursor_before, time)[0];
+                                  plan.range_from, plan.cursor_before, in_seconds(time))[0];
   return row[0].is_null() ? plan.range_from : row[0].as<std::int64_t>();
 }
 
@@ -98,7 +99,7 @@ FROM found, emitted
 GROUP BY 1, 2)",
                                    plan.range_from, plan.range_to, request.filter.action,
                                    array_text(request.filter.accounts), end_of(request.filter), request.queue,
-                                   request.extend_seconds);
+                                   request.extension.count());
   for (const auto& row : rows) {
     tally_of(plan, row[0].c_str(), row[1].as<bool>()) = {.count = row[2].as<std::int64_t>(),
                                                          .emitted_before = row[3].as<std::int64_t>()};
@@ -108,13 +109,13 @@ GROUP BY 1, 2)",
 /// Gives expired tokens of the range a new expiry if only their expiry keeps them from being due.
 std::int64_t revive(pqxx::transaction_base& transaction, const RewindRequest& request,
                     const RewindPlan& plan) {
-  if (request.extend_seconds == 0) return 0;
+  if (request.extension.count() == 0) return 0;
   const auto result = Connection::execute(transaction, R"(
 UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $6::bigint
 WHERE id IN (SELECT id FROM ()" + candidates + ") found WHERE state = 'expired' AND revivable)",
                                           plan.range_from, plan.range_to, request.filter.action,
                                           array_text(request.filter.accounts), end_of(request.filter),
-                                          request.extend_seconds);
+                                          request.extension.count());
   return static_cast<std::int64_t>(result.affected_rows());
 }
 

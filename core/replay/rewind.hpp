@@ -14,14 +14,15 @@ namespace mailroom {
 struct RewindTarget {
   enum class Kind { id, time, start, end };
   Kind kind = Kind::start;
-  std::int64_t value = 0;  ///< the id, or seconds since 1970; unused for start and end
+  std::int64_t id = 0;
+  Moment time{};
 };
 
 /// Narrows a replay. Empty: all tokens are replayed, and the cursor moves.
 struct ReplayFilter {
-  std::string action;                   ///< activation, password_recovery, or empty for both
-  std::vector<std::int64_t> accounts;   ///< empty for all
-  std::optional<std::int64_t> until{};  ///< only tokens created before, in seconds since 1970
+  std::string action;                  ///< activation, password_recovery, or empty for both
+  std::vector<std::int64_t> accounts;  ///< empty for all
+  std::optional<Moment> until{};       ///< only tokens created before
   bool empty() const { return action.empty() && accounts.empty() && !until; }
 };
 
@@ -29,8 +30,8 @@ struct RewindRequest {
   std::string queue;
   RewindTarget target;
   ReplayFilter filter;
-  std::int64_t extend_seconds = 0;  ///< new lifetime of expired tokens from now on; 0 leaves them expired
-  std::int64_t max_replay = 0;      ///< refuse to emit more tokens than this
+  std::chrono::seconds extension{};  ///< new lifetime of expired tokens from now on; 0 leaves them expired
+  std::int64_t max_replay = 0;       ///< refuse to emit more tokens than this
 };
 
 /// Tokens of one kind in the range.

@@ -18,14 +18,14 @@ FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
   mailroom_missed_tokens($1) m (id) JOIN tokens t ON t.id = m.id JOIN accounts a ON a.id = t.account)";
 
 MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t cursor,
-                         std::int64_t extend_seconds) {
+                         std::chrono::seconds extension) {
   MissedTokens missed{.queue = queue, .cursor = cursor};
   const auto rows = Connection::execute(
       transaction,
       fmt::format("SELECT state, revivable, count(*) FROM ({}) missed GROUP BY 1, 2", missed_sql), queue);
   for (const auto& row : rows) {
     const std::string state = row[0].c_str();
-    const bool is_revived = state == "expired" && row[1].as<bool>() && extend_seconds > 0;
+    const bool is_revived = state == "expired" && row[1].as<bool>() && extension.count() > 0;
     auto& tally = is_revived           ? missed.revived
                   : state == "due"     ? missed.due
                   : state == "expired" ? missed.expired
@@ -37,12 +37,12 @@ MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string&
 
 /// Reads the sequence last: it only grows, so a cursor or token read earlier cannot appear ahead of it by
 /// chance.
-SequenceFix read_fix(pqxx::transaction_base& transaction, std::int64_t extend_seconds) {
+SequenceFix read_fix(pqxx::transaction_base& transaction, std::chrono::seconds extension) {
   SequenceFix fix;
   for (const auto& row : Connection::execute(transaction, R"(
 SELECT j.job_type, s.cursor FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s
 ORDER BY 1)")) {
-    fix.queues.push_back(read_missed(transaction, row[0].c_str(), row[1].as<std::int64_t>(), extend_seconds));
+    fix.queues.push_back(read_missed(transaction, row[0].c_str(), row[1].as<std::int64_t>(), extension));
   }
   fix.newest_token =
       Connection::execute(transaction, "SELECT coalesce(max(id), 0) FROM tokens")[0][0].as<std::int64_t>();
@@ -66,9 +66,9 @@ void keep_others_out(pqxx::transaction_base& transaction) {
   Connection::execute(transaction, "LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE");
 }
 
-/// The missed tokens that are due; with `extend_seconds` above 0 also those that only their expiry keeps from
+/// The missed tokens that are due; with `extension` above 0 also those that only their expiry keeps from
 /// being due.
-std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::int64_t extend_seconds,
+std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::chrono::seconds extension,
                                       const std::string& queue) {
   const auto rows = Connection::execute(transaction,
                                         fmt::format(R"(
@@ -76,20 +76,21 @@ SELECT id FROM ({}) missed
 WHERE state = 'due' OR (state = 'expired' AND revivable AND $2::bigint > 0)
 ORDER BY id)",
                                                     missed_sql),
-                                        queue, extend_seconds);
+                                        queue, extension.count());
   std::vector<std::int64_t> ids;
   for (const auto& row : rows)
     ids.push_back(row[0].as<std::int64_t>());
   return ids;
 }
 
-void extend(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& ids, std::int64_t seconds) {
-  if (seconds == 0) return;
+void extend(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& ids,
+            std::chrono::seconds extension) {
+  if (extension.count() == 0) return;
   Connection::execute(transaction, R"(
 UPDATE tokens SET expires_at = clock.now + $2::bigint
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock
 WHERE id = ANY ($1::bigint[]) AND expires_at <= clock.now)",
-                      array_text(ids), seconds);
+                      array_text(ids), extension.count());
 }
 
 std::string details_of(const SequenceFix& fix, const MissedTokens& missed) {
@@ -138,24 +139,24 @@ std::int64_t SequenceFix::to_emit() const {
   return sum;
 }
 
-SequenceFix plan_sequence_fix(Connection& connection, std::int64_t extend_seconds) {
-  return connection.transact([&](pqxx::work& transaction) { return read_fix(transaction, extend_seconds); });
+SequenceFix plan_sequence_fix(Connection& connection, std::chrono::seconds extension) {
+  return connection.transact([&](pqxx::work& transaction) { return read_fix(transaction, extension); });
 }
 
-SequenceFix carry_out_sequence_fix(Connection& connection, std::int64_t extend_seconds,
+SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds extension,
                                    const OperationAuthor& author, const std::string& channel) {
   try {
     return connection.transact([&](pqxx::work& transaction) {
       set_author(transaction, author);
       keep_others_out(transaction);
-      auto fix = read_fix(transaction, extend_seconds);
+      auto fix = read_fix(transaction, extension);
       // Find all tokens before changing any: missed tokens are recognized by the transaction that wrote the
       // row.
       std::vector<std::vector<std::int64_t>> ids;
       for (const auto& missed : fix.queues)
-        ids.push_back(find_missed(transaction, extend_seconds, missed.queue));
+        ids.push_back(find_missed(transaction, extension, missed.queue));
       for (std::size_t i = 0; i < ids.size(); ++i) {
-        extend(transaction, ids[i], extend_seconds);
+        extend(transaction, ids[i], extension);
         emit_missed(transaction, fix, fix.queues[i], ids[i], channel);
       }
       // Last, because a rollback does not undo it: while the sequence is behind, the problem stays visible.

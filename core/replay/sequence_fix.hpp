@@ -34,13 +34,13 @@ struct SequenceFix {
 };
 
 /// Plans the fix in a transaction of its own, and changes nothing. Expired tokens count as revived if
-/// `extend_seconds` is above 0.
-SequenceFix plan_sequence_fix(Connection& connection, std::int64_t extend_seconds);
+/// `extension` is above 0.
+SequenceFix plan_sequence_fix(Connection& connection, std::chrono::seconds extension);
 
 /// Carries out the fix in a transaction of its own, with all queues and inserts into tokens locked, records
 /// it for each queue, and notifies `channel`. Throws Error(locked) when a transaction that writes to tokens
 /// stays open for 5 s. Returns what was done.
-SequenceFix carry_out_sequence_fix(Connection& connection, std::int64_t extend_seconds,
+SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds extension,
                                    const OperationAuthor& author, const std::string& channel);
 
 }  // namespace mailroom

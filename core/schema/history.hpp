@@ -4,17 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {
 
 /// A row of mailroom_schema_history.
 struct SchemaChange {
-  std::int64_t at = 0;  ///< microseconds since 1970
+  Moment at{};
   std::int64_t version = 0;
   std::string name{};
   std::string direction{};  ///< up, down, adopt, baseline or force
-  std::int64_t duration_ms = 0;
+  Milliseconds duration{};
   std::string actor{};
   std::string db_user{};
   std::string reason{};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "db/time_sql.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -83,16 +85,17 @@ void compare_checksum(pqxx::transaction_base& transaction, const Migration& migr
                       Verification& verification) {
   const auto rows = Connection::execute(
       transaction,
-      "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex'), direction, "
-      "floor(extract(epoch FROM at) * 1000000)::bigint, actor, mailroom_version FROM mailroom_schema_history "
-      "WHERE version = $1 AND direction IN ('up', 'adopt', 'baseline') ORDER BY id DESC LIMIT 1",
+      "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex'), direction, " +
+          microseconds_sql("at") +
+          ", actor, mailroom_version FROM mailroom_schema_history "
+          "WHERE version = $1 AND direction IN ('up', 'adopt', 'baseline') ORDER BY id DESC LIMIT 1",
       migration.version, migration.up);
   if (rows.empty()) return;
   ++verification.checksums;
   if (rows[0][0].as<bool>()) return;
   verification.edited.push_back({.version = migration.version,
                                  .direction = rows[0][1].c_str(),
-                                 .at = rows[0][2].as<std::int64_t>(),
+                                 .at = moment_in<std::chrono::microseconds>(rows[0][2]),
                                  .actor = rows[0][3].c_str(),
                                  .made_by = rows[0][4].c_str()});
 }

@@ -17,9 +17,9 @@ enum class SchemaMatch {
 struct EditedMigration {
   int version = 0;
   std::string direction{};  ///< of the record: up, adopt or baseline
-  std::int64_t at = 0;      ///< microseconds since 1970
-  std::string actor{};      ///< of the record
-  std::string made_by{};    ///< the version of mailroom that recorded it
+  Moment at{};
+  std::string actor{};    ///< of the record
+  std::string made_by{};  ///< the version of mailroom that recorded it
 };
 
 /// The result of comparing a schema and its record with this binary's migrations.

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/actor.hpp"
-#include "base/moment.hpp"
+#include "db/time_sql.hpp"
 #include "status/queue_sessions.hpp"
 #include "status/queue_waiting.hpp"
 
@@ -83,7 +83,7 @@ UNION ALL
 
 QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& status) {
   const auto row = Connection::execute(transaction, position_sql, status.queue)[0];
-  status.now = row[0].as<std::int64_t>();
+  status.now = moment_in<Milliseconds>(row[0]);
   status.on_standby = row[1].as<bool>();
   status.cursor = row[2].as<std::int64_t>();
   status.newest = row[5].as<std::int64_t>();
@@ -115,7 +115,8 @@ void read_gaps(pqxx::transaction_base& transaction, const std::string& gap_ids, 
 }
 
 void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
-  for (const auto& row : Connection::execute(transaction, recent_sql, status.queue, status.now)) {
+  const auto now = std::chrono::floor<Milliseconds>(status.now.time_since_epoch()).count();
+  for (const auto& row : Connection::execute(transaction, recent_sql, status.queue, now)) {
     const std::string kind = row[0].c_str();
     const auto number = row[1].as<std::int64_t>();
     const auto value = row[2].as<std::int64_t>();
@@ -150,7 +151,7 @@ double RecentEmissions::per_second() const {
 
 std::optional<Milliseconds> QueueStatus::lag() const {
   if (!waiting.oldest_created_at) return std::nullopt;
-  return Milliseconds{std::max<std::int64_t>(now - bounded_moment(*waiting.oldest_created_at) * 1000, 0)};
+  return std::max(std::chrono::floor<Milliseconds>(now - *waiting.oldest_created_at), Milliseconds{0});
 }
 
 QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const std::string& queue) {

@@ -70,8 +70,8 @@ struct WaitingTokenCount {
   std::int64_t in_gaps = 0;    ///< committed late, and visible by now
   std::int64_t in_replay = 0;  ///< an operator wants them emitted again
   bool estimated = false;
-  std::optional<std::int64_t> oldest_created_at;  ///< seconds since 1970
-  bool oldest_estimated = false;                  ///< there may be an older one
+  std::optional<Moment> oldest_created_at;
+  bool oldest_estimated = false;  ///< there may be an older one
 
   std::int64_t total() const { return above_cursor + in_open_batches + in_gaps + in_replay; }
 };
@@ -84,7 +84,7 @@ struct LastClaim {
 
 /// The tokens acknowledged in the last five minutes.
 struct RecentEmissions {
-  static constexpr std::int64_t bucket_seconds = 10;
+  static constexpr std::chrono::seconds bucket{10};
   static constexpr std::size_t bucket_count = 30;
 
   std::vector<std::int64_t> tokens = std::vector<std::int64_t>(bucket_count, 0);  ///< newest first
@@ -96,7 +96,7 @@ struct RecentEmissions {
 
 struct QueueStatus {
   std::string queue;
-  std::int64_t now = 0;     ///< the server's clock, in milliseconds since 1970
+  Moment now{};             ///< the server's clock, in whole milliseconds
   std::string role;         ///< the current role, quoted for SQL
   std::string host;         ///< the host that this program runs on
   bool on_standby = false;  ///< collectors and locks are on the primary, and not visible here

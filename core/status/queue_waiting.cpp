@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "db/array_text.hpp"
+#include "db/time_sql.hpp"
 
 namespace mailroom {
 namespace {
@@ -73,7 +74,7 @@ GROUP BY r.kind)";
 
 template <typename Field>
 void note_oldest(WaitingTokenCount& count, const Field& field) {
-  if (const auto created_at = optional_of<std::int64_t>(field))
+  if (const auto created_at = optional_moment_in<std::chrono::seconds>(field))
     count.oldest_created_at = std::min(count.oldest_created_at.value_or(*created_at), *created_at);
 }
 
@@ -90,7 +91,7 @@ void add_samples(pqxx::transaction_base& transaction, const QueueStatus& status,
                  WaitingTokenCount& count) {
   const auto samples = plan_samples(read_to + 1, status.newest);
   const auto rows = Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
-                                        array_of(samples, &IdSample::end), status.now / 1000);
+                                        array_of(samples, &IdSample::end), in_seconds(status.now));
   double estimate = 0;
   for (const auto& row : rows) {
     const auto n = row[0].as<std::size_t>() - 1;
@@ -102,8 +103,8 @@ void add_samples(pqxx::transaction_base& transaction, const QueueStatus& status,
 
 void count_above_cursor(pqxx::transaction_base& transaction, const QueueStatus& status,
                         WaitingTokenCount& count) {
-  const auto row =
-      Connection::execute(transaction, above_cursor_sql, status.cursor, status.newest, status.now / 1000)[0];
+  const auto row = Connection::execute(transaction, above_cursor_sql, status.cursor, status.newest,
+                                       in_seconds(status.now))[0];
   count.above_cursor = row[1].as<std::int64_t>();
   note_oldest(count, row[2]);
   if (row[0].as<std::int64_t>() <= exact_limit) return;
@@ -118,7 +119,7 @@ void count_above_cursor(pqxx::transaction_base& transaction, const QueueStatus& 
 void count_behind_cursor(pqxx::transaction_base& transaction, const QueueStatus& status,
                          const QueuePosition& position, WaitingTokenCount& count) {
   const auto rows = Connection::execute(transaction, passed_sql, status.queue, position.open_from,
-                                        position.gap_ids, status.now / 1000);
+                                        position.gap_ids, in_seconds(status.now));
   for (const auto& row : rows) {
     const std::string kind = row[0].c_str();
     const auto ids = row[1].as<std::int64_t>();

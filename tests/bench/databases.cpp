@@ -70,7 +70,7 @@ Backlog load_backlog(Stage& stage, const Backlog& backlog, const Mixture& mixtur
   make_live_database(stage, backlog.database);
   stage.once(backlog.database + " tokens", [&] {
     const auto connection = stage.connect(backlog.database);
-    const auto now = connection->server_time();
+    const auto now = in_seconds(connection->server_time());
     const auto all = backlog.old_tokens + backlog.due;
     without_triggers(*connection);
     with_indexes_dropped(*connection, [&] {
@@ -122,7 +122,7 @@ std::string original_database(Stage& stage) {
     connection->run(embedded_migrations().at(0).up);
     without_triggers(*connection);
     const auto count = stage.scaled(1'000'000);
-    const auto now = connection->server_time();
+    const auto now = in_seconds(connection->server_time());
     connection->run(insert_accounts, count);
     connection->run(insert_tokens, 1, count, count, now - month, true, false);
     finish(*connection);

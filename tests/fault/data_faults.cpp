@@ -77,7 +77,7 @@ Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
     insert_accounts(*connection, 20, fmt::format("after{}-", round));
     const auto refused = [&] { return count(trial.crew().member(0).log(), "behind the cursor") > 0; };
     trial.expect(eventually(refused), "the collector refuses");
-    carry_out_sequence_fix(*connection, 0, {.actor = "harness", .reason = ""}, "token_insert");
+    carry_out_sequence_fix(*connection, {}, {.actor = "harness", .reason = ""}, "token_insert");
     const int status = trial.crew().replace(0, SIGTERM);
     trial.expect(status != 0, "the collector that refused ends with an error");
   }

@@ -17,7 +17,7 @@ auto count_controls(const std::string& line) {
 /// An event of a batch, a token or an operation.
 Event hostile_event(fuzz::Fields& fields) {
   const auto text = [&] { return std::string(fields.take()); };
-  const auto at = fields.take_number();
+  const auto at = bounded_moment(std::chrono::microseconds(fields.take_number()));
   const auto id = fields.take_number();
   const AccountRecord account{.id = id, .email = text(), .login = text()};
   switch (fields.take_number() % 3) {

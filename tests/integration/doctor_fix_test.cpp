@@ -122,7 +122,7 @@ TEST_CASE(
       findings[0].reason.starts_with("tokens_id_seq is at 4, behind the cursor of the queue mailroom at 5"));
   CHECK(findings[0].fix == std::vector<std::string>{"mailroom rewind-cursor --fix-sequence"});
   // The function that this command calls.
-  carry_out_sequence_fix(*connection, 0, {.actor = "tester@host", .reason = ""}, "token_insert");
+  carry_out_sequence_fix(*connection, {}, {.actor = "tester@host", .reason = ""}, "token_insert");
   CHECK(all_fine(rig.examine("sequence")));
 }
 

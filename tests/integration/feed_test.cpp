@@ -204,7 +204,7 @@ TEST_CASE("a session of the feed is read-only, uses one snapshot, and gets no tr
   feed.poll();
   connection.transact([](pqxx::work& transaction) {
     HistoryRequest request;
-    request.since = 0;
+    request.since = Moment();
     read_history(transaction, request, {});
     CHECK(transaction.exec("SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0].as<bool>());
   });

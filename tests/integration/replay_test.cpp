@@ -7,6 +7,7 @@
 
 using namespace mailroom;
 using namespace mailroom::test;
+using namespace std::chrono_literals;
 
 TEST_CASE("a narrowed replay emits only the matching tokens, and the cursor stays") {
   RewindRig queue;
@@ -57,7 +58,7 @@ TEST_CASE("a narrowed replay cuts tokens from a batch in flight, and revives exp
   REQUIRE(reply.lease);
   auto request = to(0);
   request.filter.accounts = {1, 3};
-  request.extend_seconds = 60;
+  request.extension = 60s;
   CHECK(queue.carry_out(request) == 2);
   const auto again = queue.session->claim({.limit = 3, .partial = true});
   REQUIRE(again.lease);
@@ -85,8 +86,8 @@ TEST_CASE("a replay with an end emits only tokens created before that time") {
       "UPDATE tokens SET created_at = CASE id WHEN 1 THEN 900 WHEN 2 THEN 1000 WHEN 3 THEN 1599 WHEN 4 THEN "
       "1600 "
       "WHEN 5 THEN 1598 ELSE 2000 END");
-  auto request = to(RewindTarget::Kind::time, 1000);
-  request.filter.until = 1600;
+  auto request = to(RewindTarget::Kind::time, Moment(1000s));
+  request.filter.until = Moment(1600s);
   const auto plan = queue.plan(request);
   CHECK(plan.narrowed);
   CHECK(plan.cursor_after == 8);
@@ -111,9 +112,9 @@ TEST_CASE("an end can be combined with every start, with a filter, an extension 
   queue.connection->run(
       "UPDATE tokens SET created_at = 1000 + id, expires_at = CASE WHEN id < 5 THEN 1 ELSE expires_at END");
   auto request = to(1);
-  request.filter.until = 1006;
+  request.filter.until = Moment(1006s);
   request.filter.accounts = {1, 2, 4, 5, 6};
-  request.extend_seconds = 60;
+  request.extension = 60s;
   request.max_replay = 2;
   auto plan = queue.plan(request);
   CHECK(plan.revived.count == 2);
@@ -123,7 +124,7 @@ TEST_CASE("an end can be combined with every start, with a filter, an extension 
   request.max_replay = 3;
   CHECK(queue.carry_out(request) == 3);
   CHECK(queue.drain() == Ids{2, 4, 5});
-  request.target = {RewindTarget::Kind::start, 0};
+  request.target = {RewindTarget::Kind::start};
   request.max_replay = 4;
   CHECK(queue.carry_out(request) == 4);
   CHECK(queue.drain() == Ids{1, 2, 4, 5});
@@ -134,14 +135,14 @@ TEST_CASE("an end before all tokens or before the start emits nothing, and none 
   insert_accounts(*queue.connection, 3);
   CHECK(queue.drain().size() == 3);
   auto request = to(1);
-  request.filter.until = 1000;
+  request.filter.until = Moment(1000s);
   auto plan = queue.plan(request);
   CHECK(plan.changes_nothing());
   CHECK(plan.range_to == plan.range_from);
-  request.target = {RewindTarget::Kind::time, 1000};
+  request.target = {.kind = RewindTarget::Kind::time, .time = Moment(1000s)};
   CHECK(queue.plan(request).changes_nothing());
   request = to(RewindTarget::Kind::end);
-  request.filter.until = 1000;
+  request.filter.until = Moment(1000s);
   insert_accounts(*queue.connection, 1, "new");
   CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
 }

@@ -58,7 +58,7 @@ struct ReusedIds {
     return record->emissions;
   }
 
-  void fix() { carry_out_sequence_fix(*rig.connection, 0, rewind_author, "token_insert"); }
+  void fix() { carry_out_sequence_fix(*rig.connection, {}, rewind_author, "token_insert"); }
 
   RewindRig rig;
 };
@@ -78,7 +78,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
   ReusedIds ids;
   CHECK(ids.status_of(2) == "missed");
   CHECK(ids.report_of(2).token.id_was_anothers);
-  CHECK(status_text(ids.report_of(2), 0).find("--fix-sequence emits it") != std::string::npos);
+  CHECK(status_text(ids.report_of(2), {}).find("--fix-sequence emits it") != std::string::npos);
   CHECK(ids.timeline_of(2) == Names{"issued"});
   CHECK(ids.emissions_of(2).empty());
   CHECK(of_account(ids.rig.database, 2) == Shown{"created 2"});
@@ -101,7 +101,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
 TEST_CASE("an event of an id in the same second in which its token was created is reported as uncertain") {
   ReusedIds ids(0);
   CHECK(ids.status_of(2) == "maybe emitted");
-  CHECK(status_text(ids.report_of(2), 0).find("unless that was another token with its id") !=
+  CHECK(status_text(ids.report_of(2), {}).find("unless that was another token with its id") !=
         std::string::npos);
   REQUIRE(ids.emissions_of(2).size() == 1);
   CHECK_FALSE(ids.emissions_of(2)[0].is_certain);
@@ -171,7 +171,7 @@ TEST_CASE("a restored token keeps its record, and is not missed unless claimed i
         "DELETE FROM tokens", "INSERT INTO tokens SELECT * FROM dump", "SELECT setval('tokens_id_seq', 3)",
         "SET session_replication_role = origin"})
     rig.connection->run(sql);
-  CHECK(plan_sequence_fix(*rig.connection, 0).to_emit() == (long_ago ? 0 : 3));
+  CHECK(plan_sequence_fix(*rig.connection, {}).to_emit() == (long_ago ? 0 : 3));
   CHECK(rig.plan(to(0)).deliverable.emitted_before == 3);
   const auto history = read_token_history(*rig.connection, 2, {.queue = "mailroom"});
   CHECK(history.tokens[0].status.outcome == (long_ago ? Outcome::emitted : Outcome::maybe_emitted));

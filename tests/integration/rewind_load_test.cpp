@@ -120,7 +120,6 @@ void decide(Connection& connection, std::mt19937_64& random) {
   RewindRequest request{.queue = "mailroom",
                         .target = {RewindTarget::Kind::id, cursor - back},
                         .filter = {},
-                        .extend_seconds = 0,
                         .max_replay = 100'000};
   if (random() % 2 == 0) {
     for (const auto& row :

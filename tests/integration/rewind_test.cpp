@@ -7,6 +7,7 @@
 
 using namespace mailroom;
 using namespace mailroom::test;
+using namespace std::chrono_literals;
 
 TEST_CASE("a cursor moved back emits exactly the tokens above it, once more") {
   RewindRig queue;
@@ -40,7 +41,7 @@ TEST_CASE("the plan counts tokens by what would happen to them") {
   CHECK(plan.consumed.emitted_before == 1);
   CHECK(plan.wrong_status.count == 1);
   // The third token is expired and its account suspended: an extension alone does not make it due.
-  request.extend_seconds = 900;
+  request.extension = 15min;
   plan = queue.plan(request);
   CHECK(plan.revived.count == 1);
   CHECK(plan.expired.count == 1);
@@ -129,15 +130,15 @@ TEST_CASE("a time as target means the first token created since then, and never 
   insert_accounts(*queue.connection, 6);
   queue.connection->run("UPDATE tokens SET created_at = 1000 + id");
   CHECK(queue.drain().size() == 6);
-  CHECK(queue.plan(to(RewindTarget::Kind::time, 1004)).cursor_after == 3);
-  CHECK(queue.plan(to(RewindTarget::Kind::time, 500)).cursor_after == 0);
-  CHECK(queue.plan(to(RewindTarget::Kind::time, 2000)).changes_nothing());
+  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(1004s))).cursor_after == 3);
+  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(500s))).cursor_after == 0);
+  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(2000s))).changes_nothing());
   insert_accounts(*queue.connection, 2, "waiting");
-  CHECK(queue.plan(to(RewindTarget::Kind::time, 4102444800)).changes_nothing());
+  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(4102444800s))).changes_nothing());
   // One transaction began early and drew its id late: the target still covers every token created since the
   // time.
   queue.connection->run("UPDATE tokens SET created_at = 1001 WHERE id = 5");
-  CHECK(queue.plan(to(RewindTarget::Kind::time, 1004)).cursor_after == 3);
+  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(1004s))).cursor_after == 3);
 }
 
 TEST_CASE("more tokens than allowed are refused, even if they were created after the plan") {

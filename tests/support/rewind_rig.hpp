@@ -40,16 +40,12 @@ struct RewindRig {
 };
 
 inline RewindRequest to(std::int64_t id) {
-  return {.queue = "mailroom",
-          .target = {RewindTarget::Kind::id, id},
-          .filter = {},
-          .extend_seconds = 0,
-          .max_replay = 1000};
+  return {.queue = "mailroom", .target = {RewindTarget::Kind::id, id}, .filter = {}, .max_replay = 1000};
 }
 
-inline RewindRequest to(RewindTarget::Kind kind, std::int64_t value = 0) {
+inline RewindRequest to(RewindTarget::Kind kind, Moment time = {}) {
   auto request = to(0);
-  request.target = {kind, value};
+  request.target = {.kind = kind, .time = time};
   return request;
 }
 

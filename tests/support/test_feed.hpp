@@ -40,7 +40,7 @@ class TestFeed {
   }
   static HistoryRequest everything() {
     HistoryRequest history;
-    history.since = 0;
+    history.since = Moment();
     return history;
   }
 

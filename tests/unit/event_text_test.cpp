@@ -11,6 +11,7 @@
 #include "support/catch.hpp"
 
 using namespace mailroom;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -22,7 +23,7 @@ StoredToken token() {
 }
 
 Event created(const StoredToken& token) {
-  return {EventKind::created, 1'795'252'045'000'000, token};
+  return {EventKind::created, Moment(1'795'252'045s), token};
 }
 
 BatchRecord batch() {
@@ -35,7 +36,7 @@ BatchRecord batch() {
 }
 
 Event emitted(const BatchRecord& batch) {
-  return {EventKind::emitted, 1'795'252'045'266'123, batch};
+  return {EventKind::emitted, Moment(1'795'252'045'266'123us), batch};
 }
 
 std::string complaint(std::string_view text) {
@@ -157,14 +158,14 @@ TEST_CASE("an operation's line has the operation, its actor and its reason") {
                       .reason = "sender was down",
                       .queue = "mailroom",
                       .details = R"({"cursor_before": 51, "cursor_after": 10, "replayed": 1035, "cut": []})"};
-  CHECK(line({operation.kind, 0, operation}) ==
+  CHECK(line({operation.kind, {}, operation}) ==
         "1970-01-01T00:00:00Z  queue mailroom  rewound    cursor 51 to 10, 1,035 due, by alice@host: sender "
         "was down\n");
   operation.kind = EventKind::pruned;
   operation.queue.clear();
   operation.reason.clear();
   operation.details = R"({"tokens": 1200, "batches": 3, "older_than": "30d", "skipped": 0})";
-  CHECK(line({operation.kind, 0, operation})
+  CHECK(line({operation.kind, {}, operation})
             .find("database    pruned     1,200 tokens and 3 batch records, by alice@host") !=
         std::string::npos);
 }

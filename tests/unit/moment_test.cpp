@@ -8,22 +8,31 @@
 #include "support/with_locale.hpp"
 
 using namespace mailroom;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Moment at(std::int64_t seconds) {
+  return bounded_moment(std::chrono::seconds(seconds));
+}
+
+}  // namespace
 
 TEST_CASE("a moment is a date, a time, or a duration ago") {
-  constexpr std::int64_t now = 1'800'000'000;
-  const std::vector<std::pair<std::string, std::int64_t>> cases{
-      {"10m", now - 600},
-      {"2h30m", now - 9000},
+  constexpr auto now = at(1'800'000'000);
+  const std::vector<std::pair<std::string, Moment>> cases{
+      {"10m", now - 10min},
+      {"2h30m", now - 150min},
       {"0s", now},
       {"250ms", now},
-      {"1970-01-01", 0},
-      {"2026-11-21", 1'795'219'200},
-      {"2026-11-21T09:30", 1'795'253'400},
-      {"2026-11-21 09:30:15", 1'795'253'415},
-      {"2026-11-21T09:30:15Z", 1'795'253'415},
-      {"2026-11-21T09:30:15+02:00", 1'795'246'215},
-      {"2026-11-21T09:30:15-0330", 1'795'266'015},
-      {"2024-02-29", 1'709'164'800},
+      {"1970-01-01", at(0)},
+      {"2026-11-21", at(1'795'219'200)},
+      {"2026-11-21T09:30", at(1'795'253'400)},
+      {"2026-11-21 09:30:15", at(1'795'253'415)},
+      {"2026-11-21T09:30:15Z", at(1'795'253'415)},
+      {"2026-11-21T09:30:15+02:00", at(1'795'246'215)},
+      {"2026-11-21T09:30:15-0330", at(1'795'266'015)},
+      {"2024-02-29", at(1'709'164'800)},
   };
   for (const auto& [text, expected] : cases) {
     CAPTURE(text);
@@ -37,33 +46,33 @@ TEST_CASE("text that is no moment is refused") {
         "2026-11-21T24:00", "2026-11-21T09:60", "2026-11-21T09:30:15z0", "2026-11-21T09:30+", "2026-11-21x",
         "-5m", "2026-1-1", "2026-11-21T09:30+15:00", "26-11-21"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_moment(text, 0));
+    CHECK_FALSE(parse_moment(text, at(0)));
   }
 }
 
 TEST_CASE("a moment is shown in UTC, with its distance from now") {
-  CHECK(moment_text(1'795'253'415) == "2026-11-21T09:30:15Z");
-  CHECK(moment_text(4'102'444'800) == "2100-01-01T00:00:00Z");
-  CHECK(moment_from(1'795'253'415, 1'795'253'355) == "2026-11-21T09:30:15Z (in 1m)");
-  CHECK(moment_from(1'795'253'415, 1'795'253'475) == "2026-11-21T09:30:15Z (1m ago)");
+  CHECK(moment_text(at(1'795'253'415)) == "2026-11-21T09:30:15Z");
+  CHECK(moment_text(at(4'102'444'800)) == "2100-01-01T00:00:00Z");
+  CHECK(moment_from(at(1'795'253'415), at(1'795'253'355)) == "2026-11-21T09:30:15Z (in 1m)");
+  CHECK(moment_from(at(1'795'253'415), at(1'795'253'475)) == "2026-11-21T09:30:15Z (1m ago)");
 }
 
 TEST_CASE("a moment outside the calendar is shown as before the year 0 or after the year 9999") {
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  CHECK(moment_text(253'402'300'799) == "9999-12-31T23:59:59Z");
-  CHECK(moment_text(253'402'300'800) == "after the year 9999");
-  CHECK(moment_text(-62'167'219'200) == "0000-01-01T00:00:00Z");
-  CHECK(moment_text(-62'167'219'201) == "before the year 0");
-  CHECK(moment_text(most) == "after the year 9999");
-  CHECK(moment_from(most, -1) == "after the year 9999");
-  CHECK(moment_from(least, 1) == "before the year 0");
+  CHECK(moment_text(at(253'402'300'799)) == "9999-12-31T23:59:59Z");
+  CHECK(moment_text(at(253'402'300'800)) == "after the year 9999");
+  CHECK(moment_text(at(-62'167'219'200)) == "0000-01-01T00:00:00Z");
+  CHECK(moment_text(at(-62'167'219'201)) == "before the year 0");
+  CHECK(moment_text(at(most)) == "after the year 9999");
+  CHECK(moment_from(at(most), at(-1)) == "after the year 9999");
+  CHECK(moment_from(at(least), at(1)) == "before the year 0");
 }
 
 TEST_CASE("a precise moment before 1970 has the milliseconds after its second") {
-  CHECK(precise_moment_text(1'795'253'415'266'999) == "2026-11-21T09:30:15.266Z");
-  CHECK(precise_moment_text(-1) == "1969-12-31T23:59:59.999Z");
-  CHECK(precise_moment_text(-1'000'000) == "1969-12-31T23:59:59.000Z");
+  CHECK(precise_moment_text(at(1'795'253'415) + 266'999us) == "2026-11-21T09:30:15.266Z");
+  CHECK(precise_moment_text(at(0) - 1us) == "1969-12-31T23:59:59.999Z");
+  CHECK(precise_moment_text(at(-1)) == "1969-12-31T23:59:59.000Z");
 }
 
 TEST_CASE("text is cut between characters") {

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::int64_t noon = 1'800'000'000;
+constexpr Moment noon(1'800'000'000s);
 
 ServerSession session(int pid, const std::string& application = "mailroom collect@web1:77") {
   ServerSession made;
@@ -28,17 +28,17 @@ QueueStatus healthy() {
   QueueStatus status;
   status.queue = "mailroom";
   status.role = "looker";
-  status.now = noon * 1000;
+  status.now = noon;
   status.cursor = 100;
   status.newest = 100;
   status.collectors.push_back({.session = session(11), .queue = "mailroom"});
   return status;
 }
 
-QueueStatus with_waiting(std::int64_t count, std::int64_t seconds = 1) {
+QueueStatus with_waiting(std::int64_t count, std::chrono::seconds age = 1s) {
   auto status = healthy();
   status.waiting.above_cursor = count;
-  status.waiting.oldest_created_at = noon - seconds;
+  status.waiting.oldest_created_at = noon - age;
   return status;
 }
 
@@ -85,7 +85,7 @@ using Found = std::vector<std::string>;
 
 TEST_CASE("a running queue is healthy, whatever waits for its batch to fill") {
   CHECK(judged(healthy()).empty());
-  CHECK(judged(with_waiting(5'000'000, 3600)).empty());
+  CHECK(judged(with_waiting(5'000'000, 3600s)).empty());
   CHECK(worst({}) == Severity::ok);
 }
 
@@ -140,12 +140,12 @@ TEST_CASE("an abandoned batch that no collector takes over is a failure") {
   CHECK(judged(status) == Found{"failure batch_left", "warning no_collector"});
   // With waiting tokens the missing collector is the only finding.
   status.waiting.in_open_batches = 10;
-  status.waiting.oldest_created_at = noon - 40;
+  status.waiting.oldest_created_at = noon - 40s;
   CHECK(judged(status) == Found{"failure no_collector"});
 }
 
 TEST_CASE("a silent collector is a failure if no other works and tokens wait") {
-  auto status = with_waiting(1, 60);
+  auto status = with_waiting(1, 60s);
   status.collectors[0].session.silent_for = 31s;
   CHECK(judged(status).empty());
   status.collectors[0].session.silent_for = 32s;
@@ -181,7 +181,7 @@ TEST_CASE("collectors that sign with different keys are a warning that names the
 }
 
 TEST_CASE("a collector that hangs in a statement is told apart from a stopped one") {
-  auto status = with_waiting(1, 60);
+  auto status = with_waiting(1, 60s);
   auto& stuck = status.collectors[0].session;
   stuck.state = "active";
   stuck.wait = "Lock/tuple";
@@ -193,7 +193,7 @@ TEST_CASE("a collector that hangs in a statement is told apart from a stopped on
 }
 
 TEST_CASE("the holder of the queue's lock is blamed, not the collectors that wait for it") {
-  auto status = with_waiting(1, 60);
+  auto status = with_waiting(1, 60s);
   auto& waiting = status.collectors[0].session;
   waiting.state = "active";
   waiting.wait = "Lock/advisory";
@@ -267,7 +267,7 @@ TEST_CASE("a sequence behind the cursor is a failure that names the command") {
 }
 
 TEST_CASE("a limit is exceeded only above its value") {
-  const auto status = with_waiting(10, 60);
+  const auto status = with_waiting(10, 60s);
   HealthLimits limits;
   limits.max_lag = 60s;
   limits.max_pending = 10;
@@ -302,7 +302,7 @@ TEST_CASE("a dead batch is a warning, and can be replayed") {
 }
 
 TEST_CASE("a standby is not blamed for what only the primary shows") {
-  auto status = with_waiting(5, 600);
+  auto status = with_waiting(5, 600s);
   status.on_standby = true;
   status.collectors.clear();
   status.open_batches = {batch(1h, false)};
@@ -313,7 +313,7 @@ TEST_CASE("a standby is not blamed for what only the primary shows") {
 }
 
 TEST_CASE("failures come before warnings") {
-  auto status = with_waiting(5, 600);
+  auto status = with_waiting(5, 600s);
   status.collectors.clear();
   status.newest = 1;
   status.gap_holders = {holder(2min)};

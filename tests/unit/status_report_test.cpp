@@ -22,7 +22,7 @@ StatusReport crowded() {
   StatusReport report;
   auto& queue = report.queue;
   queue.queue = "mailroom";
-  queue.now = 1'800'000'000'000;
+  queue.now = Moment(1'800'000'000s);
   queue.cursor = 1'234'567'890;
   queue.newest = 2'234'567'890;
   queue.waiting.above_cursor = 1'000'000'000;
@@ -30,7 +30,7 @@ StatusReport crowded() {
   queue.waiting.in_open_batches = 100'000;
   queue.waiting.in_gaps = 200'000;
   queue.waiting.in_replay = 300'000;
-  queue.waiting.oldest_created_at = 1'790'000'000;
+  queue.waiting.oldest_created_at = Moment(1'790'000'000s);
   ServerSession session;
   session.pid = 4'194'304;
   session.application = "mailroom collect@a-host-with-a-rather-long-name.example.net:4194304";
@@ -167,7 +167,7 @@ TEST_CASE("in JSON hidden values are null") {
 TEST_CASE("an outage has a headline, and a line or an object of its own") {
   const auto report = crowded();
   const StatusOutage outage{
-      .queue = "mailroom", .now = 1'800'000'040, .lasts = 40s, .reason = "it is \x1b gone"};
+      .queue = "mailroom", .now = Moment(1'800'000'040s), .lasts = 40s, .reason = "it is \x1b gone"};
   const auto lines = lines_of(render_text(report, {.outage = &outage}));
   CHECK(lines[0] == "queue mailroom: no answer for 40s; the last report is below");
   CHECK(lines[1] == "reason:      it is ? gone");
@@ -216,32 +216,32 @@ TEST_CASE("the rate is known for the period whose records were read") {
 
 TEST_CASE("a lag counts until the next poll") {
   LagHistory history(4s);
-  const std::int64_t start = 1'800'000'000'000;
+  const Moment start(1'800'000'000s);
   CHECK(history.trend(start) == Values(30));
   history.add(start, 7s);
   CHECK(history.trend(start).back() == 7.0);
   CHECK_FALSE(history.trend(start)[28]);
-  history.add(start + 2000, 3s);
-  CHECK(history.trend(start + 2000).back() == 7.0);
+  history.add(start + 2s, 3s);
+  CHECK(history.trend(start + 2s).back() == 7.0);
   // Ten seconds later the second to last bucket has both values.
-  history.add(start + 12'000, 1s);
-  const auto later = history.trend(start + 12'000);
+  history.add(start + 12s, 1s);
+  const auto later = history.trend(start + 12s);
   CHECK(later[29] == 3.0);
   CHECK(later[28] == 7.0);
 }
 
 TEST_CASE("the lag is unknown between polls, and old values are dropped") {
   LagHistory history(4s);
-  const std::int64_t start = 1'800'000'000'000;
+  const Moment start(1'800'000'000s);
   history.add(start, 7s);
-  history.add(start + 100'000, 2s);
-  const auto values = history.trend(start + 100'000);
+  history.add(start + 100s, 2s);
+  const auto values = history.trend(start + 100s);
   CHECK(values[29] == 2.0);
   CHECK_FALSE(values[28]);
   CHECK_FALSE(values[24]);
   CHECK(values[20] == 7.0);
-  history.add(start + 500'000, 1s);
-  const auto after = history.trend(start + 500'000);
+  history.add(start + 500s, 1s);
+  const auto after = history.trend(start + 500s);
   CHECK(after[29] == 1.0);
   CHECK(std::count(after.begin(), after.end(), std::nullopt) == 29);
 }

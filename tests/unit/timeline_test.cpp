@@ -5,25 +5,26 @@
 #include "support/catch.hpp"
 
 using namespace mailroom;
+using namespace std::chrono_literals;
 
 namespace {
 
 Event token_event(EventKind kind, std::int64_t seconds) {
-  return {kind, to_microseconds(seconds), StoredToken{.id = 51, .action = "activation"}};
+  return {kind, Moment(std::chrono::seconds(seconds)), StoredToken{.id = 51, .action = "activation"}};
 }
 
 Event account_event(EventKind kind, std::int64_t seconds) {
-  return {kind, to_microseconds(seconds), AccountRecord{.id = 7}};
+  return {kind, Moment(std::chrono::seconds(seconds)), AccountRecord{.id = 7}};
 }
 
 Event operation_at(std::int64_t milliseconds) {
-  return {EventKind::suspended, milliseconds * 1000, Operation{.kind = EventKind::suspended}};
+  return {EventKind::suspended, Moment(Milliseconds(milliseconds)), Operation{.kind = EventKind::suspended}};
 }
 
 std::vector<std::int64_t> times(const Timeline& timeline) {
   std::vector<std::int64_t> all;
   for (const auto& entry : timeline.entries)
-    all.push_back(entry.at / 1000);
+    all.push_back(entry.at.time_since_epoch() / 1ms);
   return all;
 }
 
@@ -63,34 +64,35 @@ TEST_CASE("of too many entries the newest are kept, and the others are counted")
 TEST_CASE("a period includes its beginning and excludes its end") {
   Timeline timeline;
   timeline.entries = {operation_at(1999), operation_at(2000), operation_at(2999), operation_at(3000)};
-  timeline.arrange({.since = 2, .until = 3}, 10);
+  timeline.arrange({.since = Moment(2s), .until = Moment(3s)}, 10);
   CHECK(times(timeline) == std::vector<std::int64_t>{2000, 2999});
   CHECK(timeline.omitted == 0);
 }
 
 TEST_CASE("two moments make a period") {
-  const auto period = parse_period("2h", "30m", 10'000);
-  CHECK(period.since == 2800);
-  CHECK(period.until == 8200);
-  CHECK(parse_period("", "", 10'000).since < 0);
-  CHECK(parse_period("1h", "", 10'000).until > 10'000);
-  CHECK_THROWS_AS(parse_period("30m", "2h", 10'000), Error);
-  CHECK_THROWS_AS(parse_period("1h", "1h", 10'000), Error);
-  CHECK_THROWS_AS(parse_period("yesterday", "", 10'000), Error);
-  CHECK_THROWS_AS(parse_period("", "soon", 10'000), Error);
+  const Moment now(10'000s);
+  const auto period = parse_period("2h", "30m", now);
+  CHECK(period.since == Moment(2800s));
+  CHECK(period.until == Moment(8200s));
+  CHECK(parse_period("", "", now).since < Moment());
+  CHECK(parse_period("1h", "", now).until > now);
+  CHECK_THROWS_AS(parse_period("30m", "2h", now), Error);
+  CHECK_THROWS_AS(parse_period("1h", "1h", now), Error);
+  CHECK_THROWS_AS(parse_period("yesterday", "", now), Error);
+  CHECK_THROWS_AS(parse_period("", "soon", now), Error);
 }
 
 TEST_CASE("a batch's time is that of its acknowledgement, of its dead letter, or else of its claim") {
   Timeline timeline;
-  BatchRecord batch{.id = 1, .claimed_at = 1000};
+  BatchRecord batch{.id = 1, .claimed_at = Moment(1s)};
   timeline.add(batch);
-  batch.dead_at = 3000;
+  batch.dead_at = Moment(3s);
   timeline.add(batch);
-  batch.emitted_at = 2000;
+  batch.emitted_at = Moment(2s);
   timeline.add(batch);
-  CHECK(timeline.entries[0].at == 1000);
-  CHECK(timeline.entries[1].at == 3000);
-  CHECK(timeline.entries[2].at == 2000);
+  CHECK(timeline.entries[0].at == Moment(1s));
+  CHECK(timeline.entries[1].at == Moment(3s));
+  CHECK(timeline.entries[2].at == Moment(2s));
 }
 
 TEST_CASE("ranges of ids are parsed, counted and shortened") {
@@ -114,6 +116,6 @@ TEST_CASE("ranges of ids are parsed, counted and shortened") {
 }
 
 TEST_CASE("a moment is formatted with milliseconds") {
-  CHECK(precise_moment_text(1'795'253'415'007'999) == "2026-11-21T09:30:15.007Z");
-  CHECK(precise_moment_text(1'795'253'415'000'000) == "2026-11-21T09:30:15.000Z");
+  CHECK(precise_moment_text(Moment(1'795'253'415'007'999us)) == "2026-11-21T09:30:15.007Z");
+  CHECK(precise_moment_text(Moment(1'795'253'415s)) == "2026-11-21T09:30:15.000Z");
 }

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 using namespace mailroom;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -15,8 +16,8 @@ BatchRecord batch(std::int64_t id, int size, int emitted) {
           .queue = "mailroom",
           .tokens = {{token, token + 1}},
           .size = size,
-          .claimed_at = id * 1000,
-          .emitted_at = id * 1000 + 5,
+          .claimed_at = Moment(id * 1ms),
+          .emitted_at = Moment(id * 1ms + 5us),
           .emitted = emitted};
 }
 
@@ -29,7 +30,7 @@ BatchRecord open_batch(std::int64_t id) {
 BatchRecord dead_batch(std::int64_t id) {
   auto dead = open_batch(id);
   dead.attempts = 20;
-  dead.dead_at = id * 1000 + 5;
+  dead.dead_at = Moment(id * 1ms + 5us);
   return dead;
 }
 
@@ -132,7 +133,7 @@ TEST_CASE("why a token was skipped, as far as the counts of its batch show") {
 
 TEST_CASE("the last emission is the latest acknowledgement, not the largest id") {
   auto late = batch(12, 3, 3);
-  late.emitted_at = 99'000;
+  late.emitted_at = Moment(99ms);
   const auto status = judge_token(facts("due", {late, batch(14, 3, 3)}, {below()}));
   CHECK(status.times == 2);
   CHECK(status.batch->id == 12);

@@ -1,0 +1,197 @@
+#pragma once
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <mutex>
+#include <regex>
+#include <thread>
+
+#include "crypto/key_ring.hpp"
+#include "support/catch.hpp"
+#include "support/code_blocks.hpp"
+#include "support/finished_run.hpp"
+#include "support/test_collector.hpp"
+
+namespace mailroom::test {
+
+inline const std::string redeeming_document = "docs/redeeming.md";
+inline const std::string redeeming_examples = "docs/redeeming-examples.md";
+
+/// What an application is asked to redeem, `copies` times at once, with the keys that it accepts.
+struct Redemption {
+  Action action = Action::activation;
+  std::string token{};
+  std::string code{};
+  int copies = 1;
+  std::vector<std::string> keys{test_key};
+};
+
+/// Results, sorted: `redeemed ACCOUNT`, a reason, or `raised …`.
+using Results = std::vector<std::string>;
+
+/// A secret as a value of bytea.
+inline std::string bytea(const Secret& secret) {
+  std::string text = "\\x";
+  for (const auto byte : secret)
+    text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// A database with the role and the table of the documents. An application connects as that role, and can
+/// store passwords.
+class RedeemingDatabase {
+ public:
+  RedeemingDatabase() : owner_(database_.connect()) {
+    owner_->run(with_own_role(code_block("docs/security.md", "sql", "CREATE ROLE mailroom_redeemer")));
+    owner_->run(with_own_role(code_block(redeeming_document, "sql", "CREATE TABLE recovery_attempts")));
+    owner_->run(fmt::format("CREATE ROLE {} LOGIN IN ROLE {}", user(), role()));
+    owner_->run("CREATE TABLE passwords (account bigint)");
+    owner_->run(fmt::format("GRANT INSERT ON passwords TO {}", role()));
+  }
+  ~RedeemingDatabase() {
+    owner_->run(fmt::format("DROP OWNED BY {}, {}", role(), user()));
+    owner_->run(fmt::format("DROP ROLE {}, {}", role(), user()));
+  }
+  RedeemingDatabase(const RedeemingDatabase&) = delete;
+  RedeemingDatabase& operator=(const RedeemingDatabase&) = delete;
+
+  Connection& owner() const { return *owner_; }
+  const std::string& name() const { return database_.name(); }
+  std::string user() const { return name() + "_login"; }
+  std::string conninfo() const { return fmt::format("{} user={}", database_.conninfo(), user()); }
+
+ private:
+  std::string role() const { return name() + "_redeemer"; }
+  std::string with_own_role(const std::string& sql) const {
+    return std::regex_replace(sql, std::regex("mailroom_redeemer"), role());
+  }
+
+  TestDatabase database_;
+  std::unique_ptr<Connection> owner_;
+};
+
+/// The statements of docs/redeeming.md, after mailroom's own verification.
+class SqlApplication {
+ public:
+  explicit SqlApplication(const RedeemingDatabase& database) : database_(database) {}
+
+  Results redeem(const Redemption& redemption) const {
+    std::vector<std::thread> threads;
+    Results results;
+    std::mutex mutex;
+    for (int copy = 0; copy < redemption.copies; ++copy) {
+      threads.emplace_back([&] {
+        const auto result = redeem_once(redemption);
+        const std::lock_guard lock(mutex);
+        results.push_back(result);
+      });
+    }
+    for (auto& thread : threads)
+      thread.join();
+    return results;
+  }
+
+ private:
+  std::string redeem_once(const Redemption& redemption) const {
+    try {
+      Connection connection(database_.conninfo(), "test");
+      const auto token = decode_token(redemption.token);
+      if (!token) return "invalid";
+      if (redemption.action == Action::password_recovery && !admits(connection, token->secret))
+        return "invalid";
+      if (!is_genuine(redemption, *token)) return "invalid";
+      return connection.transact([&](auto& work) { return consume(work, redemption.action, token->secret); });
+    } catch (const std::exception& error) {
+      return std::string("raised ") + error.what();
+    }
+  }
+
+  static bool admits(Connection& connection, const Secret& secret) {
+    return !connection
+                .run(code_block(redeeming_document, "sql", "INSERT INTO recovery_attempts"), bytea(secret))
+                .empty();
+  }
+
+  static bool is_genuine(const Redemption& redemption, const DecodedToken& token) {
+    const auto& keys = redemption.keys;
+    return std::any_of(keys.begin(), keys.end(), [&](const auto& key) {
+      Hmac hmac(Key::from_hex(key, "the test"));
+      return redemption.action == Action::activation ? is_signed_for_activation(hmac, token)
+                                                     : is_signed_for_recovery(hmac, token, redemption.code);
+    });
+  }
+
+  static std::string consume(pqxx::transaction_base& work, Action action, const Secret& secret) {
+    const auto rows = Connection::execute(work, statement("UPDATE tokens", action), bytea(secret));
+    if (rows.empty()) {
+      const auto reason = Connection::execute(work, statement("'consumed'", action), bytea(secret));
+      return reason.empty() ? "not found" : reason[0][0].c_str();
+    }
+    const auto account = rows[0][0].as<std::string>();
+    if (action == Action::password_recovery)
+      Connection::execute(work, "INSERT INTO passwords (account) VALUES ($1)", account);
+    return "redeemed " + account;
+  }
+
+  /// The statement with `part`, for a recovery changed as the document says.
+  static std::string statement(const std::string& part, Action action) {
+    auto sql = code_block(redeeming_document, "sql", part);
+    if (action == Action::activation) return sql;
+    sql = std::regex_replace(sql, std::regex("'activation'"), "'password_recovery'");
+    return std::regex_replace(sql, std::regex("'provisioned'"), "'active'");
+  }
+
+  const RedeemingDatabase& database_;
+};
+
+/// A program that calls the functions of docs/redeeming-examples.md.
+class ProgramApplication {
+ public:
+  /// `program` is the start of the command; `suffix` is of the files in tests/integration/redeeming, and
+  /// `language` marks the example.
+  ProgramApplication(const RedeemingDatabase& database, std::vector<std::string> interpreter,
+                     const std::string& suffix, const std::string& language, std::vector<std::string> library)
+      : database_(database), command_(std::move(interpreter)) {
+    const auto driver = "drive" + suffix;
+    directory_.write("redeeming" + suffix, code_block(redeeming_examples, language, "activate"));
+    command_.push_back(
+        directory_.write(driver, read_file(source_directory + "/tests/integration/redeeming/" + driver)));
+    command_.insert(command_.end(), library.begin(), library.end());
+  }
+
+  FinishedRun run(const Redemption& redemption) const {
+    auto command = command_;
+    command.insert(command.end(), {std::string(action_name(redemption.action)), redemption.token,
+                                   redemption.code, std::to_string(redemption.copies)});
+    for (const auto& key : redemption.keys)
+      command.push_back(directory_.write("key" + std::to_string(command.size()), key + "\n"));
+    // A Node.js that is not Debian's searches neither; scripts/install-packages fills the second one for it.
+    return run_to_end(command, {{"PGDATABASE", database_.name()},
+                                {"PGUSER", database_.user()},
+                                {"PYTHONDONTWRITEBYTECODE", "1"},
+                                {"NODE_PATH", "/usr/share/nodejs:/usr/local/share/nodejs"}});
+  }
+
+  Results redeem(const Redemption& redemption) const {
+    const auto finished = run(redemption);
+    if (finished.status != 0) {
+      return {
+          fmt::format("the program {} ended with {}: {}\nhint: scripts/install-packages --tests installs "
+                      "python3-psycopg2, python3-psycopg, nodejs and node-pg",
+                      command_.front(), finished.status, finished.errors)};
+    }
+    Results results;
+    std::istringstream lines(finished.output);
+    for (std::string line; std::getline(lines, line);)
+      results.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
+    return results;
+  }
+
+ private:
+  const RedeemingDatabase& database_;
+  std::vector<std::string> command_;
+  TemporaryDirectory directory_;
+};
+
+}  // namespace mailroom::test

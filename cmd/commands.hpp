@@ -11,12 +11,14 @@ const std::vector<Command>& commands();
 
 extern const Command migrate_command;
 extern const Command collect_command;
+extern const Command send_command;
 extern const Command verify_command;
 extern const Command status_command;
 extern const Command tail_command;
 extern const Command audit_command;
 extern const Command rewind_cursor_command;
 extern const Command suspend_command;
+extern const Command template_command;
 extern const Command prune_command;
 extern const Command doctor_command;
 extern const Command simulate_command;

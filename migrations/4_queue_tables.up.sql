@@ -1,4 +1,4 @@
--- A queue is a row of jobs; its cursor, leases and gaps are rows of new tables. A function merges gaps.
+-- A queue is a row of jobs; its cursor, leases, gaps and deliveries are rows of new tables. A function merges gaps.
 --
 -- Rewrites jobs (one small row) under ACCESS EXCLUSIVE; touches nothing else that exists.
 
@@ -59,6 +59,73 @@ CREATE TABLE mailroom_gaps (
 COMMENT ON COLUMN mailroom_gaps.horizon IS 'only transactions older than this may still show one of these ids';
 COMMENT ON COLUMN mailroom_gaps.pending IS
     'those of them that still ran at the last check; null before the first check';
+
+-- What became of each token that was delivered with an outcome, and when a deferred one may be tried again. `collect`
+-- writes none of these rows.
+CREATE TABLE mailroom_deliveries (
+    queue            text NOT NULL,
+    token            bigint NOT NULL,
+    state            text NOT NULL
+        CHECK (state IN ('accepted', 'deferred', 'rejected', 'unknown', 'expired', 'cancelled')),
+    attempts         integer NOT NULL DEFAULT 0,
+    unknowns         integer NOT NULL DEFAULT 0,
+    not_before       timestamptz,
+    batch            bigint NOT NULL,
+    first_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    accepted_at      timestamptz,
+    sink             text,
+    code             integer,
+    reply            text,
+    earlier_attempts jsonb,
+    PRIMARY KEY (queue, token),
+    CHECK (not_before IS NULL OR state = 'deferred')
+) WITH (fillfactor = 80);
+
+COMMENT ON TABLE mailroom_deliveries IS 'the outcome of each token that was delivered by mailroom itself';
+COMMENT ON COLUMN mailroom_deliveries.attempts IS 'how often the other side answered for this token, or may have taken it';
+COMMENT ON COLUMN mailroom_deliveries.unknowns IS 'how often it may have been accepted, but no answer came';
+COMMENT ON COLUMN mailroom_deliveries.not_before IS
+    'when a deferred token may be tried again; null while a batch, a gap or the cursor holds it';
+COMMENT ON COLUMN mailroom_deliveries.batch IS 'the batch of the last outcome';
+COMMENT ON COLUMN mailroom_deliveries.accepted_at IS 'when it was last accepted; later states do not erase it';
+COMMENT ON COLUMN mailroom_deliveries.sink IS 'host and port of the other side';
+COMMENT ON COLUMN mailroom_deliveries.reply IS 'its answer, or the reason of the state';
+COMMENT ON COLUMN mailroom_deliveries.earlier_attempts IS
+    'outcomes of earlier attempts, oldest first: at, state, sink, code, reply; null if there was none';
+
+CREATE INDEX mailroom_deliveries_waiting_idx ON mailroom_deliveries (queue, not_before) WHERE not_before IS NOT NULL;
+CREATE INDEX mailroom_deliveries_last_at_idx ON mailroom_deliveries USING brin (last_at) WITH (pages_per_range = 16);
+
+-- How many tokens the consumers of a queue have taken, as a time: the one at which the rate would have allowed the last of
+-- them. Only queues with a rate have a row. Updated by each claim that takes tokens, so it stays on one page.
+CREATE TABLE mailroom_budgets (
+    name        text PRIMARY KEY,
+    taken_until timestamptz NOT NULL
+) WITH (fillfactor = 10);
+
+COMMENT ON TABLE mailroom_budgets IS 'what queues with a rate have taken of it';
+COMMENT ON COLUMN mailroom_budgets.name IS 'the queue';
+COMMENT ON COLUMN mailroom_budgets.taken_until IS 'the time at which the rate allows what has been taken';
+
+-- The sinks, such as relays, that take nothing now. Consumers share what they learn, so that each sink is tried by one of
+-- them at a time. A sink that works has no row.
+CREATE TABLE mailroom_sinks (
+    name      text PRIMARY KEY,
+    failures  integer NOT NULL,
+    since     timestamptz NOT NULL,
+    failed_at timestamptz NOT NULL,
+    probe_at  timestamptz NOT NULL,
+    reason    text NOT NULL
+) WITH (fillfactor = 10);
+
+COMMENT ON TABLE mailroom_sinks IS 'the sinks that are unavailable now';
+COMMENT ON COLUMN mailroom_sinks.name IS 'host and port';
+COMMENT ON COLUMN mailroom_sinks.failures IS 'failures in a row';
+COMMENT ON COLUMN mailroom_sinks.since IS 'the first of them';
+COMMENT ON COLUMN mailroom_sinks.failed_at IS 'the last of them';
+COMMENT ON COLUMN mailroom_sinks.probe_at IS 'when a consumer may try it again';
+COMMENT ON COLUMN mailroom_sinks.reason IS 'the last failure, in the words of the sink';
 
 -- Merges gaps of one size class that wait for the same transactions, so that each range is rewritten only O(log n)
 -- times. Returns the remaining gaps of p_gaps, merged ones included.

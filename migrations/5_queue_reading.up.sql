@@ -232,8 +232,32 @@ BEGIN
 END
 $$;
 
+-- The same, with what a sink with outcomes needs to know about each token: when it was created (in seconds since 1970),
+-- its earlier attempts, whether its account has a newer recovery token that may still be emitted (null if not), and how
+-- many mails of the queue the account was sent in the last p_period (0 if that is null).
+CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_period interval)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
+               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT b.*, t.created_at, t.account, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
+           CASE WHEN t.action = 'password_recovery' THEN (
+               SELECT max(n.id) FROM tokens n
+               WHERE n.account = t.account AND n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL
+                 AND n.expires_at > (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)) END,
+           CASE WHEN p_period IS NULL THEN 0 ELSE (
+               SELECT count(*) FROM tokens o JOIN mailroom_deliveries m ON m.queue = q.job_type AND m.token = o.id
+               WHERE o.account = t.account AND o.id <> t.id
+                 AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
+                     > (SELECT clock_timestamp()) - p_period) END
+    FROM mailroom_batch_tokens(p_batch, p_attempt) b
+    JOIN tokens t ON t.id = b.id
+    JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
+    LEFT JOIN mailroom_deliveries d ON d.queue = q.job_type AND d.token = b.id
+$$;
+
 -- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor, no gap, no batch in
--- flight, last_seq up to date, the sequence not behind. Returns no row if there may be work; a claim finds out.
+-- flight, no deferred token to try again, last_seq up to date, the sequence not behind. Returns no row if there may be
+-- work; a claim finds out. The clock is in a subquery, because a volatile function cannot be an index condition.
 CREATE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
     SELECT s.cursor
     FROM (SELECT coalesce(n.cursor, j.last_seq, 0) AS cursor, coalesce(j.last_seq, 0) AS published,
@@ -247,6 +271,8 @@ CREATE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS SETOF bigint LANGUAGE
       AND NOT EXISTS (SELECT FROM tokens t WHERE t.id > s.cursor)
       AND NOT EXISTS (SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.id >= s.open_from
                       AND b.emitted_at IS NULL AND b.dead_at IS NULL)
+      AND NOT EXISTS (SELECT FROM mailroom_deliveries d
+                      WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp()))
 $$;
 
 DO $$

@@ -1,11 +1,15 @@
 -- Drops the claim and its parts. Locks nothing; a running collector fails at its next claim.
 
+DROP FUNCTION mailroom_share_sinks(text, jsonb, text[], interval);
 DROP FUNCTION mailroom_minimum_client();
 DROP FUNCTION mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint,
                                     integer, integer);
-DROP FUNCTION mailroom_claim_any(text, integer, boolean, boolean, boolean, mailroom_receipt);
-DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, mailroom_receipt);
+DROP FUNCTION mailroom_paced_claim(double precision, integer, integer, text, integer, boolean, boolean, boolean, boolean,
+                                   mailroom_receipt);
+DROP FUNCTION mailroom_claim_any(text, integer, boolean, boolean, boolean, boolean, mailroom_receipt);
+DROP FUNCTION mailroom_claim(integer, text, integer, boolean, boolean, boolean, boolean, mailroom_receipt);
 DROP FUNCTION mailroom_update_gaps(mailroom_gap_check[], boolean);
 DROP FUNCTION mailroom_publish_cursor(text, bigint);
 DROP FUNCTION mailroom_acknowledge(mailroom_receipt);
+DROP FUNCTION mailroom_record_outcomes(text, bigint, int8multirange, jsonb);
 DROP TYPE mailroom_receipt;

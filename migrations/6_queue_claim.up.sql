@@ -7,7 +7,9 @@
 -- cannot hold a claim.
 
 -- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
--- expired to invalid say why.
+-- expired to invalid say why. A sink with outcomes adds one for each token that it was given: an array of objects with
+-- token, state (as in mailroom_deliveries), attempts and unknowns (how many to add), wait (seconds until a deferred token
+-- may be tried again), sink, code and reply.
 CREATE TYPE mailroom_receipt AS (
     batch        bigint,
     attempt      integer,
@@ -16,17 +18,68 @@ CREATE TYPE mailroom_receipt AS (
     consumed     integer,
     wrong_status integer,
     invalid      integer,
-    skipped_ids  int8multirange
+    skipped_ids  int8multirange,
+    outcomes     jsonb
 );
+
+-- Records the outcomes of a batch: of p_ids, the ids that it still has, since a rewind may have taken others to emit them
+-- again. A token without an outcome has been deleted. A deferred token that would be tried again later than a minute
+-- before it expires is expired. Never changes what a newer batch has recorded. An outcome without a reply leaves the
+-- last answer as it is.
+CREATE FUNCTION mailroom_record_outcomes(p_queue text, p_batch bigint, p_ids int8multirange, p_outcomes jsonb)
+RETURNS void LANGUAGE plpgsql SET enable_hashjoin = on AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
+                                          accepted_at, sink, code, reply)
+    SELECT p_queue, g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
+           CASE WHEN s.state = 'deferred' THEN v_now + o.wait * interval '1 second' END, p_batch, v_now, v_now,
+           CASE WHEN s.state = 'accepted' THEN v_now END, o.sink, o.code,
+           CASE WHEN s.state = 'cancelled' AND (o.token IS NULL OR e.expires_at IS NULL) THEN 'the token was deleted'
+           ELSE o.reply END
+    FROM unnest(p_ids) u (g), LATERAL generate_series(lower(u.g), upper(u.g) - 1) g (id)
+    LEFT JOIN jsonb_to_recordset(p_outcomes) o (token bigint, state text, attempts integer, unknowns integer,
+                                                wait double precision, sink text, code integer, reply text) ON o.token = g.id,
+    LATERAL (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e,
+    LATERAL (SELECT CASE
+        WHEN o.token IS NULL OR (o.state = 'deferred' AND e.expires_at IS NULL) THEN 'cancelled'
+        WHEN o.state = 'deferred' AND extract(epoch FROM v_now) + o.wait > e.expires_at - 60 THEN 'expired'
+        ELSE o.state
+    END) s (state)
+    ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
+        state = excluded.state, attempts = d.attempts + excluded.attempts, unknowns = d.unknowns + excluded.unknowns,
+        not_before = excluded.not_before, batch = excluded.batch, last_at = excluded.last_at,
+        accepted_at = coalesce(excluded.accepted_at, d.accepted_at),
+        sink = CASE WHEN excluded.reply IS NULL THEN d.sink ELSE excluded.sink END,
+        code = CASE WHEN excluded.reply IS NULL THEN d.code ELSE excluded.code END,
+        reply = coalesce(excluded.reply, d.reply),
+        earlier_attempts = CASE WHEN excluded.reply IS NULL OR d.reply IS NULL THEN d.earlier_attempts
+            ELSE coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
+                'at', d.last_at, 'state', d.state, 'sink', d.sink, 'code', d.code, 'reply', d.reply) END
+    WHERE d.batch < excluded.batch;
+END
+$$;
 
 -- Closes a lease. The attempt number fences the lease, not the session: an acknowledgement is valid after a
 -- reconnect, and void after a take-over (false). Repeating it after a lost reply is harmless. Returns null without a
--- batch. Adds expired and consumed to the skipped tokens that the claim counted.
+-- batch. Adds expired and consumed to the skipped tokens that the claim counted. Records outcomes only for a batch
+-- that is not acknowledged yet, so that a repeated receipt changes nothing.
 CREATE FUNCTION mailroom_acknowledge(p_receipt mailroom_receipt)
 RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    v_queue text;
+    v_ids int8multirange;
 BEGIN
     IF p_receipt.batch IS NULL THEN
         RETURN NULL;
+    END IF;
+    IF p_receipt.outcomes IS NOT NULL THEN
+        SELECT b.job_type, b.ids INTO v_queue, v_ids FROM mailroom_batches b
+        WHERE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL FOR UPDATE;
+        IF FOUND THEN
+            PERFORM mailroom_record_outcomes(v_queue, p_receipt.batch, v_ids, p_receipt.outcomes);
+        END IF;
     END IF;
     UPDATE mailroom_batches SET
         emitted_at = clock_timestamp(),
@@ -75,7 +128,8 @@ BEGIN
 END
 $$;
 
--- Acknowledges p_receipt (if it is not null), then takes the next batch: an abandoned batch, or up to p_limit due tokens. With
+-- Acknowledges p_receipt (if it is not null), then takes the next batch: an abandoned batch, or up to p_limit due tokens:
+-- of the window, of gaps, and deferred ones whose time has come. p_delivers: outcomes of this batch will be recorded. With
 -- p_partial false it takes only a full batch. With p_limit 0 it acknowledges p_receipt, updates last_seq, and takes
 -- nothing. p_collector is the pid that mailroom_attach returned to this session. mailroom_fetch() returns the rows in
 -- the same statement, mailroom_batch_tokens() in a separate one.
@@ -93,7 +147,7 @@ $$;
 -- tokens. That case takes five statements in a row and leaves no gap; mailroom_claim_any() handles all others. From
 -- 1,000 tokens on, reading a range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
-    p_take_over boolean, p_publish boolean, p_receipt mailroom_receipt,
+    p_take_over boolean, p_publish boolean, p_delivers boolean, p_receipt mailroom_receipt,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer)
 LANGUAGE plpgsql
@@ -120,7 +174,8 @@ BEGIN
                b.gap_ids = '{}' AND b.open_from = b.id AND CASE
                    WHEN p_receipt.batch IS NULL THEN b.emitted_at IS NOT NULL
                    ELSE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL
-               END
+               END AND NOT EXISTS (SELECT FROM mailroom_deliveries d
+                                   WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp()))
         INTO v_cursor, v_top, v_usual FROM mailroom_batches b WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1;
         IF v_usual AND v_cursor <= v_top THEN
             SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
@@ -130,7 +185,7 @@ BEGIN
     END IF;
     IF (last - v_cursor = v_due) IS NOT TRUE THEN
         SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped
-        FROM mailroom_claim_any(p_queue, p_limit, p_partial, p_take_over, p_publish, p_receipt) c;
+        FROM mailroom_claim_any(p_queue, p_limit, p_partial, p_take_over, p_publish, p_delivers, p_receipt) c;
         RETURN;
     END IF;
     acknowledged := mailroom_acknowledge(p_receipt);
@@ -152,7 +207,7 @@ $$;
 
 -- The general case of mailroom_claim; runs under the claim's lock and settings.
 CREATE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean,
-    p_receipt mailroom_receipt,
+    p_delivers boolean, p_receipt mailroom_receipt,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer)
 LANGUAGE plpgsql AS $$
@@ -164,6 +219,8 @@ DECLARE
     v_checks mailroom_gap_check[] := '{}';
     v_late integer := 0;
     v_late_left boolean := false;
+    v_room integer;
+    v_again bigint[];
     v_batch record;
     v_found int8multirange := '{}';
     v_seen integer;
@@ -184,24 +241,41 @@ BEGIN
 
     v_lease := mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt);
     v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.abandoned IS NULL THEN p_limit ELSE 0 END);
+    -- What is not in the window gets what the window leaves, and at least half of the batch. Deferred tokens and gaps get
+    -- half of that each, if both need it.
+    v_room := CASE WHEN v_lease.abandoned IS NULL THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END;
+    v_again := ARRAY(SELECT d.token FROM mailroom_deliveries d
+                     WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())
+                     ORDER BY d.not_before LIMIT v_room);
     IF v_state.gap_ids <> '{}' THEN
         SELECT h.checks, h.found_total, h.out_of_budget INTO v_checks, v_late, v_late_left
-        FROM mailroom_check_gaps(v_state.gap_ids, CASE WHEN v_lease.abandoned IS NULL
-            THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END) h;
+        FROM mailroom_check_gaps(v_state.gap_ids, v_room - least(cardinality(v_again), v_room / 2)) h;
     END IF;
+    v_again := v_again[1 : v_room - v_late];
+    v_late := v_late + cardinality(v_again);
     v_seen := v_window.due + v_late;
     IF v_seen > p_limit THEN
         v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_late);
     END IF;
 
     IF v_late > 0 THEN
-        v_found := (SELECT range_agg(g) FROM unnest(v_checks) l, unnest(l.found) g);
+        v_found := coalesce((SELECT range_agg(g) FROM unnest(v_checks) l, unnest(l.found) g), '{}');
     END IF;
     last := CASE WHEN v_late_left THEN upper(v_found) - 1 ELSE v_window.last END;
+    IF v_again <> '{}' THEN
+        v_found := v_found + (SELECT range_agg(int8range(x, x, '[]')) FROM unnest(v_again) x);
+    END IF;
     acknowledged := mailroom_acknowledge(p_receipt);
     IF v_lease.exhausted IS NOT NULL THEN
-        UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = v_lease.exhausted;
         dead := v_lease.exhausted;
+        UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = dead;
+        IF p_delivers THEN
+            PERFORM mailroom_record_outcomes(p_queue, dead, b.ids, (
+                SELECT jsonb_agg(jsonb_build_object('token', x, 'state', 'unknown', 'unknowns', 1,
+                                                    'reply', 'its batch was dead-lettered after too many attempts'))
+                FROM unnest(b.ids) g, generate_series(lower(g), upper(g) - 1) x))
+            FROM mailroom_batches b WHERE b.id = dead;
+        END IF;
     END IF;
     IF v_lease.abandoned IS NOT NULL THEN
         more := true;
@@ -223,6 +297,7 @@ BEGIN
         PERFORM mailroom_update_gaps(v_checks, v_take);
     END IF;
     IF v_take THEN
+        UPDATE mailroom_deliveries d SET not_before = NULL WHERE d.queue = p_queue AND d.token = ANY (v_again);
         v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.gap_ids, v_lease.oldest_open, v_window.ids + v_found,
             v_window.seen, v_window.last, v_window.expired, v_window.consumed);
         batch := v_batch.batch; attempt := v_batch.attempt; size := v_window.due + v_late;
@@ -232,6 +307,45 @@ BEGIN
     IF p_publish THEN
         PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
     END IF;
+END
+$$;
+
+-- A claim within the rate of the queue: mailroom_claim() with as many tokens as all its consumers together may take now, by
+-- the generic cell rate algorithm (ITU-T I.371). One token may be taken every p_gap seconds, and p_burst at once. An
+-- abandoned batch is leased whole, so it waits until that many may be taken, or the burst is full. wait = how many seconds
+-- until the next token may be taken; 0 if one may be now. Reads what was taken before the claim's first write.
+CREATE FUNCTION mailroom_paced_claim(p_gap double precision, p_burst integer, p_collector integer, p_queue text,
+    p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean, p_delivers boolean, p_receipt mailroom_receipt,
+    OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
+    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz;
+    v_taken timestamptz;
+    v_allowed integer;
+    v_needed integer := 1;
+    v_state record;
+BEGIN
+    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    v_now := clock_timestamp();
+    v_taken := greatest(v_now, (SELECT b.taken_until FROM mailroom_budgets b WHERE b.name = p_queue));
+    v_allowed := floor(p_burst - extract(epoch FROM v_taken - v_now) / p_gap + 1e-6);
+    IF v_allowed < p_burst AND p_limit > 0 THEN
+        v_state := mailroom_queue_state(p_queue);
+        SELECT sum(upper(g) - lower(g)) INTO v_needed
+        FROM mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt) f
+        JOIN mailroom_batches b ON b.id = f.abandoned, unnest(b.ids) g;
+    END IF;
+    SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped
+    FROM mailroom_claim(p_collector, p_queue, CASE WHEN v_allowed < v_needed THEN 0 ELSE greatest(least(p_limit, v_allowed), 0) END,
+                        p_partial, p_take_over, p_publish, p_delivers, p_receipt) c;
+    IF size > 0 THEN
+        v_now := clock_timestamp();
+        v_taken := greatest(v_now, v_taken) + size * p_gap * interval '1 second';
+        INSERT INTO mailroom_budgets AS b (name, taken_until) VALUES (p_queue, v_taken)
+        ON CONFLICT (name) DO UPDATE SET taken_until = excluded.taken_until;
+    END IF;
+    wait := greatest(extract(epoch FROM v_taken - v_now) - (p_burst - least(coalesce(v_needed, 1), p_burst)) * p_gap, 0);
 END
 $$;
 
@@ -271,6 +385,50 @@ BEGIN
 END
 $$;
 
+-- Records what a consumer has learned about its sinks, and notifies p_channel if one has become unavailable or available.
+-- p_news: an array of objects with name, failures (0: it works), since, failed_at, probe_at (in seconds since 1970) and
+-- reason. Older news does not replace newer. Returns those of p_names that are unavailable. With p_probe, a sink whose
+-- probe_at has come is the caller's to try, and nobody else's for p_probe; its probe_at is returned as it was.
+CREATE FUNCTION mailroom_share_sinks(p_channel text, p_news jsonb, p_names text[], p_probe interval)
+RETURNS SETOF mailroom_sinks LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_changed boolean := false;
+    r record;
+BEGIN
+    FOR r IN
+        SELECT n.name, n.failures, to_timestamp(n.since) AS since, to_timestamp(n.failed_at) AS failed_at,
+               to_timestamp(n.probe_at) AS probe_at, n.reason
+        FROM jsonb_to_recordset(p_news) n (name text, failures integer, since double precision, failed_at double precision,
+                                           probe_at double precision, reason text)
+        ORDER BY n.name
+    LOOP
+        IF r.failures = 0 THEN
+            DELETE FROM mailroom_sinks s WHERE s.name = r.name;
+            v_changed := v_changed OR FOUND;
+        ELSE
+            v_changed := v_changed OR NOT EXISTS (SELECT FROM mailroom_sinks s WHERE s.name = r.name);
+            INSERT INTO mailroom_sinks AS s (name, failures, since, failed_at, probe_at, reason)
+            VALUES (r.name, r.failures, r.since, r.failed_at, r.probe_at, r.reason)
+            ON CONFLICT (name) DO UPDATE
+            SET failures = excluded.failures, failed_at = excluded.failed_at, probe_at = excluded.probe_at,
+                reason = excluded.reason
+            WHERE s.failed_at < excluded.failed_at;
+        END IF;
+    END LOOP;
+    IF v_changed THEN
+        PERFORM pg_notify(p_channel, 'sinks');
+    END IF;
+    RETURN QUERY SELECT s.* FROM mailroom_sinks s WHERE s.name = ANY (p_names) AND (p_probe IS NULL OR s.probe_at > v_now);
+    RETURN QUERY
+        WITH old AS MATERIALIZED (
+            SELECT s.* FROM mailroom_sinks s
+            WHERE s.name = ANY (p_names) AND p_probe IS NOT NULL AND s.probe_at <= v_now ORDER BY s.name FOR UPDATE),
+        taken AS (UPDATE mailroom_sinks s SET probe_at = v_now + p_probe FROM old WHERE s.name = old.name)
+        SELECT * FROM old;
+END
+$$;
+
 -- Returns the minimum client: the newest migration that a mailroom must know to work on this schema. A migration that
 -- breaks older clients replaces this function; they can read it without knowing that migration. It is a function
 -- because every role may call it, and because any migration tool creates and drops it with the migration.
@@ -284,7 +442,7 @@ BEGIN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
           AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
-                          'mailroom_batch_tokens', 'mailroom_idle_cursor')
+                          'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

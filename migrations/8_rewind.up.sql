@@ -193,7 +193,8 @@ $$;
 
 -- Moves the cursor to p_target. Tokens above the target are emitted, even if they were emitted before. A move back
 -- removes ids above the target from open batches and gaps, because the next claims read them again. A move forward
--- skips the tokens between permanently. Raises MR005 if more than p_max_replay due tokens would be replayed. replayed
+-- skips the tokens between permanently. Deferred tokens above the target are emitted by the cursor, and no longer by
+-- their time; those below it stay deferred. Raises MR005 if more than p_max_replay due tokens would be replayed. replayed
 -- = the due tokens between the target and the old cursor at this moment.
 CREATE FUNCTION mailroom_rewind(p_queue text, p_target bigint, p_max_replay bigint, p_details jsonb,
     OUT cursor_before bigint, OUT replayed bigint)
@@ -222,6 +223,9 @@ BEGIN
     v_cut := mailroom_cut_open_batches(p_queue, v_state.open_from, v_beyond);
     UPDATE mailroom_gaps SET ids = ids - v_beyond WHERE id = ANY (v_state.gap_ids) AND ids && v_beyond;
     DELETE FROM mailroom_gaps WHERE id = ANY (v_state.gap_ids) AND isempty(ids);
+    UPDATE mailroom_deliveries d
+    SET state = CASE d.state WHEN 'deferred' THEN 'cancelled' ELSE d.state END, not_before = NULL, unknowns = 0
+    WHERE d.queue = p_queue AND d.token > p_target AND (d.state = 'deferred' OR d.unknowns > 0);
     PERFORM mailroom_append_state(p_queue, p_target, v_state.open_from,
         ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) ORDER BY h.id));
     PERFORM mailroom_record_operation('rewind', p_queue, jsonb_build_object(
@@ -254,6 +258,8 @@ BEGIN
         RETURN 0;
     END IF;
     v_cut := mailroom_cut_open_batches(p_queue, v_state.open_from, v_ids);
+    UPDATE mailroom_deliveries d SET not_before = NULL, unknowns = 0
+    WHERE d.queue = p_queue AND d.token = ANY (p_tokens) AND d.token <@ v_ids AND (d.not_before IS NOT NULL OR d.unknowns > 0);
     -- Several gaps of moderate size, because a claim that takes ids from a gap rewrites the gap.
     WITH parts AS (
         SELECT range_agg(g.g) AS ids FROM unnest(v_ids) WITH ORDINALITY AS g (g, n) GROUP BY g.n / 500),

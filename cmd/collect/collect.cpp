@@ -1,11 +1,6 @@
-#include "base/duration.hpp"
+#include "cmd/collect/consumer_run.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/config/shown_setting.hpp"
-#include "consumer/collector.hpp"
 #include "consumer/line_sink.hpp"
-#include "consumer/pg_queue_session.hpp"
-#include "db/conninfo.hpp"
-#include "schema/bookkeeping.hpp"
 
 namespace mailroom {
 namespace {
@@ -16,23 +11,12 @@ struct CollectOptions {
   std::optional<Milliseconds> wait;
 };
 
-SessionFactory session_factory(const Settings& settings, const std::string& fingerprint,
-                               StopWatcher& watcher) {
-  return [url = settings.database_url, queue = settings.queue, channel = settings.channel, fingerprint,
-          &watcher] {
-    const StopWatcher::Wait waiting(&watcher, Awaited::database);
-    return std::make_unique<PgQueueSession>(url, queue, channel, require_current_schema, fingerprint,
-                                            &watcher);
-  };
-}
-
 CollectorSetup make_setup(const Settings& settings, Context& context, StopWatcher& watcher) {
   const bool jsonl = settings.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   const auto key = load_key_ring(settings).current;
-  const auto fingerprint = key.fingerprint();
-  return {.connect = session_factory(settings, fingerprint, watcher),
-          .session_identity =
-              settings.database_url + '\n' + settings.queue + '\n' + settings.channel + '\n' + fingerprint,
+  const auto session = session_setup(settings, key, watcher);
+  return {.connect = session_factory(session),
+          .session_identity = session_identity(session),
           .key = key,
           .make_sink =
               [jsonl, queue = settings.queue, limit = settings.batch_limit, &output = context.out()] {
@@ -53,26 +37,6 @@ CollectorLimits make_limits(const CollectOptions& options) {
           .wait_for_database = options.wait.value_or(Milliseconds{0})};
 }
 
-std::vector<SettingChange> changes_between(const Settings& before, const Settings& after) {
-  std::vector<SettingChange> changes;
-  for (const auto& value : after.values) {
-    const auto& old = setting_of(before, value.key);
-    // Log settings take effect at the next start.
-    if (old.text != value.text)
-      changes.push_back({value.key, shown(old), shown(value), !value.key.starts_with("log.")});
-  }
-  return changes;
-}
-
-void log_configuration(Log& log, const Settings& settings) {
-  log.info("configured", {{"queue", settings.queue},
-                          {"channel", settings.channel},
-                          {"limit", settings.batch_limit},
-                          {"timeout", format_duration(settings.batch_timeout)},
-                          {"healthcheck_interval", format_duration(settings.healthcheck_interval)}});
-  log.info("connecting", {{"to", describe_target(settings.database_url)}});
-}
-
 /// A line on a terminal is acknowledged like one that a sender has read.
 void warn_of_terminal(Context& context) {
   if (!context.out().is_terminal()) return;
@@ -81,29 +45,13 @@ void warn_of_terminal(Context& context) {
 }
 
 ExitCode run_collect(const CollectOptions& options, Context& context) {
-  const auto limits = make_limits(options);
-  const auto& settings = context.settings();
-  StopSignal signal;
-  StopWatcher watcher(signal, context.log());
-  auto setup = make_setup(settings, context, watcher);
   warn_of_terminal(context);
-  context.warn_of_visible_password();
-  log_configuration(context.log(), settings);
-  SystemEnvironment environment(signal, context.out().fd(), &watcher);
-  const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
-    const auto fresh = context.load();
-    auto next = make_setup(fresh, context, watcher);
-    next.changes = changes_between(running, fresh);
-    if (next.key.fingerprint() != fingerprint)
-      next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
-    running = fresh;
-    fingerprint = next.key.fingerprint();
-    return next;
-  };
-  Collector collector(std::move(setup), limits, reload, environment, context.log());
-  context.explain_unreachable([&] { collector.run(); });
-  context.log().info("stopped");
-  return ExitCode::done;
+  return run_consumer(
+      context, make_limits(options),
+      [&context](const Settings& settings, const StopSignal&, StopWatcher& watcher) {
+        return make_setup(settings, context, watcher);
+      },
+      context.out().fd());
 }
 
 Run add_collect(CommandSyntax& syntax) {

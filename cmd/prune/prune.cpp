@@ -23,6 +23,15 @@ struct PruneOptions {
   std::string reason;
 };
 
+/// `1,200 tokens and 12 batch records`, with the deliveries if there are any.
+template <typename Counts>
+std::string what_of(const Counts& counts) {
+  const auto tokens = counted(counts.tokens, "token");
+  const auto batches = counted(counts.batches, "batch record");
+  if (counts.deliveries == 0) return fmt::format("{} and {}", tokens, batches);
+  return fmt::format("{}, {} and {}", tokens, batches, counted(counts.deliveries, "mail record"));
+}
+
 using Work = std::function<PruneSummary(const PruneObserver&)>;
 
 /// Runs `work` with a progress bar until it is done or a signal arrives, with `pause` between its steps.
@@ -30,8 +39,7 @@ PruneSummary under_way(Context& context, const std::string& verb, Milliseconds p
   StopSignal stop;
   ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
   return work([&](const PruneProgress& progress) {
-    bar.show(progress.fraction, fmt::format("{} and {} {}", counted(progress.tokens, "token"),
-                                            counted(progress.batches, "batch record"), verb));
+    bar.show(progress.fraction, what_of(progress) + " " + verb);
     if (pause > Milliseconds::zero() && progress.fraction < 1) stop.sleep_for(pause);
     return !stop.requested();
   });
@@ -46,8 +54,7 @@ PruneSummary prune(const PruneOptions& options, Context& context, Connection& co
         under_way(context, "to remove", {}, [&](const auto& go_on) { return pruner.count(go_on); });
     summary.dry_run = options.dry_run || summary.stopped;
     if (summary.dry_run || summary.empty()) return summary;
-    confirm(context, fmt::format("remove {} and {} older than {}?", counted(summary.tokens, "token"),
-                                 counted(summary.batches, "batch record"), format_duration(older_than)));
+    confirm(context, fmt::format("remove {} older than {}?", what_of(summary), format_duration(older_than)));
   }
   const OperationAuthor author{.actor = operator_name(), .reason = options.reason};
   return under_way(context, "removed", *options.pause,
@@ -64,6 +71,7 @@ std::string render_counts(const PruneSummary& summary) {
   TextTable table({{""}, {"", TextTable::Align::right}});
   table.add({"tokens", with_thousands(summary.tokens)});
   table.add({"batch records", with_thousands(summary.batches)});
+  if (summary.deliveries > 0) table.add({"mail records", with_thousands(summary.deliveries)});
   return fmt::format("{} what ended before {}:\n{}", summary.dry_run ? "would remove" : "removed",
                      moment_of(summary), table.render(80, 2));
 }
@@ -88,6 +96,7 @@ std::string render_json(const PruneSummary& summary) {
                                 {"before", moment_text(summary.before)},
                                 {"tokens", summary.tokens},
                                 {"batches", summary.batches},
+                                {"deliveries", summary.deliveries},
                                 {"skipped", summary.skipped},
                                 {"held_back", nullptr},
                                 {"stopped", summary.stopped}};
@@ -123,7 +132,7 @@ Run add_prune(CommandSyntax& syntax) {
 }  // namespace
 
 const Command prune_command{
-    "prune", "remove tokens long expired or consumed, and old batch records",
+    "prune", "remove tokens long expired or consumed, and old records of batches and mails",
     "Examples:\n"
     "  mailroom prune --dry-run                      count what would be removed\n"
     "  mailroom prune                                count, ask, and remove\n"
@@ -134,8 +143,8 @@ const Command prune_command{
     "record that is open, the newest of its queue, or of a token that is kept;\n"
     "accounts, and the records of operations and of the schema.\n",
     add_prune,
-    "Removes tokens that expired or were consumed longer ago than audit.retention, and the batch records "
-    "that no token needs any more. It works in steps of --step rows, each a short transaction that takes "
+    "Removes tokens that expired or were consumed longer ago than audit.retention, and the records of batches "
+    "and mails that no token needs any more. It works in steps of --step rows, each a short transaction that takes "
     "row locks only and never waits for one. It records what it removed; --dry-run counts exactly what "
     "would be removed."};
 

@@ -88,6 +88,24 @@ Json holder_json(const GapHolder& holder) {
   return object;
 }
 
+Json deliveries_json(const DeliveryStatus& deliveries) {
+  Json states = Json::object();
+  for (const auto& [state, count] : deliveries.last_hour)
+    states[state] = count;
+  const auto sink_json = [](const UnavailableSink& sink) -> Json {
+    return {{"name", sink.name},
+            {"failures", sink.failures},
+            {"unavailable_seconds", seconds_json(sink.lasts)},
+            {"probe_in_seconds", seconds_json(sink.probe_in)},
+            {"reason", sink.reason}};
+  };
+  return {{"last_hour", states},
+          {"deferred", deliveries.deferred},
+          {"next_in_seconds", seconds_json(deliveries.next_in)},
+          {"rate_allows_in_seconds", seconds_json(deliveries.rate_allows_in)},
+          {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};
+}
+
 Json finding_json(const QueueFinding& finding) {
   return {{"severity", severity_name(finding.severity)},
           {"code", finding.code},
@@ -130,6 +148,7 @@ std::string render_json(const StatusReport& report) {
        {{"ids", queue.gap_ids},
         {"replay_ids", queue.replay_ids},
         {"waiting_for", array_json<Json>(queue.gap_holders, holder_json)}}},
+      {"deliveries", deliveries_json(queue.deliveries)},
       {"schema", {{"version", report.schema_version}, {"newest", report.newest_schema_version}}},
       {"findings", array_json<Json>(report.findings, finding_json)}};
   return json_text(object) + "\n";

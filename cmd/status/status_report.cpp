@@ -72,6 +72,25 @@ std::string cursor_text(const QueueStatus& queue) {
   return fmt::format("{}, the newest id is {}", with_thousands(queue.cursor), with_thousands(queue.newest));
 }
 
+/// `1,204 accepted, 3 rejected in the last hour; 12 deferred, the next in 14s`
+std::string deliveries_text(const DeliveryStatus& deliveries) {
+  std::string text;
+  for (const auto& [state, count] : deliveries.last_hour)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), state);
+  text = text.empty() ? "none in the last hour" : text + " in the last hour";
+  if (deliveries.deferred == 0) return text;
+  const auto next =
+      deliveries.next_in->count() == 0 ? "due now" : "the next in " + age_text(*deliveries.next_in);
+  return fmt::format("{}; {} waiting for another attempt, {}", text, counted(deliveries.deferred, "mail"),
+                     next);
+}
+
+std::string sink_text(const UnavailableSink& sink) {
+  return fmt::format("{} has been unavailable for {}, next probe {}", shown_text(sink.name),
+                     age_text(sink.lasts),
+                     sink.probe_in.count() == 0 ? "due now" : "in " + age_text(sink.probe_in));
+}
+
 /// With one decimal.
 std::string rate_text(double rate) {
   const auto tenths = std::llround(rate * 10);
@@ -257,6 +276,15 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   text += line("gaps", gaps_text(queue));
   if (queue.replay_ids > 0)
     text += line("replay", counted(queue.replay_ids, "id") + " waiting to be emitted");
+  const auto& deliveries = queue.deliveries;
+  if (!deliveries.empty()) text += line("mails", deliveries_text(deliveries));
+  for (const auto& sink : deliveries.sinks)
+    text += line("relay", sink_text(sink));
+  if (deliveries.rate_allows_in) {
+    text += line("rate", deliveries.rate_allows_in->count() == 0
+                             ? "the next token may go now"
+                             : "the next token may go in " + age_text(*deliveries.rate_allows_in));
+  }
   if (!queue.dead.empty()) {
     const auto count = queue.dead.size();
     text += line("dead", fmt::format("{} {} within a day", count, count == 1 ? "batch" : "batches"));

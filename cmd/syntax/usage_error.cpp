@@ -37,13 +37,10 @@ std::vector<std::string> subcommand_names(const CLI::App& command) {
 std::string suggestion(const CLI::App& command, const std::string& word) {
   if (is_option(word)) return nearest_word(word.substr(0, word.find('=')), option_names(command));
   const auto names = subcommand_names(command);
-  auto meant = nearest_word(word, names);
   // The beginning of a longer name: `rewind`.
-  if (meant.empty()) {
-    const auto longer = std::find_if(names.begin(), names.end(),
-                                     [&](const auto& name) { return name.starts_with(word + "-"); });
-    if (longer != names.end()) meant = *longer;
-  }
+  const auto longer = std::find_if(names.begin(), names.end(),
+                                   [&](const auto& name) { return name.starts_with(word + "-"); });
+  const auto meant = longer != names.end() ? *longer : nearest_word(word, names);
   return meant.empty() ? "" : path_of(command) + " " + meant;
 }
 

@@ -12,10 +12,10 @@ constexpr std::array<ExitStatus, 12> statuses{{
     {"2", "the command line is wrong: a command, an option or its value",
      "the hint names the option that was probably meant"},
     {"3",
-     "configuration: a value in the file or the environment, a key, the file; an unknown queue; a pooler "
+     "configuration: a value in the file or the environment, a key, the file, a mail template; an unknown queue; a pooler "
      "in an unsupported mode",
      "fix what the message names"},
-    {"4", "the database cannot be reached, or was lost for good",
+    {"4", "the database or the relay cannot be reached, or was lost for good",
      "check server and connection string; collect --wait keeps trying"},
     {"5",
      "the schema is missing, too old, dirty, drifted or needs a newer mailroom; a table, column, function "

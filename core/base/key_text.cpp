@@ -32,7 +32,7 @@ void require_key_text(std::string_view text, std::string_view source) {
                                                   text.size() == 1 ? "" : "s", key_digits)
                                     : "contains a character that is not a hexadecimal digit";
   throw Error(ExitCode::configuration, fmt::format("the signing key in {} {}", source, problem),
-              "make one with: openssl rand -hex 32");
+              how_to_make_key);
 }
 
 bool may_hold_key(std::string_view text) {

@@ -6,6 +6,8 @@ namespace mailroom {
 
 // A signing key is written as 64 hexadecimal digits.
 
+constexpr auto how_to_make_key = "make one with: openssl rand -hex 32";
+
 bool is_key_text(std::string_view text);
 
 /// Throws Error(configuration) unless is_key_text(). The message names `source`, the origin of `text`, and

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 const Choices<CollectFormat> collect_formats{{"csv", CollectFormat::csv}, {"jsonl", CollectFormat::jsonl}};
 const Choices<NotifyWhen> notify_choices{{"when_listening", NotifyWhen::when_listening},
                                          {"always", NotifyWhen::always}};
+const Choices<WhenUnknown> when_unknown_choices{{"resend", WhenUnknown::resend}, {"hold", WhenUnknown::hold}};
 const Choices<LogLevel> log_levels{{"debug", LogLevel::debug},
                                    {"info", LogLevel::info},
                                    {"warn", LogLevel::warn},
@@ -32,6 +33,15 @@ auto into(T Settings::*member, Parse parse, Limits... limits) {
 
 std::string as_written(const SettingValue& value) {
   return value.text;
+}
+
+std::vector<std::string> items_as_written(const SettingValue& value) {
+  return value.items;
+}
+
+std::string parse_template_directory(const SettingValue& value) {
+  if (value.text.empty()) refuse(value, "the path of a directory", "remove it to use the built-in templates");
+  return parse_path(value);
 }
 
 const std::vector<KeyEntry> entries{
@@ -86,6 +96,66 @@ const std::vector<KeyEntry> entries{
     {"collect.notify", "MAILROOM_NOTIFY", "when_listening",
      "when inserts notify: when_listening (not while a collector is polling) or always",
      into(&Settings::notify, parse_choice<NotifyWhen>, notify_choices), names_of(notify_choices)},
+    {"send.relay", "MAILROOM_SEND_RELAY", "",
+     "SMTP relay, smtp:// or smtps://; several are separated by commas and tried in order",
+     into(&Settings::send_relay, as_written)},
+    {"send.password_file", "MAILROOM_SEND_PASSWORD_FILE", "",
+     "file with the password for the user of the relay", into(&Settings::send_password_file, parse_path)},
+    {"send.ca_file", "MAILROOM_SEND_CA_FILE", "",
+     "file with the certificates that a relay's certificate is checked against, if not the system's",
+     into(&Settings::send_ca_file, parse_path)},
+    {"send.from", "MAILROOM_SEND_FROM", "",
+     "sender of the mails: an address, or a name and the address in angle brackets",
+     into(&Settings::send_from, as_written)},
+    {"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
+     into(&Settings::send_reply_to, as_written)},
+    {"send.link", "MAILROOM_SEND_LINK", "",
+     "link in a mail: a URL with {token}, and with {action} for activation or recovery",
+     into(&Settings::send_link, as_written)},
+    {"send.templates", "MAILROOM_SEND_TEMPLATES", "",
+     "directory of mail templates, which replace the built-in ones",
+     into(&Settings::send_templates, parse_template_directory)},
+    {"send.headers",
+     "MAILROOM_SEND_HEADERS",
+     "",
+     "headers to add to each mail, each as Name: value",
+     into(&Settings::send_headers, items_as_written),
+     {},
+     false,
+     true},
+    {"send.connections", "MAILROOM_SEND_CONNECTIONS", "4",
+     "number of mails that are delivered at the same time, from 1 to 64",
+     into(&Settings::send_connections, parse_count, 1, 64)},
+    {"send.batch_limit", "MAILROOM_SEND_BATCH_LIMIT", "10",
+     "maximum number of tokens in a claim, from 1 to 10000; a crash mails at most that many twice",
+     into(&Settings::send_batch_limit, parse_count, 1, 10'000)},
+    {"send.timeout", "MAILROOM_SEND_TIMEOUT", "30s",
+     "how long a relay may take for an answer, from 1s to 10m; after the end of a mail at least 2m",
+     into(&Settings::send_timeout, parse_interval, 1s, 10min)},
+    {"send.rate", "MAILROOM_SEND_RATE", "",
+     "maximum rate of all senders of the queue together, such as 14/s, 100/min or 50000/1d",
+     into(&Settings::send_rate, parse_rate_value)},
+    {"send.burst", "MAILROOM_SEND_BURST", "1",
+     "number of tokens that may go at once after a pause, from 1 to 10000; only with send.rate",
+     into(&Settings::send_burst, parse_count, 1, 10'000)},
+    {"send.per_account", "MAILROOM_SEND_PER_ACCOUNT", "",
+     "maximum number of mails to one account, such as 5/1h; further tokens are cancelled",
+     into(&Settings::send_per_account, parse_rate_value)},
+    {"send.when_unknown", "MAILROOM_SEND_WHEN_UNKNOWN", "resend",
+     "what to do with a mail that the relay may have accepted without an answer: resend (once) or hold",
+     into(&Settings::send_when_unknown, parse_choice<WhenUnknown>, when_unknown_choices),
+     names_of(when_unknown_choices)},
+    {"send.supersede", "MAILROOM_SEND_SUPERSEDE", "true",
+     "of several recovery tokens of an account that wait, mail only the newest",
+     into(&Settings::send_supersede, parse_switch)},
+    {"send.throttled_by",
+     "MAILROOM_SEND_THROTTLED_BY",
+     "",
+     "texts in a relay's temporary answers that ask for a lower rate, besides code 454",
+     into(&Settings::send_throttled_by, items_as_written),
+     {},
+     false,
+     true},
     {"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
      "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d",
      into(&Settings::audit_retention, parse_interval, 1h, 24h * 36'500)},

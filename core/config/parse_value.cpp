@@ -68,6 +68,13 @@ Milliseconds parse_interval(const SettingValue& value, Milliseconds least, Milli
   return *duration;
 }
 
+std::optional<Rate> parse_rate_value(const SettingValue& value) {
+  if (value.text.empty()) return std::nullopt;
+  const auto rate = parse_rate(value.text);
+  if (!rate) refuse(value, "a number and a time, such as 14/s, 100/min or 50000/1d");
+  return rate;
+}
+
 bool parse_switch(const SettingValue& value) {
   if (value.text != "true" && value.text != "false") refuse(value, "true or false");
   return value.text == "true";

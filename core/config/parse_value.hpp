@@ -28,6 +28,9 @@ int parse_count(const SettingValue& value, int least, int most);
 /// A duration (see parse_duration) from `least` to `most`.
 Milliseconds parse_interval(const SettingValue& value, Milliseconds least, Milliseconds most);
 
+/// A rate (see mailroom::parse_rate); nullopt for an empty text.
+std::optional<Rate> parse_rate_value(const SettingValue& value);
+
 /// `true` or `false`.
 bool parse_switch(const SettingValue& value);
 

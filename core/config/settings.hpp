@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/rate.hpp"
 
 namespace mailroom {
 
@@ -27,6 +28,11 @@ std::vector<std::string> names_of(const Choices<T>& choices) {
 
 enum class CollectFormat { csv, jsonl };
 enum class NotifyWhen { when_listening, always };
+/// What to do with a mail that a relay may have accepted without an answer.
+enum class WhenUnknown {
+  resend,  ///< mail it once more; the second time it is a dead letter
+  hold,    ///< it is a dead letter
+};
 
 /// The source of a value; a later kind overrides an earlier one.
 enum class OriginKind { default_value, file, environment, flag };
@@ -63,6 +69,23 @@ struct Settings {
   Milliseconds healthcheck_interval{};
   CollectFormat format = CollectFormat::csv;
   NotifyWhen notify = NotifyWhen::when_listening;
+  std::string send_relay;  ///< not parsed; the texts and lists of send may be empty
+  std::string send_password_file;
+  std::string send_ca_file;
+  std::string send_from;                  ///< `Name <local@domain>`, not parsed
+  std::string send_reply_to;              ///< the same
+  std::string send_link;                  ///< not parsed
+  std::string send_templates;             ///< a directory
+  std::vector<std::string> send_headers;  ///< each `Name: value`, not parsed
+  int send_connections = 0;
+  int send_batch_limit = 0;
+  Milliseconds send_timeout{};
+  std::optional<Rate> send_rate;
+  int send_burst = 0;
+  std::optional<Rate> send_per_account;
+  WhenUnknown send_when_unknown = WhenUnknown::resend;
+  bool send_supersede = true;
+  std::vector<std::string> send_throttled_by;  ///< parts of replies
   Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;

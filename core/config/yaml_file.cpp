@@ -114,7 +114,10 @@ class Flattener {
     if (!value.IsSequence()) refuse_at(key.Mark(), name + " must be a list", "write it as [first, second]");
     std::vector<std::string> items;
     for (const auto& item : value) {
-      if (!item.IsScalar()) refuse_at(item.Mark(), fmt::format("{} must be a list of single values", name));
+      if (!item.IsScalar()) {
+        refuse_at(item.Mark(), fmt::format("{} must be a list of single values", name),
+                  item.IsMap() ? "put an item with a colon in quotes" : "");
+      }
       items.push_back(item.Scalar());
     }
     return items;

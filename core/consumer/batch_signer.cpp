@@ -1,5 +1,7 @@
 #include "consumer/batch_signer.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -16,26 +18,9 @@ const char* defect_of(const TokenRow& row) {
   return nullptr;
 }
 
-}  // namespace
-
-BatchCounts BatchSigner::emit(QueueSession& session, const Lease& lease, Sink& sink,
-                              const std::function<void()>& when_slow) {
-  BatchCounts counts;
-  sink.begin(lease);
-  session.fetch(lease, [&](const TokenRow& row) {
-    if (int* reason = reason_to_skip(row, counts)) {
-      ++*reason;
-      counts.skipped_ids.push_back(row.id);
-    } else {
-      sink.add(row, sign_token(hmac_, row.action, *row.secret, row.code));
-    }
-  });
-  counts.emitted = sink.finish(when_slow);
-  return counts;
-}
-
-int* BatchSigner::reason_to_skip(const TokenRow& row, BatchCounts& counts) {
-  switch (row.state) {
+/// The count of tokens that are skipped in a state; null for due.
+int* count_of(TokenState state, BatchCounts& counts) {
+  switch (state) {
     case TokenState::consumed:
       return &counts.consumed;
     case TokenState::expired:
@@ -45,10 +30,43 @@ int* BatchSigner::reason_to_skip(const TokenRow& row, BatchCounts& counts) {
     case TokenState::due:
       break;
   }
-  const char* defect = defect_of(row);
-  if (defect == nullptr) return nullptr;
-  log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
-  return &counts.invalid;
+  return nullptr;
+}
+
+void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& counts) {
+  auto& ids = counts.skipped_ids;
+  for (const auto& outcome : outcomes) {
+    if (outcome.state != DeliveryState::accepted) ids.push_back(outcome.token);
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+}  // namespace
+
+Receipt BatchSigner::emit(QueueSession& session, const Lease& lease, Sink& sink,
+                          const std::function<void()>& when_slow) {
+  Receipt receipt{lease, {}};
+  sink.begin(lease);
+  session.fetch(lease, [&](const TokenRow& row) { add(row, receipt.counts, sink); });
+  auto outcome = sink.finish(when_slow);
+  receipt.counts.emitted = outcome.emitted;
+  if (outcome.outcomes) count_refused(*outcome.outcomes, receipt.counts);
+  receipt.outcomes = std::move(outcome.outcomes);
+  return receipt;
+}
+
+void BatchSigner::add(const TokenRow& row, BatchCounts& counts, Sink& sink) {
+  int* count = count_of(row.state, counts);
+  const char* defect = count == nullptr ? defect_of(row) : nullptr;
+  if (defect != nullptr) {
+    log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
+    count = &counts.invalid;
+  }
+  if (count == nullptr) return sink.add(row, sign_token(hmac_, row.action, *row.secret, row.code));
+  ++*count;
+  counts.skipped_ids.push_back(row.id);
+  sink.skip(row, defect);
 }
 
 }  // namespace mailroom

@@ -19,14 +19,14 @@ class BatchSigner {
   /// Takes effect with the next batch.
   void configure(const Key& key) { hmac_ = Hmac(key); }
 
-  /// Returns once `sink` has finished the batch. Throws ConnectionLost from the fetch, and what the sink
-  /// throws.
-  BatchCounts emit(QueueSession& session, const Lease& lease, Sink& sink,
-                   const std::function<void()>& when_slow = {});
+  /// Returns the receipt of the batch once `sink` has finished it. With outcomes, tokens that were not
+  /// accepted count as skipped. Throws ConnectionLost from the fetch, and what the sink throws.
+  Receipt emit(QueueSession& session, const Lease& lease, Sink& sink,
+               const std::function<void()>& when_slow = {});
 
  private:
-  /// The count to which a skipped token belongs; null if the token may be emitted.
-  int* reason_to_skip(const TokenRow& row, BatchCounts& counts);
+  /// Gives a token to the sink, or skips and counts it.
+  void add(const TokenRow& row, BatchCounts& counts, Sink& sink);
 
   Hmac hmac_;
   Log& log_;

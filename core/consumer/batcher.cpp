@@ -40,7 +40,7 @@ Batcher::Decision Batcher::decide(TimePoint now, bool polling) const {
   if (draining_ || due || wanted || now >= next_poll_) {
     const bool overdue = polling && now >= from + options_.batch_timeout;
     return {.poll = true,
-            .partial = draining_ || due || overdue,
+            .partial = draining_ || due || overdue || options_.batch_timeout == Milliseconds(0),
             .routine = !draining_ && !poll_ && !deadline_,
             .limit = limit(),
             .from = from};

@@ -7,7 +7,8 @@ namespace {
 
 constexpr Milliseconds take_over_grace{1500};
 constexpr Milliseconds publish_interval{500};
-constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
+constexpr Milliseconds longest_hold{100};  ///< without an acknowledgement, while nothing may be claimed
+constexpr Milliseconds farewell{5000};     ///< how long to try to acknowledge the last batch
 
 }  // namespace
 
@@ -99,6 +100,7 @@ void Collector::reconnect() {
 
 void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
   session_ = std::move(session);
+  is_new_session_ = true;
   last_round_trip_ = environment_.now();
   batcher_.connected();
   waker_.session_began();
@@ -111,12 +113,26 @@ void Collector::step() {
   const auto heard = session_->take_notifications();
   if (heard == Notified::drain) waker_.drain(*session_);
   if (heard != Notified::no || poll_now) batcher_.notified();
+  sink_->consult(*session_, std::exchange(is_new_session_, false) || heard == Notified::sinks);
+  if (const auto from = std::max(sink_->claims_from(), paced_until_); now < from) return hold(from);
   const auto decision = batcher_.decide(now, waker_.is_polling());
   if (decision.poll) {
     poll(decision);
   } else {
     wait_until(poll_now ? decision.until : std::min(decision.until, waker_.next_poll()));
   }
+}
+
+void Collector::hold(TimePoint until) {
+  // A batch that is held long would be emitted again after a crash, and one that the other side could not
+  // take goes back to the queue, for any consumer that can deliver it.
+  if (receipt_ && until - environment_.now() > longest_hold)
+    return report(claim({.publish_cursor = true, .receipt = receipt_}));
+  if (limits_.once && !sink_->is_ready() && environment_.now() < sink_->claims_from()) {
+    throw Error(ExitCode::database, "the other side is unavailable, so tokens wait in the queue",
+                "run the command again later, or without --once to wait");
+  }
+  wait_until(until);
 }
 
 void Collector::poll(const Batcher::Decision& decision) {
@@ -132,6 +148,7 @@ void Collector::poll(const Batcher::Decision& decision) {
                             .receipt = receipt_});
   if (publish) last_published_ = started;
   batcher_.claimed(decision, reply, started, environment_.now());
+  paced_until_ = reply.wait > Milliseconds(0) ? environment_.now() + reply.wait : TimePoint{};
   if (drained) waker_.drained();
   waker_.polled(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started, sink_->is_ready());
   report(reply);
@@ -172,12 +189,12 @@ void Collector::report(const ClaimReply& reply) {
 
 void Collector::emit(const Lease& lease) {
   // While this collector waits for its reader, the other collectors need notifications.
-  const auto counts = signer_.emit(*session_, lease, *sink_, [&] {
+  receipt_ = signer_.emit(*session_, lease, *sink_, [&] {
     waker_.hand_over(session_.get());
     environment_.note_wait(Awaited::reader);
   });
   environment_.note_wait(Awaited::nothing);
-  receipt_ = Receipt{lease, counts};
+  const auto& counts = receipt_->counts;
   if (counts.emitted > 0) ++batches_written_;
   since_idle_.batches += counts.emitted > 0 ? 1 : 0;
   since_idle_.tokens += counts.emitted;

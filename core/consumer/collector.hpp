@@ -78,6 +78,8 @@ class Collector {
   void adopt_session(std::unique_ptr<QueueSession> session);
   void step();
   void poll(const Batcher::Decision& decision);
+  /// Claims nothing until then: the sink is unavailable, or the queue's rate allows no token.
+  void hold(TimePoint until);
   void wait_until(TimePoint until);
   void collect();
   PollingState::Options polling_state_options() const;
@@ -109,6 +111,8 @@ class Collector {
   std::unique_ptr<QueueSession> session_;
   std::optional<Receipt> receipt_;  ///< of the batch that is written and not yet acknowledged
   TimePoint take_over_from_{};      ///< no take-over before: collectors may still reconnect and acknowledge
+  bool is_new_session_ = false;     ///< the sink has not been consulted with it
+  TimePoint paced_until_{};         ///< the queue's rate allows no token before
   TimePoint last_round_trip_{};
   TimePoint last_published_{};
   std::int64_t batches_written_ = 0;

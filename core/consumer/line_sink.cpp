@@ -24,14 +24,14 @@ void LineSink::add(const TokenRow& row, const TokenText& token) {
   ++in_batch_;
 }
 
-int LineSink::finish(const std::function<void()>& when_slow) {
-  if (in_batch_ == 0) return 0;
+BatchOutcome LineSink::finish(const std::function<void()>& when_slow) {
+  if (in_batch_ == 0) return {};
   if (may_be_within_line_ && output_.is_within_line()) output_.write("\n");
   may_be_within_line_ = false;
   for (const auto& line : full_lines_)
     output_.write(line, when_slow);
   output_.write(encoder_->finish(), when_slow);
-  return in_batch_;
+  return {.emitted = in_batch_};
 }
 
 }  // namespace mailroom

@@ -18,7 +18,7 @@ class LineSink final : public Sink {
 
   void begin(const Lease& lease) override;
   void add(const TokenRow& row, const TokenText& token) override;
-  int finish(const std::function<void()>& when_slow) override;
+  BatchOutcome finish(const std::function<void()>& when_slow) override;
   bool is_ready() const override { return output_.takes_more(); }
 
  private:

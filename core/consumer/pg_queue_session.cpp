@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/id_range.hpp"
+#include "consumer/outcome_record.hpp"
 #include "consumer/session_checks.hpp"
+#include "db/array_text.hpp"
 #include "db/pooler.hpp"
 
 namespace mailroom {
@@ -21,10 +23,29 @@ constexpr Milliseconds last_patience{500};
 
 /// Payload of the notification that makes the other collectors drain the inserts that did not notify.
 constexpr const char* drain_payload = "drain";
+/// Payload of mailroom_share_sinks().
+constexpr const char* sinks_payload = "sinks";
 
-constexpr const char* claim_sql = R"(
-SELECT batch, attempt, size, pending, last, more, acknowledged, dead, skipped
-FROM mailroom_claim($1, $2, $3, $4, $5, $6, ROW($7, $8, $9, $10, $11, $12, $13, $14)::mailroom_receipt))";
+constexpr const char* claim_arguments = R"($1, $2, $3, $4, $5, $6, $7,
+  ROW($8, $9, $10, $11, $12, $13, $14, $15, $16::jsonb)::mailroom_receipt)";
+
+std::string claim_sql() {
+  return fmt::format(R"(
+SELECT batch, attempt, size, pending, last, more, acknowledged, dead, skipped FROM mailroom_claim({}))",
+                     claim_arguments);
+}
+
+/// The claim within a rate; its last column is the wait for the next token in seconds.
+std::string paced_claim_sql(const PgQueueSession::Pace& pace) {
+  return fmt::format("SELECT * FROM mailroom_paced_claim({}, {}, {})", pace.gap.count(), pace.burst,
+                     claim_arguments);
+}
+
+std::string fetch_mails_sql(std::optional<Milliseconds> counted_period) {
+  const auto period =
+      counted_period ? fmt::format("interval '{} ms'", counted_period->count()) : std::string("NULL");
+  return fmt::format("SELECT * FROM mailroom_batch_mails($1, $2, {})", period);
+}
 
 /// The claim, joined with the tokens of a batch that is not streamed, one row per token.
 std::string claim_and_fetch_sql() {
@@ -32,8 +53,10 @@ std::string claim_and_fetch_sql() {
 SELECT c.*, t.*
 FROM ({}) c
 LEFT JOIN mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt) t ON true)",
-                     claim_sql, streamed_size);
+                     claim_sql(), streamed_size);
 }
+
+using Seconds = std::chrono::duration<double>;
 
 /// The first token column in such a row.
 constexpr int claim_columns = 9;
@@ -54,14 +77,6 @@ std::optional<Secret> read_secret(std::string_view text) {
   return secret;
 }
 
-TokenState read_state(std::string_view text) {
-  if (text == "due") return TokenState::due;
-  if (text == "consumed") return TokenState::consumed;
-  if (text == "expired") return TokenState::expired;
-  if (text == "wrong status") return TokenState::wrong_status;
-  throw Error(ExitCode::failed, "a token has a state that this version of mailroom does not know");
-}
-
 std::int64_t read_number(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -77,7 +92,7 @@ TokenRow read_token(const TokenFields& fields) {
       .expires_at = read_number(fields[4]),
       .email = fields[5],
       .login = fields[6],
-      .state = read_state(fields[7])};
+      .state = parse_token_state(fields[7])};
 }
 
 template <typename Row>
@@ -88,6 +103,19 @@ TokenRow token_of(const Row& row, int first_column) {
     fields[i] = {field.c_str(), field.size()};
   }
   return read_token(fields);
+}
+
+/// A row of mailroom_batch_mails().
+template <typename Row>
+TokenRow mail_of(const Row& row) {
+  auto token = token_of(row, 0);
+  token.created_at = row[8].template as<std::int64_t>();
+  token.account = row[9].template as<std::int64_t>();
+  token.attempts = row[10].template as<int>();
+  token.unknowns = row[11].template as<int>();
+  if (!row[12].is_null()) token.newer = row[12].template as<std::int64_t>();
+  token.mailed = row[13].template as<int>();
+  return token;
 }
 
 template <typename Row>
@@ -103,6 +131,10 @@ ClaimReply read_reply(const Row& row) {
   return reply;
 }
 
+const char* purpose_of(const PgQueueSession::Setup& setup) {
+  return setup.delivers ? "mailroom send" : "mailroom collect";
+}
+
 /// Publishes the fingerprint as a session lock: it ends with the session, and needs no row and no privilege.
 /// If another session holds the lock exclusively, status does not show this key.
 void show_fingerprint(Connection& connection, const std::string& fingerprint) {
@@ -111,24 +143,32 @@ void show_fingerprint(Connection& connection, const std::string& fingerprint) {
 
 }  // namespace
 
-PgQueueSession::PgQueueSession(const std::string& conninfo, std::string queue, const std::string& channel,
-                               const Check& check_schema, const std::string& fingerprint,
-                               StopWatcher* watcher)
-    : watcher_(watcher),
-      connection_(conninfo, "mailroom collect"),
-      queue_(std::move(queue)),
-      channel_(channel) {
-  const auto waiting = wait();
-  require_own_session(connection_, conninfo, "mailroom collect");
-  check_schema(connection_);
-  prepare_statements();
-  check_queue_preconditions(connection_);
-  connection_.listen(channel);
-  collector_ = connection_.run("SELECT mailroom_attach($1)", queue_)[0][0].as<int>();
-  if (!fingerprint.empty()) show_fingerprint(connection_, fingerprint);
+TokenState parse_token_state(std::string_view text) {
+  if (text == "due") return TokenState::due;
+  if (text == "consumed") return TokenState::consumed;
+  if (text == "expired") return TokenState::expired;
+  if (text == "wrong status") return TokenState::wrong_status;
+  throw Error(ExitCode::failed, "a token has a state that this version of mailroom does not know");
 }
 
-void PgQueueSession::prepare_statements() {
+PgQueueSession::PgQueueSession(const Setup& setup)
+    : watcher_(setup.watcher),
+      delivers_(setup.delivers),
+      pace_(setup.pace),
+      connection_(setup.conninfo, purpose_of(setup)),
+      queue_(setup.queue),
+      channel_(setup.channel) {
+  const auto waiting = wait();
+  require_own_session(connection_, setup.conninfo, purpose_of(setup));
+  setup.check_schema(connection_);
+  prepare_statements(setup);
+  check_queue_preconditions(connection_);
+  connection_.listen(channel_);
+  collector_ = connection_.run("SELECT mailroom_attach($1)", queue_)[0][0].as<int>();
+  if (!setup.fingerprint.empty()) show_fingerprint(connection_, setup.fingerprint);
+}
+
+void PgQueueSession::prepare_statements(const Setup& setup) {
   // The queue's guarantees and plans need these settings, whatever the role's or the database's defaults are.
   connection_.run(R"(
 SET default_transaction_isolation = 'read committed';
@@ -144,9 +184,13 @@ SET enable_memoize = off;
 SET enable_material = off;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off)");
-  connection_.prepare("claim", claim_sql);
-  connection_.prepare("claim and fetch", claim_and_fetch_sql());
-  connection_.prepare("fetch", "SELECT * FROM mailroom_batch_tokens($1, $2)");
+  connection_.prepare("claim", pace_ ? paced_claim_sql(*pace_) : claim_sql());
+  if (delivers_) {
+    connection_.prepare("fetch", fetch_mails_sql(setup.counted_period));
+  } else {
+    connection_.prepare("claim and fetch", claim_and_fetch_sql());
+    connection_.prepare("fetch", "SELECT * FROM mailroom_batch_tokens($1, $2)");
+  }
   connection_.prepare("idle cursor", "SELECT mailroom_idle_cursor FROM mailroom_idle_cursor($1)");
 }
 
@@ -161,15 +205,16 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   }
   pqxx::result rows;
   try {
-    rows = run_claim("claim and fetch", request);
+    rows = run_claim(delivers_ ? "claim" : "claim and fetch", request);
   } catch (const DatabaseError&) {
-    if (waiting.cancelled()) throw;
+    if (waiting.cancelled() || delivers_) throw;
     // A failed fetch must not roll back the claim, or the batch's attempts would not be counted.
     rows = run_claim("claim", request);
   }
-  const auto reply = read_reply(rows[0]);
-  is_streamed_ = reply.lease && rows[0][2].as<int>() >= streamed_size;
-  const bool with_tokens = rows.columns() > claim_columns && !is_streamed_;
+  auto reply = read_reply(rows[0]);
+  if (pace_) reply.wait = std::chrono::ceil<Milliseconds>(Seconds(rows[0][claim_columns].as<double>()));
+  is_streamed_ = reply.lease && !delivers_ && rows[0][2].as<int>() >= streamed_size;
+  const bool with_tokens = rows.columns() > claim_columns && !delivers_ && !is_streamed_;
   if (reply.lease && with_tokens) claimed_ = Claimed{*reply.lease, rows};
   return reply;
 }
@@ -180,22 +225,35 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
   if (request.receipt) batch = receipt.lease.batch;
   const auto& counts = receipt.counts;
   return connection_.run_prepared(statement, collector_, queue_, request.limit, request.partial,
-                                  request.take_over, request.publish_cursor, batch, receipt.lease.attempt,
-                                  counts.emitted, counts.expired, counts.consumed, counts.wrong_status,
-                                  counts.invalid, multirange_text(counts.skipped_ids));
+                                  request.take_over, request.publish_cursor, delivers_, batch,
+                                  receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
+                                  counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
+                                  outcomes_json(receipt));
 }
 
 ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {
   const auto& counts = receipt.counts;
   const auto rows = connection_.run(R"(
-SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8)::mailroom_receipt)
+SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8, $9::jsonb)::mailroom_receipt)
 FROM mailroom_batches
 WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
                                     receipt.lease.batch, receipt.lease.attempt, counts.emitted,
                                     counts.expired, counts.consumed, counts.wrong_status, counts.invalid,
-                                    multirange_text(counts.skipped_ids));
+                                    multirange_text(counts.skipped_ids), outcomes_json(receipt));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
   return {.receipt_void = !rows[0][0].as<bool>()};
+}
+
+std::vector<SinkState> PgQueueSession::share(const std::vector<SinkState>& news,
+                                             const std::vector<std::string>& names,
+                                             std::optional<Milliseconds> probe) {
+  const auto waiting = wait();
+  std::optional<std::int64_t> probe_ms;
+  if (probe) probe_ms = probe->count();
+  return read_sinks(connection_.run(R"(
+SELECT name, failures, extract(epoch FROM since), extract(epoch FROM failed_at), extract(epoch FROM probe_at), reason
+FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
+                                    channel_, sinks_json(news), array_text(names), probe_ms));
 }
 
 void PgQueueSession::check_health() {
@@ -221,7 +279,9 @@ bool PgQueueSession::arrange(Waking waking) {
 
 Notified PgQueueSession::take_notifications() {
   const auto payloads = connection_.take_payloads();
+  heard_of_sinks_ = heard_of_sinks_ || payloads.count(sinks_payload) > 0;
   if (payloads.count(drain_payload) > 0) return Notified::drain;
+  if (std::exchange(heard_of_sinks_, false)) return Notified::sinks;
   return payloads.empty() ? Notified::no : Notified::poll;
 }
 
@@ -236,7 +296,7 @@ void PgQueueSession::fetch(const Lease& lease, const std::function<void(const To
   }
   const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
   for (const auto& row : rows)
-    each(token_of(row, 0));
+    each(delivers_ ? mail_of(row) : token_of(row, 0));
 }
 
 void PgQueueSession::fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each) {

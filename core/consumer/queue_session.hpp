@@ -1,12 +1,15 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {
@@ -31,10 +34,29 @@ struct BatchCounts {
   int skipped() const { return expired + consumed + wrong_status + invalid; }
 };
 
+/// The state of a token that was delivered with an outcome, as mailroom_deliveries records it.
+enum class DeliveryState { accepted, deferred, rejected, unknown, expired, cancelled };
+
+/// `accepted`.
+const char* delivery_state_name(DeliveryState state);
+
+/// What became of one attempt to deliver a token.
+struct TokenOutcome {
+  std::int64_t token = 0;
+  DeliveryState state = DeliveryState::accepted;
+  int attempts = 0;                      ///< how many attempts it counts as: 0 or 1
+  int unknowns = 0;                      ///< how often the token may have been accepted without an answer
+  std::chrono::duration<double> wait{};  ///< of deferred: how long to wait before the next attempt
+  std::string sink{};                    ///< host and port; empty if nothing was tried
+  int code = 0;                          ///< of the answer; 0 for none
+  std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
+};
+
 /// Acknowledges that a batch is written, and ends its lease.
 struct Receipt {
   Lease lease;
   BatchCounts counts;
+  std::optional<std::vector<TokenOutcome>> outcomes{};  ///< nullopt from a sink without outcomes
 };
 
 struct ClaimRequest {
@@ -55,9 +77,13 @@ struct ClaimReply {
   bool receipt_void = false;     ///< the acknowledged batch had been taken over: it may be emitted twice
   std::optional<std::int64_t> dead{};  ///< a batch that became a dead letter after too many attempts
   int skipped = 0;                     ///< expired and consumed tokens that the claim skipped and recorded
+  Milliseconds wait{};                 ///< until the queue's rate allows the next token
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };
+
+/// Reads a result of mailroom_token_state(). Throws Error(failed) for a state of a newer version.
+TokenState parse_token_state(std::string_view text);
 
 /// A token of a batch with its account, as of the claim or later. The views are valid only during the
 /// callback of fetch().
@@ -70,6 +96,13 @@ struct TokenRow {
   std::string_view email;
   std::string_view login;
   TokenState state = TokenState::due;
+  // The rest is read only for a sink with outcomes.
+  std::int64_t created_at = 0;  ///< seconds since 1970
+  std::int64_t account = 0;
+  int attempts = 0;                     ///< earlier attempts to deliver it
+  int unknowns = 0;                     ///< of these, how many may have been accepted without an answer
+  std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
+  int mailed = 0;                       ///< mails to the account within the period that the session counts
 };
 
 /// Whether inserts notify collectors.
@@ -80,19 +113,48 @@ enum class Waking {
   ask,              ///< asks whether transactions are open that may have inserted without notifying
 };
 
+/// What consumers share about a sink, such as a relay.
+struct SinkState {
+  std::string name;    ///< host and port
+  int failures = 0;    ///< in a row; 0: it works
+  WallTime since;      ///< the first of them
+  WallTime failed_at;  ///< the last of them
+  WallTime probe_at;   ///< when a consumer may try it again
+  std::string reason;  ///< the last failure, printable
+
+  bool operator==(const SinkState&) const = default;
+};
+
+/// Where consumers share the states of their sinks.
+class SinkBoard {
+ public:
+  virtual ~SinkBoard() = default;
+
+  /// Tells the others `news`, and returns those of `names` that are unavailable. With `probe`, one whose
+  /// probe_at has come is the caller's to try, and nobody else's for that long. In a transaction of its own.
+  virtual std::vector<SinkState> share(const std::vector<SinkState>& news,
+                                       const std::vector<std::string>& names,
+                                       std::optional<Milliseconds> probe) = 0;
+};
+
 /// The notifications since the last call.
 enum class Notified {
   no,
   poll,   ///< tokens arrived
   drain,  ///< another collector stopped polling: open transactions may not have notified
+  sinks,  ///< a sink has become unavailable or available
 };
 
 /// A collector's session with the queue. Its leases end with it. Every call throws ConnectionLost when the
 /// session has ended.
-class QueueSession {
+class QueueSession : public SinkBoard {
  public:
-  virtual ~QueueSession() = default;
-
+  /// A queue that shares nothing returns none.
+  std::vector<SinkState> share(const std::vector<SinkState>& /*news*/,
+                               const std::vector<std::string>& /*names*/,
+                               std::optional<Milliseconds> /*probe*/) override {
+    return {};
+  }
   /// Acknowledges, then takes the next batch, in a transaction of its own.
   virtual ClaimReply claim(const ClaimRequest& request) = 0;
   /// Calls `each` for the rows of the batch that the last claim took, ordered by id; for none if the batch

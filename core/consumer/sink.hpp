@@ -2,10 +2,18 @@
 
 #include <functional>
 
+#include "base/clock.hpp"
 #include "consumer/queue_session.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {
+
+/// What became of a batch.
+struct BatchOutcome {
+  int emitted = 0;  ///< tokens that the other side has taken
+  /// One for each token that was added or skipped; nullopt from a sink that learns no outcomes.
+  std::optional<std::vector<TokenOutcome>> outcomes{};
+};
 
 /// Where a consumer delivers signed tokens. One batch is open at a time. A sink never sees the database, and
 /// the consumer does not know which sink it drives.
@@ -18,12 +26,25 @@ class Sink {
   /// Adds a due token, whose email, login and code are printable. May start to deliver it, but must not
   /// block: a transaction may be open. The views in `row` are valid only during the call.
   virtual void add(const TokenRow& row, const TokenText& token) = 0;
-  /// Closes the batch, and returns how many of its tokens are emitted, once that is known. Calls `when_slow`
-  /// once if it waits for the other side for some time. Throws Error(output_closed) when the other side has
-  /// gone.
-  virtual int finish(const std::function<void()>& when_slow) = 0;
+  /// Reports a token of the batch that is not due, or that cannot be written or signed. `defect` says why it
+  /// cannot; it is null for a token that is not due.
+  virtual void skip(const TokenRow& row, const char* defect) {
+    static_cast<void>(row);
+    static_cast<void>(defect);
+  }
+  /// Closes the batch, and returns what became of it, once that is known. Calls `when_slow` once if it waits
+  /// for the other side for some time. Throws Error(output_closed) when the other side has gone.
+  virtual BatchOutcome finish(const std::function<void()>& when_slow) = 0;
   /// False if finish() would have to wait for the other side.
   virtual bool is_ready() const = 0;
+  /// Shares with other consumers which of its other sides are unavailable; called before each claim. `heard`:
+  /// others may have changed it. A sink that shares nothing does nothing.
+  virtual void consult(SinkBoard& board, bool heard) {
+    static_cast<void>(board);
+    static_cast<void>(heard);
+  }
+  /// The consumer claims nothing before this time, because the other side is unavailable.
+  virtual TimePoint claims_from() const { return {}; }
 };
 
 }  // namespace mailroom

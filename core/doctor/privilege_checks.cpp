@@ -20,6 +20,9 @@ FROM (VALUES
     ('jobs', 'r', '{SELECT,UPDATE}'),
     ('mailroom_batches', 'r', '{SELECT,INSERT,UPDATE}'),
     ('mailroom_gaps', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
+    ('mailroom_deliveries', 'r', '{SELECT,INSERT,UPDATE}'),
+    ('mailroom_budgets', 'r', '{SELECT,INSERT,UPDATE}'),
+    ('mailroom_sinks', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
     ('tokens_id_seq', 'S', '{SELECT}'),
     ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
   JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident(current_schema())::regnamespace,

@@ -5,6 +5,7 @@
 #include <regex>
 #include <sstream>
 
+#include "base/text.hpp"
 #include "schema/statements.hpp"
 
 namespace mailroom {
@@ -24,12 +25,12 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
 }};
 
-/// What `text` has in its parentheses, separated by the commas that are in no further ones.
+/// What `text` has in its first parentheses, separated by the commas that are in no further ones.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;
   int depth = 0;
   for (const char c : text) {
-    if (c == ')') --depth;
+    if (c == ')' && --depth == 0) break;
     if (c == ',' && depth == 1) {
       parts.emplace_back();
     } else if (depth > 0) {
@@ -54,6 +55,7 @@ void add_table(const std::string& text, const std::string& table, const std::str
     std::string column;
     std::istringstream(part) >> column;
     // A constraint of the whole table begins with a keyword, which the migrations write in upper case.
+    if (column == "PRIMARY") add_constraint(table + "_pkey", std::string(trimmed(part)));
     if (column.empty() || std::isupper(static_cast<unsigned char>(column.front())) != 0) continue;
     objects[{ObjectKind::column, table + "." + column}] = {.table = table, .migration = migration};
     if (part.find(" PRIMARY KEY") != std::string::npos)

@@ -87,6 +87,19 @@ locked AS MATERIALIZED (
   FOR UPDATE OF b SKIP LOCKED),
 gone AS (DELETE FROM mailroom_batches b USING locked l WHERE b.id = l.id RETURNING b.id))";
 
+// $7: whether old tokens count as removed; $8: the queue.
+constexpr const char* looked_deliveries_sql = R"(,
+looked AS MATERIALIZED (
+  SELECT d.token AS id, d.not_before IS NULL AND d.last_at < to_timestamp($4::bigint) AND NOT EXISTS (
+      SELECT FROM tokens t WHERE t.id = d.token AND NOT ($7::boolean AND )";
+
+constexpr const char* remove_deliveries_sql = R"(,
+locked AS MATERIALIZED (
+  SELECT d.token AS id FROM old o JOIN mailroom_deliveries d ON d.queue = $8 AND d.token = o.id
+  WHERE d.not_before IS NULL AND d.last_at < to_timestamp($4::bigint)
+  FOR UPDATE OF d SKIP LOCKED),
+gone AS (DELETE FROM mailroom_deliveries d USING locked l WHERE d.queue = $8 AND d.token = l.id RETURNING d.token))";
+
 // Evaluates max(id) of `looked` only if fewer than $6 rows were old, because only then `old` has read all of
 // it.
 std::string outcome_sql(const std::string& removed) {
@@ -108,6 +121,15 @@ std::string old_batches_sql() {
   return std::string(queues_sql) + held_sql + looked_batches_sql + token_is_old_sql + R"()
         LIMIT 1) t)
   LIMIT $6::int))";
+}
+
+std::string old_deliveries_sql() {
+  return std::string(queues_sql) + held_sql + looked_deliveries_sql + token_is_old_sql + R"()) AS is_old
+  FROM mailroom_deliveries d
+  WHERE d.queue = $8 AND d.token > $1::bigint AND d.token <= $2::bigint
+  ORDER BY d.token
+  LIMIT $5::int),
+old AS MATERIALIZED (SELECT id FROM looked WHERE is_old LIMIT $6::int))";
 }
 
 /// Ids from `first` to `last`; empty if `last` is less than `first`.
@@ -139,15 +161,17 @@ WHERE EXISTS (
   return HeldBack{.queue = rows[0][0].c_str(), .cursor = rows[0][1].as<std::int64_t>()};
 }
 
-/// One pass over the tokens, then one over the batches. Each step is one statement in a transaction of its
-/// own, so it sees a queue's cursor, gaps and open batches in one snapshot. It needs no queue lock: old
-/// tokens are never due, so a concurrent claim, rewind or replay only has fewer tokens to skip. A step does
-/// not wait for locked rows, and checks rows again that changed since the snapshot.
+/// One pass over the tokens, one over the batches, and one over the deliveries of each queue. Each step is
+/// one statement in a transaction of its own, so it sees a queue's cursor, gaps and open batches in one
+/// snapshot. It needs no queue lock: old tokens are never due, so a concurrent claim, rewind or replay only
+/// has fewer tokens to skip. A step does not wait for locked rows, and checks rows again that changed since
+/// the snapshot.
 ///
 /// A step reads rows in id order until it has found `step` old rows or has read 20,000, and removes:
 /// - tokens that are old, not above a cursor, and in no gap and no open batch;
 /// - batches that are old, not the newest of their queue, and have no token left (would have none, in a dry
-///   run), so that every remaining token keeps the record of its emission.
+///   run), so that every remaining token keeps the record of its emission;
+/// - deliveries that are old, do not wait for another attempt, and whose token is gone (would be).
 class Pass {
  public:
   Pass(Connection& connection, int step, const PruneObserver& go_on, PruneSummary& summary)
@@ -161,7 +185,10 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
   coalesce((SELECT max(id) FROM mailroom_batches), 0))")[0];
     const IdSpan tokens{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
     const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
+    const auto deliveries = delivery_spans();
     all_ids_ = tokens.size() + batches.size();
+    for (const auto& [queue, span] : deliveries)
+      all_ids_ += span.size();
     summary_.held_back = find_held_back(connection_, summary_.before);
     const auto before = in_seconds(summary_.before);
     const bool dry_run = summary_.dry_run;
@@ -174,9 +201,28 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
       return connection_.run_prepared(dry_run ? "count_batches" : "remove_batches", after, batches.last,
                                       tokens.last, before, rows_to_read, step_, dry_run);
     });
+    for (const auto& [queue, span] : deliveries) {
+      walk(span, summary_.deliveries, [&, name = queue, last = span.last](std::int64_t after) {
+        return connection_.run_prepared(dry_run ? "count_deliveries" : "remove_deliveries", after, last,
+                                        tokens.last, before, rows_to_read, step_, dry_run, name);
+      });
+    }
   }
 
  private:
+  /// The tokens between the first and the last delivery of each queue.
+  std::vector<std::pair<std::string, IdSpan>> delivery_spans() {
+    std::vector<std::pair<std::string, IdSpan>> spans;
+    for (const auto& row : connection_.run(R"(
+SELECT job_type, (SELECT min(token) FROM mailroom_deliveries WHERE queue = job_type),
+  (SELECT max(token) FROM mailroom_deliveries WHERE queue = job_type)
+FROM jobs ORDER BY job_type)")) {
+      if (!row[1].is_null())
+        spans.emplace_back(row[0].c_str(), IdSpan{row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
+    }
+    return spans;
+  }
+
   /// `step` runs the statement that continues after an id. It returns how many rows may be removed, how many
   /// it removed (other sessions had locked or changed the rest), and the id that it reached; null at the end.
   template <typename Step>
@@ -194,8 +240,10 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
 
   void ask() {
     const auto fraction = static_cast<double>(passed_ids_) / static_cast<double>(all_ids_);
-    const bool goes_on =
-        go_on_({.fraction = fraction, .tokens = summary_.tokens, .batches = summary_.batches});
+    const bool goes_on = go_on_({.fraction = fraction,
+                                 .tokens = summary_.tokens,
+                                 .batches = summary_.batches,
+                                 .deliveries = summary_.deliveries});
     summary_.stopped = !goes_on && passed_ids_ < all_ids_;
   }
 
@@ -219,6 +267,9 @@ Pruner::Pruner(Connection& connection, Milliseconds older_than, int step)
   connection_.prepare("remove_tokens", old_tokens_sql() + remove_tokens_sql + outcome_sql("gone"));
   connection_.prepare("count_batches", old_batches_sql() + outcome_sql("old"));
   connection_.prepare("remove_batches", old_batches_sql() + remove_batches_sql + outcome_sql("gone"));
+  connection_.prepare("count_deliveries", old_deliveries_sql() + outcome_sql("old"));
+  connection_.prepare("remove_deliveries",
+                      old_deliveries_sql() + remove_deliveries_sql + outcome_sql("gone"));
 }
 
 PruneSummary Pruner::count(const PruneObserver& go_on) {
@@ -247,11 +298,11 @@ void Pruner::record(const OperationAuthor& author, const PruneSummary& summary) 
     set_author(transaction, author);
     Connection::execute(transaction, R"(
 SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
-  'tokens', $1::bigint, 'batches', $2::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
+  'tokens', $1::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
                         summary.tokens, summary.batches, summary.skipped, format_duration(older_than_),
-                        in_seconds(before_), summary.stopped);
+                        in_seconds(before_), summary.stopped, summary.deliveries);
   });
 }
 

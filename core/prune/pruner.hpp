@@ -16,6 +16,7 @@ struct PruneProgress {
   double fraction = 0;  ///< of the ids to read, 0 to 1
   std::int64_t tokens = 0;
   std::int64_t batches = 0;
+  std::int64_t deliveries = 0;
 };
 
 /// Called after every step; returning false ends the pruning, and keeps what was done.
@@ -34,16 +35,18 @@ struct PruneSummary {
   Moment before{};  ///< what ended before is old
   std::int64_t tokens = 0;
   std::int64_t batches = 0;
-  std::int64_t skipped = 0;             ///< rows of both tables that other sessions had locked or changed
+  std::int64_t deliveries = 0;          ///< records of mails
+  std::int64_t skipped = 0;             ///< rows of these tables that other sessions had locked or changed
   std::optional<HeldBack> held_back{};  ///< the queue with the lowest cursor, if old tokens follow it soon
   bool stopped = false;
 
-  bool empty() const { return tokens == 0 && batches == 0; }
+  bool empty() const { return tokens == 0 && batches == 0 && deliveries == 0; }
 };
 
-/// Removes old tokens and batches step by step while collectors run. A token ends when it is consumed or else
-/// expires, a batch when it is acknowledged or dead-lettered. Owns the session while it lives: it changes
-/// settings and prepares statements, and owns every transaction.
+/// Removes old tokens, batches and deliveries step by step while collectors run. A token ends when it is
+/// consumed or else expires, a batch when it is acknowledged or dead-lettered, a delivery at its last
+/// outcome. Owns the session while it lives: it changes settings and prepares statements, and owns every
+/// transaction.
 class Pruner {
  public:
   /// Rows that ended `older_than` ago or earlier are old, by the server's clock at this moment, in whole
@@ -53,9 +56,9 @@ class Pruner {
   /// Counts what remove() would remove if no row were locked. Writes nothing.
   PruneSummary count(const PruneObserver& go_on);
 
-  /// Makes one pass over all tokens up to the lowest cursor, then one over all batches. Writes one row into
-  /// mailroom_operations at the end, also after a stop or an error, unless nothing was removed or the
-  /// connection was lost.
+  /// Makes one pass over all tokens up to the lowest cursor, one over all batches, and one over all
+  /// deliveries. Writes one row into mailroom_operations at the end, also after a stop or an error, unless
+  /// nothing was removed or the connection was lost.
   PruneSummary remove(const OperationAuthor& author, const PruneObserver& go_on);
 
  private:

@@ -18,7 +18,8 @@ SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
   format('ALTER ROLE %I BYPASSRLS;', current_user)
 FROM pg_class c
 WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
-  AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_gaps', 'mailroom_operations')
+  AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_gaps', 'mailroom_deliveries',
+    'mailroom_budgets', 'mailroom_sinks', 'mailroom_operations')
   AND row_security_active(c.oid))")[0];
   return {.tables = row[0].c_str(), .fix = row[1].c_str()};
 }

@@ -22,11 +22,12 @@ bool is_pid(const std::string& text) {
 }  // namespace
 
 std::optional<CollectorProcess> collector_process(const std::string& application) {
-  const std::string program = "mailroom collect@";
+  const auto at = application.find('@');
   const auto colon = application.rfind(':');
-  if (!application.starts_with(program) || colon == std::string::npos || colon <= program.size())
-    return std::nullopt;
-  CollectorProcess process{.host = application.substr(program.size(), colon - program.size()),
+  if (at == std::string::npos || colon == std::string::npos || colon <= at + 1) return std::nullopt;
+  const auto program = application.substr(0, at);
+  if (program != "mailroom collect" && program != "mailroom send") return std::nullopt;
+  CollectorProcess process{.host = application.substr(at + 1, colon - at - 1),
                            .pid = application.substr(colon + 1)};
   return is_host(process.host) && is_pid(process.pid) ? std::optional(process) : std::nullopt;
 }

@@ -32,6 +32,7 @@ class Judge {
       judge_batches();
       judge_silence();
       if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
+      judge_sinks();
       judge_holders();
     }
     judge_thresholds();
@@ -238,6 +239,15 @@ class Judge {
            "a gap waits for a transaction that is owned by another user: its age is visible only with "
            "pg_monitor",
            "GRANT pg_monitor TO " + status_.role + ";");
+    }
+  }
+
+  void judge_sinks() {
+    for (const auto& sink : status_.deliveries.sinks) {
+      warn("sink_unavailable",
+           fmt::format("{} has been unavailable for {}, after {}: {}. Mails wait in the queue", sink.name,
+                       age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
+           "mailroom doctor");
     }
   }
 

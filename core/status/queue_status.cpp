@@ -77,7 +77,7 @@ WHERE r.emitted_at IS NULL AND r.dead_at > clock.now - interval '1 day'
 UNION ALL
 (SELECT 'last claim', r.id, (extract(epoch FROM clock.now - r.claimed_at) * 1000)::bigint, 0, r.claimed_by
  FROM recent r, clock
- WHERE r.claimed_by LIKE 'mailroom collect@%'
+ WHERE r.claimed_by LIKE 'mailroom collect@%' OR r.claimed_by LIKE 'mailroom send@%'
  ORDER BY r.id DESC
  LIMIT 1))";
 
@@ -166,6 +166,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_gaps(transaction, position.gap_ids, status);
   read_recent(transaction, status);
   status.waiting = count_waiting_tokens(transaction, status, position);
+  status.deliveries = read_delivery_status(transaction, queue);
   return status;
 }
 

@@ -7,13 +7,15 @@
 
 #include "base/clock.hpp"
 #include "db/connection.hpp"
+#include "status/delivery_status.hpp"
 
 namespace mailroom {
 
 /// A session of the server, as far as the current role may see it.
 struct ServerSession {
-  int pid = 0;              ///< of the backend
-  std::string application;  ///< for a collector `mailroom collect@HOST:PID`, of its process
+  int pid = 0;  ///< of the backend
+  std::string
+      application;  ///< for a collector `mailroom collect@HOST:PID` or `mailroom send@…`, of its process
   std::string user;
   std::string address;    ///< of the client; empty on a local socket
   bool readable = false;  ///< false: another user's session; without pg_monitor all below is unknown
@@ -113,6 +115,7 @@ struct QueueStatus {
   std::int64_t replay_ids = 0;
   std::vector<GapHolder> gap_holders;  ///< those that write tokens first, then by age
   RecentEmissions emissions;
+  DeliveryStatus deliveries;
 
   /// How long the oldest waiting token has waited; nullopt if none waits.
   std::optional<Milliseconds> lag() const;

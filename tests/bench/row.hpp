@@ -33,5 +33,6 @@ std::vector<Row> migrate_rows();
 std::vector<Row> memory_rows();
 std::vector<Row> idle_rows();
 std::vector<Row> verify_rows();
+std::vector<Row> send_rows();
 
 }  // namespace mailroom::bench

@@ -82,7 +82,7 @@ Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
   LineSink sink(std::move(encoder), count, output);
   signer.emit(session, {1, 1}, sink);
   const Allocations before{allocations, openssl_allocations};
-  const auto emitted = signer.emit(session, {2, 1}, sink).emitted;
+  const auto emitted = signer.emit(session, {2, 1}, sink).counts.emitted;
   const Allocations after{allocations, openssl_allocations};
   CHECK(emitted == count);
   close(nowhere);

@@ -17,5 +17,5 @@ int main(int count, char** arguments) {
   Log log({}, std::cerr);
   BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
   LineSink sink(make_csv_encoder(), tokens, output);
-  return signer.emit(session, {1, 1}, sink).emitted == tokens ? 0 : 1;
+  return signer.emit(session, {1, 1}, sink).counts.emitted == tokens ? 0 : 1;
 }

@@ -52,19 +52,6 @@ std::filesystem::path make_directory() {
   return pattern;
 }
 
-int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  const bool bound = bind(probe, any, length) == 0 && getsockname(probe, any, &length) == 0;
-  close(probe);
-  if (!bound) throw std::runtime_error("no port is free");
-  return ntohs(address.sin_port);
-}
-
 void remove_cluster(const std::filesystem::path& directory) {
   std::ifstream file(directory / "data" / "postmaster.pid");
   pid_t postmaster = 0;
@@ -87,6 +74,19 @@ void note_interruption(int number) {
 }
 
 }  // namespace
+
+int free_port() {
+  const int probe = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  const bool bound = bind(probe, any, length) == 0 && getsockname(probe, any, &length) == 0;
+  close(probe);
+  if (!bound) throw std::runtime_error("no port is free");
+  return ntohs(address.sin_port);
+}
 
 std::string server_binaries() {
   if (const char* directory = std::getenv("MAILROOM_PG_BINDIR")) return directory;

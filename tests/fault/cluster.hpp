@@ -6,6 +6,9 @@
 
 namespace mailroom::test {
 
+/// A TCP port of 127.0.0.1 that nothing listens on now.
+int free_port();
+
 /// A temporary PostgreSQL server with fsync on, reached through a socket in a short directory under /tmp.
 /// As root it runs as postgres or nobody. The destructor stops and removes it; so do SIGINT and SIGTERM
 /// after stop_clusters_on_signals().

@@ -63,5 +63,6 @@ std::vector<Fault> transaction_faults();
 std::vector<Fault> waking_faults();
 std::vector<Fault> data_faults();
 std::vector<Fault> clock_faults();
+std::vector<Fault> send_faults();
 
 }  // namespace mailroom::test

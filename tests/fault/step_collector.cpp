@@ -79,7 +79,8 @@ CollectorSetup doomed_setup(Doom& doom, int limit, Output& output) {
   return {.connect =
               [url, &doom] {
                 return std::make_unique<DoomedSession>(
-                    std::make_unique<PgQueueSession>(url, "mailroom", "token_insert", require_current_schema),
+                    std::make_unique<PgQueueSession>(
+                        PgQueueSession::Setup{url, "mailroom", "token_insert", require_current_schema}),
                     doom);
               },
           .session_identity = url,

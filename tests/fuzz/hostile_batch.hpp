@@ -91,7 +91,7 @@ class Writing {
   std::string line_of(HostileBatch& batch) {
     file_.empty();
     log_text_.str("");
-    const auto counts = signer_.emit(batch, {7, 1}, sink_);
+    const auto counts = signer_.emit(batch, {7, 1}, sink_).counts;
     const auto sound = batch.sound_rows().size();
     require(counts.emitted == static_cast<int>(sound), "every sound row is written, and no other");
     require(counts.invalid == static_cast<int>(batch.size() - sound), "every other row counts as invalid");

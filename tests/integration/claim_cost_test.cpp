@@ -11,6 +11,7 @@
 #include "support/server_log.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
+#include "support/test_sender.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -73,7 +74,7 @@ std::int64_t blocks_of_a_claim(const TestDatabase& database) {
     const auto batch = value<std::int64_t>(*connection, "SELECT coalesce(max(id), 0) FROM mailroom_batches");
     const auto plan = connection->run(
         "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT * FROM mailroom_claim("
-        "$1, 'mailroom', 10, true, true, false, ROW($2, 1, 10, 0, 0, 0, 0, '{}')::mailroom_receipt)",
+        "$1, 'mailroom', 10, true, true, false, false, ROW($2, 1, 10, 0, 0, 0, 0, '{}', NULL)::mailroom_receipt)",
         pid, batch)[0][0];
     const auto top = nlohmann::json::parse(plan.c_str())[0]["Plan"];
     least = std::min(
@@ -220,4 +221,20 @@ TEST_CASE("the blocks that a claim touches depend neither on rows below the curs
   CHECK(few <= 30);
   // An index or two may have one level more.
   CHECK(many <= few + 10);
+}
+
+TEST_CASE("a sender commits once for each batch, with the outcomes of its mails") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 60);
+  TestRelay relay;
+  const auto before = xid(*connection);
+  CHECK(TestSender(database.conninfo(), relay.url(), {"--once", "--batch-limit", "5"}).wait() == 0);
+  const auto batches =
+      value<std::int64_t>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted > 0");
+  CHECK(batches == 12);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'") == 60);
+  // One for each claim, which records the outcomes of the batch before it, and one for the outcomes of the
+  // last.
+  CHECK(xid(*connection) - before == batches + 1);
 }

@@ -172,8 +172,9 @@ TEST_CASE("a claim with nothing to do uses no transaction id, so an idle collect
   session->claim({.limit = 2, .publish_cursor = true, .receipt = Receipt{*reply.lease, {.emitted = 2}}});
   connection->run("SELECT mailroom_attach('mailroom')");
   const bool idle = connection->transact([](pqxx::work& transaction) {
-    Connection::execute(transaction,
-                        "SELECT mailroom_claim(pg_backend_pid(), 'mailroom', 2, false, true, true, NULL)");
+    Connection::execute(
+        transaction,
+        "SELECT mailroom_claim(pg_backend_pid(), 'mailroom', 2, false, true, true, false, NULL)");
     return Connection::execute(transaction, "SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0]
         .as<bool>();
   });

@@ -52,7 +52,8 @@ void collect_as(const std::string& conninfo, const TestDatabase& database) {
   const auto owner = database.connect();
   const auto late = database.connect();
   const auto open_session = [&] {
-    return std::make_unique<PgQueueSession>(conninfo, "mailroom", "token_insert", require_current_schema);
+    return std::make_unique<PgQueueSession>(
+        PgQueueSession::Setup{conninfo, "mailroom", "token_insert", require_current_schema});
   };
   auto session = open_session();
   late->transact([&](pqxx::work& transaction) {

@@ -12,6 +12,7 @@
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
+#include "support/test_relay.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -25,8 +26,9 @@ bool contains(const std::string& text, const std::string& part) {
 /// True for a command that runs until it is stopped.
 bool runs_on(const std::string& command) {
   static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
-  static const std::regex ends(".*(--once|--max-batches|--help)\\b.*");
-  if (command.rfind("mailroom collect", 0) == 0) return !std::regex_match(command, ends);
+  static const std::regex ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
+  if (command.starts_with("mailroom collect") || command.starts_with("mailroom send"))
+    return !std::regex_match(command, ends);
   return std::regex_match(command, follows);
 }
 
@@ -39,7 +41,7 @@ std::string recovery_token(const std::string& code) {
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
 /// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector; a
-/// key, tokens.txt and accounts.txt in the directory.
+/// relay; a key, tokens.txt and accounts.txt in the directory.
 class World {
  public:
   World() : collector_(prepared(), {"--format", "jsonl", "--batch-limit", "100", "--batch-timeout", "50ms"}) {
@@ -64,6 +66,9 @@ class World {
     Subprocess process({"/bin/sh", "-c", script},
                        {{"MAILROOM_DATABASE_URL", database_.conninfo()},
                         {"MAILROOM_SECRET_KEY_FILE", key_},
+                        {"MAILROOM_SEND_RELAY", relay_.url()},
+                        {"MAILROOM_SEND_FROM", "no-reply@app.example"},
+                        {"MAILROOM_SEND_LINK", "https://app.example/{action}?token={token}"},
                         {"PATH", program + ":" + std::getenv("PATH")}},
                        (directory_.path() / (name + ".stdout")).string(), errors_);
     if (endless) {
@@ -119,6 +124,7 @@ class World {
   TestDatabase database_;
   TemporaryDirectory directory_;
   TestCollector collector_;
+  TestRelay relay_;
   std::string key_;
   std::string token_;
   std::string errors_;

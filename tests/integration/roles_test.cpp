@@ -252,6 +252,7 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
             {"audit", "batch:1"},
             {"audit", "--batches"},
             {"audit", "--since", "2h", "--until", "1h"},
+            {"template", "render", "recovery", "--account", "user1"},
             {"migrate", "status"}});
   check_follows(roles, database, "reader");
   const auto reader = roles.connect("reader");

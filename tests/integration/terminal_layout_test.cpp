@@ -46,6 +46,7 @@ const std::vector<Arguments>& commands() {
                                           {"migrate", "status"},
                                           {"migrate", "verify"},
                                           {"migrate", "down", "--dry-run"},
+                                          {"template", "check"},
                                           {"simulate", "--accounts", "3"}};
   return all;
 }

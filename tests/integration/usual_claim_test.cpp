@@ -22,11 +22,12 @@ class Situation {
     connection.transact([&](pqxx::work& transaction) {
       const auto run = [&](const std::string& sql) { Connection::execute(transaction, sql); };
       run("SET LOCAL session_replication_role = replica");
-      run("TRUNCATE tokens, mailroom_batches, mailroom_gaps RESTART IDENTITY");
+      run("TRUNCATE tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries RESTART IDENTITY");
       run("INSERT INTO tokens (id, action, account, expires_at, consumed_at) VALUES " + tokens());
       run(fmt::format("SELECT setval('tokens_id_seq', {})", one_in(6) ? 1 + below(60) : 60));
       run(fmt::format("UPDATE jobs SET last_seq = {}", below(20)));
       put_batches(run);
+      if (one_in(8)) put_deliveries(run);
     });
   }
 
@@ -35,17 +36,27 @@ class Situation {
     static const int limits[] = {1, 1, 3, 20, 150, 999, 1000};
     std::string receipt = "NULL";
     if (is_open_ && !one_in(8))
-      receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{}')::mailroom_receipt", newest_,
+      receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{}', NULL)::mailroom_receipt", newest_,
                             attempts_ + (one_in(8) ? 1 : 0), one_in(3) ? "{[30,31)}" : "{}");
     else if (newest_ > 0 && one_in(4))
-      receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}')::mailroom_receipt", 1 + below(newest_));
-    return fmt::format("'mailroom', {}, {}, {}, {}, {}", limits[below(7)], !one_in(3), !one_in(3), one_in(3),
-                       receipt);
+      receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}', NULL)::mailroom_receipt", 1 + below(newest_));
+    return fmt::format("'mailroom', {}, {}, {}, {}, {}, {}", limits[below(7)], !one_in(3), !one_in(3),
+                       one_in(3), one_in(2), receipt);
   }
 
  private:
   int below(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
   bool one_in(int n) { return below(n) == 0; }
+
+  /// Deferred tokens below the cursor; the time of some has come.
+  template <typename Run>
+  void put_deliveries(const Run& run) {
+    run(
+        fmt::format("INSERT INTO mailroom_deliveries (queue, token, state, batch, not_before) "
+                    "SELECT 'mailroom', x, 'deferred', 0, clock_timestamp() + {} * interval '1 hour' "
+                    "FROM generate_series(1, {}) x",
+                    one_in(2) ? -1 : 1, 1 + below(5)));
+  }
 
   std::string tokens() {
     const bool mixed = one_in(3);
@@ -105,6 +116,7 @@ SELECT concat_ws(E'\n',
                            'open_from', (SELECT o.place FROM r o WHERE o.id = r.open_from),
                            'gaps', cardinality(gap_ids)))::text, E'\n' ORDER BY id) FROM r),
   (SELECT string_agg(concat_ws(' ', ids, pending), E'\n' ORDER BY id) FROM mailroom_gaps),
+  (SELECT string_agg(concat_ws(' ', token, state, not_before IS NULL), E'\n' ORDER BY token) FROM mailroom_deliveries),
   (SELECT last_seq FROM jobs)))";
 
 struct Played {

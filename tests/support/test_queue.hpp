@@ -15,7 +15,16 @@ using Ids = std::vector<std::int64_t>;
 /// A session of a collector, for the test to drive step by step.
 inline std::unique_ptr<PgQueueSession> attach(const TestDatabase& database,
                                               const std::string& queue = "mailroom") {
-  return std::make_unique<PgQueueSession>(database.conninfo(), queue, "token_insert", require_current_schema);
+  return std::make_unique<PgQueueSession>(
+      PgQueueSession::Setup{database.conninfo(), queue, "token_insert", require_current_schema});
+}
+
+/// The same, for a consumer that records outcomes.
+inline std::unique_ptr<PgQueueSession> attach_sender(const TestDatabase& database,
+                                                     const std::string& queue = "mailroom") {
+  PgQueueSession::Setup setup{database.conninfo(), queue, "token_insert", require_current_schema};
+  setup.delivers = true;
+  return std::make_unique<PgQueueSession>(setup);
 }
 
 /// The tokens of a batch that a collector would emit, and its counts for the acknowledgement.

@@ -38,7 +38,8 @@ struct Writing {
     Output output(file.fd());
     Log log({.level = LogLevel::debug}, log_text);
     LineSink sink(make_csv_encoder(), line_limit, output);
-    counts = BatchSigner(Key::from_hex(std::string(64, 'a'), "the test"), log).emit(session, {1, 1}, sink);
+    counts =
+        BatchSigner(Key::from_hex(std::string(64, 'a'), "the test"), log).emit(session, {1, 1}, sink).counts;
   }
 
   CapturedOutput file;

@@ -30,6 +30,8 @@ TEST_CASE("a file of the wrong structure is refused with the place") {
        "write it as [first, second]"},
       {"signing:\n  previous_key_files: [a, [b]]\n",
        "mailroom.yaml:2:27: signing.previous_key_files must be a list of single values", ""},
+      {"send:\n  headers: [X-A: b]\n", "mailroom.yaml:2:13: send.headers must be a list of single values",
+       "put an item with a colon in quotes"},
       {"- a", "mailroom.yaml:1:1: the file must hold sections, such as collect:", ""},
       {"collect:\n  queue: a\n  queue: b\n", "mailroom.yaml:3:3: collect.queue is given twice",
        "the first is in line 2"},

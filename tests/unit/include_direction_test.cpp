@@ -1,5 +1,7 @@
-// Which directory of core/ includes which, and that only cmd/syntax includes CLI11.
+// Which directory of core/ includes which, and that only one place includes a library that takes long to
+// compile.
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -14,9 +16,10 @@ namespace {
 
 /// A directory may include its own headers and those of lower levels.
 const std::map<std::string, int> level_of{
-    {"base", 0},       {"config", 1},  {"crypto", 1},   {"db", 1},       {"process", 2}, {"queue", 2},
-    {"schema", 2},     {"signing", 2}, {"accounts", 3}, {"consumer", 3}, {"prune", 3},   {"replay", 3},
-    {"simulation", 3}, {"status", 3},  {"doctor", 4},   {"events", 4},   {"audit", 5},   {"feed", 5}};
+    {"base", 0},     {"mail", 2},    {"smtp", 2},   {"send", 4},       {"config", 1},  {"crypto", 1},
+    {"db", 1},       {"process", 2}, {"queue", 2},  {"schema", 2},     {"signing", 2}, {"accounts", 3},
+    {"consumer", 3}, {"prune", 3},   {"replay", 3}, {"simulation", 3}, {"status", 3},  {"doctor", 4},
+    {"events", 4},   {"audit", 5},   {"feed", 5}};
 
 std::vector<std::string> matches_of(const std::filesystem::path& file, const std::regex& form) {
   const auto text = read_file(file.string());
@@ -84,4 +87,18 @@ TEST_CASE("only the syntax of commands includes the parser library") {
     ++seen;
   });
   CHECK(seen > 0);
+}
+
+TEST_CASE("Mustache and libidn2 are each included by one file") {
+  const std::regex form(R"re(#include <(kainjow/mustache.hpp|idn2.h)>)re");
+  std::vector<std::string> seen;
+  for (const std::string root : {"/core", "/cmd"}) {
+    each_source(source_directory + root, [&](const auto& path) {
+      for (const auto& header : matches_of(path, form))
+        seen.push_back(header + " in " + path.lexically_relative(source_directory).string());
+    });
+  }
+  std::sort(seen.begin(), seen.end());
+  CHECK(seen == std::vector<std::string>{"idn2.h in core/mail/address.cpp",
+                                         "kainjow/mustache.hpp in core/mail/mustache_template.cpp"});
 }

@@ -1,0 +1,84 @@
+#include "cmd/collect/consumer_run.hpp"
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "cmd/config/shown_setting.hpp"
+#include "db/conninfo.hpp"
+#include "schema/bookkeeping.hpp"
+
+namespace mailroom {
+namespace {
+
+std::vector<SettingChange> changes_between(const Settings& before, const Settings& after) {
+  std::vector<SettingChange> changes;
+  for (const auto& value : after.values) {
+    const auto& old = setting_of(before, value.key);
+    // Log settings take effect at the next start.
+    if (old.text != value.text)
+      changes.push_back({value.key, shown(old), shown(value), !value.key.starts_with("log.")});
+  }
+  return changes;
+}
+
+void log_configuration(Log& log, const Settings& settings, const Batcher::Options& batcher) {
+  log.info("configured", {{"queue", settings.queue},
+                          {"channel", settings.channel},
+                          {"limit", batcher.line_limit},
+                          {"timeout", format_duration(batcher.batch_timeout)},
+                          {"healthcheck_interval", format_duration(settings.healthcheck_interval)}});
+  log.info("connecting", {{"to", describe_target(settings.database_url)}});
+}
+
+}  // namespace
+
+PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher) {
+  return {.conninfo = settings.database_url,
+          .queue = settings.queue,
+          .channel = settings.channel,
+          .check_schema = require_current_schema,
+          .fingerprint = key.fingerprint(),
+          .watcher = &watcher};
+}
+
+SessionFactory session_factory(const PgQueueSession::Setup& setup) {
+  return [setup] {
+    const StopWatcher::Wait waiting(setup.watcher, Awaited::database);
+    return std::make_unique<PgQueueSession>(setup);
+  };
+}
+
+std::string session_identity(const PgQueueSession::Setup& setup) {
+  const auto pace =
+      setup.pace ? fmt::format("{} {}", setup.pace->gap.count(), setup.pace->burst) : std::string();
+  const auto period = setup.counted_period ? format_duration(*setup.counted_period) : std::string();
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", setup.conninfo, setup.queue, setup.channel, setup.fingerprint,
+                     pace, period);
+}
+
+ExitCode run_consumer(Context& context, const CollectorLimits& limits, const MakeSetup& make_setup,
+                      int peer) {
+  const auto& settings = context.settings();
+  StopSignal signal;
+  StopWatcher watcher(signal, context.log());
+  auto setup = make_setup(settings, signal, watcher);
+  context.warn_of_visible_password();
+  log_configuration(context.log(), settings, setup.batcher);
+  SystemEnvironment environment(signal, peer, &watcher);
+  const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
+    const auto fresh = context.load();
+    auto next = make_setup(fresh, signal, watcher);
+    next.changes = changes_between(running, fresh);
+    if (next.key.fingerprint() != fingerprint)
+      next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
+    running = fresh;
+    fingerprint = next.key.fingerprint();
+    return next;
+  };
+  Collector collector(std::move(setup), limits, reload, environment, context.log());
+  context.explain_unreachable([&] { collector.run(); });
+  context.log().info("stopped");
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,124 @@
+#include <random>
+
+#include "base/duration.hpp"
+#include "cmd/collect/consumer_run.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/send/send_preview.hpp"
+#include "cmd/send/send_setup.hpp"
+#include "cmd/send/send_trial.hpp"
+#include "send/mail_sink.hpp"
+
+namespace mailroom {
+namespace {
+
+struct SendOptions {
+  CollectorLimits limits;
+  std::optional<Milliseconds> wait;
+  SendTrial trial;
+  bool dry_run = false;
+};
+
+PgQueueSession::Setup delivering_session(const Settings& settings, const Key& key, StopWatcher& watcher) {
+  auto session = session_setup(settings, key, watcher);
+  session.delivers = true;
+  if (settings.send_rate)
+    session.pace = PgQueueSession::Pace{.gap = settings.send_rate->gap(), .burst = settings.send_burst};
+  if (settings.send_per_account) session.counted_period = settings.send_per_account->period;
+  return session;
+}
+
+CollectorSetup make_setup(const Settings& settings, const StopSignal& signal, StopWatcher& watcher,
+                          Log& log) {
+  const auto key = load_key_ring(settings).current;
+  const auto session = delivering_session(settings, key, watcher);
+  const auto relays = configured_relays(settings, std::random_device{}());
+  const auto writer = configured_writer(settings);
+  return {.connect = session_factory(session),
+          .session_identity = session_identity(session),
+          .key = key,
+          .make_sink = [writer, relays, policy = delivery_policy(settings), stop = signal.stop_fd(),
+                        &log] { return std::make_unique<MailSink>(writer, relays, policy, stop, log); },
+          .batcher = {.batch_timeout = Milliseconds(0),
+                      .poll_interval = settings.poll_interval,
+                      .line_limit = settings.send_batch_limit},
+          // A relay is slower than notifications are.
+          .notify_always = true,
+          .healthcheck_interval = settings.healthcheck_interval};
+}
+
+ExitCode run_send(SendOptions options, Context& context) {
+  if (options.dry_run) return run_send_preview(context);
+  if (!options.trial.to.empty()) return run_send_trial(options.trial, context);
+  options.limits.wait_for_database = options.wait.value_or(Milliseconds{0});
+  return run_consumer(
+      context, options.limits,
+      [&log = context.log()](const Settings& settings, const StopSignal& signal, StopWatcher& watcher) {
+        return make_setup(settings, signal, watcher, log);
+      },
+      -1);
+}
+
+Run add_send(CommandSyntax& syntax) {
+  auto options = std::make_shared<SendOptions>();
+  auto once = syntax.flag("--once", options->limits.once, "mail all due tokens, then stop");
+  syntax.number<std::int64_t>("--max-batches N", options->limits.max_batches, {1, 1'000'000'000},
+                              "stop after N batches");
+  syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
+                  "keep trying to reach the database at startup for this long");
+  auto to = syntax.text("--to ADDRESS", options->trial.to, "send one mail to ADDRESS for trial, and stop");
+  auto account =
+      syntax.text("--account NAME", options->trial.account, "with --to: the account that the mail names");
+  const Choices<MailAction> actions{{"activation", MailAction::activation},
+                                    {"recovery", MailAction::recovery}};
+  auto action = syntax.choice("--action ACTION", options->trial.action, actions, "activation or recovery",
+                              "with --to: the kind of mail, activation or recovery [activation]");
+  auto dry_run =
+      syntax.flag("--dry-run", options->dry_run, "show what would be mailed now, and to whom; mail nothing");
+  account.needs(to);
+  action.needs(to);
+  to.excludes(once);
+  dry_run.excludes(once);
+  dry_run.excludes(to);
+  syntax.setting("--relay URL", "send.relay", "send through this relay, or several separated by commas");
+  syntax.setting("--password-file FILE", "send.password_file", "read the password of the relay from FILE");
+  syntax.setting("--connections N", "send.connections", "deliver N mails at the same time [4]");
+  syntax.setting("--batch-limit N", "send.batch_limit", "claim at most N tokens at a time [10]");
+  syntax.setting("--rate RATE", "send.rate",
+                 "take at most this many tokens, of all senders together, such as 14/s");
+  syntax.setting("--from ADDRESS", "send.from", "send from this address");
+  syntax.setting("--link URL", "send.link", "link in the mails, with {token} and {action}");
+  syntax.setting("--templates DIR", "send.templates", "use the templates in this directory");
+  syntax.setting("--queue NAME", "collect.queue", "send from this queue, a row of jobs [mailroom]");
+  syntax.setting("--channel NAME", "collect.channel",
+                 "listen for notifications on this channel [token_insert]");
+  syntax.setting("--poll-interval DURATION", "collect.poll_interval",
+                 "poll this often without a notification [1s]");
+  syntax.setting("--key-file FILE", "signing.key_file",
+                 "read the signing key, 64 hexadecimal digits, from FILE");
+  return [options](Context& context) { return run_send(*options, context); };
+}
+
+}  // namespace
+
+const Command send_command{
+    "send", "mail due tokens through an SMTP relay, and record what became of each mail",
+    "Examples:\n"
+    "  mailroom send                                      mail tokens until stopped\n"
+    "  mailroom send --dry-run                            show what would be mailed\n"
+    "  mailroom send --to me@app.example --account user1  mail one for trial\n",
+    add_send,
+    "Claims due tokens like collect, writes a mail with a signed link for each, and delivers it by SMTP. The relay's "
+    "answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, 2 and then every 4 "
+    "minutes while its link works, a rejected one is a dead letter. Each outcome is recorded in "
+    "mailroom_deliveries with the relay's words, in the transaction that claims the next batch.\n\n"
+    "Where the connection ends after a mail and before its answer, nobody knows whether the relay has it. "
+    "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
+    "sends at most the mails of one batch twice.\n\n"
+    "While the relay is unavailable, mails wait in the queue and no attempt is counted. The relay is probed after 1 s, "
+    "then less often, up to every 30 s. TLS is required, unless the relay is on this host; a certificate must be valid "
+    "for the name of the relay.\n\n"
+    "SIGTERM and SIGINT finish the mails in progress, for up to 5 s, and give the others back to the queue. SIGHUP "
+    "reloads the configuration, the templates and the keys. --to sends one mail for trial: it claims nothing, and its "
+    "token does not verify."};
+
+}  // namespace mailroom

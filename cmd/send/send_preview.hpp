@@ -1,0 +1,11 @@
+#pragma once
+
+#include "cmd/terminal/context.hpp"
+
+namespace mailroom {
+
+/// Prints what `send` would mail now, and to whom. Claims nothing, and connects to no relay. Throws
+/// Error(configuration) as configured_writer().
+ExitCode run_send_preview(Context& context);
+
+}  // namespace mailroom

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+
+#include "cmd/terminal/context.hpp"
+#include "send/delivery_policy.hpp"
+#include "send/mail_writer.hpp"
+#include "smtp/courier.hpp"
+
+namespace mailroom {
+
+/// The relays and connections that the configuration names. Throws Error(configuration) if send.relay is
+/// missing, a relay or a file cannot be used, or a password is missing.
+CourierOptions configured_relays(const Settings& settings, std::uint64_t seed);
+
+/// Writes mails as the configuration says. Throws Error(configuration) if send.from or send.link is missing,
+/// or a template cannot be used.
+std::shared_ptr<const MailWriter> configured_writer(const Settings& settings);
+
+DeliveryPolicy delivery_policy(const Settings& settings);
+
+}  // namespace mailroom

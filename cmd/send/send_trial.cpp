@@ -1,0 +1,80 @@
+#include "cmd/send/send_trial.hpp"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/send/send_setup.hpp"
+#include "cmd/template/example_mail.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::chrono::minutes patience{5};
+
+Address recipient_of(const SendTrial& trial) {
+  auto address = parse_address(trial.to);
+  if (const auto* refusal = std::get_if<Refusal>(&address)) {
+    throw Error(ExitCode::usage,
+                fmt::format("--to is '{}', which cannot be mailed: {}", trial.to, refusal->reason),
+                "for example --to me@app.example");
+  }
+  return std::get<Address>(std::move(address));
+}
+
+Delivery deliver(const CourierOptions& relays, const WrittenMail& mail) {
+  Courier courier(relays);
+  courier.submit(0, mail.view());
+  if (!courier.wait(std::chrono::steady_clock::now() + patience)) courier.cancel();
+  return courier.take().front().delivery;
+}
+
+std::string outcome_json(const SendTrial& trial, const Delivery& delivery) {
+  nlohmann::ordered_json object{{"to", trial.to},
+                                {"outcome", mail_outcome_name(delivery.outcome)},
+                                {"relay", delivery.relay},
+                                {"code", nullptr},
+                                {"reply", delivery.reply}};
+  if (delivery.code != 0) object["code"] = delivery.code;
+  return json_text(object) + "\n";
+}
+
+/// `accepted by relay.example:25: 250 2.0.0 Ok: queued as 4Z1`
+std::string outcome_text(const Delivery& delivery) {
+  const auto code = delivery.code == 0 ? std::string() : fmt::format("{} ", delivery.code);
+  return fmt::format("{} by {}: {}{}", mail_outcome_name(delivery.outcome), delivery.relay, code,
+                     shown_text(delivery.reply));
+}
+
+}  // namespace
+
+ExitCode run_send_trial(const SendTrial& trial, Context& context) {
+  const auto to = recipient_of(trial);
+  const auto& settings = context.settings();
+  auto relays = configured_relays(settings, std::random_device{}());
+  relays.connections = 1;
+  const auto writer = configured_writer(settings);
+  const auto now = std::chrono::floor<Moment::duration>(std::chrono::system_clock::now());
+  // The id is new each time: mailboxes drop a second mail with the same Message-ID.
+  const MailValues trial_mail{.id = now.time_since_epoch().count(),
+                              .values = example_mail(trial.action, trial.account, now, context)};
+  auto mail = writer->write(trial_mail, to);
+  if (const auto* refusal = std::get_if<Refusal>(&mail)) {
+    throw Error(ExitCode::unusable, "the mail cannot be written: " + refusal->reason,
+                "the value is from the database; mailroom audit shows the account");
+  }
+  context.log().warn("the token is an example and does not verify");
+  const auto delivery = deliver(relays, std::get<WrittenMail>(mail));
+  if (context.global().output == OutputFormat::json) context.print(outcome_json(trial, delivery));
+  if (delivery.outcome != MailOutcome::accepted) {
+    throw Error(ExitCode::failed, "the mail was " + outcome_text(delivery),
+                "mailroom doctor checks the relay");
+  }
+  if (context.global().output == OutputFormat::text) context.print(outcome_text(delivery) + "\n");
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/template/configured_mail.hpp"
+#include "cmd/template/template_render.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "mail/template_set.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string source_text(const TemplateSource& source) {
+  if (source.kind == TemplateSource::Kind::file) return shown_text(source.path);
+  return source.kind == TemplateSource::Kind::builtin ? "built-in" : "none, the mail has text only";
+}
+
+std::string sources_text(const TemplateSet& templates, std::size_t width) {
+  TextTable table({{""}, {""}});
+  for (const auto& source : templates.sources())
+    table.add({source.file, source_text(source)});
+  return table.render(width);
+}
+
+std::string sources_json(const TemplateSet& templates) {
+  nlohmann::ordered_json object{
+      {"valid", true}, {"files", nlohmann::ordered_json::array()}, {"warnings", templates.warnings()}};
+  for (const auto& source : templates.sources()) {
+    nlohmann::ordered_json file{{"file", source.file}, {"source", nullptr}, {"path", nullptr}};
+    if (source.kind != TemplateSource::Kind::none)
+      file["source"] = source.kind == TemplateSource::Kind::file ? "file" : "built-in";
+    if (source.kind == TemplateSource::Kind::file) file["path"] = source.path;
+    object["files"].push_back(std::move(file));
+  }
+  return json_text(object) + "\n";
+}
+
+ExitCode run_template_check(Context& context) {
+  const auto& settings = context.settings();
+  parse_configured_mail(settings);
+  const auto templates = load_templates(settings.send_templates);
+  if (context.global().output == OutputFormat::json) {
+    context.print(sources_json(templates));
+    return ExitCode::done;
+  }
+  context.print(sources_text(templates, context.out().width()));
+  for (const auto& warning : templates.warnings())
+    context.say("warning: " + warning + "\n");
+  return ExitCode::done;
+}
+
+/// The flags that choose what render shows; they exclude each other.
+struct PartFlags {
+  bool subject = false;
+  bool text = false;
+  bool html = false;
+  bool message = false;
+
+  RenderedPart chosen() const {
+    if (subject) return RenderedPart::subject;
+    if (text) return RenderedPart::text;
+    if (html) return RenderedPart::html;
+    return message ? RenderedPart::message : RenderedPart::subject_and_text;
+  }
+};
+
+void add_parts(CommandSyntax& syntax, PartFlags& flags) {
+  auto subject = syntax.flag("--subject", flags.subject, "show the subject only");
+  auto text = syntax.flag("--text", flags.text, "show the text only");
+  auto html = syntax.flag("--html", flags.html, "show the HTML");
+  auto message = syntax.flag("--message", flags.message, "show the whole message, as SMTP carries it");
+  subject.excludes(text).excludes(html).excludes(message);
+  text.excludes(html).excludes(message);
+  html.excludes(message);
+}
+
+Run add_template(CommandSyntax& syntax) {
+  auto options = std::make_shared<RenderOptions>();
+  auto flags = std::make_shared<PartFlags>();
+  auto renders = std::make_shared<bool>(false);
+  syntax.needs_command();
+  syntax.setting("--templates DIR", "send.templates", "use the templates in this directory");
+  syntax.command("check", "load the templates and list their files; exit code 3 on an error", [] {});
+  auto render = syntax.command("render", "show the mail for ACTION, with an example token",
+                               [renders] { *renders = true; });
+  const Choices<MailAction> actions{{"activation", MailAction::activation},
+                                    {"recovery", MailAction::recovery}};
+  render.choice("ACTION", options->action, actions, "activation or recovery", "activation or recovery")
+      .required();
+  add_parts(render, *flags);
+  render.text("--account NAME", options->account,
+              "use the email and login of this account, named by id, email or login");
+  return [options, flags, renders](Context& context) {
+    options->part = flags->chosen();
+    return *renders ? run_template_render(*options, context) : run_template_check(context);
+  };
+}
+
+}  // namespace
+
+const Command template_command{
+    "template", "check mail templates, and show the mails they make",
+    "Examples:\n"
+    "  mailroom template check                        list the files; report defects\n"
+    "  mailroom template render activation            show subject and text\n"
+    "  mailroom template render recovery --message    show the whole mail\n",
+    add_template,
+    "Shows what mails consist of, without sending any. The templates are Mustache files in the directory of "
+    "send.templates: activation.subject, activation.txt, activation.html, and the same for recovery. A "
+    "built-in template replaces a missing one, except that an action with a .txt but no .html of its own is "
+    "mailed as text only.\n\n"
+    "check reads the settings of mails and every template. It lists where each comes from and what is "
+    "probably wrong. A template that does not parse, names an unknown variable or includes a partial that is "
+    "missing or includes itself is an error with its file and line, and exit status 3.\n\n"
+    "render shows the mail for an example account, or for the account of --account, which it reads from the "
+    "database. The token is an example that does not verify: the one real token of an account belongs in "
+    "its mail only. --message shows every header, and each part as it is encoded."};
+
+}  // namespace mailroom

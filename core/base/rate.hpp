@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+
+namespace mailroom {
+
+/// So many in each period, on average.
+struct Rate {
+  int count = 0;
+  Milliseconds period{};
+
+  /// The time between two, in seconds.
+  std::chrono::duration<double> gap() const { return std::chrono::duration<double>(period) / count; }
+
+  bool operator==(const Rate&) const = default;
+};
+
+/// Reads `14/s`, `100/min`, `5/h`, `1000/d` or `50000/30d`: a number from 1 to 1,000,000,000, a slash, and a
+/// unit or a duration (see parse_duration) of at least 1ms. Returns nullopt for anything else.
+std::optional<Rate> parse_rate(std::string_view text);
+
+/// The shortest text that parse_rate reads back to the same value: `14/s`, `100/min`, `50000/30d`.
+std::string format_rate(const Rate& rate);
+
+}  // namespace mailroom

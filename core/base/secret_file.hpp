@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace mailroom {
+
+/// How messages about the file of a secret name it.
+struct SecretKind {
+  std::string_view secret;      ///< `key`
+  std::string_view named_by;    ///< the setting that names the file
+  std::string_view allowed_by;  ///< what accepts a file that everyone can read; empty if nothing does
+  std::string_view content;     ///< a hint: what the file must contain
+};
+
+/// The text of a file that holds one secret. It stays in a fixed buffer, so that no copy remains in memory;
+/// the destructor wipes it.
+class SecretFile {
+ public:
+  static constexpr std::size_t max_size = 4095;
+
+  /// Reads the file. Throws Error(configuration) if it is missing, unreadable or larger than max_size, if
+  /// group or others may write it, or if everyone may read it and `allow_readable` is false. Follows links.
+  /// Waits at most 10 s at a time for the text of a pipe.
+  SecretFile(const std::string& path, const SecretKind& kind, bool allow_readable);
+  ~SecretFile();
+  SecretFile(const SecretFile&) = delete;
+  SecretFile& operator=(const SecretFile&) = delete;
+
+  /// The text without one line end.
+  std::string_view text() const;
+
+ private:
+  std::array<char, max_size + 1> buffer_{};
+  std::size_t size_ = 0;
+};
+
+}  // namespace mailroom

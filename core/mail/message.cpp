@@ -1,0 +1,123 @@
+#include "mail/message.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "mail/header_text.hpp"
+#include "mail/quoted_printable.hpp"
+
+namespace mailroom {
+namespace {
+
+/// What PostgreSQL accepts as a name. The Message-ID has to fit on one line, however it encodes the name.
+constexpr std::size_t longest_queue = 63;
+
+void require_printable(std::string_view text, std::string_view what) {
+  if (is_printable(text)) return;
+  throw Error(ExitCode::configuration, fmt::format("{} has a control character or invalid UTF-8", what),
+              "write it on one line");
+}
+
+/// Empty if the mail can be built.
+std::string problem_of(const MailContent& content) {
+  if (!is_utf8(content.subject)) return "the subject is not valid UTF-8";
+  if (!is_printable(content.subject)) return "the subject has a line end or another control character";
+  if (!is_printable(content.to.text())) return "the address has a control character or invalid UTF-8";
+  if (content.queue.size() > longest_queue)
+    return fmt::format("the queue's name has {} octets, at most {} are allowed", content.queue.size(),
+                       longest_queue);
+  if (!is_utf8(content.text)) return "the text is not valid UTF-8";
+  if (content.html && !is_utf8(*content.html)) return "the HTML is not valid UTF-8";
+  return {};
+}
+
+/// 64 bits of FNV-1a.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+/// Separates the parts. It cannot occur in them: quoted-printable has no `=_`. It differs from mail to mail,
+/// as one that is forwarded may become a part of another.
+std::string make_boundary(std::string_view message_id) {
+  return fmt::format("=_{:016x}", hash_of(message_id));
+}
+
+void append_body(std::string& out, std::string_view type, std::string_view text) {
+  out.append("Content-Type: ").append(type).append("; charset=utf-8\r\n");
+  out += "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
+  append_quoted_printable(out, text);
+}
+
+/// Both parts, the one that shows more last (RFC 2046, section 5.1.4).
+void append_alternatives(std::string& out, const MailContent& content, const std::string& boundary) {
+  out.append("Content-Type: multipart/alternative; boundary=\"").append(boundary).append("\"\r\n\r\n");
+  out.append("--").append(boundary).append("\r\n");
+  append_body(out, "text/plain", content.text);
+  // The line end before a boundary belongs to the boundary, not to the part.
+  out.append("\r\n--").append(boundary).append("\r\n");
+  append_body(out, "text/html", *content.html);
+  out.append("\r\n--").append(boundary).append("--\r\n");
+}
+
+std::size_t expected_size(const MailContent& content) {
+  constexpr std::size_t headers = 1500;
+  const auto html = content.html ? content.html->size() : 0;
+  return headers + content.subject.size() * 4 + (content.text.size() + html) * 5 / 4;
+}
+
+}  // namespace
+
+std::string make_message_id(std::string_view queue, std::int64_t token, std::string_view domain) {
+  std::string id;
+  for (const char c : queue) {
+    const bool is_plain =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    id += is_plain ? std::string(1, c) : fmt::format("={:02X}", static_cast<unsigned char>(c));
+  }
+  return fmt::format("{}.{}.mailroom@{}", id, token, domain);
+}
+
+MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
+                               const std::vector<ExtraHeader>& headers)
+    : domain_(from.address.domain),
+      needs_smtputf8_(needs_smtputf8(from.address) || (reply_to && needs_smtputf8(reply_to->address))) {
+  require_printable(from.name + from.address.text(), "the sender");
+  append_mailbox_header(from_header_, "From", from);
+  if (reply_to) {
+    require_printable(reply_to->name + reply_to->address.text(), "the address for replies");
+    append_mailbox_header(reply_to_header_, "Reply-To", *reply_to);
+  }
+  // RFC 3834: no vacation message answers it.
+  append_raw_header(extra_headers_, "Auto-Submitted", "auto-generated");
+  append_raw_header(extra_headers_, "MIME-Version", "1.0");
+  for (const auto& header : headers) {
+    require_printable(header.name + header.value, "a header");
+    append_raw_header(extra_headers_, header.name, header.value);
+  }
+}
+
+std::variant<std::string, Refusal> MessageBuilder::build(const MailContent& content) const {
+  if (auto problem = problem_of(content); !problem.empty()) return Refusal{std::move(problem)};
+  std::string message;
+  message.reserve(expected_size(content));
+  const auto id = make_message_id(content.queue, content.token, domain_);
+  append_raw_header(message, "Date", date_header_text(content.created_at));
+  message += from_header_;
+  append_mailbox_header(message, "To", {.name = "", .address = content.to});
+  message += reply_to_header_;
+  append_text_header(message, "Subject", content.subject);
+  append_raw_header(message, "Message-ID", "<" + id + ">");
+  message += extra_headers_;
+  if (content.html) {
+    append_alternatives(message, content, make_boundary(id));
+  } else {
+    append_body(message, "text/plain", content.text);
+  }
+  return message;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,111 @@
+#include "mail/mustache_template.hpp"
+
+#include <kainjow/mustache.hpp>
+#include <stdexcept>
+#include <utility>
+
+namespace mailroom {
+namespace {
+
+using Data = kainjow::mustache::data;
+using DataByName = std::map<std::string, Data>;
+
+const Data* find_in(const DataByName& all, const std::string& name) {
+  const auto found = all.find(name);
+  if (found == all.end()) throw std::logic_error("a template has an unknown name: " + name);
+  return &found->second;
+}
+
+/// Looks variables and partials up in different maps: the library's own context would take the value of a
+/// variable for the partial of that name, and parse it.
+class SeparateNames final : public kainjow::mustache::basic_context<std::string> {
+ public:
+  SeparateNames(const DataByName& variables, const DataByName& partials)
+      : variables_(variables), partials_(partials) {}
+
+  // A section adds no names: no value has any below it.
+  void push(const Data* /*data*/) override {}
+  void pop() override {}
+  const Data* get(const std::string& name) const override { return find_in(variables_, name); }
+  const Data* get_partial(const std::string& name) const override { return find_in(partials_, name); }
+
+ private:
+  const DataByName& variables_;
+  const DataByName& partials_;
+};
+
+/// What the library takes for a stream; an std::ostringstream costs a copy.
+struct Collected {
+  std::string text;
+
+  Collected& operator<<(const std::string& piece) {
+    text += piece;
+    return *this;
+  }
+};
+
+std::string unescaped(const std::string& text) {
+  return text;
+}
+
+}  // namespace
+
+struct MustacheTemplate::Parsed {
+  kainjow::mustache::mustache program;
+  DataByName partials;
+};
+
+MustacheTemplate::MustacheTemplate(const std::string& text, Escape escape,
+                                   const std::map<std::string, std::string>& partials)
+    : parsed_(std::make_unique<Parsed>(Parsed{kainjow::mustache::mustache(text), {}})) {
+  auto& program = parsed_->program;
+  if (!program.is_valid()) throw std::invalid_argument(program.error_message());
+  program.set_custom_escape(escape == Escape::html ? escaped_html : unescaped);
+  for (const auto& [name, partial] : partials)
+    parsed_->partials.emplace(name, Data(partial));
+}
+
+MustacheTemplate::~MustacheTemplate() = default;
+MustacheTemplate::MustacheTemplate(MustacheTemplate&&) noexcept = default;
+MustacheTemplate& MustacheTemplate::operator=(MustacheTemplate&&) noexcept = default;
+
+std::string MustacheTemplate::render(const TemplateVariables& variables) const {
+  DataByName data;
+  // The library takes an empty text for true.
+  for (const auto& [name, text] : variables)
+    data.emplace(name, text.empty() ? Data(Data::type::bool_false) : Data(text));
+  SeparateNames names(data, parsed_->partials);
+  Collected result;
+  parsed_->program.render(names, result);
+  if (!parsed_->program.is_valid()) throw std::logic_error(parsed_->program.error_message());
+  return std::move(result.text);
+}
+
+std::string escaped_html(const std::string& text) {
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,97 @@
+#include "mail/quoted_printable.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t longest_encoded_line = 76;
+
+/// The bytes that may stand for themselves anywhere but at the end of a line (blank and tab) or at its start.
+constexpr auto is_literal = [] {
+  std::array<bool, 256> literal{};
+  for (std::size_t c = 0x20; c < 0x7F; ++c)
+    literal[c] = c != '=';
+  literal['\t'] = true;
+  return literal;
+}();
+
+bool is_mistaken_at_start(std::string_view rest) {
+  return rest.front() == '.' || rest.starts_with("From ");
+}
+
+/// The size of the line end at the front of `rest`; 0 if there is none.
+std::size_t line_end(std::string_view rest) {
+  return rest.starts_with('\n') ? 1 : rest.starts_with("\r\n") ? 2 : 0;
+}
+
+/// True if nothing follows the first character of `rest` in its line.
+bool is_last_of_line(std::string_view rest) {
+  return rest.size() == 1 || line_end(rest.substr(1)) > 0;
+}
+
+class Lines {
+ public:
+  explicit Lines(std::string& out) : out_(out) {}
+
+  /// Appends the first character of `rest`.
+  void literal(std::string_view rest) {
+    make_room(1, rest);
+    if (column_ == 0 && is_mistaken_at_start(rest)) return encoded(rest);
+    out_ += rest.front();
+    ++column_;
+  }
+
+  void encoded(std::string_view rest) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    make_room(3, rest);
+    const auto byte = static_cast<unsigned char>(rest.front());
+    out_ += '=';
+    out_ += digits[byte >> 4U];
+    out_ += digits[byte & 15U];
+    column_ += 3;
+  }
+
+  void end() {
+    out_ += "\r\n";
+    column_ = 0;
+  }
+
+ private:
+  /// The last column is for the equals sign of a soft line break, unless the line ends anyway.
+  void make_room(std::size_t columns, std::string_view rest) {
+    const auto end = column_ + columns;
+    if (end < longest_encoded_line || (end == longest_encoded_line && is_last_of_line(rest))) return;
+    out_ += "=\r\n";
+    column_ = 0;
+  }
+
+  std::string& out_;
+  std::size_t column_ = 0;
+};
+
+}  // namespace
+
+void append_quoted_printable(std::string& out, std::string_view text) {
+  Lines lines(out);
+  const bool is_ended = text.ends_with('\n');
+  while (!text.empty()) {
+    if (const auto size = line_end(text); size > 0) {
+      lines.end();
+      text.remove_prefix(size);
+      continue;
+    }
+    const char c = text.front();
+    const bool is_blank = c == ' ' || c == '\t';
+    if (is_literal[static_cast<unsigned char>(c)] && !(is_blank && is_last_of_line(text))) {
+      lines.literal(text);
+    } else {
+      lines.encoded(text);
+    }
+    text.remove_prefix(1);
+  }
+  if (!is_ended) lines.end();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,175 @@
+#include "mail/template_check.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
+#include "mail/template_tags.hpp"
+#include "mail/template_values.hpp"
+
+namespace mailroom {
+namespace {
+
+using Kind = TemplateTag::Kind;
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::string_view partial_suffix = ".mustache";
+constexpr std::size_t deepest_partial = 32;
+/// Of a template with its partials in place: a few partials that include each other often make any size.
+constexpr std::size_t largest_expansion = 1024 * 1024;
+
+[[noreturn]] void refuse_at(const std::string& place, std::string_view text, std::size_t position,
+                            const std::string& reason, const std::string& hint = {}) {
+  throw Error(ExitCode::configuration,
+              fmt::format("{}:{}: {}", shown_text(place), line_of(text, position), reason), hint);
+}
+
+/// `text` without a byte order mark; a subject also without the line end of its file.
+std::string normalised(std::string_view text, MailPart part) {
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  if (part == MailPart::subject && text.ends_with('\n')) {
+    text.remove_suffix(1);
+    if (text.ends_with('\r')) text.remove_suffix(1);
+  }
+  return std::string(text);
+}
+
+/// The position of the first byte that is not part of valid UTF-8.
+std::optional<std::size_t> find_invalid(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = sequence_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::nullopt;
+}
+
+/// The position of the first control character other than tabs and line ends.
+std::optional<std::size_t> find_control(std::string_view text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool is_control = (c >= 0 && c < 0x20) || c == 0x7F;
+    const bool is_line_end = c == '\n' || (c == '\r' && text.substr(at).starts_with("\r\n"));
+    if (is_control && c != '\t' && !is_line_end) return at;
+  }
+  return std::nullopt;
+}
+
+std::string known_variables() {
+  return fmt::format("variables: {}", fmt::join(variable_names(), ", "));
+}
+
+}  // namespace
+
+CheckedTemplate TemplateChecker::check(const std::string& place, std::string_view text, MailPart part) {
+  part_ = part;
+  chain_.clear();
+  extents_.clear();
+  partials_.clear();
+  const Source source{place, normalised(text, part)};
+  visit(source);
+  return {.text = source.text, .partials = partials_};
+}
+
+TemplateChecker::Extent TemplateChecker::visit(const Source& source) {
+  check_text(source);
+  const auto found = find_tags(source.text);
+  if (found.defect) refuse_at(source.place, source.text, found.defect->position, found.defect->reason);
+  Extent extent{.size = source.text.size(), .depth = 0};
+  for (const auto& tag : found.tags) {
+    if (tag.kind == Kind::comment || tag.kind == Kind::end) continue;
+    if (tag.kind == Kind::partial) {
+      const auto partial = visit_partial(source, tag.name, tag.position);
+      extent.size += partial.size;
+      extent.depth = std::max(extent.depth, partial.depth + 1);
+    } else {
+      check_name(source, tag.name, tag.position);
+    }
+    if (tag.kind == Kind::unescaped && part_ == MailPart::html)
+      warn_of_unescaped(source, tag.name, tag.position);
+    if (extent.size > largest_expansion) {
+      refuse_at(source.place, source.text, tag.position,
+                fmt::format("with its partials it is larger than {} KiB", largest_expansion / 1024));
+    }
+  }
+  return extent;
+}
+
+TemplateChecker::Extent TemplateChecker::visit_partial(const Source& including, const std::string& name,
+                                                       std::size_t position) {
+  if (std::find(chain_.begin(), chain_.end(), name) != chain_.end()) {
+    refuse_at(including.place, including.text, position,
+              fmt::format("the partial {} includes itself: {} > {}", shown_text(name),
+                          fmt::join(chain_, " > "), shown_text(name)));
+  }
+  auto known = extents_.find(name);
+  const auto depth = chain_.size() + 1 + (known == extents_.end() ? 0 : known->second.depth);
+  if (depth > deepest_partial) {
+    refuse_at(including.place, including.text, position,
+              fmt::format("partials are nested more than {} deep", deepest_partial));
+  }
+  if (known != extents_.end()) return known->second;
+  auto source = partial_source(including, name, position);
+  chain_.push_back(name);
+  known = extents_.emplace(name, visit(source)).first;
+  chain_.pop_back();
+  partials_.emplace(name, std::move(source.text));
+  return known->second;
+}
+
+TemplateChecker::Source TemplateChecker::partial_source(const Source& including, const std::string& name,
+                                                        std::size_t position) const {
+  const auto file = name + std::string(partial_suffix);
+  const auto found = files_.texts.find(file);
+  if (found != files_.texts.end()) return {path_of(file), normalised(found->second, part_)};
+  std::vector<std::string> known;
+  for (const auto& [other, text] : files_.texts) {
+    if (other.ends_with(partial_suffix))
+      known.push_back(shown_text(other.substr(0, other.size() - partial_suffix.size())));
+  }
+  refuse_at(including.place, including.text, position,
+            fmt::format("there is no partial {}", shown_text(name)),
+            known.empty() ? fmt::format("a partial is a file NAME{} in the same directory", partial_suffix)
+                          : fmt::format("partials: {}", fmt::join(known, ", ")));
+}
+
+void TemplateChecker::check_text(const Source& source) const {
+  const auto& [place, text] = source;
+  if (text.size() > largest_template)
+    refuse_at(place, text, 0, fmt::format("it is larger than {} KiB", largest_template / 1024));
+  if (const auto at = find_invalid(text)) refuse_at(place, text, *at, "invalid UTF-8");
+  if (const auto at = find_control(text)) refuse_at(place, text, *at, "a control character");
+  if (part_ != MailPart::subject) return;
+  if (const auto at = text.find('\n'); at != std::string::npos)
+    refuse_at(place, text, at + 1, "a subject has one line, and so has a partial in it");
+  if (const auto at = text.find('\t'); at != std::string::npos)
+    refuse_at(place, text, at, "a subject must not have a tab");
+}
+
+void TemplateChecker::check_name(const Source& source, const std::string& name, std::size_t position) const {
+  const auto& names = variable_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  const auto meant = nearest_word(name, names);
+  refuse_at(source.place, source.text, position,
+            fmt::format("unknown variable {{{{{}}}}}{}", shown_text(name),
+                        meant.empty() ? "" : fmt::format("; did you mean {{{{{}}}}}?", meant)),
+            known_variables());
+}
+
+void TemplateChecker::warn_of_unescaped(const Source& source, const std::string& name, std::size_t position) {
+  auto warning = fmt::format("{}:{}: {} is not escaped, so a value may change the HTML; write {{{{{}}}}}",
+                             shown_text(source.place), line_of(source.text, position), name, name);
+  if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
+    warnings_.push_back(std::move(warning));
+}
+
+std::string TemplateChecker::path_of(const std::string& file) const {
+  return (std::filesystem::path(files_.directory) / file).string();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/moment.hpp"
+#include "mail/mail_action.hpp"
+
+namespace mailroom {
+
+/// What a template may show of one mail.
+struct TemplateValues {
+  MailAction action = MailAction::activation;
+  std::string email{};
+  std::string login{};
+  std::string link{};   ///< see LinkTemplate
+  std::string token{};  ///< signed
+  std::string code{};   ///< may be empty; shown in a recovery mail only, since nothing asks for another
+  Moment created_at{};  ///< of the token
+  Moment expires_at{};
+};
+
+/// The variables by their names in templates, each with its text.
+using TemplateVariables = std::map<std::string, std::string>;
+
+/// `expires_in` counts from the creation of the token, not from now, so that each attempt renders the same
+/// mail.
+TemplateVariables variables_of(const TemplateValues& values);
+
+/// The names of all variables, in alphabetical order.
+const std::vector<std::string>& variable_names();
+
+/// A rounded duration in words: `15 minutes`, `2 hours`, `3 days`; at least `1 minute`.
+std::string duration_words(Moment::duration duration);
+
+/// `2026-11-21 09:30 UTC`, rounded down; as moment_text() outside the years 0000 to 9999.
+std::string expiry_text(Moment moment);
+
+}  // namespace mailroom

@@ -1,0 +1,186 @@
+#include "send/mail_sink.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <poll.h>
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds slow{200};
+
+TimePoint steady_now() {
+  return std::chrono::steady_clock::now();
+}
+
+/// True if `fd` is readable within `duration`.
+bool wait_readable(std::array<pollfd, 2>& fds, Milliseconds duration) {
+  for (auto& fd : fds)
+    fd.revents = 0;
+  return poll(fds.data(), fds.size(), static_cast<int>(duration.count())) > 0;
+}
+
+std::vector<std::string> names_of(const std::vector<RelayUrl>& relays) {
+  std::vector<std::string> names;
+  for (const auto& relay : relays)
+    names.push_back(relay.address());
+  return names;
+}
+
+SinkState state_of(const std::string& relay, const Breaker& breaker) {
+  return {.name = relay,
+          .failures = breaker.failures,
+          .since = breaker.since,
+          .failed_at = breaker.opened_at,
+          .probe_at = breaker.next_probe,
+          .reason = breaker.why};
+}
+
+Breaker breaker_of(const std::string& relay, const std::vector<SinkState>& states) {
+  const auto state =
+      std::find_if(states.begin(), states.end(), [&](const auto& each) { return each.name == relay; });
+  if (state == states.end()) return {};
+  return {.failures = state->failures,
+          .since = state->since,
+          .opened_at = state->failed_at,
+          .next_probe = state->probe_at,
+          .why = state->reason};
+}
+
+}  // namespace
+
+MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier,
+                   DeliveryPolicy policy, int stop_fd, Log& log)
+    : writer_(std::move(writer)),
+      relays_(names_of(courier.relays)),
+      probe_time_(courier.relay.timeout + courier.relay.end_timeout),
+      shared_(relays_.size()),
+      courier_(courier),
+      policy_(policy),
+      stop_fd_(stop_fd),
+      log_(log),
+      random_(courier.seed) {}
+
+void MailSink::begin(const Lease& lease) {
+  lease_ = lease;
+  pending_.clear();
+  outcomes_.clear();
+  mails_by_account_.clear();
+  began_ = steady_now();
+  was_throttled_ = false;
+}
+
+void MailSink::add(const TokenRow& row, const TokenText& token) {
+  auto history = history_of(row, lease_);
+  history.mailed += mails_by_account_[row.account];
+  if (auto outcome = outcome_without_attempt(history, policy_)) {
+    outcomes_.push_back(std::move(*outcome));
+  } else {
+    submit(std::move(history), row, token);
+  }
+}
+
+void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText& token) {
+  auto written = writer_->write(row, token);
+  if (const auto* refusal = std::get_if<Refusal>(&written)) {
+    history.defect = refusal->reason.c_str();
+    outcomes_.push_back(*outcome_without_attempt(history, policy_));
+    return;
+  }
+  ++mails_by_account_[row.account];
+  pending_.push_back(
+      {std::move(history), std::move(std::get<WrittenMail>(written)), {token.data(), token.size()}});
+  courier_.submit(static_cast<std::int64_t>(pending_.size()) - 1, pending_.back().mail.view());
+}
+
+void MailSink::skip(const TokenRow& row, const char* defect) {
+  outcomes_.push_back(*outcome_without_attempt(history_of(row, lease_, defect), policy_));
+}
+
+BatchOutcome MailSink::finish(const std::function<void()>& when_slow) {
+  wait_for_relays(when_slow);
+  for (const auto& outcome : outcomes_)
+    log_outcome(outcome);
+  const auto accepted = std::count_if(outcomes_.begin(), outcomes_.end(), [](const auto& outcome) {
+    return outcome.state == DeliveryState::accepted;
+  });
+  throttle_.delivered(static_cast<int>(pending_.size()), began_, steady_now(), was_throttled_);
+  pending_.clear();
+  return {.emitted = static_cast<int>(accepted), .outcomes = std::move(outcomes_)};
+}
+
+void MailSink::wait_for_relays(const std::function<void()>& when_slow) {
+  const auto started = steady_now();
+  bool is_slow = false;
+  std::optional<TimePoint> stopped;
+  std::array<pollfd, 2> fds{{{courier_.fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
+  while (courier_.unfinished() > 0) {
+    wait_readable(fds, slow);
+    for (const auto& delivered : courier_.take())
+      record(delivered);
+    const auto now = steady_now();
+    if (!is_slow && now - started >= slow && when_slow) when_slow();
+    is_slow = is_slow || now - started >= slow;
+    if (fds[1].revents != 0) {
+      stopped = now;
+      fds[1].fd = -1;
+    }
+    if (stopped && now - *stopped >= grace) courier_.cancel();
+  }
+  for (const auto& delivered : courier_.take())
+    record(delivered);
+}
+
+void MailSink::record(const DeliveredMail& delivered) {
+  std::uniform_real_distribution<double> jitter(-1, 1);
+  const auto& pending = pending_[static_cast<std::size_t>(delivered.id)];
+  auto delivery = delivered.delivery;
+  delivery.reply = recordable_reply(delivery.reply, pending.token);
+  outcomes_.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
+  if (delivery.throttled && !was_throttled_) {
+    was_throttled_ = true;
+    log_.warn("the relay asks for a lower rate, and gets half of it",
+              {{"relay", delivery.relay}, {"code", delivery.code}, {"reply", delivery.reply}});
+  }
+  const bool is_unavailable = delivered.delivery.outcome == MailOutcome::unavailable;
+  if (is_unavailable && !is_unavailable_) {
+    log_.warn("the relay is unavailable, its mails wait in the queue",
+              {{"relay", delivered.delivery.relay}, {"reason", delivered.delivery.reply}});
+  } else if (!is_unavailable && is_unavailable_) {
+    log_.info("the relay is available again", {{"relay", delivered.delivery.relay}});
+  }
+  is_unavailable_ = is_unavailable;
+}
+
+void MailSink::log_outcome(const TokenOutcome& outcome) {
+  const auto* state = delivery_state_name(outcome.state);
+  const auto answer = outcome.code == 0 ? outcome.reply : fmt::format("{} {}", outcome.code, outcome.reply);
+  if (outcome.state == DeliveryState::rejected || outcome.state == DeliveryState::unknown) {
+    log_.warn("mail not accepted", {{"token", outcome.token}, {"state", state}, {"reason", answer}});
+  } else {
+    log_.debug("mail", {{"token", outcome.token}, {"state", state}, {"reason", answer}});
+  }
+}
+
+void MailSink::consult(SinkBoard& board, bool heard) {
+  const auto own = courier_.breakers();
+  std::vector<SinkState> news;
+  bool may_probe = false;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    may_probe = may_probe || (own[i].is_open() && own[i].next_probe <= wall_now());
+    if (own[i] != shared_[i]) news.push_back(state_of(relays_[i], own[i]));
+  }
+  if (news.empty() && !heard && !may_probe) return;
+  const auto states = board.share(news, relays_, may_probe ? std::optional(probe_time_) : std::nullopt);
+  for (std::size_t i = 0; i < relays_.size(); ++i)
+    shared_[i] = breaker_of(relays_[i], states);
+  courier_.set_breakers(shared_);
+}
+
+TimePoint MailSink::claims_from() const {
+  const auto wait = courier_.time_to_admission();
+  return wait ? steady_now() + *wait : throttle_.next();
+}
+
+}  // namespace mailroom

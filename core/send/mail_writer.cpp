@@ -1,0 +1,47 @@
+#include "send/mail_writer.hpp"
+
+namespace mailroom {
+
+MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
+                       std::string queue)
+    : from_(std::move(from)),
+      builder_(std::move(builder)),
+      templates_(std::move(templates)),
+      link_(std::move(link)),
+      queue_(std::move(queue)) {}
+
+std::variant<WrittenMail, Refusal> MailWriter::write(const TokenRow& row, const TokenText& token) const {
+  const auto address = parse_address(row.email);
+  if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
+  const bool is_activation = row.action == Action::activation;
+  return write({.id = row.id,
+                .values = {.action = is_activation ? MailAction::activation : MailAction::recovery,
+                           .email = std::string(row.email),
+                           .login = std::string(row.login),
+                           .link = {},
+                           .token = std::string(token.data(), token.size()),
+                           .code = std::string(row.code),
+                           .created_at = bounded_moment(std::chrono::seconds(row.created_at)),
+                           .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}},
+               std::get<Address>(address));
+}
+
+std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Address& to) const {
+  mail.values.link = link_.link(mail.values.action, mail.values.token);
+  const auto content = templates_.render(mail.values);
+  auto message = builder_.build({.created_at = mail.values.created_at,
+                                 .queue = queue_,
+                                 .token = mail.id,
+                                 .to = to,
+                                 .subject = content.subject,
+                                 .text = content.text,
+                                 .html = content.html});
+  if (const auto* refusal = std::get_if<Refusal>(&message)) return *refusal;
+  return WrittenMail{.from = from_.address.text(),
+                     .to = to.text(),
+                     .subject = content.subject,
+                     .message = std::move(std::get<std::string>(message)),
+                     .needs_smtputf8 = needs_smtputf8(to) || builder_.sender_needs_smtputf8()};
+}
+
+}  // namespace mailroom

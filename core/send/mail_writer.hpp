@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "consumer/queue_session.hpp"
+#include "crypto/token.hpp"
+#include "mail/link_template.hpp"
+#include "mail/message.hpp"
+#include "mail/template_set.hpp"
+#include "smtp/delivery.hpp"
+
+namespace mailroom {
+
+/// A mail with its envelope addresses, ready for a relay.
+struct WrittenMail {
+  std::string from;
+  std::string to;
+  std::string subject;  ///< as its reader sees it
+  std::string message;
+  bool needs_smtputf8 = false;
+
+  /// As a relay takes it; valid while this lives.
+  Mail view() const { return {from, to, message, needs_smtputf8}; }
+};
+
+/// What a mail says, and the token that its Message-ID names.
+struct MailValues {
+  std::int64_t id = 0;
+  TemplateValues values;  ///< without the link, which the writer adds
+};
+
+/// Writes the mail of a token. Two calls with the same token give the same bytes.
+class MailWriter {
+ public:
+  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
+             std::string queue);
+
+  /// Refuses a token whose account has an address that cannot be mailed.
+  std::variant<WrittenMail, Refusal> write(const TokenRow& row, const TokenText& token) const;
+  std::variant<WrittenMail, Refusal> write(MailValues mail, const Address& to) const;
+
+ private:
+  Mailbox from_;
+  MessageBuilder builder_;
+  TemplateSet templates_;
+  LinkTemplate link_;
+  std::string queue_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,62 @@
+#include "smtp/breaker.hpp"
+
+#include <algorithm>
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds shortest_delay{1000};
+constexpr Milliseconds longest_delay{30'000};
+/// A probe further in the future than this comes from a clock that has been set back since.
+constexpr Milliseconds longest_probe{300'000};
+
+/// True if the relay has said something about the mail, or has taken it.
+bool shows_relay_works(const Delivery& delivery) {
+  if (delivery.outcome == MailOutcome::unavailable) return false;
+  return delivery.code != 0 || delivery.outcome == MailOutcome::unknown;
+}
+
+}  // namespace
+
+Milliseconds breaker_delay(int failures, double chance) {
+  auto delay = shortest_delay;
+  for (int i = 1; i < failures && delay < longest_delay; ++i)
+    delay = std::min(2 * delay, longest_delay);
+  return delay - std::chrono::duration_cast<Milliseconds>(delay * (0.2 * std::clamp(chance, 0.0, 1.0)));
+}
+
+std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Milliseconds probe_time) {
+  if (!breaker.is_open()) return breaker;
+  if (now < breaker.next_probe && breaker.next_probe - now <= longest_probe) return std::nullopt;
+  auto probed = breaker;
+  probed.next_probe = now + std::min(probe_time, longest_probe);
+  return probed;
+}
+
+Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTime began, WallTime now,
+                       double chance) {
+  if (shows_relay_works(delivery)) return {};
+  auto after = breaker;
+  const bool is_old = breaker.is_open() && began < breaker.opened_at;
+  if (is_old) return after;
+  if (delivery.outcome != MailOutcome::unavailable) {
+    // The probe said nothing, so the next mail is one.
+    if (after.is_open()) after.next_probe = now;
+    return after;
+  }
+  ++after.failures;
+  if (!breaker.is_open()) after.since = now;
+  after.opened_at = now;
+  after.next_probe = now + breaker_delay(after.failures, chance);
+  after.why = delivery.reply;
+  return after;
+}
+
+std::optional<std::chrono::seconds> time_to_probe(const Breaker& breaker, WallTime now) {
+  if (!breaker.is_open()) return std::nullopt;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(breaker.next_probe - now);
+  return std::clamp(left, std::chrono::seconds(1),
+                    std::chrono::duration_cast<std::chrono::seconds>(longest_probe));
+}
+
+}  // namespace mailroom

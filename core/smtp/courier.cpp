@@ -1,0 +1,163 @@
+#include "smtp/courier.hpp"
+
+#include <csignal>
+#include <exception>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Threads that are started meanwhile handle no signals: those are for the main thread.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+Delivery given_up(std::string why) {
+  Delivery delivery;
+  delivery.outcome = MailOutcome::deferred;
+  delivery.reply = std::move(why);
+  return delivery;
+}
+
+Delivery attempt(Relay& relay, const Mail& mail) try {
+  return relay.deliver(mail);
+} catch (const std::exception& error) {
+  // Out of memory, perhaps after the mail was sent.
+  Delivery delivery;
+  delivery.outcome = MailOutcome::unknown;
+  delivery.counts = true;
+  delivery.reply = printable(error.what());
+  delivery.relay = relay.url().address();
+  return delivery;
+}
+
+}  // namespace
+
+Courier::Courier(const CourierOptions& options)
+    : route_(options.relays, options.relay.timeout, options.seed),
+      ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (ready_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+  try {
+    for (int i = 0; i < options.connections; ++i) {
+      auto& relays = relays_.emplace_back();
+      for (const auto& url : options.relays)
+        relays.push_back(std::make_unique<Relay>(url, options.relay));
+    }
+  } catch (...) {
+    close(ready_);
+    throw;
+  }
+  const NoSignals held_back;
+  for (auto& relays : relays_)
+    threads_.emplace_back([this, &relays] { work(relays); });
+}
+
+Courier::~Courier() {
+  cancel();
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  submitted_.notify_all();
+  for (auto& thread : threads_)
+    thread.join();
+  close(ready_);
+}
+
+void Courier::submit(std::int64_t id, Mail mail) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({id, std::move(mail)});
+  }
+  submitted_.notify_one();
+}
+
+std::vector<DeliveredMail> Courier::take() {
+  const std::lock_guard lock(mutex_);
+  eventfd_t count = 0;
+  eventfd_read(ready_, &count);
+  return std::exchange(delivered_, {});
+}
+
+std::size_t Courier::unfinished() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size() + in_flight_;
+}
+
+bool Courier::wait(TimePoint until) {
+  std::unique_lock lock(mutex_);
+  return finished_.wait_until(lock, until, [this] { return waiting_.empty() && in_flight_ == 0; });
+}
+
+void Courier::cancel() {
+  std::unique_lock lock(mutex_);
+  while (!waiting_.empty()) {
+    finish(waiting_.front().id, given_up("stopped before the mail was sent"));
+    waiting_.pop_front();
+  }
+  if (in_flight_ == 0) return;
+  each_relay([](Relay& relay) { relay.interrupt(); });
+  finished_.wait(lock, [this] { return in_flight_ == 0; });
+  each_relay([](Relay& relay) { relay.resume(); });
+}
+
+template <typename Visit>
+void Courier::each_relay(Visit visit) {
+  for (auto& relays : relays_) {
+    for (auto& relay : relays)
+      visit(*relay);
+  }
+}
+
+void Courier::finish(std::int64_t id, Delivery delivery) {
+  delivered_.push_back({id, std::move(delivery)});
+  eventfd_write(ready_, 1);
+}
+
+void Courier::work(Relays& relays) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    submitted_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
+    if (ended_) return;
+    const auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++in_flight_;
+    lock.unlock();
+    auto delivery = deliver(relays, next.mail);
+    lock.lock();
+    finish(next.id, std::move(delivery));
+    --in_flight_;
+    if (in_flight_ == 0) finished_.notify_all();
+  }
+}
+
+Delivery Courier::deliver(Relays& relays, const Mail& mail) {
+  std::optional<Delivery> last;
+  for (auto next = route_.admit(0); next; next = route_.admit(next->relay + 1)) {
+    last = attempt(*relays[next->relay], mail);
+    route_.note(*next, *last);
+    if (last->outcome != MailOutcome::unavailable) return *std::move(last);
+  }
+  if (!last) return route_.blocked();
+  if (!last->retry_after) last->retry_after = route_.time_to_admission();
+  return *std::move(last);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,39 @@
+#include "smtp/envelope.hpp"
+
+#include <algorithm>
+
+#include "base/printable.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t longest_address = 254;
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+/// True if every CR of `message` is followed by LF, and every LF preceded by CR.
+bool has_crlf_only(std::string_view message) {
+  for (std::size_t at = 0; (at = message.find_first_of("\r\n", at)) != std::string_view::npos; at += 2) {
+    if (message.substr(at, 2) != "\r\n") return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_envelope_address(std::string_view address, bool allow_utf8) {
+  const auto at = address.find('@');
+  if (at == 0 || at == std::string_view::npos || at + 1 == address.size()) return false;
+  const auto domain = address.substr(at + 1);
+  if (address.size() > longest_address || domain.find('@') != std::string_view::npos) return false;
+  if (!is_ascii(allow_utf8 ? domain : address)) return false;
+  return is_printable(address) && address.find_first_of(" <>\"\\") == std::string_view::npos;
+}
+
+bool is_transmittable(std::string_view message) {
+  return message.find('\0') == std::string_view::npos && has_crlf_only(message);
+}
+
+}  // namespace mailroom

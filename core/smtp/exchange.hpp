@@ -1,0 +1,29 @@
+#pragma once
+
+namespace mailroom {
+
+/// How far an attempt at one mail has come: the command that was sent last.
+enum class SmtpStep {
+  connect,   ///< connecting, TLS of smtps://, the relay's greeting
+  hello,     ///< EHLO or HELO
+  starttls,  ///< STARTTLS and its handshake
+  auth,
+  mail,
+  rcpt,
+  data,
+  body,  ///< the relay has said 354; a part of the message may have been sent
+  end,   ///< the whole message was read, so its final dot may have been sent
+};
+
+/// Why there is no reply to the last step, or why an attempt was given up.
+enum class SmtpStop { none, lost, timed_out, interrupted, no_auth, no_smtputf8 };
+
+/// What is known of an attempt when it has ended.
+struct SmtpExchange {
+  SmtpStep step = SmtpStep::connect;
+  int code = 0;  ///< of the complete reply to this step; 0 if none came
+  SmtpStop stop = SmtpStop::none;
+  bool reused = false;  ///< the connection had carried an earlier mail
+};
+
+}  // namespace mailroom

@@ -1,0 +1,77 @@
+#include "smtp/judgement.hpp"
+
+#include <array>
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+
+namespace mailroom {
+namespace {
+
+using enum MailOutcome;
+
+constexpr std::array<std::string_view, 9> step_names{
+    "the connection",        "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "a part of the message",
+    "the end of the message"};
+
+/// A reply to MAIL, RCPT, DATA, or the end of the message.
+MailJudgement judge_refusal(const SmtpExchange& exchange) {
+  if (exchange.step == SmtpStep::mail) {
+    // The sender is the same for every mail, so these say nothing about this one.
+    if (exchange.code == 421) return {unavailable, false, exchange.reused};
+    if (exchange.code == 530 || exchange.code == 535 || exchange.code == 538) {
+      return {unavailable, false, false};
+    }
+  }
+  return {exchange.code >= 500 ? rejected : deferred, true, false};
+}
+
+/// No definite reply after MAIL was sent.
+MailJudgement judge_silence(const SmtpExchange& exchange) {
+  if (exchange.step == SmtpStep::end) return {unknown, true, false};
+  if (exchange.stop == SmtpStop::interrupted) return {deferred, false, false};
+  if (exchange.step == SmtpStep::body) return {deferred, true, false};
+  // A relay that is slow on a fresh connection is so on the next one. A connection that was idle may be gone
+  // without notice.
+  const bool again = exchange.stop == SmtpStop::lost || exchange.reused;
+  return {exchange.step == SmtpStep::mail ? unavailable : deferred, false, again};
+}
+
+}  // namespace
+
+bool is_definite(int code) {
+  return (code >= 200 && code < 300) || (code >= 400 && code < 600);
+}
+
+MailJudgement judge(const SmtpExchange& exchange) {
+  if (exchange.stop == SmtpStop::no_auth) return {unavailable, false, false};
+  if (exchange.stop == SmtpStop::no_smtputf8) return {rejected, true, false};
+  if (exchange.step < SmtpStep::mail) {
+    // A kept connection that has gone takes not even MAIL.
+    const bool has_gone = exchange.reused && exchange.stop == SmtpStop::lost;
+    return {exchange.stop == SmtpStop::interrupted ? deferred : unavailable, false, has_gone};
+  }
+  if (exchange.code >= 400 && is_definite(exchange.code)) return judge_refusal(exchange);
+  if (exchange.step == SmtpStep::end && is_definite(exchange.code)) return {accepted, true, false};
+  return judge_silence(exchange);
+}
+
+std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited) {
+  const auto step = step_names.at(static_cast<std::size_t>(exchange.step));
+  switch (exchange.stop) {
+    case SmtpStop::no_auth:
+      return "the relay offers no AUTH, and a user is configured";
+    case SmtpStop::no_smtputf8:
+      return "the relay does not offer SMTPUTF8, which the address needs";
+    case SmtpStop::interrupted:
+      return fmt::format("stopped before the relay answered {}", step);
+    case SmtpStop::timed_out:
+      return fmt::format("no reply to {} within {}", step, format_duration(waited));
+    case SmtpStop::lost:
+    case SmtpStop::none:
+      break;
+  }
+  return fmt::format("connection lost after {}", step);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.hpp"
+#include "smtp/delivery.hpp"
+#include "smtp/exchange.hpp"
+
+namespace mailroom {
+
+/// What an attempt means for the mail.
+struct MailJudgement {
+  MailOutcome outcome;
+  bool counts;
+  bool again;  ///< worth a second attempt at once, on a fresh connection
+
+  bool operator==(const MailJudgement&) const = default;
+};
+
+/// True for a code that decides about the last step: 2xx, 4xx or 5xx. After any other code, or none, a reply
+/// may still come, and the connection must not be used again.
+bool is_definite(int code);
+
+/// The table of docs/smtp.md.
+MailJudgement judge(const SmtpExchange& exchange);
+
+/// Why there is no reply, for the records: `no reply to RCPT within 30s`. `waited` is the time-out of the
+/// step.
+std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited);
+
+}  // namespace mailroom

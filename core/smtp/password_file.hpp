@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace mailroom {
+
+/// Reads the password of a relay: the one line of the file. Throws Error(configuration) as SecretFile does,
+/// and if the line is empty or has control characters. `named_by` is the setting that names the file.
+std::string read_password_file(const std::string& path, bool allow_readable,
+                               const std::string& named_by = "send.password_file");
+
+}  // namespace mailroom

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "smtp/delivery.hpp"
+#include "smtp/relay_url.hpp"
+
+namespace mailroom {
+
+struct RelayOptions {
+  std::string password;    ///< for a relay whose URL names a user
+  std::string ca_file;     ///< PEM file of the only trusted certificates; empty: those of the system
+  std::string hello_name;  ///< the name in EHLO; empty: the name of this host
+  /// For opening a connection, and for the reply to each command; 1 s or more, and exact to a second.
+  Milliseconds timeout{30'000};
+  /// For the reply to the end of the message, if longer than `timeout`. RFC 5321 asks for 10 minutes: a relay
+  /// that is given up while it stores the mail delivers it, and the next attempt delivers it again.
+  Milliseconds end_timeout{120'000};
+  bool tls_on_loopback = false;           ///< require TLS of a loopback relay without a user too
+  std::vector<std::string> throttled_by;  ///< texts of replies that ask for a lower rate: `421 4.7.28`
+};
+
+/// Throws Error(configuration) unless `url` and `options` fit: a user needs a password, EHLO a name, and the
+/// CA file must be readable.
+void check_relay(const RelayUrl& url, const RelayOptions& options);
+
+class RelayHandle;
+
+/// Delivers mails over one kept connection, one after the other. Used by one thread, except interrupt().
+class Relay {
+ public:
+  /// Throws Error(configuration) as check_relay(). Opens no connection yet.
+  Relay(RelayUrl url, RelayOptions options);
+  /// Says goodbye to the relay, and does not wait for its answer.
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  /// Delivers `mail`; takes as long as the relay does, within the time-outs. Where the connection was lost
+  /// before the relay could have accepted the mail, tries once more on a fresh connection.
+  Delivery deliver(const Mail& mail);
+
+  const RelayUrl& url() const;
+
+  /// Ends deliver(), also each later one, until resume(). From any thread; returns at once.
+  void interrupt();
+  void resume();
+
+ private:
+  std::unique_ptr<RelayHandle> handle_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,88 @@
+#include "smtp/relay_route.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace mailroom {
+
+WallTime wall_now() {
+  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+}
+
+RelayRoute::RelayRoute(std::vector<RelayUrl> relays, Milliseconds probe_time, std::uint64_t seed)
+    : relays_(std::move(relays)),
+      probe_time_(probe_time),
+      breakers_(relays_.size()),
+      probed_(relays_.size()),
+      random_(seed) {}
+
+std::optional<Admission> RelayRoute::admit_now(std::size_t first) {
+  const auto now = wall_now();
+  for (auto i = first; i < relays_.size(); ++i) {
+    if (probed_[i]) continue;
+    auto after = let_through(breakers_[i], now, probe_time_);
+    if (!after) continue;
+    breakers_[i] = *std::move(after);
+    probed_[i] = breakers_[i].is_open();
+    return Admission{.relay = i, .is_probe = probed_[i], .began = now};
+  }
+  return std::nullopt;
+}
+
+std::optional<Admission> RelayRoute::admit(std::size_t first) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (first >= relays_.size()) return std::nullopt;
+    auto admission = admit_now(first);
+    const auto from = probed_.begin() + static_cast<std::ptrdiff_t>(first);
+    if (admission || std::find(from, probed_.end(), true) == probed_.end()) return admission;
+    probe_ended_.wait(lock);
+  }
+}
+
+void RelayRoute::note(const Admission& admission, const Delivery& delivery) {
+  const std::lock_guard lock(mutex_);
+  if (admission.is_probe) probed_.at(admission.relay) = false;
+  const double chance = std::uniform_real_distribution<double>(0, 1)(random_);
+  auto& breaker = breakers_.at(admission.relay);
+  breaker = after_delivery(breaker, delivery, admission.began, wall_now(), chance);
+  if (admission.is_probe) probe_ended_.notify_all();
+}
+
+Delivery RelayRoute::blocked() const {
+  const auto wait = time_to_admission();
+  const std::lock_guard lock(mutex_);
+  return {.outcome = MailOutcome::unavailable,
+          .counts = false,
+          .code = 0,
+          .reply = breakers_.front().why,
+          .relay = relays_.front().address(),
+          .retry_after = wait.value_or(std::chrono::seconds(1)),
+          .throttled = false};
+}
+
+std::optional<std::chrono::seconds> RelayRoute::time_to_admission() const {
+  const std::lock_guard lock(mutex_);
+  const auto now = wall_now();
+  std::optional<std::chrono::seconds> least;
+  for (const auto& breaker : breakers_) {
+    if (let_through(breaker, now, probe_time_)) return std::nullopt;
+    const auto wait = time_to_probe(breaker, now);
+    least = std::min(least.value_or(*wait), *wait);
+  }
+  return least;
+}
+
+std::vector<Breaker> RelayRoute::breakers() const {
+  const std::lock_guard lock(mutex_);
+  return breakers_;
+}
+
+void RelayRoute::set_breakers(const std::vector<Breaker>& breakers) {
+  const std::lock_guard lock(mutex_);
+  if (breakers.size() != relays_.size()) throw std::invalid_argument("one breaker for each relay is needed");
+  breakers_ = breakers;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,52 @@
+#include "status/delivery_status.hpp"
+
+#include <algorithm>
+
+namespace mailroom {
+namespace {
+
+// The index on last_at is a BRIN index, which only bitmap scans use.
+constexpr const char* states_sql = R"(
+SELECT state, count(*) FROM mailroom_deliveries
+WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
+GROUP BY state ORDER BY count(*) DESC, state)";
+
+constexpr const char* waiting_sql = R"(
+SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint,
+  (SELECT (extract(epoch FROM taken_until - clock_timestamp()) * 1000)::bigint FROM mailroom_budgets WHERE name = $1)
+FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)";
+
+constexpr const char* sinks_sql = R"(
+SELECT name, failures, (extract(epoch FROM clock_timestamp() - since) * 1000)::bigint,
+  (extract(epoch FROM probe_at - clock_timestamp()) * 1000)::bigint, reason
+FROM mailroom_sinks ORDER BY since, name)";
+
+/// Not negative.
+template <typename Field>
+Milliseconds duration_of(const Field& field) {
+  return Milliseconds(std::max<std::int64_t>(field.template as<std::int64_t>(), 0));
+}
+
+}  // namespace
+
+DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const std::string& queue) {
+  DeliveryStatus status;
+  Connection::execute(transaction, "SET LOCAL enable_bitmapscan = on");
+  for (const auto& row : Connection::execute(transaction, states_sql, queue))
+    status.last_hour.emplace_back(row[0].c_str(), row[1].as<std::int64_t>());
+  Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
+  const auto waiting = Connection::execute(transaction, waiting_sql, queue)[0];
+  status.deferred = waiting[0].as<std::int64_t>();
+  if (!waiting[1].is_null()) status.next_in = duration_of(waiting[1]);
+  if (!waiting[2].is_null()) status.rate_allows_in = duration_of(waiting[2]);
+  for (const auto& row : Connection::execute(transaction, sinks_sql)) {
+    status.sinks.push_back({.name = row[0].c_str(),
+                            .failures = row[1].as<int>(),
+                            .lasts = duration_of(row[2]),
+                            .probe_in = duration_of(row[3]),
+                            .reason = row[4].c_str()});
+  }
+  return status;
+}
+
+}  // namespace mailroom

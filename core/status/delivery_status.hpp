@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A sink, such as a relay, that takes nothing now.
+struct UnavailableSink {
+  std::string name;  ///< host and port
+  int failures = 0;  ///< in a row
+  Milliseconds lasts{};
+  Milliseconds probe_in{};  ///< 0 if a consumer may try it now
+  std::string reason;       ///< the last failure, in the words of the sink
+};
+
+/// The deliveries of a queue. Empty for a queue whose tokens are written to standard output.
+struct DeliveryStatus {
+  /// The tokens whose last outcome was recorded within an hour, by their state; states without a token are
+  /// left out.
+  std::vector<std::pair<std::string, std::int64_t>> last_hour;
+  std::int64_t deferred = 0;            ///< tokens that wait for another attempt
+  std::optional<Milliseconds> next_in;  ///< until the first of these attempts; 0 if it is due
+  std::vector<UnavailableSink> sinks;   ///< of all queues
+  /// For a queue with a rate: how long until it allows the next token.
+  std::optional<Milliseconds> rate_allows_in;
+
+  bool empty() const { return last_hour.empty() && deferred == 0 && sinks.empty(); }
+};
+
+/// Reads it within the caller's transaction.
+DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const std::string& queue);
+
+}  // namespace mailroom

@@ -1,0 +1,122 @@
+// How fast `mailroom send` mails a backlog, beside a program that only mails: both into Postfix' smtp-sink,
+// which takes every mail and keeps none.
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+#include "bench/databases.hpp"
+#include "bench/row.hpp"
+
+namespace mailroom::bench {
+namespace {
+
+constexpr std::int64_t mails = 20'000;  ///< a run, before scaling
+
+bool is_open(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return connected;
+}
+
+/// A running smtp-sink.
+class Sink {
+ public:
+  Sink()
+      : port_(test::free_port()),
+        process_({.command = {"/usr/sbin/smtp-sink", "-u", "nobody", address(), "256"}}) {
+    for (int i = 0; i < 500; ++i) {
+      if (is_open(port_)) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    throw std::runtime_error("smtp-sink does not listen; scripts/install-packages --tests brings it");
+  }
+
+  std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
+
+ private:
+  int port_;
+  Process process_;
+};
+
+Figures per_second(std::int64_t count, const Cost& cost) {
+  return {{.value = static_cast<double>(count) / cost.seconds, .unit = "mails/s"}};
+}
+
+/// Mails of the same size over four kept connections.
+Figures measure_source(Stage& stage) {
+  const Sink sink;
+  const auto count = stage.scaled(mails);
+  const auto cost = Process({.command = {"/usr/sbin/smtp-source", "-d", "-s", "4", "-m",
+                                         std::to_string(count), "-l", "2500", "-f", "no-reply@app.example",
+                                         "-t", "user1@bench.example", sink.address()}})
+                        .wait();
+  return per_second(count, cost);
+}
+
+struct Sending {
+  int connections;
+  int limit;
+};
+
+Cost send(Stage& stage, const Sending& sending, std::int64_t count) {
+  const Sink sink;
+  const auto backlog = plain_backlog(stage);
+  const auto connection = stage.connect(backlog.database);
+  place_cursor(*connection, backlog.due - count);
+  connection->run("TRUNCATE mailroom_deliveries");
+  auto setup =
+      stage.mailroom(backlog.database,
+                     {"send", "--once", "-q", "--relay", "smtp://" + sink.address(), "--connections",
+                      std::to_string(sending.connections), "--batch-limit", std::to_string(sending.limit)});
+  setup.environment["MAILROOM_SEND_FROM"] = "Example <no-reply@app.example>";
+  setup.environment["MAILROOM_SEND_LINK"] = "https://app.example/{action}?token={token}";
+  setup.errors = stage.path("send.log");
+  const auto cost = Process(setup).wait();
+  const auto accepted =
+      connection->run("SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'")[0][0]
+          .as<std::int64_t>();
+  if (accepted != count)
+    throw std::runtime_error(fmt::format("{} of {} mails were accepted", accepted, count));
+  return cost;
+}
+
+Row send_row(const Sending& sending) {
+  return {.name = fmt::format("send/{}/{}", sending.connections, sending.limit),
+          .meaning = fmt::format("a sender with {} connections and batches of {}, into smtp-sink",
+                                 sending.connections, sending.limit),
+          .prepare = [](Stage& stage) { plain_backlog(stage); },
+          .measure =
+              [sending](Stage& stage) {
+                const auto count = stage.scaled(mails);
+                return per_second(count, send(stage, sending, count));
+              }};
+}
+
+}  // namespace
+
+std::vector<Row> send_rows() {
+  return {{.name = "send/source",
+           .meaning = "smtp-source with 4 kept connections, into the same smtp-sink",
+           .prepare = [](Stage&) {},
+           .measure = measure_source},
+          send_row({.connections = 4, .limit = 10}),
+          send_row({.connections = 4, .limit = 100}),
+          {.name = "memory/send",
+           .meaning = "peak resident memory of a sender with 16 connections",
+           .prepare = [](Stage& stage) { plain_backlog(stage); },
+           .measure = [](Stage& stage) -> Figures {
+             const auto cost = send(stage, {.connections = 16, .limit = 100}, stage.scaled(mails));
+             return {{.value = static_cast<double>(cost.peak_kib) / 1024, .unit = "MiB"}};
+           }}};
+}
+
+}  // namespace mailroom::bench

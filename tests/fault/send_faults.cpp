@@ -1,0 +1,171 @@
+// Faults of `mailroom send`: of its process, its session with the database, and its relays.
+
+#include <csignal>
+
+#include "fault/send_trial.hpp"
+
+namespace mailroom::test {
+namespace {
+
+/// Answers at `step` for a share of the recipients, chosen by their address: 1 in `share`.
+bool is_chosen(const RelayMoment& moment, RelayStep step, int share) {
+  return moment.step == step &&
+         std::hash<std::string>()(moment.recipient) % static_cast<std::size_t>(share) == 0;
+}
+
+Outcome senders_alone(Cluster& cluster, const Plan& plan) {
+  SendTrial trial(cluster, plan, {.senders = 4});
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(500, 500);
+  return trial.finish(plan.rounds);
+}
+
+Outcome kill_senders(Cluster& cluster, const Plan& plan) {
+  SendTrial trial(cluster, plan, {.senders = 4});
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(20, 200);
+    trial.replace(trial.draw(0, 3), SIGKILL);
+    trial.allow_repeats(trial.limit());
+  }
+  return trial.finish(plan.rounds);
+}
+
+Outcome stop_senders(Cluster& cluster, const Plan& plan) {
+  SendTrial trial(cluster, plan, {.senders = 3});
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(20, 150);
+    const int index = trial.draw(0, 2);
+    trial.expect(trial.sender(index).connected(), "a sender connects");
+    const int status = trial.replace(index, SIGTERM);
+    trial.expect(status == 0, "a sender that is asked to stop ends with 0 (" + std::to_string(status) + ")");
+  }
+  return trial.finish(plan.rounds);
+}
+
+Outcome stop_while_relay_hangs(Cluster& cluster, const Plan& plan) {
+  std::atomic<bool> hangs = false;
+  SendTrial trial(cluster, plan, {.senders = 2, .play = [&](const RelayMoment& moment) {
+                                    return hangs && moment.step == RelayStep::rcpt
+                                               ? RelayAnswer::nothing(RelayAnswer::Then::hang)
+                                               : RelayAnswer{};
+                                  }});
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(300, 500);
+    hangs = true;
+    trial.pause(200, 400);
+    for (int index = 0; index < 2; ++index) {
+      trial.expect(trial.sender(index).connected(), "a sender connects");
+      trial.expect(trial.replace(index, SIGTERM) == 0, "a sender whose relay hangs ends with 0");
+    }
+    hangs = false;
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// The relay takes no mail for a while.
+Outcome relay_down(Cluster& cluster, const Plan& plan) {
+  std::atomic<bool> down = false;
+  SendTrial trial(cluster, plan, {.senders = 3, .play = [&](const RelayMoment& moment) {
+                                    if (!down) return RelayAnswer{};
+                                    const bool begins = moment.step == RelayStep::greeting;
+                                    return begins || moment.step == RelayStep::mail
+                                               ? RelayAnswer::reply("421 4.3.2 shutting down",
+                                                                    RelayAnswer::Then::close)
+                                               : RelayAnswer{};
+                                  }});
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(300, 600);
+    down = true;
+    trial.pause(2000, 6000);
+    down = false;
+  }
+  const auto outcome = trial.finish(plan.rounds);
+  return outcome;
+}
+
+/// A tenth of the recipients is deferred at first, a tenth rejected, and one connection in forty ends after a
+/// mail.
+Outcome mixed_answers(Cluster& cluster, const Plan& plan) {
+  std::mutex mutex;
+  std::set<std::string> deferred;
+  SendTrial trial(cluster, plan,
+                  {.senders = 3, .play = [&](const RelayMoment& moment) {
+                     const std::lock_guard lock(mutex);
+                     if (is_chosen(moment, RelayStep::rcpt, 10) && deferred.insert(moment.recipient).second)
+                       return RelayAnswer::reply("451 4.7.1 try later");
+                     if (is_chosen(moment, RelayStep::rcpt, 11))
+                       return RelayAnswer::reply("550 5.1.1 unknown");
+                     if (moment.step == RelayStep::mail && moment.mail % 40 == 39)
+                       return RelayAnswer::reply("421 4.7.0 enough mails", RelayAnswer::Then::close);
+                     return RelayAnswer{};
+                   }});
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(500, 500);
+  return trial.finish(plan.rounds);
+}
+
+/// The answer to some mails is lost: each is sent once more.
+Outcome lost_answers(Cluster& cluster, const Plan& plan) {
+  std::mutex mutex;
+  std::set<std::string> lost;
+  SendTrial trial(cluster, plan,
+                  {.senders = 3, .play = [&](const RelayMoment& moment) {
+                     const std::lock_guard lock(mutex);
+                     if (is_chosen(moment, RelayStep::end, 20) && lost.insert(moment.recipient).second)
+                       return RelayAnswer::nothing(RelayAnswer::Then::close);
+                     return RelayAnswer{};
+                   }});
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(500, 500);
+  trial.allow_repeats(1 << 20);
+  auto outcome = trial.finish(plan.rounds);
+  if (outcome.tally.repeated > lost.size())
+    outcome.problems.push_back("not so: only mails without an answer are repeated");
+  return outcome;
+}
+
+/// The sessions with the database end while mails are in flight.
+Outcome sessions_end(Cluster& cluster, const Plan& plan) {
+  SendTrial trial(cluster, plan, {.senders = 3});
+  const auto connection = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(50, 250);
+    const auto ended = connection->run(R"(
+SELECT count(pg_terminate_backend(pid)) FROM (
+  SELECT pid FROM pg_stat_activity
+  WHERE application_name LIKE 'mailroom send%' AND datname = current_database() ORDER BY random() LIMIT 1) one)");
+    trial.allow_repeats(trial.limit() * ended[0][0].as<int>());
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// The first of two relays refuses connections from the start.
+Outcome first_relay_dead(Cluster& cluster, const Plan& plan) {
+  TestRelay dead(
+      {.play = TestRelay::at(RelayStep::greeting, RelayAnswer::nothing(RelayAnswer::Then::reset))});
+  SendTrial trial(cluster, plan, {.senders = 3, .first_relay = dead.url()});
+  for (int round = 0; round < plan.rounds; ++round)
+    trial.pause(500, 500);
+  trial.expect(dead.taken().empty(), "the dead relay takes nothing");
+  return trial.finish(plan.rounds);
+}
+
+}  // namespace
+
+std::vector<Fault> send_faults() {
+  return {
+      {"send: no fault, four senders", "nothing repeated", 20, 3, senders_alone},
+      {"send: kill -9 at random", "at most one batch per kill is repeated, with the same bytes", 200, 12,
+       kill_senders},
+      {"send: SIGTERM", "each ends with 0, nothing repeated", 40, 4, stop_senders},
+      {"send: SIGTERM while the relay hangs", "each ends with 0, nothing repeated", 5, 1,
+       stop_while_relay_hangs},
+      {"send: relay unavailable", "no attempt is counted, nothing repeated", 6, 1, relay_down},
+      {"send: 451, 550 and 421", "deferred mails are tried again, nothing repeated", 20, 3, mixed_answers},
+      {"send: lost answers", "each such mail is repeated once", 20, 3, lost_answers},
+      {"send: database sessions end", "at most one batch per session is repeated", 60, 5, sessions_end},
+      {"send: the first of two relays is dead", "the second takes all, nothing repeated", 10, 2,
+       first_relay_dead}};
+}
+
+}  // namespace mailroom::test

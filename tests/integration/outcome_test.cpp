@@ -1,0 +1,366 @@
+// Outcomes of deliveries: how they are recorded with the acknowledgement, and how deferred tokens are claimed
+// again.
+
+#include <fmt/format.h>
+#include <random>
+#include <set>
+
+#include "replay/rewind.hpp"
+#include "support/catch.hpp"
+#include "support/rewind_rig.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+TokenOutcome outcome(std::int64_t token, DeliveryState state, double wait = 0) {
+  return {.token = token,
+          .state = state,
+          .attempts = 1,
+          .wait = std::chrono::duration<double>(wait),
+          .sink = "relay:25",
+          .code = state == DeliveryState::accepted ? 250 : 451,
+          .reply = delivery_state_name(state)};
+}
+
+/// A batch that went back because the other side was unavailable.
+TokenOutcome given_back(std::int64_t token) {
+  return {.token = token, .state = DeliveryState::deferred, .wait = std::chrono::duration<double>(-1)};
+}
+
+Receipt receipt_of(const Lease& lease, std::vector<TokenOutcome> outcomes) {
+  Receipt receipt{lease, {}};
+  for (const auto& each : outcomes) {
+    if (each.state == DeliveryState::accepted)
+      ++receipt.counts.emitted;
+    else
+      receipt.counts.skipped_ids.push_back(each.token);
+  }
+  receipt.outcomes = std::move(outcomes);
+  return receipt;
+}
+
+/// A queue with a consumer that records outcomes.
+struct OutcomeRig : RewindRig {
+  OutcomeRig() { session = attach_sender(database); }
+
+  ClaimReply claim(int limit, std::optional<Receipt> receipt = {}) {
+    return session->claim({.limit = limit, .partial = true, .receipt = std::move(receipt)});
+  }
+
+  /// Claims up to `limit` tokens, and acknowledges each with `state`; returns their ids.
+  Ids deliver(int limit, DeliveryState state, double wait = 0) {
+    const auto lease = claim(limit).lease;
+    if (!lease) return {};
+    const auto ids = fetch_ids(*session, *lease);
+    std::vector<TokenOutcome> outcomes;
+    for (const auto id : ids)
+      outcomes.push_back(outcome(id, state, wait));
+    claim(0, receipt_of(*lease, outcomes));
+    return ids;
+  }
+
+  /// `accepted 1, deferred 2 waits`, by token.
+  std::string deliveries() {
+    return value<std::string>(*connection, R"(
+SELECT coalesce(string_agg(state || ' ' || attempts || CASE WHEN not_before IS NULL THEN '' ELSE ' waits' END,
+                           ', ' ORDER BY token), '') FROM mailroom_deliveries)");
+  }
+
+  void due_now() {
+    connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an acknowledgement records the outcome of each token of the batch", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 4);
+  const auto lease = rig.claim(4).lease;
+  REQUIRE(lease);
+  auto rejected = outcome(2, DeliveryState::rejected);
+  rejected.code = 550;
+  rejected.reply = "no \"such\" user\\ \xc3\xa9";
+  const auto reply = rig.claim(
+      4, receipt_of(*lease, {outcome(1, DeliveryState::accepted), rejected,
+                             outcome(3, DeliveryState::deferred, 3600), outcome(4, DeliveryState::unknown)}));
+  CHECK_FALSE(reply.lease);
+  CHECK_FALSE(reply.receipt_void);
+  CHECK(rig.deliveries() == "accepted 1, rejected 1, expired 1, unknown 1");
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT code || ' ' || reply || ' ' || sink || ' ' || batch FROM "
+                           "mailroom_deliveries WHERE token = 2") ==
+        fmt::format("550 {} relay:25 {}", rejected.reply, lease->batch));
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT string_agg((accepted_at IS NOT NULL)::text, ' ' ORDER BY token) "
+                           "FROM mailroom_deliveries") == "true false false false");
+  const auto batch = rig.connection->run(
+      fmt::format("SELECT ids, skipped_ids, emitted FROM mailroom_batches WHERE id = {}", lease->batch))[0];
+  CHECK(std::string(batch[0].c_str()) == "{[1,2)}");
+  CHECK(std::string(batch[1].c_str()) == "{[2,5)}");
+  CHECK(batch[2].as<int>() == 1);
+}
+
+TEST_CASE("a deferred token is claimed again when its time has come, and not before", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  CHECK(rig.deliver(2, DeliveryState::deferred, 300) == Ids{1, 2});
+  CHECK(rig.deliveries() == "deferred 1 waits, deferred 1 waits");
+  CHECK(rig.deliver(2, DeliveryState::accepted).empty());
+  CHECK(rig.session->claim({.limit = 2, .partial = true, .routine = true}).last == 2);
+  rig.connection->run("UPDATE mailroom_deliveries SET not_before = clock_timestamp() WHERE token = 2");
+  const auto reply = rig.session->claim({.limit = 2, .partial = true, .routine = true});
+  REQUIRE(reply.lease);
+  CHECK(fetch_ids(*rig.session, *reply.lease) == Ids{2});
+  CHECK(rig.deliveries() == "deferred 1 waits, deferred 1");
+  rig.claim(0, receipt_of(*reply.lease, {outcome(2, DeliveryState::accepted)}));
+  CHECK(rig.deliveries() == "deferred 1 waits, accepted 2");
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT earlier_attempts->0->>'state' FROM mailroom_deliveries "
+                           "WHERE token = 2") == "deferred");
+}
+
+TEST_CASE("without partial, deferred tokens wait for a full batch like others", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  rig.deliver(1, DeliveryState::deferred, 1);
+  rig.due_now();
+  const auto none = rig.session->claim({.limit = 2});
+  CHECK_FALSE(none.lease);
+  CHECK(none.pending == 1);
+  CHECK(rig.deliveries() == "deferred 1 waits");
+  insert_accounts(*rig.connection, 1, "more");
+  const auto full = rig.session->claim({.limit = 2});
+  REQUIRE(full.lease);
+  CHECK(fetch_ids(*rig.session, *full.lease) == Ids{1, 2});
+}
+
+TEST_CASE("a token given back counts no attempt and keeps the last answer", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  rig.deliver(1, DeliveryState::deferred, 1);
+  for (int i = 0; i < 3; ++i) {
+    rig.due_now();
+    const auto lease = rig.claim(1).lease;
+    REQUIRE(lease);
+    rig.claim(0, receipt_of(*lease, {given_back(1)}));
+  }
+  CHECK(rig.deliveries() == "deferred 1 waits");
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT code || ' ' || reply || coalesce(earlier_attempts::text, '') "
+                           "FROM mailroom_deliveries") == "451 deferred");
+}
+
+TEST_CASE("rule 1: after a rewind the cursor alone emits tokens that waited above its target", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 3);
+  rig.deliver(3, DeliveryState::deferred, 60);
+  rig.carry_out(to(1));
+  CHECK(rig.deliveries() == "deferred 1 waits, cancelled 1, cancelled 1");
+  rig.due_now();
+  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{1, 2, 3});
+  CHECK(rig.deliver(10, DeliveryState::accepted).empty());
+  CHECK(rig.deliveries() == "accepted 2, accepted 2, accepted 2");
+}
+
+TEST_CASE("rule 1: a rewind forward leaves waiting tokens", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  rig.deliver(1, DeliveryState::deferred, 60);
+  rig.carry_out(to(2));
+  CHECK(rig.deliveries() == "deferred 1 waits");
+  rig.due_now();
+  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{1});
+}
+
+TEST_CASE("rule 1: a replayed token no longer waits", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  rig.deliver(2, DeliveryState::deferred, 60);
+  rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
+  CHECK(rig.deliveries() == "deferred 1, deferred 1 waits");
+  rig.due_now();
+  auto ids = rig.deliver(10, DeliveryState::accepted);
+  CHECK(ids == Ids{1, 2});
+  CHECK(rig.deliver(10, DeliveryState::accepted).empty());
+}
+
+TEST_CASE("rule 1: a rewind or a replay lets a token be unknown anew", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  rig.deliver(2, DeliveryState::unknown);
+  rig.connection->run("UPDATE mailroom_deliveries SET unknowns = 2");
+  rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
+  CHECK(value<int>(*rig.connection, "SELECT unknowns FROM mailroom_deliveries WHERE token = 1") == 0);
+  CHECK(value<int>(*rig.connection, "SELECT unknowns FROM mailroom_deliveries WHERE token = 2") == 2);
+  rig.carry_out(to(0));
+  CHECK(value<int>(*rig.connection, "SELECT sum(unknowns) FROM mailroom_deliveries") == 0);
+}
+
+TEST_CASE("rule 2: a receipt that is repeated changes nothing", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  const auto lease = rig.claim(1).lease;
+  REQUIRE(lease);
+  const auto deferred = receipt_of(*lease, {outcome(1, DeliveryState::deferred, 0)});
+  rig.claim(0, deferred);
+  CHECK(rig.deliver(1, DeliveryState::accepted) == Ids{1});
+  CHECK_FALSE(rig.claim(0, deferred).receipt_void);
+  CHECK(rig.deliveries() == "accepted 2");
+  rig.connection->run("DELETE FROM mailroom_deliveries");
+  CHECK_FALSE(rig.claim(0, deferred).receipt_void);
+  CHECK(rig.deliveries().empty());
+}
+
+TEST_CASE("rule 2: nothing is recorded of a batch that was taken over", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  const auto first = rig.claim(1).lease;
+  const auto again = rig.claim(1).lease;
+  REQUIRE(first);
+  REQUIRE(again);
+  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, DeliveryState::rejected)})).receipt_void);
+  CHECK(rig.deliveries().empty());
+  rig.claim(0, receipt_of(*again, {outcome(1, DeliveryState::accepted)}));
+  CHECK(rig.deliveries() == "accepted 1");
+}
+
+TEST_CASE("rule 2: nothing is recorded of tokens that a rewind took from the batch", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 3);
+  const auto lease = rig.claim(3).lease;
+  REQUIRE(lease);
+  rig.carry_out(to(1));
+  rig.claim(0, receipt_of(*lease, {outcome(1, DeliveryState::accepted), outcome(2, DeliveryState::accepted),
+                                   outcome(3, DeliveryState::deferred)}));
+  CHECK(rig.deliveries() == "accepted 1");
+  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{2, 3});
+}
+
+TEST_CASE("rule 2: an older batch never overwrites what a newer one has recorded", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  const auto older = rig.claim(1).lease;
+  REQUIRE(older);
+  rig.carry_out(to(0));
+  rig.connection->run(
+      fmt::format("UPDATE mailroom_batches SET ids = '{{[1,2)}}' WHERE id = {}", older->batch));
+  const auto other = attach_sender(rig.database);
+  const auto newer = other->claim({.limit = 1, .partial = true, .take_over = false}).lease;
+  REQUIRE(newer);
+  other->claim({.receipt = receipt_of(*newer, {outcome(1, DeliveryState::accepted)})});
+  rig.claim(0, receipt_of(*older, {outcome(1, DeliveryState::deferred)}));
+  CHECK(rig.deliveries() == "accepted 1");
+}
+
+TEST_CASE("rule 3: a leased token that has been deleted is cancelled", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 3);
+  rig.deliver(3, DeliveryState::deferred, 0);
+  const auto lease = rig.claim(3).lease;
+  REQUIRE(lease);
+  rig.connection->run("DELETE FROM tokens WHERE id IN (2, 3)");
+  CHECK(fetch_ids(*rig.session, *lease) == Ids{1});
+  rig.claim(
+      0, receipt_of(*lease, {outcome(1, DeliveryState::accepted), outcome(3, DeliveryState::deferred, 1)}));
+  CHECK(rig.deliveries() == "accepted 2, cancelled 1, cancelled 2");
+  CHECK(
+      value<std::string>(*rig.connection, "SELECT DISTINCT reply FROM mailroom_deliveries WHERE token > 1") ==
+      "the token was deleted");
+  CHECK(rig.deliver(3, DeliveryState::accepted).empty());
+}
+
+TEST_CASE("rule 4: that a token was accepted once stays on record", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  rig.deliver(1, DeliveryState::accepted);
+  const auto at = value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries");
+  rig.carry_out(to(0));
+  rig.deliver(1, DeliveryState::rejected);
+  CHECK(rig.deliveries() == "rejected 2");
+  CHECK(value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries") == at);
+}
+
+TEST_CASE("rule 4: the tokens of a batch that is dead-lettered are unknown", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  const auto lease = rig.claim(2).lease;
+  REQUIRE(lease);
+  rig.connection->run("UPDATE mailroom_batches SET attempts = 20");
+  const auto reply = rig.claim(2);
+  CHECK(reply.dead == lease->batch);
+  CHECK(rig.deliveries() == "unknown 0, unknown 0");
+  CHECK(value<int>(*rig.connection, "SELECT min(unknowns) FROM mailroom_deliveries") == 1);
+}
+
+TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all have more than fits",
+          "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 100, "deferred");
+  for (int i = 0; i < 2; ++i) {
+    rig.deliver(50, DeliveryState::deferred, 600);
+  }
+  const auto late = rig.database.connect();
+  late->run("BEGIN");
+  insert_accounts(*late, 100, "late");
+  insert_accounts(*rig.connection, 1, "between");
+  rig.connection->run("UPDATE mailroom_deliveries SET not_before = 'infinity'");
+  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{201});
+  late->run("COMMIT");
+  insert_accounts(*rig.connection, 100, "new");
+  rig.due_now();
+  const auto ids = rig.deliver(12, DeliveryState::accepted);
+  const auto count = [&](std::int64_t from, std::int64_t to) {
+    return std::count_if(ids.begin(), ids.end(), [&](auto id) { return id >= from && id <= to; });
+  };
+  CHECK(count(1, 100) == 3);
+  CHECK(count(101, 200) == 3);
+  CHECK(count(202, 301) == 6);
+}
+
+TEST_CASE("rule 5: deferred tokens may fill a batch that nothing else needs", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 10);
+  rig.deliver(10, DeliveryState::deferred, 0);
+  CHECK(rig.deliver(10, DeliveryState::accepted).size() == 10);
+}
+
+TEST_CASE("a token that would wait until its link is about to expire is expired", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  rig.connection->run(
+      "UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp())) + CASE id WHEN 1 "
+      "THEN 3600 ELSE 9223372036854775 END");
+  const auto lease = rig.claim(2).lease;
+  REQUIRE(lease);
+  rig.claim(0, receipt_of(*lease, {outcome(1, DeliveryState::deferred, 3550),
+                                   outcome(2, DeliveryState::deferred, 3550)}));
+  CHECK(rig.deliveries() == "expired 1, deferred 1 waits");
+}
+
+TEST_CASE(
+    "what is read for a sink with outcomes: earlier attempts, and a newer recovery token of the account",
+    "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  rig.deliver(1, DeliveryState::deferred, 0);
+  rig.connection->run("UPDATE mailroom_deliveries SET unknowns = 1");
+  rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 1");
+  rig.connection->run("UPDATE accounts SET status = 'active'");
+  rig.connection->run(
+      "INSERT INTO tokens (account, action, expires_at) SELECT id, 'password_recovery', 4000000000 FROM accounts, "
+      "generate_series(1, 3)");
+  rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 4");
+  rig.connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity'");
+  const auto lease = rig.claim(10).lease;
+  REQUIRE(lease);
+  std::string rows;
+  rig.session->fetch(*lease, [&](const TokenRow& row) {
+    rows += fmt::format("{} {} {} {}; ", row.id, row.attempts, row.unknowns, row.newer.value_or(0));
+    CHECK(row.created_at > 1'700'000'000);
+    CHECK(row.account == 1);
+  });
+  CHECK(rows == "1 1 1 0; 2 0 0 3; 3 0 0 0; ");
+}

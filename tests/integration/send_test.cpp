@@ -1,0 +1,317 @@
+// `mailroom send` as users run it: a real database, and a relay that answers as each test says.
+
+#include <csignal>
+#include <map>
+
+#include "crypto/key_ring.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+#include "support/test_sender.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// A database with accounts, and what their deliveries became.
+struct SendRig {
+  TestDatabase database;
+  std::unique_ptr<Connection> connection = database.connect();
+
+  explicit SendRig(int accounts) { insert_accounts(*connection, accounts); }
+
+  /// `1 accepted 1, 2 deferred 1`: token, state and attempts.
+  std::string deliveries() {
+    return value<std::string>(
+        *connection,
+        "SELECT coalesce(string_agg(token || ' ' || state || ' ' || attempts, ', ' ORDER BY token), '') "
+        "FROM mailroom_deliveries");
+  }
+  int count(const std::string& state) {
+    return value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = '" + state + "'");
+  }
+  void due_now() {
+    connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
+  }
+};
+
+/// The addresses of the recipients, each with the number of its mails.
+std::map<std::string, int> recipients(const TestRelay& relay) {
+  std::map<std::string, int> counts;
+  for (const auto& mail : relay.taken())
+    ++counts[mail.to];
+  return counts;
+}
+
+RelayAnswer for_recipient(const RelayMoment& moment, RelayStep step, const std::string& part,
+                          const std::string& text) {
+  if (moment.step != step || moment.recipient.find(part) == std::string::npos) return {};
+  return RelayAnswer::reply(text);
+}
+
+}  // namespace
+
+TEST_CASE("send mails each token once, with a link whose token verifies, and records the relay's answer") {
+  SendRig rig(25);
+  TestRelay relay;
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once"});
+  CHECK(sender.wait() == 0);
+  INFO(sender.log());
+  CHECK(sender.output().empty());
+  CHECK(rig.count("accepted") == 25);
+  CHECK(recipients(relay).size() == 25);
+  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
+  for (const auto& mail : relay.taken()) {
+    const auto decoded = decode_token(token_of(mail));
+    REQUIRE(decoded);
+    CHECK(verifier.verify(*decoded, "", true));
+    CHECK(sender.log().find(token_of(mail)) == std::string::npos);
+  }
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE code = 250 AND reply <> '' AND "
+                   "sink LIKE '127.0.0.1:%'") == 25);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL") == 0);
+}
+
+TEST_CASE("send records what the relay defers and rejects, and tries deferred mails again") {
+  SendRig rig(20);
+  TestRelay relay({.play = [](const RelayMoment& moment) {
+    if (moment.recipient.find("user3@") != std::string::npos)
+      return for_recipient(moment, RelayStep::rcpt, "@", "451 4.7.1 greylisted");
+    return for_recipient(moment, RelayStep::rcpt, "user7@", "550 5.1.1 no such user");
+  }});
+  TestSender first(rig.database.conninfo(), relay.url(), {"--once"});
+  CHECK(first.wait() == 0);
+  CHECK(rig.count("accepted") == 18);
+  CHECK(value<std::string>(
+            *rig.connection,
+            "SELECT state || ' ' || code || ' ' || reply FROM mailroom_deliveries WHERE token = 7") ==
+        "rejected 550 5.1.1 no such user");
+  CHECK(value<bool>(*rig.connection,
+                    "SELECT not_before BETWEEN last_at + interval '12 s' AND last_at + interval '18 s' "
+                    "FROM mailroom_deliveries WHERE token = 3"));
+  rig.due_now();
+  TestRelay willing;
+  TestSender second(rig.database.conninfo(), willing.url(), {"--once"});
+  CHECK(second.wait() == 0);
+  CHECK(recipients(willing) == std::map<std::string, int>{{"user3@test.example", 1}});
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT state || ' ' || attempts || ' ' || (earlier_attempts->0->>'reply') "
+                           "FROM mailroom_deliveries WHERE token = 3") == "accepted 2 4.7.1 greylisted");
+}
+
+TEST_CASE("while the relay is unavailable, mails wait in the queue at no attempt") {
+  SendRig rig(5);
+  std::atomic<bool> is_up = false;
+  TestRelay relay({.play = [&](const RelayMoment& moment) {
+    if (moment.step == RelayStep::greeting && !is_up)
+      return RelayAnswer::reply("554 no", RelayAnswer::Then::close);
+    return RelayAnswer{};
+  }});
+  TestSender sender(rig.database.conninfo(), relay.url());
+  CHECK(eventually([&] { return sender.log().find("unavailable") != std::string::npos; }));
+  CHECK(eventually([&] { return rig.count("deferred") > 0; }));
+  CHECK(value<int>(*rig.connection, "SELECT max(attempts) FROM mailroom_deliveries") == 0);
+  CHECK(eventually([&] {
+    return value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL") == 0;
+  }));
+  is_up = true;
+  CHECK(eventually([&] { return rig.count("accepted") == 5; }));
+  CHECK(recipients(relay).size() == 5);
+  CHECK(relay.taken().size() == 5);
+  CHECK(sender.stop() == 0);
+  CHECK(sender.log().find("available again") != std::string::npos);
+}
+
+TEST_CASE("send --once with an unavailable relay says so, and leaves the tokens in the queue") {
+  SendRig rig(3);
+  TestRelay relay(
+      {.play = TestRelay::at(RelayStep::greeting, RelayAnswer::reply("421 busy", RelayAnswer::Then::close))});
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once"});
+  CHECK(sender.wait() == 4);
+  CHECK(sender.log().find("unavailable") != std::string::npos);
+  CHECK(rig.deliveries() == "1 deferred 0, 2 deferred 0, 3 deferred 0");
+}
+
+TEST_CASE("a mail without an answer is sent once more with the same bytes, then it is unknown") {
+  SendRig rig(1);
+  TestRelay relay({.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::close))});
+  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait() == 0);
+  CHECK(rig.deliveries() == "1 deferred 1");
+  rig.due_now();
+  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait() == 0);
+  CHECK(rig.deliveries() == "1 unknown 2");
+  const auto taken = relay.taken();
+  REQUIRE(taken.size() == 2);
+  CHECK(taken[0].message == taken[1].message);
+}
+
+TEST_CASE("with when_unknown hold, a mail without an answer is not sent again") {
+  SendRig rig(1);
+  TestRelay relay({.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::close))});
+  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}, {{"MAILROOM_SEND_WHEN_UNKNOWN", "hold"}})
+            .wait() == 0);
+  CHECK(rig.deliveries() == "1 unknown 1");
+}
+
+TEST_CASE("SIGTERM gives the mails of a hanging relay back to the queue") {
+  SendRig rig(6);
+  TestRelay relay({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::nothing(RelayAnswer::Then::hang))});
+  TestSender sender(rig.database.conninfo(), relay.url());
+  CHECK(eventually([&] { return relay.connections() >= 4; }));
+  CHECK(eventually([&] { return relay.commands().size() >= 12; }));
+  CHECK(sender.stop() == 0);
+  CHECK(rig.count("deferred") == 6);
+  CHECK(value<int>(*rig.connection, "SELECT max(attempts) FROM mailroom_deliveries") == 0);
+  CHECK(relay.taken().empty());
+}
+
+TEST_CASE("a sender that is killed repeats at most the mails of its batch, with the same bytes") {
+  const auto step =
+      GENERATE(RelayStep::ehlo, RelayStep::mail, RelayStep::rcpt, RelayStep::data, RelayStep::end);
+  CAPTURE(step);
+  SendRig rig(8);
+  TestRelay hanging({.play = [&](const RelayMoment& moment) {
+    return moment.step == step ? RelayAnswer::nothing(RelayAnswer::Then::hang) : RelayAnswer{};
+  }});
+  {
+    TestSender doomed(rig.database.conninfo(), hanging.url(), {"--batch-limit", "4", "--connections", "2"});
+    CHECK(eventually([&] { return hanging.connections() >= 2; }));
+    if (step == RelayStep::end) CHECK(eventually([&] { return hanging.taken().size() == 2; }));
+    doomed.process().signal(SIGKILL);
+    doomed.wait();
+  }
+  TestRelay relay;
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once"});
+  CHECK(sender.wait() == 0);
+  CHECK(rig.count("accepted") == 8);
+  CHECK(recipients(relay).size() == 8);
+  CHECK(relay.taken().size() == 8);
+  for (const auto& before : hanging.taken()) {
+    for (const auto& after : relay.taken()) {
+      if (before.to == after.to) CHECK(before.message == after.message);
+    }
+  }
+}
+
+TEST_CASE("of several recovery tokens of an account only the newest is mailed") {
+  SendRig rig(1);
+  rig.connection->run("UPDATE tokens SET consumed_at = 1");
+  rig.connection->run("UPDATE accounts SET status = 'active'");
+  rig.connection->run(
+      "INSERT INTO tokens (account, action) SELECT 1, 'password_recovery' FROM generate_series(1, 3)");
+  TestRelay relay;
+  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait() == 0);
+  CHECK(relay.taken().size() == 1);
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT string_agg(token || ' ' || state || ' ' || reply, ', ' ORDER BY token) "
+                           "FROM mailroom_deliveries WHERE state = 'cancelled'") ==
+        "2 cancelled superseded by token 4, 3 cancelled superseded by token 4");
+}
+
+TEST_CASE("addresses that cannot be mailed are rejected, and nothing is injected") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const std::vector<std::string> addresses{"a b@mail.example",   "<x@mail.example>", "-oQ/tmp@mail.example",
+                                           "\"q\"@mail.example", "no-at-sign",       "a@[127.0.0.1]",
+                                           "a@b@c.example",      "a@mail.example>"};
+  for (const auto& address : addresses)
+    connection->run("INSERT INTO accounts (email, login) VALUES ($1, $1)", address);
+  connection->run(
+      "INSERT INTO accounts (email, login) VALUES ('good@mail.example', '<script>alert(1)</script>')");
+  TestRelay relay;
+  CHECK(TestSender(database.conninfo(), relay.url(), {"--once"}).wait() == 0);
+  CHECK(recipients(relay) == std::map<std::string, int>{{"good@mail.example", 1}});
+  const auto message = relay.taken().front().message;
+  const auto html = message.substr(message.find("Content-Type: text/html"));
+  CHECK(html.find("&lt;script&gt;alert") != std::string::npos);
+  CHECK(html.find("<script>") == std::string::npos);
+  CHECK(value<int>(*connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE state = 'rejected' AND reply <> ''") ==
+        static_cast<int>(addresses.size()));
+}
+
+TEST_CASE("send --to sends one mail for trial and claims nothing") {
+  SendRig rig(2);
+  TestRelay relay;
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--to", "me@test.example", "--account", "user1"});
+  CHECK(sender.wait() == 0);
+  CHECK(sender.output().find("accepted by") == 0);
+  CHECK(recipients(relay) == std::map<std::string, int>{{"me@test.example", 1}});
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches") == 0);
+  CHECK(rig.deliveries().empty());
+}
+
+TEST_CASE("senders share that the relay is unavailable, and that it is back") {
+  SendRig rig(0);
+  std::atomic<bool> is_up = false;
+  std::atomic<int> greeted = 0;
+  TestRelay relay({.play = [&](const RelayMoment& moment) {
+    if (moment.step != RelayStep::greeting) return RelayAnswer{};
+    ++greeted;
+    return is_up ? RelayAnswer{} : RelayAnswer::reply("421 busy", RelayAnswer::Then::close);
+  }});
+  TestSender first(rig.database.conninfo(), relay.url());
+  REQUIRE(first.connected());
+  TestSender second(rig.database.conninfo(), relay.url());
+  REQUIRE(second.connected());
+  insert_accounts(*rig.connection, 1);
+  REQUIRE(eventually([&] {
+    return value<int>(*rig.connection, "SELECT coalesce(max(failures), 0) FROM mailroom_sinks") >= 3;
+  }));
+  const auto sink = rig.connection->run("SELECT name, reason, since < failed_at FROM mailroom_sinks");
+  REQUIRE(sink.size() == 1);
+  CHECK(relay.url().find(sink[0][0].as<std::string>()) != std::string::npos);
+  CHECK(sink[0][1].as<std::string>().find("busy") != std::string::npos);
+  CHECK(sink[0][2].as<bool>());
+  // Each probe is one connection, whichever of the two makes it: the failures count them all.
+  CHECK(greeted <= value<int>(*rig.connection, "SELECT failures FROM mailroom_sinks") + 1);
+  is_up = true;
+  CHECK(eventually([&] { return rig.count("accepted") == 1; }));
+  CHECK(eventually([&] { return value<int>(*rig.connection, "SELECT count(*) FROM mailroom_sinks") == 0; }));
+  CHECK(first.stop() == 0);
+  CHECK(second.stop() == 0);
+}
+
+TEST_CASE("a relay that asks for a lower rate gets half of it") {
+  SendRig rig(20);
+  TestRelay relay({.play = [](const RelayMoment& moment) {
+    return for_recipient(moment, RelayStep::rcpt, "user1@", "454 4.7.0 too many mails");
+  }});
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--batch-limit", "5"});
+  CHECK(eventually([&] { return rig.count("accepted") == 19; }));
+  CHECK(sender.log().find("asks for a lower rate") != std::string::npos);
+  CHECK(sender.stop() == 0);
+}
+
+TEST_CASE("an account gets no more mails than send.per_account allows") {
+  SendRig rig(1);
+  rig.connection->run("UPDATE tokens SET consumed_at = 1");
+  rig.connection->run("UPDATE accounts SET status = 'active'");
+  rig.connection->run(
+      "INSERT INTO tokens (account, action) SELECT 1, 'password_recovery' FROM generate_series(1, 5)");
+  TestRelay relay;
+  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once", "--batch-limit", "2"},
+                   {{"MAILROOM_SEND_PER_ACCOUNT", "3/1h"}, {"MAILROOM_SEND_SUPERSEDE", "false"}})
+            .wait() == 0);
+  CHECK(relay.taken().size() == 3);
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT min(reply) FROM mailroom_deliveries WHERE state = 'cancelled'") ==
+        "the account has had 3 mails, and send.per_account is 3/h");
+  CHECK(rig.count("cancelled") == 2);
+}
+
+TEST_CASE("send --dry-run shows what would be mailed, and claims nothing") {
+  SendRig rig(2);
+  rig.connection->run("INSERT INTO accounts (email, login) VALUES ('a b@mail.example', 'bad')");
+  rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 2");
+  TestSender sender(rig.database.conninfo(), "smtp://127.0.0.1:1", {"--dry-run"});
+  CHECK(sender.wait() == 0);
+  const auto output = sender.output();
+  CHECK(output.find("user1@test.example") != std::string::npos);
+  CHECK(output.find("(cancelled: the token has been consumed)") != std::string::npos);
+  CHECK(output.find("(rejected: ") != std::string::npos);
+  CHECK(output.find("1 token would be mailed; 2 would not") != std::string::npos);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches") == 0);
+  CHECK(rig.deliveries().empty());
+}

@@ -1,0 +1,282 @@
+// Several connections, several relays, their breakers, and a stop while a relay hangs.
+
+#include "smtp/courier.hpp"
+
+#include <atomic>
+#include <fmt/format.h>
+#include <map>
+#include <poll.h>
+#include <set>
+
+#include "support/catch.hpp"
+#include "support/refusing_port.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_mail.hpp"
+#include "support/test_relay.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+using Then = RelayAnswer::Then;
+
+CourierOptions courier_to(std::vector<RelayUrl> relays, int connections = 4) {
+  return {.relays = std::move(relays), .relay = {}, .connections = connections, .seed = 1};
+}
+
+TimePoint soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(30);
+}
+
+/// Waits until every mail has its outcome, and returns them by id.
+std::map<std::int64_t, Delivery> outcomes(Courier& courier) {
+  REQUIRE(courier.wait(soon()));
+  std::map<std::int64_t, Delivery> found;
+  for (auto& delivered : courier.take())
+    found.emplace(delivered.id, std::move(delivered.delivery));
+  return found;
+}
+
+RelayUrl url_of(const RefusingPort& closed) {
+  return parse_relay_urls(fmt::format("smtp://127.0.0.1:{}", closed.port())).front();
+}
+
+/// A breaker that lets a probe through at once.
+Breaker due_breaker() {
+  Breaker open;
+  open.failures = 5;
+  open.next_probe = wall_now();
+  open.why = "was down";
+  return open;
+}
+
+bool is_readable(int fd) {
+  pollfd waiting{fd, POLLIN, 0};
+  return poll(&waiting, 1, 0) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("every mail gets one outcome, over as many connections as configured") {
+  const TestRelay server({.play = [](const RelayMoment& moment) {
+    const bool is_refused = moment.step == RelayStep::rcpt && moment.recipient.starts_with("user7");
+    return is_refused ? RelayAnswer::reply("550 no") : RelayAnswer{};
+  }});
+  Courier courier(courier_to({url_of(server)}, 3));
+  for (int i = 0; i < 200; ++i)
+    courier.submit(i, mail_to(fmt::format("user{}@mail.example", i)));
+  const auto found = outcomes(courier);
+  CHECK(found.size() == 200);
+  std::multiset<std::string> taken;
+  for (const auto& mail : server.taken())
+    taken.insert(mail.to);
+  for (const auto& [id, delivery] : found) {
+    INFO(id);
+    const bool is_refused = fmt::format("user{}", id).starts_with("user7");
+    CHECK(delivery.outcome == (is_refused ? MailOutcome::rejected : MailOutcome::accepted));
+    CHECK(taken.count(fmt::format("user{}@mail.example", id)) == (is_refused ? 0 : 1));
+  }
+  CHECK(courier.unfinished() == 0);
+}
+
+TEST_CASE("the descriptor is readable while outcomes wait to be taken") {
+  const TestRelay server;
+  Courier courier(courier_to({url_of(server)}));
+  CHECK_FALSE(is_readable(courier.fd()));
+  courier.submit(1, mail_to("user@mail.example"));
+  CHECK(eventually([&] { return is_readable(courier.fd()); }));
+  CHECK(courier.take().size() == 1);
+  CHECK_FALSE(is_readable(courier.fd()));
+  CHECK(courier.take().empty());
+}
+
+TEST_CASE("a slow recipient delays no mail of another connection") {
+  std::atomic<bool> released = false;
+  const TestRelay server({.play = [&](const RelayMoment& moment) {
+    const bool is_slow = moment.step == RelayStep::rcpt && moment.recipient.starts_with("slow");
+    if (is_slow) eventually([&] { return released.load(); });
+    return RelayAnswer{};
+  }});
+  auto options = courier_to({url_of(server)}, 2);
+  options.relay.timeout = Milliseconds(30'000);
+  Courier courier(options);
+  courier.submit(0, mail_to("slow@mail.example"));
+  for (int i = 1; i <= 20; ++i)
+    courier.submit(i, mail_to("user@mail.example"));
+  CHECK(eventually([&] { return courier.unfinished() == 1; }));
+  released = true;
+  CHECK(outcomes(courier).at(0).outcome == MailOutcome::accepted);
+}
+
+TEST_CASE("mails go to the second relay while the first is unavailable") {
+  const TestRelay second;
+  const RefusingPort first;
+  Courier courier(courier_to({url_of(first), url_of(second)}, 1));
+  for (int i = 0; i < 10; ++i)
+    courier.submit(i, mail_to("user@mail.example"));
+  for (const auto& [id, delivery] : outcomes(courier)) {
+    CHECK(delivery.outcome == MailOutcome::accepted);
+    CHECK(delivery.relay == url_of(second).address());
+  }
+  const auto breakers = courier.breakers();
+  REQUIRE(breakers.size() == 2);
+  CHECK(breakers[0].is_open());
+  CHECK(breakers[0].why.find("connect") != std::string::npos);
+  CHECK_FALSE(breakers[1].is_open());
+  CHECK_FALSE(courier.time_to_admission().has_value());
+}
+
+TEST_CASE("while no relay is available, mails are given back at once") {
+  const RefusingPort closed;
+  Courier courier(courier_to({url_of(closed)}, 1));
+  courier.submit(0, mail_to("user@mail.example"));
+  const auto cause = outcomes(courier).at(0);
+  CHECK(cause.outcome == MailOutcome::unavailable);
+  CHECK(cause.retry_after == std::chrono::seconds(1));
+  // The delay cannot end during the test.
+  auto breakers = courier.breakers();
+  breakers[0].next_probe = wall_now() + std::chrono::minutes(4);
+  courier.set_breakers(breakers);
+  courier.submit(1, mail_to("user@mail.example"));
+  const auto blocked = outcomes(courier).at(1);
+  CHECK(text_of(blocked) == text_of(cause));
+  CHECK(blocked.retry_after > std::chrono::minutes(3));
+  CHECK(courier.time_to_admission() > std::chrono::minutes(3));
+}
+
+TEST_CASE("a probe closes the breaker when the relay is back") {
+  const TestRelay server;
+  Courier courier(courier_to({url_of(server)}, 1));
+  courier.set_breakers({due_breaker()});
+  CHECK_FALSE(courier.time_to_admission().has_value());
+  courier.submit(0, mail_to("user@mail.example"));
+  courier.submit(1, mail_to("user@mail.example"));
+  for (const auto& [id, delivery] : outcomes(courier))
+    CHECK(delivery.outcome == MailOutcome::accepted);
+  CHECK(courier.breakers() == std::vector<Breaker>{Breaker{}});
+}
+
+TEST_CASE("while one mail probes a relay, the others wait for what it finds") {
+  for (const bool is_back : {true, false}) {
+    INFO(is_back);
+    std::atomic<bool> is_probed = false;
+    std::atomic<bool> released = false;
+    const TestRelay server({.play = [&](const RelayMoment& moment) {
+      if (moment.step != RelayStep::greeting) return RelayAnswer{};
+      is_probed = true;
+      eventually([&] { return released.load(); });
+      return is_back ? RelayAnswer{} : RelayAnswer::reply("554 still down", Then::close);
+    }});
+    Courier courier(courier_to({url_of(server)}, 4));
+    courier.set_breakers({due_breaker()});
+    for (int i = 0; i < 8; ++i)
+      courier.submit(i, mail_to("user@mail.example"));
+    REQUIRE(eventually([&] { return is_probed.load(); }));
+    CHECK(courier.unfinished() == 8);
+    CHECK(server.connections() == 1);
+    released = true;
+    const auto found = outcomes(courier);
+    REQUIRE(found.size() == 8);
+    for (const auto& [id, delivery] : found) {
+      CHECK(delivery.outcome == (is_back ? MailOutcome::accepted : MailOutcome::unavailable));
+      if (!is_back) CHECK(delivery.retry_after > std::chrono::seconds(20));
+    }
+    CHECK(courier.breakers().at(0).is_open() == !is_back);
+    if (!is_back) CHECK(server.connections() == 1);
+  }
+}
+
+TEST_CASE("cancel also ends the mails that wait for a probe") {
+  std::atomic<bool> hangs = false;
+  const TestRelay server({.play = [&](const RelayMoment& moment) {
+    if (moment.step != RelayStep::mail) return RelayAnswer{};
+    hangs = true;
+    return RelayAnswer::nothing(Then::hang);
+  }});
+  auto options = courier_to({url_of(server)}, 3);
+  options.relay.timeout = std::chrono::minutes(10);
+  Courier courier(options);
+  courier.set_breakers({due_breaker()});
+  for (int i = 0; i < 3; ++i)
+    courier.submit(i, mail_to("user@mail.example"));
+  REQUIRE(eventually([&] { return hangs.load(); }));
+  courier.cancel();
+  const auto found = outcomes(courier);
+  REQUIRE(found.size() == 3);
+  for (const auto& [id, delivery] : found) {
+    CHECK(delivery.outcome == MailOutcome::deferred);
+    CHECK_FALSE(delivery.counts);
+  }
+  CHECK(courier.breakers().at(0).is_open());
+}
+
+TEST_CASE("a mail that a relay refuses leaves the breaker closed") {
+  const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::reply("450 later"))});
+  Courier courier(courier_to({url_of(server)}, 1));
+  courier.submit(0, mail_to("user@mail.example"));
+  CHECK(outcomes(courier).at(0).outcome == MailOutcome::deferred);
+  CHECK_FALSE(courier.breakers().at(0).is_open());
+}
+
+TEST_CASE("cancel ends a hanging relay at once, at each step") {
+  struct CancelRow {
+    RelayStep step;
+    std::string delivery;
+  };
+  const std::vector<CancelRow> rows{
+      {RelayStep::greeting, "deferred, not counted, 0: stopped before the relay answered the connection"},
+      {RelayStep::ehlo, "deferred, not counted, 0: stopped before the relay answered EHLO"},
+      {RelayStep::mail, "deferred, not counted, 0: stopped before the relay answered MAIL"},
+      {RelayStep::rcpt, "deferred, not counted, 0: stopped before the relay answered RCPT"},
+      {RelayStep::data, "deferred, not counted, 0: stopped before the relay answered DATA"},
+      {RelayStep::end, "unknown, counted, 0: stopped before the relay answered the end of the message"},
+  };
+  for (const auto& row : rows) {
+    INFO(static_cast<int>(row.step));
+    std::atomic<bool> hangs = false;
+    const TestRelay server({.play = [&](const RelayMoment& moment) {
+      if (moment.step != row.step || moment.connection > 1) return RelayAnswer{};
+      hangs = true;
+      return RelayAnswer::nothing(Then::hang);
+    }});
+    auto options = courier_to({url_of(server)}, 1);
+    // The test would take minutes if cancel() waited for them.
+    options.relay.timeout = options.relay.end_timeout = std::chrono::minutes(10);
+    Courier courier(options);
+    courier.submit(0, mail_to("user@mail.example"));
+    courier.submit(1, mail_to("next@mail.example"));
+    REQUIRE(eventually([&] { return hangs.load(); }));
+    courier.cancel();
+    CHECK(courier.unfinished() == 0);
+    auto found = outcomes(courier);
+    CHECK(text_of(found.at(0)) == row.delivery);
+    CHECK(text_of(found.at(1)) == "deferred, not counted, 0: stopped before the mail was sent");
+    // The courier can be used again.
+    courier.submit(2, mail_to("user@mail.example"));
+    CHECK(outcomes(courier).at(2).outcome == MailOutcome::accepted);
+  }
+}
+
+TEST_CASE("a courier ends while a relay hangs at QUIT") {
+  const TestRelay server({.play = TestRelay::at(RelayStep::end, RelayAnswer{.then = Then::hang})});
+  auto options = courier_to({url_of(server)}, 2);
+  options.relay.timeout = options.relay.end_timeout = std::chrono::minutes(10);
+  {
+    Courier courier(options);
+    courier.submit(0, mail_to("user@mail.example"));
+    CHECK(outcomes(courier).at(0).outcome == MailOutcome::accepted);
+  }
+  CHECK(server.taken().size() == 1);
+}
+
+TEST_CASE("a message lives until its outcome is taken, and no longer") {
+  const TestRelay server;
+  Courier courier(courier_to({url_of(server)}));
+  for (int round = 0; round < 20; ++round) {
+    const auto message = fmt::format("Subject: {}\r\n\r\n", round);
+    courier.submit(round, mail_to("user@mail.example", message));
+    CHECK(outcomes(courier).at(round).outcome == MailOutcome::accepted);
+    CHECK(server.taken().back().message == message);
+  }
+}

@@ -1,0 +1,148 @@
+// Authentication: never without TLS, never silently left out, and never in a reply.
+
+#include "base/error.hpp"
+#include "smtp/relay.hpp"
+#include "support/catch.hpp"
+#include "support/test_certificate.hpp"
+#include "support/test_mail.hpp"
+#include "support/test_relay.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const std::string password = "open sesame 4711";
+
+/// A relay with STARTTLS, as which nobody else can pose.
+struct LoginRig {
+  TestCertificate certificate;
+
+  TestRelay::Options server(const std::string& user = "alice", const std::string& known_password = password) {
+    return {.certificate = &certificate, .offers_starttls = true, .user = user, .password = known_password};
+  }
+  RelayOptions client() const {
+    RelayOptions options;
+    options.password = password;
+    options.ca_file = certificate.certificate();
+    return options;
+  }
+};
+
+bool has_sent(const TestRelay& server, const std::string& verb) {
+  for (const auto& command : server.commands()) {
+    if (command.find(" " + verb) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a user authenticates once per connection, over TLS also on this host") {
+  LoginRig rig;
+  for (const bool implicit : {false, true}) {
+    auto options = rig.server();
+    options.implicit_tls = implicit;
+    options.offers_starttls = !implicit;
+    const TestRelay server(options);
+    Relay relay(url_of(server, "alice"), rig.client());
+    for (int i = 0; i < 2; ++i)
+      CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    REQUIRE(server.taken().size() == 2);
+    CHECK(server.taken()[1].user == "alice");
+    CHECK(server.taken()[1].encrypted);
+    CHECK(server.connections() == 1);
+  }
+}
+
+TEST_CASE("credentials never go over a connection without TLS") {
+  const TestCertificate another;
+  LoginRig rig;
+  auto plain = rig.server();
+  plain.offers_starttls = false;
+  auto untrusted = rig.server();
+  untrusted.certificate = &another;
+  for (const auto& options : {plain, untrusted}) {
+    const TestRelay server(options);
+    Relay relay(url_of(server, "alice"), rig.client());
+    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::unavailable);
+    CHECK_FALSE(has_sent(server, "AUTH"));
+    CHECK_FALSE(has_sent(server, "MAIL"));
+  }
+}
+
+TEST_CASE("a relay that offers no AUTH gets no mail if a user is configured") {
+  LoginRig rig;
+  const TestRelay server(rig.server(""));
+  Relay relay(url_of(server, "alice"), rig.client());
+  for (int i = 0; i < 2; ++i) {
+    CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
+          "unavailable, not counted, 0: the relay offers no AUTH, and a user is configured");
+  }
+  CHECK(server.taken().empty());
+  CHECK_FALSE(has_sent(server, "RCPT"));
+}
+
+TEST_CASE("a relay that refuses the credentials is unavailable") {
+  LoginRig rig;
+  const TestRelay server(rig.server("alice", "another"));
+  Relay relay(url_of(server, "alice"), rig.client());
+  CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
+        "unavailable, not counted, 535: 5.7.8 wrong user or password");
+  CHECK_FALSE(has_sent(server, "MAIL"));
+}
+
+TEST_CASE("a temporary refusal of AUTH is no request for a lower rate") {
+  LoginRig rig;
+  auto options = rig.server();
+  options.play = TestRelay::at(RelayStep::auth, RelayAnswer::reply("454 4.7.0 later"));
+  const TestRelay server(options);
+  Relay relay(url_of(server, "alice"), rig.client());
+  const auto delivery = relay.deliver(mail_to("user@mail.example"));
+  CHECK(text_of(delivery) == "unavailable, not counted, 454: 4.7.0 later");
+  CHECK_FALSE(delivery.throttled);
+}
+
+TEST_CASE("a password that the relay repeats is masked") {
+  // The base64 of the password, and of NUL alice NUL password.
+  const std::string login = "b3BlbiBzZXNhbWUgNDcxMQ";
+  const std::string plain = "AGFsaWNlAG9wZW4gc2VzYW1lIDQ3MTE";
+  const auto answer = RelayAnswer::reply("535 no: " + password + " " + login + "== " + plain + "=");
+  LoginRig rig;
+  auto options = rig.server();
+  options.play = TestRelay::at(RelayStep::auth, answer);
+  const TestRelay server(options);
+  Relay relay(url_of(server, "alice"), rig.client());
+  CHECK(relay.deliver(mail_to("user@mail.example")).reply == "no: *** ***== ***=");
+}
+
+TEST_CASE("a user without a password, a name that is none and a missing CA file are refused") {
+  const auto message = [](const std::string& url, const RelayOptions& options) -> std::string {
+    try {
+      const Relay relay(parse_relay_urls(url).front(), options);
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::configuration);
+      CHECK_FALSE(error.hint().empty());
+      return error.what();
+    }
+    return "no error";
+  };
+  auto named = RelayOptions();
+  named.hello_name = "mail example";
+  auto trusting = RelayOptions();
+  trusting.ca_file = "/nonexistent/ca.pem";
+  CHECK(message("smtp://alice@localhost", RelayOptions()) ==
+        "the relay localhost:25 has a user, and there is no password");
+  CHECK(message("smtp://localhost", named) == "'mail example' is no name for EHLO");
+  CHECK(message("smtp://localhost", trusting) == "cannot read the CA file /nonexistent/ca.pem");
+  CHECK(message("smtp://localhost", RelayOptions()) == "no error");
+}
+
+TEST_CASE("EHLO has the configured name") {
+  const TestRelay server;
+  auto options = RelayOptions();
+  options.hello_name = "mail.example";
+  Relay relay(url_of(server), options);
+  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(server.commands().front() == "1 EHLO mail.example");
+}

@@ -1,0 +1,165 @@
+// Several mails over one connection, and what the end of one means for the next.
+
+#include <atomic>
+#include <fmt/format.h>
+
+#include "smtp/relay.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_mail.hpp"
+#include "support/test_relay.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+using Then = RelayAnswer::Then;
+using Play = std::function<RelayAnswer(const RelayMoment&)>;
+
+/// Gives `answer` at `step` of the second mail of the first connection.
+Play at_second_mail(RelayStep step, RelayAnswer answer) {
+  return [step, answer](const RelayMoment& moment) {
+    return moment.step == step && moment.connection == 1 && moment.mail == 2 ? answer : RelayAnswer{};
+  };
+}
+
+/// Delivers two mails and returns the outcome of the second.
+Delivery deliver_second(const TestRelay& server) {
+  Relay relay(url_of(server), impatient());
+  REQUIRE(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+  return relay.deliver(mail_to("second@mail.example"));
+}
+
+}  // namespace
+
+TEST_CASE("mails share a connection, which ends with QUIT") {
+  const TestRelay server;
+  {
+    Relay relay(url_of(server), {});
+    for (int i = 0; i < 5; ++i)
+      CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  }
+  CHECK(server.connections() == 1);
+  CHECK(server.taken().size() == 5);
+  CHECK(eventually([&] { return server.commands().back() == "1 QUIT"; }));
+}
+
+TEST_CASE("an idle connection that the relay closes costs no mail") {
+  for (const auto& answer :
+       {RelayAnswer::reply("421 4.4.2 idle too long", Then::close), RelayAnswer::nothing(Then::close),
+        RelayAnswer::nothing(Then::reset), RelayAnswer::nothing(Then::hang)}) {
+    const TestRelay server({.play = at_second_mail(RelayStep::mail, answer)});
+    CHECK(deliver_second(server).outcome == MailOutcome::accepted);
+    CHECK(server.connections() == 2);
+    CHECK(server.taken().size() == 2);
+  }
+}
+
+TEST_CASE("a goodbye together with the reply to a mail costs no mail") {
+  for (const auto then : {Then::go_on, Then::close}) {
+    const auto answer = RelayAnswer::reply("250 2.0.0 ok\r\n421 4.7.0 too many mails", then);
+    const TestRelay server({.play = TestRelay::once(RelayStep::end, answer)});
+    Relay relay(url_of(server), {});
+    CHECK(text_of(relay.deliver(mail_to("first@mail.example"))) == "accepted, counted, 250: 2.0.0 ok");
+    CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(server.connections() == 2);
+    CHECK(server.taken().size() == 2);
+  }
+}
+
+TEST_CASE("what a relay says unasked, or a connection that it has closed, costs no mail") {
+  for (const std::string text : {"421 4.4.2 idle too long", "554 5.7.1 no", "250 2.0.0 ok"}) {
+    for (const auto then : {Then::go_on, Then::close}) {
+      INFO(text);
+      std::atomic<bool> is_idle = false;
+      const auto wait = [&] {
+        eventually([&] { return is_idle.load(); });
+        return text;
+      };
+      const TestRelay server(
+          {.play = TestRelay::once(RelayStep::end, RelayAnswer{.then = then, .unasked = wait})});
+      Relay relay(url_of(server), {});
+      CHECK(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+      is_idle = true;
+      REQUIRE(eventually([&] { return server.unasked() == 1; }));
+      CHECK(text_of(relay.deliver(mail_to("second@mail.example"))) ==
+            "accepted, counted, 250: 2.0.0 ok: queued as Q2-1");
+      CHECK(server.connections() == 2);
+    }
+  }
+}
+
+TEST_CASE("a relay that closes after some mails gets the others over new connections") {
+  const TestRelay server({.play = [](const RelayMoment& moment) {
+    const bool is_last = moment.step == RelayStep::end && moment.mail == 3;
+    return is_last ? RelayAnswer{.then = Then::close} : RelayAnswer{};
+  }});
+  Relay relay(url_of(server), {});
+  for (int i = 0; i < 10; ++i) {
+    INFO(i);
+    CHECK(relay.deliver(mail_to(fmt::format("user{}@mail.example", i))).outcome == MailOutcome::accepted);
+  }
+  CHECK(server.connections() == 4);
+  const auto taken = server.taken();
+  REQUIRE(taken.size() == 10);
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    CHECK(taken[i].to == fmt::format("user{}@mail.example", i));
+}
+
+TEST_CASE("a refused mail does not affect the next one") {
+  for (const auto step : {RelayStep::mail, RelayStep::rcpt, RelayStep::data, RelayStep::end}) {
+    for (const std::string text : {"450 later", "550 never"}) {
+      INFO(static_cast<int>(step) << " " << text);
+      const TestRelay server({.play = TestRelay::once(step, RelayAnswer::reply(text))});
+      Relay relay(url_of(server), {});
+      CHECK(relay.deliver(mail_to("first@mail.example")).code == std::stoi(text));
+      CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+      CHECK(server.taken().size() == 1);
+    }
+  }
+}
+
+// libcurl keeps a connection on which the reply to the final dot has timed out.
+TEST_CASE("the late reply to one mail is never taken for the reply to the next one") {
+  for (const std::string late : {"554 5.7.1 spam", "250 2.0.0 ok"}) {
+    const TestRelay server({.play = [&](const RelayMoment& moment) -> RelayAnswer {
+      if (moment.connection == 1 && moment.step == RelayStep::end) return {.text = late, .is_late = true};
+      if (moment.step == RelayStep::rcpt && moment.recipient.starts_with("nobody")) {
+        return RelayAnswer::reply("550 5.1.1 no such user");
+      }
+      return {};
+    }});
+    Relay relay(url_of(server), impatient());
+    CHECK(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::unknown);
+    CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(text_of(relay.deliver(mail_to("nobody@mail.example"))) ==
+          "rejected, counted, 550: 5.1.1 no such user");
+    CHECK(server.connections() == 2);
+  }
+}
+
+TEST_CASE("only the end of the message has the longer time-out") {
+  CHECK(RelayOptions().end_timeout >= std::chrono::minutes(2));
+  const RelayAnswer slow{.delay = Milliseconds(2200)};
+  auto options = impatient();
+  options.end_timeout = Milliseconds(60'000);
+  {
+    const TestRelay server({.play = TestRelay::at(RelayStep::end, slow)});
+    Relay relay(url_of(server), options);
+    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  }
+  const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, slow)});
+  Relay relay(url_of(server), options);
+  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::deferred);
+}
+
+TEST_CASE("a relay that answers slowly but in time is not given up") {
+  const TestRelay server(
+      {.play = [](const RelayMoment&) { return RelayAnswer{.delay = Milliseconds(700)}; }});
+  auto options = impatient();
+  options.timeout = Milliseconds(5000);
+  Relay relay(url_of(server), options);
+  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(server.connections() == 1);
+}

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "mail/message.hpp"
+
+namespace mailroom::test {
+
+/// Owns what a MailContent refers to.
+struct RandomMail {
+  Mailbox from;
+  std::optional<Mailbox> reply_to;
+  std::vector<ExtraHeader> headers;
+  Address to;
+  std::string queue;
+  Moment created_at{};
+  std::int64_t token = 0;
+  std::string subject;
+  std::string text;
+  std::optional<std::string> html;
+
+  MailContent content() const {
+    MailContent content{.created_at = created_at,
+                        .queue = queue,
+                        .token = token,
+                        .to = to,
+                        .subject = subject,
+                        .text = text,
+                        .html = std::nullopt};
+    if (html) content.html = *html;
+    return content;
+  }
+  bool is_utf8() const {
+    return needs_smtputf8(to) || needs_smtputf8(from.address) ||
+           (reply_to && needs_smtputf8(reply_to->address));
+  }
+};
+
+/// Makes mails of hostile text from a seed: other scripts, marks of direction, emoji, what looks encoded,
+/// long words, dots and blanks at the ends of lines.
+class MailMaker {
+ public:
+  explicit MailMaker(unsigned seed) : random_(seed) {}
+
+  RandomMail make() {
+    RandomMail mail;
+    mail.from = {trimmed(line(4)), address()};
+    if (chance(3)) mail.reply_to = Mailbox{trimmed(line(3)), address()};
+    if (chance(3)) mail.headers = {{"X-One", "a b  c"}, {"X-Two", words()}};
+    mail.to = address();
+    mail.queue = pick({"mailroom", "a queue", "gr\u00fc\u00dfe.2", "--=_", "%s<>\""});
+    mail.created_at = Moment(std::chrono::seconds(number(0, 4'000'000'000)));
+    mail.token = number(0, std::numeric_limits<std::int64_t>::max());
+    mail.subject = chance(100) ? long_login() : line(12);
+    mail.text = body();
+    if (!chance(4)) mail.html = "<p>" + body() + "</p>";
+    return mail;
+  }
+
+ private:
+  bool chance(int one_in) { return number(1, one_in) == 1; }
+  std::int64_t number(std::int64_t min, std::int64_t max) {
+    return std::uniform_int_distribution<std::int64_t>(min, max)(random_);
+  }
+  std::string pick(const std::vector<std::string>& all) {
+    return all[static_cast<std::size_t>(number(0, static_cast<std::int64_t>(all.size()) - 1))];
+  }
+
+  std::string piece() {
+    static const std::vector<std::string> pieces{"word",
+                                                 "another",
+                                                 "7",
+                                                 "=",
+                                                 "=20",
+                                                 "=3D",
+                                                 "=?utf-8?Q?x?=",
+                                                 "?=",
+                                                 "_",
+                                                 ".",
+                                                 "..",
+                                                 "From ",
+                                                 "<script>",
+                                                 "alert('x')",
+                                                 "</p>",
+                                                 "&amp;",
+                                                 "\"",
+                                                 "\\",
+                                                 "(",
+                                                 ")",
+                                                 ",",
+                                                 ";",
+                                                 ":",
+                                                 "@",
+                                                 "--",
+                                                 "--=_",
+                                                 "\u00fc\u00df",
+                                                 "\u05e9\u05dc\u05d5\u05dd",
+                                                 "\u200f",
+                                                 "\u202e",
+                                                 "\u200b",
+                                                 "\u65e5\u672c\u8a9e",
+                                                 "\U0001f469\u200d\U0001f4bb",
+                                                 "e\u0301",
+                                                 "\u0085",
+                                                 "\u2028",
+                                                 "\ufeff",
+                                                 std::string(80, 'x'),
+                                                 "supercalifragilistic"};
+    return chance(200) ? std::string(1200, 'y') : pick(pieces);
+  }
+
+  /// No line end, and no other control character of ASCII.
+  std::string line(int longest) {
+    std::string text;
+    for (auto count = number(0, longest); count > 0; --count) {
+      text += piece();
+      if (chance(2)) text += chance(8) ? "   " : " ";
+    }
+    return text;
+  }
+
+  std::string body() {
+    std::string text;
+    for (auto count = number(0, 12); count > 0; --count)
+      text += line(10) + pick({"\n", "\n", "\n", "\r\n", " \n", "\t\n", "\n\n", "\r", "", ".\n"});
+    if (chance(50)) text += long_login();
+    return text;
+  }
+
+  std::string long_login() {
+    const auto unit = piece() + pick({"x", " ", "\u00fc", "="});
+    std::string login;
+    while (login.size() < 10'000)
+      login += unit;
+    return login;
+  }
+
+  std::string words() {
+    std::string text = "w";
+    for (auto count = number(0, 40); count > 0; --count)
+      text += pick({" a", " bc", " =?", " long-word-number", " {\"json\": 1}"});
+    return text;
+  }
+
+  Address address() {
+    return {pick({"a", "user.name+tag", "gr\u00fc\u00dfe", std::string(64, 'l'), "!#$%&'*+-/=?^_`{|}~"}),
+            pick({"b.example", "xn--bcher-kva.example", std::string(60, 'd') + ".example"})};
+  }
+
+  static std::string trimmed(const std::string& text) {
+    const auto start = text.find_first_not_of(' ');
+    return start == std::string::npos ? "" : text.substr(start, text.find_last_not_of(' ') - start + 1);
+  }
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace mailroom::test

@@ -1,0 +1,161 @@
+#include "support/relay_conversation.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <vector>
+
+namespace mailroom::test {
+namespace {
+
+std::string base64(const std::string& text) {
+  std::vector<unsigned char> encoded(4 * (text.size() / 3 + 1) + 1);
+  const std::vector<unsigned char> bytes(text.begin(), text.end());
+  const int size = EVP_EncodeBlock(encoded.data(), bytes.data(), static_cast<int>(bytes.size()));
+  return {encoded.begin(), encoded.begin() + size};
+}
+
+std::string verb_of(const std::string& line) {
+  auto verb = line.substr(0, line.find(' '));
+  std::transform(verb.begin(), verb.end(), verb.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return verb;
+}
+
+/// What stands between the first `<` and the last `>`.
+std::string within_brackets(const std::string& line) {
+  const auto from = line.find('<') + 1;
+  return line.substr(from, line.rfind('>') - from);
+}
+
+}  // namespace
+
+RelayConversation::RelayConversation(TestRelay& server, int socket, int number)
+    : server_(server), options_(server.options_), stream_(socket, server.stop_) {
+  moment_.connection = number;
+  mail_.connection = number;
+}
+
+void RelayConversation::hold() {
+  if (options_.implicit_tls && !stream_.start_tls(*options_.certificate)) return;
+  if (!answer(RelayStep::greeting, "220 test relay")) return;
+  std::string line;
+  while (stream_.read_line(line)) {
+    record(line);
+    if (!take_line(line)) return;
+  }
+}
+
+void RelayConversation::record(const std::string& line) {
+  const std::lock_guard lock(server_.mutex_);
+  server_.commands_.push_back(fmt::format("{} {}", moment_.connection, line));
+}
+
+bool RelayConversation::answer(RelayStep step, const std::string& usual) {
+  return give(ask(step, usual));
+}
+
+RelayAnswer RelayConversation::ask(RelayStep step, const std::string& usual) {
+  moment_.step = step;
+  auto answer = options_.play(moment_);
+  if (!answer.text) answer.text = usual;
+  refused_ = answer.text->starts_with('4') || answer.text->starts_with('5');
+  return answer;
+}
+
+bool RelayConversation::give(const RelayAnswer& answer) {
+  if (answer.delay.count() > 0 && !stream_.pause(answer.delay)) return false;
+  if (answer.is_late && !stream_.wait_for_client()) return false;
+  const auto& text = *answer.text;
+  bool written = text.empty() || stream_.write(text + (answer.has_line_end ? "\r\n" : ""));
+  if (answer.unasked) {
+    written = stream_.write(answer.unasked() + "\r\n") && written;
+    ++server_.unasked_;
+  }
+  return finish(answer.then) && written;
+}
+
+bool RelayConversation::finish(Then then) {
+  if (then == Then::hang) stream_.wait_for_close();
+  if (then == Then::reset) stream_.reset_on_close();
+  return then == Then::go_on;
+}
+
+bool RelayConversation::take_line(const std::string& line) {
+  const auto verb = verb_of(line);
+  if (verb == "EHLO" || verb == "HELO") return greet_client();
+  if (verb == "STARTTLS") return start_tls();
+  if (verb == "AUTH") return authenticate(line);
+  if (verb == "MAIL" || verb == "RCPT") return take_envelope(verb, line);
+  if (verb == "DATA") return take_message();
+  if (verb == "QUIT") {
+    stream_.write("221 bye\r\n");
+    return false;
+  }
+  return stream_.write(verb == "NOOP" || verb == "RSET" ? "250 ok\r\n" : "502 what\r\n");
+}
+
+bool RelayConversation::greet_client() {
+  std::string offers = "250-test relay\r\n";
+  if (options_.offers_starttls && !stream_.is_encrypted()) offers += "250-STARTTLS\r\n";
+  if (!options_.user.empty()) offers += "250-AUTH PLAIN\r\n";
+  if (options_.offers_smtputf8) offers += "250-SMTPUTF8\r\n";
+  return answer(RelayStep::ehlo, offers + "250 8BITMIME");
+}
+
+bool RelayConversation::start_tls() {
+  if (!answer(RelayStep::starttls, "220 go ahead")) return false;
+  return refused_ || stream_.start_tls(*options_.certificate);
+}
+
+bool RelayConversation::authenticate(const std::string& line) {
+  auto credentials = line.substr(std::min(line.find(' ', 5), line.size()));
+  if (credentials.empty() && (!stream_.write("334 \r\n") || !stream_.read_line(credentials))) return false;
+  if (credentials.starts_with(' ')) credentials.erase(0, 1);
+  const std::string nul(1, '\0');
+  const bool fits = credentials == base64(nul + options_.user + nul + options_.password);
+  if (!answer(RelayStep::auth, fits ? "235 welcome" : "535 5.7.8 wrong user or password")) return false;
+  if (fits && !refused_) user_ = options_.user;
+  return true;
+}
+
+bool RelayConversation::take_envelope(const std::string& verb, const std::string& line) {
+  if (verb == "MAIL") {
+    ++moment_.mail;
+    mail_.from = line.substr(std::min(line.find(':') + 1, line.size()));
+    return answer(RelayStep::mail, "250 2.1.0 ok");
+  }
+  mail_.to = within_brackets(line);
+  moment_.recipient = mail_.to;
+  return answer(RelayStep::rcpt, "250 2.1.5 ok");
+}
+
+bool RelayConversation::take_message() {
+  if (!answer(RelayStep::data, "354 go ahead")) return false;
+  if (refused_) return true;
+  if (!answer(RelayStep::body, "")) return false;
+  mail_.message.clear();
+  if (!read_message(mail_.message)) return false;
+  mail_.encrypted = stream_.is_encrypted();
+  mail_.user = user_;
+  const auto last =
+      ask(RelayStep::end, fmt::format("250 2.0.0 ok: queued as Q{}-{}", moment_.connection, moment_.mail));
+  if (!refused_) {
+    // Before the client can know it.
+    const std::lock_guard lock(server_.mutex_);
+    server_.taken_.push_back(mail_);
+  }
+  return give(last);
+}
+
+bool RelayConversation::read_message(std::string& message) {
+  std::string line;
+  while (stream_.read_line(line)) {
+    if (line == ".") return true;
+    message += (line.starts_with('.') ? line.substr(1) : line) + "\r\n";
+  }
+  return false;
+}
+
+}  // namespace mailroom::test

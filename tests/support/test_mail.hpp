@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "smtp/relay.hpp"
+#include "support/test_relay.hpp"
+
+namespace mailroom::test {
+
+/// A message with lines that need dot stuffing.
+constexpr std::string_view test_message =
+    "From: sender@mail.example\r\nSubject: test\r\n\r\n.\r\n..two dots\r\nlast line\r\n";
+
+inline Mail mail_to(const std::string& recipient, std::string_view message = test_message) {
+  return {.from = "sender@mail.example", .to = recipient, .message = message, .needs_smtputf8 = false};
+}
+
+/// Time-outs that are as short as they can be, for a relay that does not answer.
+inline RelayOptions impatient() {
+  RelayOptions options;
+  options.timeout = Milliseconds(1000);
+  options.end_timeout = Milliseconds(1000);
+  return options;
+}
+
+inline RelayUrl url_of(const TestRelay& server, const std::string& user = {}) {
+  return parse_relay_urls(server.url(user)).front();
+}
+
+/// `deferred, counted, 451: try later`
+inline std::string text_of(const Delivery& delivery) {
+  return std::string(mail_outcome_name(delivery.outcome)) +
+         (delivery.counts ? ", counted, " : ", not counted, ") + std::to_string(delivery.code) + ": " +
+         delivery.reply;
+}
+
+}  // namespace mailroom::test

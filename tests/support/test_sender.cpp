@@ -1,0 +1,59 @@
+#include "support/test_sender.hpp"
+
+#include <csignal>
+#include <regex>
+
+#include "support/build_paths.hpp"
+#include "support/test_collector.hpp"
+
+namespace mailroom::test {
+namespace {
+
+std::vector<std::string> command(std::vector<std::string> options) {
+  std::vector<std::string> words{mailroom_binary, "send", "-v"};
+  words.insert(words.end(), options.begin(), options.end());
+  return words;
+}
+
+std::map<std::string, std::string> with_defaults(const std::string& conninfo, const std::string& relay,
+                                                 std::map<std::string, std::string> environment) {
+  environment.emplace("MAILROOM_DATABASE_URL", conninfo);
+  environment.emplace("MAILROOM_SECRET_KEY", test_key);
+  environment.emplace("MAILROOM_SEND_RELAY", relay);
+  environment.emplace("MAILROOM_SEND_FROM", "Example <no-reply@app.example>");
+  environment.emplace("MAILROOM_SEND_LINK", "https://app.example/{action}?token={token}");
+  return environment;
+}
+
+}  // namespace
+
+TestSender::TestSender(const std::string& conninfo, const std::string& relay,
+                       std::vector<std::string> options, std::map<std::string, std::string> environment)
+    : process_(command(std::move(options)), with_defaults(conninfo, relay, std::move(environment)),
+               directory_.path() / "stdout", directory_.path() / "stderr") {}
+
+int TestSender::stop() {
+  process_.signal(SIGTERM);
+  return process_.wait();
+}
+
+bool TestSender::connected() const {
+  return eventually([&] { return log().find(" connected") != std::string::npos; });
+}
+
+std::string token_of(const TakenMail& mail) {
+  auto text = std::regex_replace(mail.message, std::regex("=\r\n"), "");
+  text = std::regex_replace(text, std::regex("=3D"), "=");
+  std::smatch found;
+  if (!std::regex_search(text, found, std::regex("token=([A-Za-z0-9_-]{86})"))) return "";
+  return found[1];
+}
+
+std::int64_t token_id_of(const TakenMail& mail) {
+  static const std::regex form("Message-ID: <[^>@]*\\.([0-9]+)\\.mailroom@");
+  std::smatch found;
+  if (!std::regex_search(mail.message, found, form)) return 0;
+  return std::stoll(found[1]);
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,142 @@
+// What becomes of a token after an attempt to mail it, or without one.
+
+#include "send/delivery_policy.hpp"
+
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+Delivery answer(MailOutcome outcome, bool counts = true) {
+  return {.outcome = outcome,
+          .counts = counts,
+          .code = 451,
+          .reply = "try later",
+          .relay = "relay:25",
+          .retry_after = {}};
+}
+
+std::string without_attempt(const MailHistory& history, const DeliveryPolicy& policy = {}) {
+  const auto outcome = outcome_without_attempt(history, policy);
+  if (!outcome) return "mail it";
+  CHECK(outcome->attempts == 0);
+  CHECK(outcome->token == history.token);
+  CHECK(outcome->unknowns == history.take_overs);
+  CHECK_FALSE(outcome->reply.empty());
+  return delivery_state_name(outcome->state);
+}
+
+double wait_after(int attempts, double jitter) {
+  return outcome_of_attempt({.attempts = attempts}, answer(MailOutcome::deferred), {}, jitter).wait.count();
+}
+
+}  // namespace
+
+TEST_CASE("a token that is not due, that has a defect or a successor is not mailed") {
+  CHECK(without_attempt({.token = 7}) == "mail it");
+  CHECK(without_attempt({.token = 7, .state = TokenState::expired}) == "expired");
+  CHECK(without_attempt({.token = 7, .state = TokenState::consumed}) == "cancelled");
+  CHECK(without_attempt({.token = 7, .state = TokenState::wrong_status}) == "cancelled");
+  CHECK(without_attempt({.token = 7, .defect = "the address is too long"}) == "rejected");
+  CHECK(without_attempt({.token = 7, .newer = 9}) == "cancelled");
+  CHECK(outcome_without_attempt({.newer = 9}, {})->reply == "superseded by token 9");
+  CHECK(without_attempt({.token = 7, .newer = 9}, {.supersede = false}) == "mail it");
+}
+
+TEST_CASE("a token that may have been mailed before is unknown, whatever keeps it from being mailed again") {
+  for (const auto state : {TokenState::expired, TokenState::consumed, TokenState::wrong_status}) {
+    CHECK(without_attempt({.state = state, .unknowns = 1}) == "unknown");
+    CHECK(without_attempt({.state = state, .take_overs = 1}) == "unknown");
+  }
+  CHECK(without_attempt({.defect = "bad", .take_overs = 1}) == "unknown");
+  CHECK(without_attempt({.take_overs = 1, .newer = 9}) == "unknown");
+}
+
+TEST_CASE("a take-over counts as an attempt without an answer") {
+  const DeliveryPolicy hold{.when_unknown = WhenUnknown::hold};
+  CHECK(without_attempt({.take_overs = 1}) == "mail it");
+  CHECK(without_attempt({.take_overs = 2}) == "unknown");
+  CHECK(without_attempt({.unknowns = 1, .take_overs = 1}) == "unknown");
+  CHECK(without_attempt({.unknowns = 1}) == "mail it");
+  CHECK(without_attempt({.take_overs = 1}, hold) == "unknown");
+  CHECK(without_attempt({.attempts = 3}, hold) == "mail it");
+}
+
+TEST_CASE("an answer is recorded as it is") {
+  const auto accepted =
+      outcome_of_attempt({.token = 7, .take_overs = 1}, answer(MailOutcome::accepted), {}, 0);
+  CHECK(accepted.state == DeliveryState::accepted);
+  CHECK(accepted.token == 7);
+  CHECK(accepted.attempts == 1);
+  CHECK(accepted.unknowns == 1);
+  CHECK(accepted.sink == "relay:25");
+  CHECK(accepted.code == 451);
+  CHECK(accepted.reply == "try later");
+  CHECK(outcome_of_attempt({}, answer(MailOutcome::rejected), {}, 0).state == DeliveryState::rejected);
+}
+
+TEST_CASE("a deferred token waits longer after each attempt, with a fifth of jitter") {
+  const int pauses[] = {15, 30, 60, 120, 240, 240, 240};
+  for (int attempts = 0; attempts < 7; ++attempts) {
+    CHECK(wait_after(attempts, 0) == Approx(pauses[attempts]));
+    CHECK(wait_after(attempts, 1) == Approx(1.2 * pauses[attempts]));
+    CHECK(wait_after(attempts, -1) == Approx(0.8 * pauses[attempts]));
+  }
+}
+
+TEST_CASE("a time that the relay names is kept, up to an hour") {
+  auto delivery = answer(MailOutcome::deferred);
+  delivery.retry_after = std::chrono::seconds(100);
+  CHECK(outcome_of_attempt({}, delivery, {}, 0).wait.count() == Approx(100));
+  CHECK(outcome_of_attempt({.attempts = 3}, delivery, {}, 0).wait.count() == Approx(120));
+  delivery.retry_after = std::chrono::seconds(1'000'000);
+  CHECK(outcome_of_attempt({}, delivery, {}, 0).wait.count() == Approx(3600));
+}
+
+TEST_CASE("a mail without an answer is sent once more, or never again") {
+  const DeliveryPolicy hold{.when_unknown = WhenUnknown::hold};
+  const auto first = outcome_of_attempt({}, answer(MailOutcome::unknown), {}, 0);
+  CHECK(first.state == DeliveryState::deferred);
+  CHECK(first.unknowns == 1);
+  CHECK(first.attempts == 1);
+  CHECK(first.wait.count() == Approx(15));
+  CHECK(outcome_of_attempt({.unknowns = 1}, answer(MailOutcome::unknown), {}, 0).state ==
+        DeliveryState::unknown);
+  const auto taken_over = outcome_of_attempt({.take_overs = 1}, answer(MailOutcome::unknown), {}, 0);
+  CHECK(taken_over.state == DeliveryState::unknown);
+  CHECK(taken_over.unknowns == 2);
+  CHECK(outcome_of_attempt({}, answer(MailOutcome::unknown), hold, 0).state == DeliveryState::unknown);
+}
+
+TEST_CASE("an unavailable relay costs no attempt and leaves the last answer on record") {
+  auto delivery = answer(MailOutcome::unavailable, false);
+  delivery.retry_after = std::chrono::seconds(4);
+  const auto outcome = outcome_of_attempt({.attempts = 2}, delivery, {}, 1);
+  CHECK(outcome.state == DeliveryState::deferred);
+  CHECK(outcome.attempts == 0);
+  CHECK(outcome.wait.count() == Approx(4));
+  CHECK(outcome.reply.empty());
+  CHECK(outcome.code == 0);
+  CHECK(outcome.sink.empty());
+}
+
+TEST_CASE("an answer that repeats a part of the token is not recorded") {
+  const std::string token =
+      "gVRNesi-opSvs3ntPfr9DzSn_JwbOD04VVIurQSCOFzzd3BOM3WBDL3SOtDjMxKLd6csSn8_p9hemXHIUxIjPg";
+  CHECK(recordable_reply("5.7.1 blocked: https://app.example/?token=" + token, token) ==
+        "(not shown: it repeats the token)");
+  CHECK(recordable_reply("5.7.1 ... " + token.substr(70, 12), token) == "(not shown: it repeats the token)");
+  CHECK(recordable_reply("2.0.0 Ok: queued as 4ZrXbN2Nz1z9rqL", token) ==
+        "2.0.0 Ok: queued as 4ZrXbN2Nz1z9rqL");
+  CHECK(recordable_reply("", token).empty());
+}
+
+TEST_CASE("an account that has had enough mails gets no more") {
+  const DeliveryPolicy policy{.per_account = parse_rate("3/1h")};
+  CHECK(without_attempt({.mailed = 2}, policy) == "mail it");
+  CHECK(without_attempt({.mailed = 3}, policy) == "cancelled");
+  CHECK(without_attempt({.unknowns = 1, .mailed = 3}, policy) == "unknown");
+  CHECK(outcome_without_attempt({.mailed = 3}, policy)->reply ==
+        "the account has had 3 mails, and send.per_account is 3/h");
+}

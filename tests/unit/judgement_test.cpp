@@ -1,0 +1,142 @@
+#include "smtp/judgement.hpp"
+
+#include <random>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using enum MailOutcome;
+
+namespace {
+
+SmtpExchange replied(SmtpStep step, int code, bool reused = false) {
+  return {.step = step, .code = code, .stop = SmtpStop::none, .reused = reused};
+}
+
+SmtpExchange silent(SmtpStep step, SmtpStop stop, bool reused = false, int code = 0) {
+  return {.step = step, .code = code, .stop = stop, .reused = reused};
+}
+
+struct JudgementRow {
+  SmtpExchange exchange;
+  MailJudgement judgement;
+};
+
+void check(const std::vector<JudgementRow>& rows) {
+  for (const auto& [exchange, judgement] : rows) {
+    INFO("step " << static_cast<int>(exchange.step) << ", code " << exchange.code << ", stop "
+                 << static_cast<int>(exchange.stop) << ", reused " << exchange.reused);
+    const auto found = judge(exchange);
+    CHECK(static_cast<int>(found.outcome) == static_cast<int>(judgement.outcome));
+    CHECK(found.counts == judgement.counts);
+    CHECK(found.again == judgement.again);
+  }
+}
+
+constexpr SmtpStep steps[] = {SmtpStep::connect, SmtpStep::hello, SmtpStep::starttls,
+                              SmtpStep::auth,    SmtpStep::mail,  SmtpStep::rcpt,
+                              SmtpStep::data,    SmtpStep::body,  SmtpStep::end};
+
+}  // namespace
+
+TEST_CASE("whatever happens before MAIL says nothing about the mail") {
+  for (const auto step : {SmtpStep::connect, SmtpStep::hello, SmtpStep::starttls, SmtpStep::auth}) {
+    for (const int code : {0, 220, 421, 454, 535, 554})
+      check({{silent(step, SmtpStop::lost, false, code), {unavailable, false, false}}});
+    check({{silent(step, SmtpStop::timed_out), {unavailable, false, false}},
+           {silent(step, SmtpStop::interrupted), {deferred, false, false}}});
+  }
+  // A kept connection has gone before MAIL could be sent over it.
+  check({{silent(SmtpStep::connect, SmtpStop::lost, true), {unavailable, false, true}},
+         {silent(SmtpStep::connect, SmtpStop::interrupted, true), {deferred, false, false}}});
+}
+
+TEST_CASE("a reply from MAIL on decides") {
+  check({
+      {replied(SmtpStep::mail, 450), {deferred, true, false}},
+      {replied(SmtpStep::mail, 550), {rejected, true, false}},
+      {replied(SmtpStep::mail, 421), {unavailable, false, false}},
+      {replied(SmtpStep::mail, 421, true), {unavailable, false, true}},
+      {replied(SmtpStep::mail, 530), {unavailable, false, false}},
+      {replied(SmtpStep::mail, 535), {unavailable, false, false}},
+      {replied(SmtpStep::mail, 538), {unavailable, false, false}},
+      {replied(SmtpStep::rcpt, 421, true), {deferred, true, false}},
+      {replied(SmtpStep::rcpt, 530), {rejected, true, false}},
+      {replied(SmtpStep::rcpt, 450), {deferred, true, false}},
+      {replied(SmtpStep::rcpt, 550), {rejected, true, false}},
+      {replied(SmtpStep::data, 451), {deferred, true, false}},
+      {replied(SmtpStep::data, 554), {rejected, true, false}},
+      {replied(SmtpStep::end, 250), {accepted, true, false}},
+      {replied(SmtpStep::end, 251), {accepted, true, false}},
+      {replied(SmtpStep::end, 451), {deferred, true, false}},
+      {replied(SmtpStep::end, 421, true), {deferred, true, false}},
+      {replied(SmtpStep::end, 552), {rejected, true, false}},
+  });
+}
+
+TEST_CASE("a reply counts even if the connection was lost or interrupted after it") {
+  check({
+      {silent(SmtpStep::end, SmtpStop::lost, false, 250), {accepted, true, false}},
+      {silent(SmtpStep::end, SmtpStop::interrupted, false, 250), {accepted, true, false}},
+      {silent(SmtpStep::end, SmtpStop::interrupted, false, 554), {rejected, true, false}},
+      {silent(SmtpStep::rcpt, SmtpStop::interrupted, true, 550), {rejected, true, false}},
+  });
+}
+
+TEST_CASE("without a reply it depends on how much was sent") {
+  check({
+      {silent(SmtpStep::mail, SmtpStop::lost), {unavailable, false, true}},
+      {silent(SmtpStep::mail, SmtpStop::timed_out), {unavailable, false, false}},
+      {silent(SmtpStep::mail, SmtpStop::timed_out, true), {unavailable, false, true}},
+      {silent(SmtpStep::rcpt, SmtpStop::lost), {deferred, false, true}},
+      {silent(SmtpStep::rcpt, SmtpStop::timed_out), {deferred, false, false}},
+      {silent(SmtpStep::data, SmtpStop::lost), {deferred, false, true}},
+      {silent(SmtpStep::data, SmtpStop::lost, false, 354), {deferred, false, true}},
+      {silent(SmtpStep::data, SmtpStop::interrupted, true), {deferred, false, false}},
+      {silent(SmtpStep::body, SmtpStop::lost), {deferred, true, false}},
+      {silent(SmtpStep::body, SmtpStop::timed_out, true), {deferred, true, false}},
+      {silent(SmtpStep::body, SmtpStop::interrupted), {deferred, false, false}},
+      {silent(SmtpStep::end, SmtpStop::lost), {unknown, true, false}},
+      {silent(SmtpStep::end, SmtpStop::timed_out, true), {unknown, true, false}},
+      {silent(SmtpStep::end, SmtpStop::interrupted), {unknown, true, false}},
+      {silent(SmtpStep::end, SmtpStop::lost, false, 354), {unknown, true, false}},
+      {silent(SmtpStep::end, SmtpStop::lost, false, 150), {unknown, true, false}},
+      {silent(SmtpStep::mail, SmtpStop::no_auth, false, 250), {unavailable, false, false}},
+      {silent(SmtpStep::mail, SmtpStop::no_smtputf8, true, 250), {rejected, true, false}},
+  });
+}
+
+TEST_CASE("no exchange breaks a promise") {
+  std::mt19937 random(815);
+  int accepted_ones = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const SmtpExchange exchange{.step = steps[random() % std::size(steps)],
+                                .code = random() % 3 == 0 ? 0 : static_cast<int>(random() % 600),
+                                .stop = static_cast<SmtpStop>(random() % 4),
+                                .reused = random() % 2 == 0};
+    const auto [outcome, counts, again] = judge(exchange);
+    const bool may_have_it = exchange.step == SmtpStep::end;
+    accepted_ones += outcome == accepted ? 1 : 0;
+    // Only the reply to the end of a message accepts it, and only a mail that the relay cannot have is sent
+    // again.
+    if (outcome == accepted) REQUIRE((may_have_it && exchange.code / 100 == 2));
+    if (again) REQUIRE((!may_have_it && exchange.step != SmtpStep::body && !counts));
+    if (may_have_it && !is_definite(exchange.code)) REQUIRE(outcome == unknown);
+    if (outcome == unknown) REQUIRE((may_have_it && counts));
+    // Only a reply of the relay rejects a mail.
+    if (outcome == rejected) REQUIRE((exchange.code >= 500 && exchange.step >= SmtpStep::mail));
+    if (outcome == unavailable) REQUIRE((!counts && exchange.step <= SmtpStep::mail));
+  }
+  CHECK(accepted_ones > 100);
+}
+
+TEST_CASE("a missing reply is explained") {
+  const Milliseconds limit{90'000};
+  CHECK(missing_reply_text(silent(SmtpStep::rcpt, SmtpStop::timed_out), limit) ==
+        "no reply to RCPT within 1m30s");
+  CHECK(missing_reply_text(silent(SmtpStep::end, SmtpStop::lost), limit) ==
+        "connection lost after the end of the message");
+  CHECK(missing_reply_text(silent(SmtpStep::connect, SmtpStop::interrupted), limit) ==
+        "stopped before the relay answered the connection");
+}

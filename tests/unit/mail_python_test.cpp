@@ -1,0 +1,107 @@
+// Feeds messages to the parser of Python's standard library, which knows nothing of ours.
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "mail/header_text.hpp"
+#include "mail/message.hpp"
+#include "support/build_paths.hpp"
+#include "support/catch.hpp"
+#include "support/parsed_message.hpp"
+#include "support/random_mail.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+using nlohmann::json;
+
+namespace {
+
+std::string built(const RandomMail& mail) {
+  const MessageBuilder builder(mail.from, mail.reply_to, mail.headers);
+  return std::get<std::string>(builder.build(mail.content()));
+}
+
+json mailbox_json(const Mailbox& mailbox) {
+  return {mailbox.name, mailbox.address.text()};
+}
+
+/// RFC 5322 alone knows no such local parts, and Python says so of each.
+json defects_of(const RandomMail& mail) {
+  auto defects = json::array();
+  const auto add = [&](const std::string& name, const Address& address) {
+    if (needs_smtputf8(address)) defects.push_back(name + " NonASCIILocalPartDefect");
+  };
+  add("From", mail.from.address);
+  add("To", mail.to);
+  if (mail.reply_to) add("Reply-To", mail.reply_to->address);
+  return defects;
+}
+
+/// What a correct parser understands of the mail, apart from its date.
+json expected_of(const RandomMail& mail) {
+  json extra = json::object();
+  for (const auto& header : mail.headers)
+    extra[header.name] = header.value;
+  return {{"subject", mail.subject},
+          {"from", mailbox_json(mail.from)},
+          {"to", {"", mail.to.text()}},
+          {"reply_to", mail.reply_to ? mailbox_json(*mail.reply_to) : json()},
+          {"id", "<" + make_message_id(mail.queue, mail.token, mail.from.address.domain) + ">"},
+          {"extra", extra},
+          {"type", mail.html ? "multipart/alternative" : "text/plain"},
+          {"text", as_part(mail.text)},
+          {"html", mail.html ? json(as_part(*mail.html)) : json()},
+          {"defects", defects_of(mail)}};
+}
+
+std::vector<json> read_by_python(const std::vector<RandomMail>& mails) {
+  const TemporaryDirectory directory;
+  std::string input;
+  for (const auto& mail : mails) {
+    const auto message = built(mail);
+    input += std::to_string(message.size()) + "\n" + message;
+  }
+  const auto path = directory.write("messages", input);
+  const auto out = (directory.path() / "out").string();
+  const auto err = (directory.path() / "err").string();
+  Subprocess python(
+      {"/bin/sh", "-c", "exec python3 '" + source_directory + "/tests/support/read_messages.py' < " + path},
+      {{"PYTHONUTF8", "1"}}, out, err);
+  const int status = python.wait(std::chrono::seconds(300));
+  INFO(read_file(err));
+  INFO("a status of 127 means that python3 is missing: scripts/install-packages --tests");
+  REQUIRE(status == 0);
+  std::vector<json> read;
+  std::istringstream lines(read_file(out));
+  for (std::string line; std::getline(lines, line);)
+    read.push_back(json::parse(line));
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("Python's parser reads what was built, and finds no defect") {
+  MailMaker maker(20261122);
+  std::vector<RandomMail> mails;
+  for (int i = 0; i < 3000; ++i)
+    mails.push_back(maker.make());
+  auto read = read_by_python(mails);
+  REQUIRE(read.size() == mails.size());
+  for (std::size_t i = 0; i < mails.size(); ++i) {
+    auto& message = read[i];
+    const auto expected = expected_of(mails[i]);
+    INFO("mail " << i << "\n" << built(mails[i]).substr(0, 4000));
+    for (const auto& [key, value] : expected.items()) {
+      INFO(key);
+      REQUIRE(message[key] == value);
+    }
+    // Its own clock arithmetic, back to seconds.
+    std::tm date{};
+    const auto text = message["date"].get<std::string>();
+    REQUIRE(text.ends_with("+00:00"));
+    REQUIRE(strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &date) != nullptr);
+    REQUIRE(timegm(&date) == in_seconds(mails[i].created_at));
+  }
+}

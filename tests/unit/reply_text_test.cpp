@@ -1,0 +1,112 @@
+#include "smtp/reply_text.hpp"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+TEST_CASE("a reply ends with the line that has a blank after its code") {
+  ReplyReader reply;
+  CHECK_FALSE(reply.add("550-5.1.1 no\r\n"));
+  CHECK(reply.code() == 0);
+  CHECK_FALSE(reply.add("550-5.1.1 such\r\n"));
+  CHECK(reply.add("550 5.1.1 user\r\n"));
+  CHECK(reply.code() == 550);
+  CHECK(reply.text() == "5.1.1 no 5.1.1 such 5.1.1 user");
+  CHECK(reply.last_line() == "5.1.1 user");
+  reply.clear();
+  CHECK(reply.code() == 0);
+  CHECK(reply.text().empty());
+  CHECK(reply.add("250"));
+  CHECK(reply.code() == 250);
+  CHECK(reply.text().empty());
+}
+
+TEST_CASE("a line that is no reply ends none") {
+  for (const std::string line : {"", "2", "25", "abc", "2 50 ok", "25a ok", "250-", "250x", " 250 ok"}) {
+    INFO(line);
+    ReplyReader reply;
+    CHECK_FALSE(reply.add(line));
+    CHECK(reply.code() == 0);
+  }
+}
+
+TEST_CASE("an endless reply takes bounded memory") {
+  ReplyReader reply;
+  for (int i = 0; i < 10'000; ++i)
+    reply.add("250-" + std::string(10'000, 'x'));
+  CHECK(reply.text().size() < 5000);
+  CHECK(reply.last_line().size() < 5000);
+}
+
+TEST_CASE("a recorded reply is printable, short and without secrets") {
+  CHECK(recorded_reply("2.0.0 ok: queued as ABC", {}) == "2.0.0 ok: queued as ABC");
+  CHECK(recorded_reply("a\x1b[0m\r\nb\xff\xe2\x80\xae", {}) == "a?[0m??b??");
+  CHECK(recorded_reply("no: sesame, sesame!", {"sesame"}) == "no: ***, ***!");
+  CHECK(recorded_reply("no", {""}) == "no");
+  CHECK(recorded_reply(std::string(201, 'x'), {}).size() == 200);
+  // A character of two bytes is not cut.
+  CHECK(recorded_reply(std::string(199, 'x') + "ü", {}) == std::string(199, 'x'));
+  CHECK(recorded_reply(std::string(198, 'x') + "ü", {}) == std::string(198, 'x') + "ü");
+  // A secret across the end is masked before the text is cut.
+  CHECK(recorded_reply(std::string(196, 'x') + "sesame", {"sesame"}) == std::string(196, 'x') + "***");
+}
+
+TEST_CASE("a random reply is recorded in printable form") {
+  std::mt19937 random(3);
+  for (int i = 0; i < 5000; ++i) {
+    std::string text;
+    for (auto size = random() % 300; size > 0; --size)
+      text += static_cast<char>(random() % 256);
+    const auto recorded = recorded_reply(text, {"a", "\xc3"});
+    CHECK(recorded.size() <= 200);
+    CHECK(is_printable(recorded));
+    CHECK(recorded.find('a') == std::string::npos);
+    named_delay(text);
+  }
+}
+
+TEST_CASE("the forms of a login") {
+  CHECK(secrets_of_login("", "").empty());
+  CHECK(secrets_of_login("alice", "open sesame 4711") ==
+        std::vector<std::string>{"AGFsaWNlAG9wZW4gc2VzYW1lIDQ3MTE", "b3BlbiBzZXNhbWUgNDcxMQ",
+                                 "open sesame 4711"});
+}
+
+TEST_CASE("a reply can name the time of the next attempt") {
+  const std::vector<std::pair<std::string, int>> rows{
+      {"4.7.1 Greylisted, please try again in 60 seconds", 60},
+      {"4.7.0 Try again later, retry in 5 minutes", 300},
+      {"4.2.0 Greylisted for 300 s", 300},
+      {"rate limit: wait 10 sec", 10},
+      {"Throttled. Please retry after 2 min.", 120},
+      {"try again after 1 hour", 3600},
+      {"TRY AGAIN IN 30 SECONDS", 30},
+      {"try again in 30s", 30},
+      {"in doubt, try again in a while or in 45 seconds", 45},
+      {"try again in 24 hours", 86'400},
+  };
+  for (const auto& [text, delay] : rows) {
+    INFO(text);
+    CHECK(named_delay(text) == std::chrono::seconds(delay));
+  }
+  for (const std::string text :
+       {"", "try again later", "try again in 60", "try again in 60 days", "try again in -60 seconds",
+        "try again in 0 seconds", "try again in 86401 seconds", "try again in 99999999999999999999 seconds",
+        "4.3.2 system in 10 seconds of maintenance", "try again in 25 hours"}) {
+    INFO(text);
+    CHECK_FALSE(named_delay(text).has_value());
+  }
+}
+
+TEST_CASE("a relay asks for a lower rate") {
+  CHECK(is_throttled(454, "Throttling failure", {}));
+  CHECK(is_throttled(421, "4.7.28 unusual rate", {"421 4.7.28"}));
+  CHECK(is_throttled(450, "Too Many messages", {"nothing", "too many MESSAGES"}));
+  CHECK_FALSE(is_throttled(450, "grey", {"421", ""}));
+  CHECK_FALSE(is_throttled(0, "connection lost", {"connection"}));
+}

@@ -26,6 +26,7 @@ struct RewindOptions {
   std::string until;
   std::string action;
   std::vector<std::string> accounts;
+  std::string outcome;
   std::optional<Milliseconds> extend = Milliseconds{0};
   std::int64_t max_replay = 1000;
   std::string reason;
@@ -73,7 +74,10 @@ std::optional<Moment> end_of(const RewindOptions& options, Moment now) {
 RewindRequest request_of(const RewindOptions& options, const std::string& queue, Moment now) {
   return {.queue = queue,
           .target = target_of(options, now),
-          .filter = {.action = options.action, .accounts = {}, .until = end_of(options, now)},
+          .filter = {.action = options.action,
+                     .accounts = {},
+                     .until = end_of(options, now),
+                     .outcome = options.outcome},
           .extension = seconds_of(*options.extend),
           .max_replay = options.max_replay};
 }
@@ -88,18 +92,19 @@ void refuse_empty_period(const RewindRequest& request) {
 
 void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.replayed() <= request.max_replay) return;
-  throw Error(
-      ExitCode::declined,
-      fmt::format("this would emit {} tokens, and no more than {} are allowed",
-                  with_thousands(plan.replayed()), with_thousands(request.max_replay)),
-      fmt::format("--max-replay {} allows it; --action, --account and --until narrow it", plan.replayed()));
+  throw Error(ExitCode::declined,
+              fmt::format("this would emit {} tokens, and no more than {} are allowed",
+                          with_thousands(plan.replayed()), with_thousands(request.max_replay)),
+              fmt::format("--max-replay {} allows it; --action, --account, --outcome and --until narrow it",
+                          plan.replayed()));
 }
 
 /// Throws Error(usage) for a target or a filter: --fix-sequence applies to all queues and takes neither.
 void refuse_target(const RewindOptions& options) {
   const bool has_target =
       options.to_id || !options.to_time.empty() || options.by || options.to_start || options.to_end;
-  if (has_target || !options.until.empty() || !options.action.empty() || !options.accounts.empty()) {
+  if (has_target || !options.until.empty() || !options.action.empty() || !options.accounts.empty() ||
+      !options.outcome.empty()) {
     throw Error(ExitCode::usage, "--fix-sequence takes no target and no filter",
                 "mailroom rewind-cursor --fix-sequence --dry-run shows what it would do");
   }
@@ -152,6 +157,10 @@ Run add_rewind(CommandSyntax& syntax) {
   syntax.action(options->action, "emit only activation or recovery tokens; the cursor stays");
   syntax.texts("--account ACCOUNT", options->accounts,
                "emit only tokens of this account, by id, email or login; repeatable; the cursor stays");
+  const Choices<std::string> outcomes{
+      {"rejected", "rejected"}, {"unknown", "unknown"}, {"expired", "expired"}, {"cancelled", "cancelled"}};
+  syntax.choice("--outcome OUTCOME", options->outcome, outcomes, "rejected, unknown, expired or cancelled",
+                "emit only tokens whose mail was rejected, unknown, expired or cancelled; the cursor stays");
   syntax.duration("--extend DURATION", options->extend, duration_range,
                   "let expired tokens expire DURATION from now, and emit them");
   syntax.number<std::int64_t>("--max-replay N", options->max_replay, {0},
@@ -169,16 +178,20 @@ const Command rewind_cursor_command{
     "Examples:\n"
     "  mailroom rewind-cursor --by 10m --dry-run    show what would be emitted\n"
     "  mailroom rewind-cursor --by 2h --until 110m  emit ten minutes of two hours ago\n"
-    "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n",
+    "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n"
+    "  mailroom rewind-cursor --by 1h --outcome rejected --dry-run\n",
     add_rewind,
     "Emits tokens again by moving the cursor back, or skips tokens by moving it forward. It first shows "
     "the plan: the cursor before and after, and how many tokens in between are deliverable, expired, "
     "consumed or of an account in the wrong status, and how many of each were emitted before. Then it asks, "
     "or requires --yes. Collectors may keep running: they wake and emit the tokens above the cursor.\n\n"
     "A token expires after 15 minutes, so most tokens of an older range have expired; --extend gives the "
-    "unconsumed ones a new expiry. With --action, --account or --until only matching tokens are emitted, "
+    "unconsumed ones a new expiry. With --action, --account, --outcome or --until only matching tokens are emitted, "
     "and the cursor does not move: --to-time 10:00 --until 10:10, each with its date, emits the tokens "
-    "created in those ten minutes, whatever was emitted since. More than --max-replay tokens are refused, "
+    "created in those ten minutes, whatever was emitted since. --outcome emits mails again that mailroom send "
+    "has given up: tokens whose last outcome was rejected, unknown, expired or cancelled, and that are not "
+    "being mailed again already; expired includes tokens that expired before a sender took them. More than "
+    "--max-replay tokens are refused, "
     "since a replay mails people again. The actor and the reason are recorded; mailroom audit shows "
     "them.\n\n"
     "--fix-sequence is for a token sequence that is behind a cursor: tokens were truncated or restored, or "

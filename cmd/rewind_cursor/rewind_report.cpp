@@ -52,7 +52,15 @@ std::string forward_note(const RewindPlan& plan) {
                                                    counted(plan.deliverable.count, "token"));
 }
 
-std::string replay_note(const RewindPlan& plan) {
+std::string deferred_note(const RewindPlan& plan) {
+  if (plan.deferred == 0) return "";
+  const bool one = plan.deferred == 1;
+  return fmt::format("{} {} for another attempt, and {} not skipped: {} below the cursor.\n",
+                     counted(plan.deferred, "deferred token"), one ? "waits" : "wait", one ? "is" : "are",
+                     one ? "it is" : "they are");
+}
+
+std::string replay_note(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.replayed() == 0) return "No token would be emitted.\n";
   const auto again = plan.deliverable.emitted_before + plan.revived.emitted_before;
   auto text = counted(plan.replayed(), "token") + " would be emitted";
@@ -61,7 +69,10 @@ std::string replay_note(const RewindPlan& plan) {
   } else if (again > 0) {
     text += fmt::format(", {} of them again: the same people are mailed again", with_thousands(again));
   }
-  return text + ".\n";
+  text += ".\n";
+  if (request.filter.outcome == "unknown")
+    text += "The relay may have taken their mails already: its log shows it.\n";
+  return text;
 }
 
 std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
@@ -95,10 +106,11 @@ std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& p
   auto text = fmt::format("queue:   {}\ncursor:  {}\n", shown_text(request.queue), cursor_text(plan));
   if (request.filter.until)
     text += fmt::format("until:   created before {}\n", moment_text(*request.filter.until));
+  if (!request.filter.outcome.empty()) text += fmt::format("outcome: {}\n", request.filter.outcome);
   text += "\n" + render_tallies(plan) + "\n";
-  text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
+  text += plan.is_forward() ? forward_note(plan) : replay_note(request, plan);
   if (!plan.is_forward()) text += expired_note(plan.expired.count, request.extension);
-  return text + limit_note(request, plan) + sequence_note(plan);
+  return text + deferred_note(plan) + limit_note(request, plan) + sequence_note(plan);
 }
 
 std::string rewind_question(const RewindRequest& request, const RewindPlan& plan) {
@@ -126,6 +138,7 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
                                 {"cursor_after", plan.cursor_after},
                                 {"range", {plan.range_from, plan.range_to}},
                                 {"until", nullptr},
+                                {"outcome", nullptr},
                                 {"narrowed", plan.narrowed},
                                 {"tokens",
                                  {{"deliverable", tally_json(plan.deliverable)},
@@ -133,10 +146,12 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
                                   {"expired", tally_json(plan.expired)},
                                   {"consumed", tally_json(plan.consumed)},
                                   {"wrong_status", tally_json(plan.wrong_status)}}},
+                                {"deferred", plan.deferred},
                                 {"max_replay", request.max_replay},
                                 {"carried_out", replayed.has_value()},
                                 {"replayed", nullptr}};
   if (request.filter.until) object["until"] = moment_text(*request.filter.until);
+  if (!request.filter.outcome.empty()) object["outcome"] = request.filter.outcome;
   if (replayed) object["replayed"] = *replayed;
   return json_text(object) + "\n";
 }

@@ -14,7 +14,8 @@ namespace {
 
 /// The tokens of a range that match a filter, each with its state and whether only its expiry keeps it from
 /// being due. $1 and $2 bound the range, $3 is the action, $4 the accounts, $5 the time before which they
-/// were created.
+/// were created, $6 the outcome, $7 the queue. Claims skip expired tokens and record no outcome of theirs, so
+/// an expired token that no batch has emitted counts as one whose outcome is `expired`.
 const std::string candidates = R"(
 SELECT t.id, t.created_at,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state,
@@ -22,10 +23,28 @@ SELECT t.id, t.created_at,
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
   tokens t JOIN accounts a ON a.id = t.account
 WHERE t.id > $1 AND t.id <= $2 AND ($3 = '' OR t.action::text = $3)
-  AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[])) AND t.created_at < $5)";
+  AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[])) AND t.created_at < $5
+  AND ($6 = '' OR (
+    NOT t.id <@ coalesce((
+      SELECT range_agg(waiting.g) FROM (
+        SELECT unnest(h.ids) FROM mailroom_queue_state($7) s JOIN mailroom_gaps h ON h.id = ANY (s.gap_ids)
+        UNION ALL
+        SELECT unnest(b.ids) FROM mailroom_batches b
+        WHERE b.job_type = $7 AND b.emitted_at IS NULL AND b.dead_at IS NULL) waiting (g)), '{}')
+    AND $6 = coalesce(
+      (SELECT d.state FROM mailroom_deliveries d WHERE d.queue = $7 AND d.token = t.id),
+      CASE WHEN $6 = 'expired' AND t.consumed_at IS NULL AND t.expires_at <= clock.now AND NOT t.id <@ (
+        SELECT mailroom_emitted_ids($7, min(r.created_at), int8range($1, $2, '(]'))
+        FROM tokens r WHERE r.id > $1 AND r.id <= $2) THEN 'expired' END))))";
 
-std::int64_t end_of(const ReplayFilter& filter) {
-  return filter.until ? in_seconds(*filter.until) : std::numeric_limits<std::int64_t>::max();
+/// Runs `sql` within the caller's transaction, with the parameters of `candidates`, and the extension as $8.
+pqxx::result run_on_candidates(pqxx::transaction_base& transaction, const std::string& sql,
+                               const RewindRequest& request, const RewindPlan& plan) {
+  const auto& filter = request.filter;
+  const auto end = filter.until ? in_seconds(*filter.until) : std::numeric_limits<std::int64_t>::max();
+  return Connection::execute(transaction, sql, plan.range_from, plan.range_to, filter.action,
+                             array_text(filter.accounts), end, filter.outcome, request.queue,
+                             request.extension.count());
 }
 
 std::int64_t newest_token(Connection& connection) {
@@ -77,8 +96,9 @@ void refuse_narrowed_leap(const RewindPlan& plan) {
   if (!plan.narrowed || !plan.is_forward()) return;
   throw Error(
       ExitCode::usage,
-      fmt::format("--action, --account and --until narrow a replay, but {} is ahead of the cursor at {}",
-                  plan.cursor_after, plan.cursor_before),
+      fmt::format(
+          "--action, --account, --outcome and --until narrow a replay, but {} is ahead of the cursor at {}",
+          plan.cursor_after, plan.cursor_before),
       "tokens ahead of the cursor are emitted anyway");
 }
 
@@ -90,43 +110,45 @@ TokenTally& tally_of(RewindPlan& plan, const std::string& state, bool revived) {
 }
 
 void count_tokens(Connection& connection, const RewindRequest& request, RewindPlan& plan) {
-  const auto rows = connection.run("WITH found AS MATERIALIZED (" + candidates + R"(),
+  const auto sql = "WITH found AS MATERIALIZED (" + candidates + R"(),
 emitted AS MATERIALIZED (
-  SELECT mailroom_emitted_ids($6, (SELECT min(created_at) FROM found), int8range($1, $2, '(]')) AS ids)
-SELECT state, revivable AND state = 'expired' AND $7::bigint > 0, count(*),
+  SELECT mailroom_emitted_ids($7, (SELECT min(created_at) FROM found), int8range($1, $2, '(]')) AS ids)
+SELECT state, revivable AND state = 'expired' AND $8::bigint > 0, count(*),
   count(*) FILTER (WHERE id <@ emitted.ids)
 FROM found, emitted
-GROUP BY 1, 2)",
-                                   plan.range_from, plan.range_to, request.filter.action,
-                                   array_text(request.filter.accounts), end_of(request.filter), request.queue,
-                                   request.extension.count());
+GROUP BY 1, 2)";
+  const auto rows = connection.alone([&](auto& each) { return run_on_candidates(each, sql, request, plan); });
   for (const auto& row : rows) {
     tally_of(plan, row[0].c_str(), row[1].as<bool>()) = {.count = row[2].as<std::int64_t>(),
                                                          .emitted_before = row[3].as<std::int64_t>()};
   }
 }
 
+std::int64_t count_deferred(Connection& connection, const std::string& queue) {
+  return connection
+      .run("SELECT count(*) FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL",
+           queue)[0][0]
+      .as<std::int64_t>();
+}
+
 /// Gives expired tokens of the range a new expiry if only their expiry keeps them from being due.
 std::int64_t revive(pqxx::transaction_base& transaction, const RewindRequest& request,
                     const RewindPlan& plan) {
   if (request.extension.count() == 0) return 0;
-  const auto result = Connection::execute(transaction, R"(
-UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $6::bigint
-WHERE id IN (SELECT id FROM ()" + candidates + ") found WHERE state = 'expired' AND revivable)",
-                                          plan.range_from, plan.range_to, request.filter.action,
-                                          array_text(request.filter.accounts), end_of(request.filter),
-                                          request.extension.count());
-  return static_cast<std::int64_t>(result.affected_rows());
+  const auto sql = R"(
+UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $8::bigint
+WHERE id IN (SELECT id FROM ()" +
+                   candidates + ") found WHERE state = 'expired' AND revivable)";
+  return static_cast<std::int64_t>(run_on_candidates(transaction, sql, request, plan).affected_rows());
 }
 
-std::vector<std::int64_t> due_tokens(pqxx::transaction_base& transaction, const RewindRequest& request,
-                                     const RewindPlan& plan) {
-  const auto rows = Connection::execute(
-      transaction, "SELECT id FROM (" + candidates + ") found WHERE state = 'due' ORDER BY id",
-      plan.range_from, plan.range_to, request.filter.action, array_text(request.filter.accounts),
-      end_of(request.filter));
+/// The matching tokens that are due, or will be when they are revived.
+std::vector<std::int64_t> matching_tokens(pqxx::transaction_base& transaction, const RewindRequest& request,
+                                          const RewindPlan& plan) {
+  const auto sql = "SELECT id FROM (" + candidates + R"() found
+WHERE state = 'due' OR (state = 'expired' AND revivable AND $8::bigint > 0) ORDER BY id)";
   std::vector<std::int64_t> ids;
-  for (const auto& row : rows)
+  for (const auto& row : run_on_candidates(transaction, sql, request, plan))
     ids.push_back(row[0].as<std::int64_t>());
   return ids;
 }
@@ -138,6 +160,7 @@ std::string details_of(const RewindRequest& request, const RewindPlan& plan, std
   if (!request.filter.action.empty()) details["action"] = request.filter.action;
   if (!request.filter.accounts.empty()) details["accounts"] = request.filter.accounts;
   if (request.filter.until) details["until"] = moment_text(*request.filter.until);
+  if (!request.filter.outcome.empty()) details["outcome"] = request.filter.outcome;
   return details.dump();
 }
 
@@ -145,16 +168,20 @@ void wake(pqxx::transaction_base& transaction, const std::string& channel) {
   Connection::execute(transaction, "SELECT pg_notify($1, '')", channel);
 }
 
-std::int64_t replay_narrowed(pqxx::transaction_base& transaction, const RewindRequest& request,
-                             const RewindPlan& plan, const std::string& details, const std::string& channel) {
-  const auto tokens = due_tokens(transaction, request, plan);
+/// The tokens of a narrowed replay. An outcome is read under the queue's lock, so that of two replays at once
+/// the second finds the tokens in a gap. Throws Error(declined) if there are more than allowed.
+std::vector<std::int64_t> tokens_to_replay(pqxx::transaction_base& transaction, const RewindRequest& request,
+                                           const RewindPlan& plan) {
+  if (!request.filter.outcome.empty())
+    Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", request.queue);
+  auto tokens = matching_tokens(transaction, request, plan);
   if (static_cast<std::int64_t>(tokens.size()) > request.max_replay) {
     throw Error(ExitCode::declined,
                 fmt::format("this would emit {} tokens, but at most {} are allowed", tokens.size(),
                             request.max_replay),
                 "raise the limit with --max-replay");
   }
-  return replay_tokens(transaction, request.queue, tokens, details, channel);
+  return tokens;
 }
 
 }  // namespace
@@ -178,6 +205,8 @@ RewindPlan plan_rewind(Connection& connection, const RewindRequest& request) {
   plan.range_to = std::max(plan.cursor_before, plan.cursor_after);
   if (request.filter.until) plan.range_to = last_before(connection, *request.filter.until, plan);
   if (plan.narrowed) plan.cursor_after = plan.cursor_before;
+  if (!plan.narrowed && plan.cursor_after >= plan.cursor_before)
+    plan.deferred = count_deferred(connection, request.queue);
   count_tokens(connection, request, plan);
   return plan;
 }
@@ -186,9 +215,12 @@ std::int64_t carry_out_rewind(Connection& connection, const RewindRequest& reque
                               const OperationAuthor& author, const std::string& channel) {
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
+    // Read before they are revived: their outcome may follow from their expiry.
+    const auto tokens =
+        plan.narrowed ? tokens_to_replay(transaction, request, plan) : std::vector<std::int64_t>();
     const auto revived = plan.is_forward() ? 0 : revive(transaction, request, plan);
     const auto details = details_of(request, plan, revived);
-    if (plan.narrowed) return replay_narrowed(transaction, request, plan, details, channel);
+    if (plan.narrowed) return replay_tokens(transaction, request.queue, tokens, details, channel);
     const auto replayed =
         Connection::execute(transaction, "SELECT replayed FROM mailroom_rewind($1, $2, $3, $4::jsonb)",
                             request.queue, plan.cursor_after, request.max_replay, details)[0][0];

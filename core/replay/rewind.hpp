@@ -23,7 +23,11 @@ struct ReplayFilter {
   std::string action;                  ///< activation, password_recovery, or empty for both
   std::vector<std::int64_t> accounts;  ///< empty for all
   std::optional<Moment> until{};       ///< only tokens created before
-  bool empty() const { return action.empty() && accounts.empty() && !until; }
+  /// Only tokens with this state in mailroom_deliveries, or empty for all. Not those that a batch in flight,
+  /// a replay or a gap holds, since they have no outcome yet. `expired` includes expired tokens that no batch
+  /// has emitted.
+  std::string outcome{};
+  bool empty() const { return action.empty() && accounts.empty() && !until && outcome.empty(); }
 };
 
 struct RewindRequest {
@@ -53,6 +57,8 @@ struct RewindPlan {
   TokenTally expired;       ///< stay expired
   TokenTally consumed;
   TokenTally wrong_status;
+  /// The tokens that wait for another attempt, which a rewind forward does not skip; 0 for other rewinds.
+  std::int64_t deferred = 0;
 
   bool is_forward() const { return cursor_after > cursor_before; }
   bool changes_nothing() const;

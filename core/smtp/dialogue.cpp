@@ -12,10 +12,11 @@ namespace {
 constexpr Milliseconds patience_with_quit{1000};
 
 std::optional<SmtpStep> step_of(std::string_view verb) {
-  constexpr std::array<std::pair<std::string_view, SmtpStep>, 7> verbs{{{"EHLO", SmtpStep::hello},
+  constexpr std::array<std::pair<std::string_view, SmtpStep>, 8> verbs{{{"EHLO", SmtpStep::hello},
                                                                         {"HELO", SmtpStep::hello},
                                                                         {"STARTTLS", SmtpStep::starttls},
                                                                         {"AUTH", SmtpStep::auth},
+                                                                        {"NOOP", SmtpStep::noop},
                                                                         {"MAIL", SmtpStep::mail},
                                                                         {"RCPT", SmtpStep::rcpt},
                                                                         {"DATA", SmtpStep::data}}};
@@ -79,7 +80,8 @@ bool Dialogue::received(std::string_view line) {
   if (exchange_.code != 0 || !reply_.add(line)) return true;
   exchange_.code = reply_.code();
   if (exchange_.step == SmtpStep::auth && exchange_.code / 100 == 2) authenticated_ = true;
-  return exchange_.step != SmtpStep::mail || exchange_.code / 100 != 2 || is_usable();
+  const bool is_logged_in = exchange_.step == SmtpStep::mail || exchange_.step == SmtpStep::noop;
+  return !is_logged_in || exchange_.code / 100 != 2 || is_usable();
 }
 
 bool Dialogue::is_usable() {

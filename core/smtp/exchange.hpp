@@ -8,6 +8,7 @@ enum class SmtpStep {
   hello,     ///< EHLO or HELO
   starttls,  ///< STARTTLS and its handshake
   auth,
+  noop,  ///< in a check, instead of a mail
   mail,
   rcpt,
   data,

@@ -10,9 +10,16 @@ namespace {
 
 using enum MailOutcome;
 
-constexpr std::array<std::string_view, 9> step_names{
-    "the connection",        "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "a part of the message",
-    "the end of the message"};
+constexpr std::array<std::string_view, 10> step_names{"the connection",
+                                                      "EHLO",
+                                                      "STARTTLS",
+                                                      "AUTH",
+                                                      "NOOP",
+                                                      "MAIL",
+                                                      "RCPT",
+                                                      "DATA",
+                                                      "a part of the message",
+                                                      "the end of the message"};
 
 /// A reply to MAIL, RCPT, DATA, or the end of the message.
 MailJudgement judge_refusal(const SmtpExchange& exchange) {

@@ -77,6 +77,10 @@ Delivery Relay::deliver(const Mail& mail) {
   return delivery;
 }
 
+RelayCheck Relay::check() {
+  return handle_->check();
+}
+
 const RelayUrl& Relay::url() const {
   return handle_->url;
 }

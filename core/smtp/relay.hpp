@@ -27,6 +27,25 @@ struct RelayOptions {
 /// CA file must be readable.
 void check_relay(const RelayUrl& url, const RelayOptions& options);
 
+/// Why a relay takes no mail, as a check finds.
+enum class RelayFault {
+  none,
+  unreachable,  ///< no connection: the name, the port or the network
+  no_starttls,  ///< it offers no STARTTLS or refuses it, and TLS is required
+  tls,          ///< the TLS handshake fails
+  certificate,  ///< its certificate is not trusted, has expired, or is for another name
+  no_auth,      ///< no AUTH, and a user is configured
+  login,        ///< AUTH is refused
+  refused,      ///< it refuses another command, or does not answer it
+};
+
+struct RelayCheck {
+  RelayFault fault = RelayFault::none;
+  int code = 0;       ///< of the relay's last reply; 0 if there was none
+  std::string reply;  ///< its text, or why there was none: as Delivery::reply
+  bool encrypted = false;
+};
+
 class RelayHandle;
 
 /// Delivers mails over one kept connection, one after the other. Used by one thread, except interrupt().
@@ -42,6 +61,10 @@ class Relay {
   /// Delivers `mail`; takes as long as the relay does, within the time-outs. Where the connection was lost
   /// before the relay could have accepted the mail, tries once more on a fresh connection.
   Delivery deliver(const Mail& mail);
+
+  /// Connects anew, with TLS and authentication as for a mail, and says NOOP. Takes as long as the relay
+  /// does, within the time-outs.
+  RelayCheck check();
 
   const RelayUrl& url() const;
 

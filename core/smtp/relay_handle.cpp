@@ -153,13 +153,61 @@ SmtpExchange RelayHandle::perform(const Mail& mail) {
   result_ = curl_easy_perform(curl_.get());
   set(CURLOPT_MAIL_RCPT, static_cast<curl_slist*>(nullptr));
   curl_slist_free_all(recipient);
+  return finished_exchange();
+}
 
+/// What is known after `result_`.
+SmtpExchange RelayHandle::finished_exchange() const {
   auto exchange = dialogue_.exchange();
   if (exchange.stop == SmtpStop::none && sockets.interrupted()) exchange.stop = SmtpStop::interrupted;
   if (exchange.stop == SmtpStop::none && result_ == CURLE_OPERATION_TIMEDOUT)
     exchange.stop = SmtpStop::timed_out;
   if (exchange.stop == SmtpStop::none && !is_definite(exchange.code)) exchange.stop = SmtpStop::lost;
   return exchange;
+}
+
+RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
+  if (exchange.stop == SmtpStop::no_auth) return RelayFault::no_auth;
+  switch (result_) {
+    case CURLE_OK:
+      // libcurl accepts some replies to NOOP that are refusals.
+      return exchange.code / 100 == 2 ? RelayFault::none : RelayFault::refused;
+    case CURLE_USE_SSL_FAILED:
+      return RelayFault::no_starttls;
+    case CURLE_SSL_CONNECT_ERROR:
+      return RelayFault::tls;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+      return RelayFault::certificate;
+    case CURLE_LOGIN_DENIED:
+      return RelayFault::login;
+    default:
+      break;
+  }
+  if (exchange.step == SmtpStep::auth) return RelayFault::login;
+  const bool has_answered = exchange.code != 0 || exchange.step != SmtpStep::connect;
+  return has_answered ? RelayFault::refused : RelayFault::unreachable;
+}
+
+RelayCheck RelayHandle::check() {
+  dialogue_.begin({}, false, now());
+  error_.front() = '\0';
+  set(CURLOPT_NOBODY, 1L);
+  set(CURLOPT_CUSTOMREQUEST, "NOOP");
+  set(CURLOPT_FRESH_CONNECT, 1L);
+  result_ = curl_easy_perform(curl_.get());
+  set(CURLOPT_CUSTOMREQUEST, static_cast<const char*>(nullptr));
+  set(CURLOPT_UPLOAD, 1L);
+  const auto exchange = finished_exchange();
+  const auto fault = fault_of(exchange);
+  if (fault != RelayFault::none) sockets.shut_down();
+  const bool has_reply = fault == RelayFault::none || exchange.code >= 400;
+  const auto text =
+      fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, MailOutcome::unavailable);
+  return {.fault = fault,
+          .code = has_reply ? exchange.code : 0,
+          .reply = recorded_reply(text, secrets_),
+          .encrypted = requires_tls(url, options_)};
 }
 
 std::string RelayHandle::text_of(const SmtpExchange& exchange, MailOutcome outcome) const {

@@ -24,6 +24,9 @@ class RelayHandle {
   /// One attempt.
   Delivery attempt(const Mail& mail, bool on_fresh_connection, bool& again);
 
+  /// As an attempt on a fresh connection, with NOOP in place of a mail.
+  RelayCheck check();
+
   const RelayUrl url;
   RelaySockets sockets;
 
@@ -34,6 +37,8 @@ class RelayHandle {
   void set_security();
   void set_callbacks();
   SmtpExchange perform(const Mail& mail);
+  SmtpExchange finished_exchange() const;
+  RelayFault fault_of(const SmtpExchange& exchange) const;
   std::string text_of(const SmtpExchange& exchange, MailOutcome outcome) const;
 
   static std::size_t on_read(char* to, std::size_t size, std::size_t count, void* self);

@@ -68,10 +68,11 @@ Run add_send(CommandSyntax& syntax) {
   auto to = syntax.text("--to ADDRESS", options->trial.to, "send one mail to ADDRESS for trial, and stop");
   auto account =
       syntax.text("--account NAME", options->trial.account, "with --to: the account that the mail names");
-  const Choices<MailAction> actions{{"activation", MailAction::activation},
-                                    {"recovery", MailAction::recovery}};
-  auto action = syntax.choice("--action ACTION", options->trial.action, actions, "activation or recovery",
-                              "with --to: the kind of mail, activation or recovery [activation]");
+  const Choices<MailAction> mail_actions{{"activation", MailAction::activation},
+                                         {"recovery", MailAction::recovery}};
+  auto action =
+      syntax.choice("--action ACTION", options->trial.action, mail_actions, "activation or recovery",
+                    "with --to: the kind of mail, activation or recovery [activation]");
   auto dry_run =
       syntax.flag("--dry-run", options->dry_run, "show what would be mailed now, and to whom; mail nothing");
   account.needs(to);

@@ -47,7 +47,8 @@ CourierOptions configured_relays(const Settings& settings, std::uint64_t seed) {
   options.relay.throttled_by = settings.send_throttled_by;
   if (!settings.send_password_file.empty())
     options.relay.password = read_password_file(settings.send_password_file, settings.allow_readable_key);
-  if (needs_password(options)) require_keys({{"send.password_file", "/etc/mailroom/relay-password"}}, settings);
+  if (needs_password(options))
+    require_keys({{"send.password_file", "/etc/mailroom/relay-password"}}, settings);
   for (const auto& relay : options.relays)
     check_relay(relay, options.relay);
   return options;

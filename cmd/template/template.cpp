@@ -85,9 +85,9 @@ Run add_template(CommandSyntax& syntax) {
   syntax.command("check", "load the templates and list their files; exit code 3 on an error", [] {});
   auto render = syntax.command("render", "show the mail for ACTION, with an example token",
                                [renders] { *renders = true; });
-  const Choices<MailAction> actions{{"activation", MailAction::activation},
-                                    {"recovery", MailAction::recovery}};
-  render.choice("ACTION", options->action, actions, "activation or recovery", "activation or recovery")
+  const Choices<MailAction> mail_actions{{"activation", MailAction::activation},
+                                         {"recovery", MailAction::recovery}};
+  render.choice("ACTION", options->action, mail_actions, "activation or recovery", "activation or recovery")
       .required();
   add_parts(render, *flags);
   render.text("--account NAME", options->account,

@@ -63,7 +63,20 @@ const std::vector<Sabotage>& sabotages() {
       {"listening, inserts still do not notify",
        {{"mailroom_start_listening", "pg_advisory_unlock(1835100526, l.objid::integer)", "false"}},
        bursts,
-       4}};
+       4},
+      {"deferred mails are forgotten",
+       {{"mailroom_record_outcomes", "v_now + o.wait * interval '1 second'", "NULL"}},
+       "send: 451, 550 and 421",
+       3},
+      {"every outcome is recorded as accepted",
+       {{"mailroom_record_outcomes", "        ELSE o.state", "        ELSE 'accepted'"},
+        {"mailroom_record_outcomes", "WHEN s.state = 'deferred' THEN v_now", "WHEN false THEN v_now"}},
+       "send: 451, 550 and 421",
+       3},
+      {"batches of living senders are taken over",
+       {{"mailroom_find_abandoned", "pg_try_advisory_xact_lock_shared(1835100525, r.collector)", "true"}},
+       "send: no fault, four senders",
+       6}};
   return all;
 }
 

@@ -62,6 +62,7 @@ class SendTrial {
   std::vector<std::string> logs_;  ///< of senders that have ended
   std::unique_ptr<WriteLoad> load_;
   int allowed_ = 0;
+  std::chrono::seconds patience_;
   Outcome outcome_;
 };
 

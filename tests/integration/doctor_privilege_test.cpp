@@ -73,6 +73,35 @@ void collect_as(const std::string& conninfo, const TestDatabase& database) {
   session->claim({.receipt = Receipt{*abandoned, {.emitted = 1}}});
 }
 
+/// Does what a sender does beyond that: records outcomes, keeps to a rate, shares the state of a relay.
+void send_as(const std::string& conninfo, const TestDatabase& database) {
+  insert_accounts(*database.connect(), 1, "sent");
+  PgQueueSession session({.conninfo = conninfo,
+                          .queue = "mailroom",
+                          .channel = "token_insert",
+                          .check_schema = require_current_schema,
+                          .pace = PgQueueSession::Pace{.gap = std::chrono::milliseconds(1), .burst = 10},
+                          .delivers = true});
+  const auto reply = session.claim({.limit = 10, .partial = true, .take_over = true});
+  REQUIRE(reply.lease);
+  Receipt receipt{*reply.lease, {.emitted = 1}, std::vector<TokenOutcome>{}};
+  session.fetch(*reply.lease,
+                [&](const TokenRow& row) { receipt.outcomes->push_back({.token = row.id, .attempts = 1}); });
+  session.claim({.limit = 10, .partial = true, .receipt = receipt});
+  const auto now = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+  SinkState relay{
+      .name = "relay:25", .failures = 1, .since = now, .failed_at = now, .probe_at = now, .reason = "busy"};
+  session.share({relay}, {relay.name}, std::nullopt);
+  session.share({}, {relay.name}, Milliseconds(1000));
+  relay.failures = 0;
+  session.share({relay}, {}, std::nullopt);
+}
+
+void consume_as(const std::string& conninfo, const TestDatabase& database) {
+  collect_as(conninfo, database);
+  send_as(conninfo, database);
+}
+
 }  // namespace
 
 TEST_CASE("the doctor names each privilege that a role lacks, and a role that has them collects") {
@@ -93,10 +122,10 @@ TEST_CASE("the doctor names each privilege that a role lacks, and a role that ha
   REQUIRE(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("privileges")));
   CHECK(all_fine(rig.examine("sequence")));
-  collect_as(role.conninfo(), database);
+  consume_as(role.conninfo(), database);
 }
 
-TEST_CASE("collect needs each privilege that the doctor asks for") {
+TEST_CASE("collect and send need each privilege that the doctor asks for") {
   TestDatabase database;
   const auto connection = database.connect();
   const TestRole role(database);
@@ -114,12 +143,13 @@ TEST_CASE("collect needs each privilege that the doctor asks for") {
           "REVOKE " + privilege + grant.substr(on, grant.find(" TO ") - on) + " FROM " + role.name();
       INFO(revoke);
       connection->run(revoke);
-      CHECK_THROWS_AS(collect_as(role.conninfo(), database), DatabaseError);
+      CHECK_THROWS_AS(consume_as(role.conninfo(), database), DatabaseError);
       const auto missing = rig.examine("privileges");
       CHECK(missing[0].verdict == CheckVerdict::failure);
       CHECK(missing[0].fix.size() == 1);
       REQUIRE(run_fixes(*connection, missing));
-      connection->run("TRUNCATE accounts, tokens, mailroom_batches, mailroom_gaps");
+      connection->run(
+          "TRUNCATE accounts, tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries, mailroom_budgets, mailroom_sinks");
     }
   }
 }

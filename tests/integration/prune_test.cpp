@@ -152,3 +152,28 @@ TEST_CASE("gaps of an obsolete queue state keep no token") {
   expire(*connection, "true");
   CHECK(prune(database).tokens == 3);
 }
+
+TEST_CASE("the record of a mail goes with its token, unless the mail is old and waits for another attempt") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 6);
+  drain(*attach(database));
+  connection->run(
+      "INSERT INTO mailroom_deliveries (queue, token, state, batch, last_at, not_before) "
+      "SELECT 'mailroom', t, CASE WHEN t = 5 THEN 'deferred' ELSE 'accepted' END, 1, "
+      "now() - (CASE WHEN t = 4 THEN 1 ELSE 40 END) * interval '1 day', CASE WHEN t = 5 THEN now() END "
+      "FROM generate_series(1, 6) t");
+  // 1: old. 2: its token is kept. 3: its token was deleted by somebody else. 4: recent. 5: waits. 6: its
+  // token is kept.
+  expire(*connection, "id IN (1, 4, 5)");
+  connection->run("DELETE FROM tokens WHERE id = 3");
+  const auto left = [&] {
+    return value<std::string>(*connection,
+                              "SELECT string_agg(token::text, ' ' ORDER BY token) FROM mailroom_deliveries");
+  };
+  CHECK(count(database).deliveries == 2);
+  CHECK(left() == "1 2 3 4 5 6");
+  CHECK(prune(database).deliveries == 2);
+  CHECK(left() == "2 4 5 6");
+  CHECK(prune(database).deliveries == 0);
+}

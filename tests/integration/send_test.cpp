@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <map>
+#include <sys/stat.h>
 
 #include "crypto/key_ring.hpp"
 #include "support/catch.hpp"
@@ -314,4 +315,41 @@ TEST_CASE("send --dry-run shows what would be mailed, and claims nothing") {
   CHECK(output.find("1 token would be mailed; 2 would not") != std::string::npos);
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches") == 0);
   CHECK(rig.deliveries().empty());
+}
+
+TEST_CASE("send logs in over TLS, and shows no password, token, code or link at any level") {
+  SendRig rig(3);
+  rig.connection->run("UPDATE accounts SET status = 'active' WHERE id = 1");
+  rig.connection->run("INSERT INTO tokens (account, action) VALUES (1, 'password_recovery')");
+  const TestCertificate certificate;
+  const std::string password = "open sesame 4711";
+  const TestRelay relay({.play =
+                             [](const RelayMoment& moment) {
+                               return for_recipient(moment, RelayStep::rcpt, "user2@",
+                                                    "550 5.1.1 open sesame 4711");
+                             },
+                         .certificate = &certificate,
+                         .offers_starttls = true,
+                         .user = "alice",
+                         .password = password});
+  TemporaryDirectory directory;
+  const auto file = directory.write("password", password + "\n");
+  REQUIRE(chmod(file.c_str(), 0600) == 0);
+  TestSender sender(
+      rig.database.conninfo(), relay.url("alice"), {"--once", "--log-level", "debug"},
+      {{"MAILROOM_SEND_PASSWORD_FILE", file}, {"MAILROOM_SEND_CA_FILE", certificate.certificate()}});
+  CHECK(sender.wait() == 0);
+  INFO(sender.log());
+  REQUIRE(relay.taken().size() == 2);
+  for (const auto& mail : relay.taken()) {
+    CHECK(mail.encrypted);
+    CHECK(mail.user == "alice");
+    CHECK(sender.log().find(token_of(mail)) == std::string::npos);
+  }
+  CHECK(sender.log().find(password) == std::string::npos);
+  CHECK(sender.log().find("app.example/") == std::string::npos);
+  for (const auto& row : rig.connection->run("SELECT code FROM tokens WHERE action = 'password_recovery'"))
+    CHECK(sender.log().find(row[0].c_str()) == std::string::npos);
+  CHECK(value<std::string>(*rig.connection, "SELECT reply FROM mailroom_deliveries WHERE state = 'rejected'")
+            .find(password) == std::string::npos);
 }

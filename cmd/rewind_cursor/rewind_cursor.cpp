@@ -178,8 +178,7 @@ const Command rewind_cursor_command{
     "Examples:\n"
     "  mailroom rewind-cursor --by 10m --dry-run    show what would be emitted\n"
     "  mailroom rewind-cursor --by 2h --until 110m  emit ten minutes of two hours ago\n"
-    "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n"
-    "  mailroom rewind-cursor --by 1h --outcome rejected --dry-run\n",
+    "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n",
     add_rewind,
     "Emits tokens again by moving the cursor back, or skips tokens by moving it forward. It first shows "
     "the plan: the cursor before and after, and how many tokens in between are deliverable, expired, "

@@ -34,11 +34,13 @@ const Command doctor_command{
     "  mailroom doctor -o json               one JSON object, for monitoring\n"
     "\n"
     "Changes nothing. Exit code 0 without a failure, even with warnings; otherwise 3\n"
-    "if the configuration or a key fails, else 4 if the database does, else 8.\n",
+    "if the configuration, a key or the templates fail, else 4 if the database does,\n"
+    "else 8.\n",
     add_doctor,
     "Checks the configuration, the keys, the server and any pooler in front of it, the schema and its "
-    "drift, the privileges of the role, the triggers, the channel, the sequence, the clocks and the "
-    "collectors. Each finding shows ok, warning or failure, the reason, and the command that fixes it. The "
+    "drift, the privileges of the role, the triggers, the channel, the sequence, the clocks, the "
+    "collectors, the mail templates and the relays. It connects to each relay of send.relay, with TLS and "
+    "authentication as mailroom send does, and sends no mail. Each finding shows ok, warning or failure, the reason, and the command that fixes it. The "
     "session is read-only."};
 
 }  // namespace mailroom

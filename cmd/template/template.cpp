@@ -4,9 +4,9 @@
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/template/configured_mail.hpp"
 #include "cmd/template/template_render.hpp"
 #include "cmd/terminal/text_table.hpp"
+#include "mail/configured_mail.hpp"
 #include "mail/template_set.hpp"
 
 namespace mailroom {

@@ -5,8 +5,8 @@
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
-#include "cmd/template/configured_mail.hpp"
 #include "cmd/template/example_mail.hpp"
+#include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
 

@@ -25,7 +25,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 16> checks{{
+constexpr std::array<CheckEntry, 18> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
@@ -42,6 +42,8 @@ constexpr std::array<CheckEntry, 16> checks{{
     {"queue", {.setting = "collect.queue", .database = true, .schema = true}, check_queue},
     {"collectors", {.setting = "collect.queue", .database = true, .schema = true}, check_collectors},
     {"batches", schema, check_batches},
+    {"templates", {}, check_templates},
+    {"relay", {}, check_relays},
 }};
 
 /// Why a check cannot run; empty if it can.

@@ -20,7 +20,7 @@ ExitCode judge(const Findings& findings) {
   for (const auto& finding : findings) {
     if (finding.verdict == CheckVerdict::failure) failed.insert(finding.check);
   }
-  for (const auto* check : {"configuration", "key", "previous keys"}) {
+  for (const auto* check : {"configuration", "key", "previous keys", "templates"}) {
     if (failed.count(check) > 0) return ExitCode::configuration;
   }
   if (failed.count("database") > 0) return ExitCode::database;

@@ -39,8 +39,8 @@ Findings or_fine(Findings all, const std::string& reason);
 /// `ok`, `warning`, `failure` or `not checked`.
 const char* verdict_word(CheckVerdict verdict);
 
-/// The exit code: 3 if the configuration or a key failed, else 4 if the database failed, else 8 if anything
-/// failed, else 0.
+/// The exit code: 3 if the configuration, a key or the templates failed, else 4 if the database failed, else
+/// 8 if anything failed, else 0.
 ExitCode judge(const Findings& findings);
 
 }  // namespace mailroom

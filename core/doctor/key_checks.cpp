@@ -5,6 +5,7 @@
 
 #include "base/key_text.hpp"
 #include "db/conninfo.hpp"
+#include "doctor/secret_files.hpp"
 #include "doctor/subject.hpp"
 #include "signing/configured_keys.hpp"
 
@@ -13,49 +14,15 @@ namespace {
 
 constexpr auto list_of_previous = "signing.previous_key_files";
 
-/// Quotes `text` for a shell if needed.
-std::string shell_word(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
-  });
-  if (plain && !text.empty()) return text;
-  std::string quoted = "'";
-  for (const char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 bool is_absent(const std::string& path) {
   std::error_code failure;
   return std::filesystem::status(path, failure).type() == std::filesystem::file_type::not_found;
-}
-
-bool is_readable_by_all(const std::string& path) {
-  std::error_code missing;
-  const auto status = std::filesystem::status(path, missing);
-  return !missing &&
-         (status.permissions() & std::filesystem::perms::others_read) != std::filesystem::perms::none;
-}
-
-/// A key file that everyone can read is a failure, or a warning if signing.allow_readable_key is set
-/// (`allowed`).
-Findings judge_permissions(const std::string& path, bool allowed) {
-  if (!is_readable_by_all(path)) return {};
-  const auto reason = fmt::format("everyone can read the key file {}", path);
-  const auto fix = "chmod 640 " + shell_word(path);
-  if (!allowed) return {failure(reason, {fix})};
-  return {warning(reason + ", as signing.allow_readable_key allows", {fix})};
 }
 
 /// True if all bytes are equal: probably a placeholder.
 bool is_weak(const Key& key) {
   const auto& bytes = key.bytes();
   return std::all_of(bytes.begin(), bytes.end(), [&](auto byte) { return byte == bytes.front(); });
-}
-
-bool any_failure(const Findings& findings) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](const Finding& finding) { return finding.verdict == CheckVerdict::failure; });
 }
 
 std::string how_to_replace(const Settings& settings) {
@@ -78,7 +45,7 @@ Findings judge_previous(const Settings& settings, const std::string& item, const
     return {failure(fmt::format("there is no key file {}", item), {}, "restore it, or " + hint)};
   }
   Findings findings;
-  if (!is_inline) findings = judge_permissions(item, settings.allow_readable_key);
+  if (!is_inline) findings = judge_permissions("key", item, settings.allow_readable_key);
   if (any_failure(findings)) return findings;
   const auto key = load_previous_key(settings, item);
   if (key.fingerprint() == fingerprint)
@@ -120,7 +87,7 @@ Findings check_key(Subject& subject) {
           fmt::format("there is no key file {}", path), {how_to_replace(settings)},
           fmt::format("restore it, or name another file in {}; only if there never was a key:", where))};
     }
-    findings = judge_permissions(path, settings.allow_readable_key);
+    findings = judge_permissions("key", path, settings.allow_readable_key);
   }
   if (any_failure(findings)) return findings;
   const auto key = load_current_key(settings);

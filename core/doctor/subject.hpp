@@ -60,6 +60,9 @@ Findings check_sequence(Subject& subject);
 Findings check_queue(Subject& subject);
 Findings check_collectors(Subject& subject);
 Findings check_batches(Subject& subject);
+Findings check_templates(Subject& subject);
+/// Connects to each relay of send.relay, and sends no mail.
+Findings check_relays(Subject& subject);
 
 /// The channels that a function's source notifies, as named for LISTEN: each `NOTIFY name`, `NOTIFY "Name"`
 /// and `pg_notify('name', …)` outside comments. Does not find channels that are computed at run time.

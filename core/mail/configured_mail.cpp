@@ -1,4 +1,4 @@
-#include "cmd/template/configured_mail.hpp"
+#include "mail/configured_mail.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,15 @@
+#include <filesystem>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/syntax/command_line.hpp"
 #include "cmd/syntax/example.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 
 using namespace mailroom;
 
@@ -115,4 +120,38 @@ TEST_CASE("every command is described for its man page") {
     INFO("Command::description of " << command.name << " is empty: a few sentences for its man page");
     CHECK(std::string(command.description).size() > 0);
   }
+}
+
+namespace {
+
+void collect_options(const CLI::App& app, std::set<std::string>& options) {
+  for (const auto* option : app.get_options()) {
+    for (const auto& name : option->get_lnames())
+      options.insert("--" + name);
+  }
+  for (const auto* sub : app.get_subcommands({}))
+    collect_options(*sub, options);
+}
+
+}  // namespace
+
+TEST_CASE("every option that a message of core names exists") {
+  std::set<std::string> options;
+  // Those of createdb.
+  options.insert({"--template", "--encoding"});
+  collect_options(CommandLine().app, options);
+  const std::regex literal(R"re("(?:[^"\\\n]|\\.)*")re");
+  const std::regex option("(^|[ (\"'])(--[a-z][a-z-]+)");
+  int checked = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source_directory + "/core")) {
+    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
+    const auto text = test::read_file(entry.path().string());
+    for (std::sregex_iterator found(text.begin(), text.end(), literal), end; found != end; ++found) {
+      const auto words = found->str();
+      INFO(entry.path() << ": " << words);
+      for (std::sregex_iterator name(words.begin(), words.end(), option); name != end; ++name, ++checked)
+        CHECK(options.count((*name)[2]) == 1);
+    }
+  }
+  CHECK(checked > 15);
 }

@@ -34,7 +34,7 @@ std::string hint_of(RelayFault fault, const RelayUrl& relay, const Settings& set
     case RelayFault::unreachable:
       return "start the relay, let the firewall pass its port, or name another relay in send.relay";
     case RelayFault::no_starttls:
-      return "use smtps:// with the relay's port for TLS, usually 465; no mail goes over a network without TLS";
+      return "use smtps:// with the relay's port for TLS, usually 465; no password, and no mail over a network, goes without TLS";
     case RelayFault::tls:
       return relay.implicit_tls ? "smtps:// needs a port with TLS from the first byte, usually 465; "
                                   "ports 25 and 587 need smtp://"

@@ -169,7 +169,8 @@ const Command audit_command{
     "  mailroom audit --since 2h            show totals, operations, migrations\n",
     add_audit,
     "Shows the history of one account, token or batch: when a token was created and emitted, in which batch, "
-    "by which collector and how often, when it expired or was consumed, and, if it was not emitted, why. "
+    "by which collector and how often, what the relay answered to each mail, when it expired or was consumed, "
+    "and, if it was not emitted, why. "
     "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed.\n\n"
     "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
     "pruning and migration, with its actor and reason.\n\n"

@@ -52,6 +52,10 @@ struct EventKeys {
     object["batch"] = skip.batch;
     object["details"] = {{"reason", or_null(skip.reason)}, {"reason_certain", skip.reason_certain}};
   }
+  void operator()(const MailAttempt& mail) {
+    object["tokens"] = {mail.token.id};
+    add_mail_outcome(object["details"], mail);
+  }
   void operator()(const BatchRecord& batch) {
     object["tokens"] = ids_json(batch.tokens);
     object["batch"] = batch.id;
@@ -102,25 +106,57 @@ std::string lines_of(const Json& summary, const Timeline& timeline) {
   return text;
 }
 
+Json delivery_json(const MailStatus& status) {
+  const auto& mail = status.mail;
+  Json object{{"queue", mail.queue},
+              {"accepted", status.accepted},
+              {"accepted_at", time_json(mail.accepted_at)},
+              {"attempts", mail.counted},
+              {"last_at", time_json(mail.last().at)},
+              {"not_before", time_json(mail.not_before)},
+              {"batch", mail.batch}};
+  add_mail_outcome(object, mail.last());
+  return object;
+}
+
+/// Sets the outcome of a token in all queues.
+void add_outcome(Json& object, const TokenReport& report) {
+  const auto& status = report.status;
+  auto emitted = status.times;
+  auto maybe = status.maybe;
+  auto next = status.next;
+  auto batch = status.batch ? Json(status.batch->id) : Json(nullptr);
+  for (const auto& mail : report.mails) {
+    emitted += mail.accepted;
+    maybe += mail.maybe ? 1 : 0;
+    if (!next) next = mail.next;
+    if (batch.is_null()) batch = mail.mail.batch;
+  }
+  object["outcome"] =
+      report.mails.empty() ? outcome_name(status.outcome) : mail_outcome_name(report.mails.front());
+  object["emitted"] = emitted;
+  object["maybe_emitted"] = maybe;
+  object["next"] = next ? Json(outcome_name(*next)) : Json(nullptr);
+  object["batch"] = std::move(batch);
+}
+
 Json token_report_json(const TokenReport& report, Moment now) {
   const auto& token = report.token;
-  const auto& status = report.status;
   Json object{{"id", token.id},
               {"exists", token.exists},
               {"action", or_null(token.action)},
               {"state", or_null(token.state)},
               {"created_at", nullptr},
               {"expires_at", nullptr},
-              {"consumed_at", nullptr},
-              {"outcome", outcome_name(status.outcome)},
-              {"emitted", status.times},
-              {"maybe_emitted", status.maybe},
-              {"next", status.next ? Json(outcome_name(*status.next)) : Json(nullptr)},
-              {"batch", status.batch ? Json(status.batch->id) : Json(nullptr)},
-              {"reason", or_null(status.reason)},
-              {"reason_certain", status.reason_certain},
-              {"id_was_anothers", token.id_was_anothers},
-              {"sentence", status_text(report, now)}};
+              {"consumed_at", nullptr}};
+  add_outcome(object, report);
+  object["reason"] = or_null(report.status.reason);
+  object["reason_certain"] = report.status.reason_certain;
+  object["id_was_anothers"] = token.id_was_anothers;
+  object["deliveries"] = Json::array();
+  for (const auto& mail : report.mails)
+    object["deliveries"].push_back(delivery_json(mail));
+  object["sentence"] = status_text(report, now);
   if (!token.exists) return object;
   if (token.consumed_at) object["consumed_at"] = moment_json<Json>(*token.consumed_at);
   object["created_at"] = moment_json<Json>(token.created_at);

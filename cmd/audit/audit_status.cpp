@@ -5,25 +5,11 @@
 #include "base/duration.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
+#include "cmd/audit/mail_status_text.hpp"
 #include "cmd/events/event_text.hpp"
 
 namespace mailroom {
 namespace {
-
-/// Two units at most: the seconds of a week do not matter.
-std::string coarse(Moment::duration time) {
-  constexpr std::chrono::hours hour{1};
-  constexpr std::chrono::days day{1};
-  if (time >= 36'525 * day) return "100 years or more";
-  const std::chrono::seconds unit = time >= day    ? hour
-                                    : time >= hour ? std::chrono::minutes(1)
-                                                   : std::chrono::seconds(1);
-  return format_duration(std::chrono::floor<Milliseconds>(time - time % unit));
-}
-
-std::string times_text(std::int64_t count) {
-  return count == 1 ? "once" : fmt::format("{} times", with_thousands(count));
-}
 
 std::string where_of(const BatchRecord& batch) {
   return where_and_actor(batch, shown_text(batch.claimed_by));
@@ -113,6 +99,15 @@ std::string next_text(const TokenStatus& status) {
   return *status.next == Outcome::in_open_batch ? ", and leased again" : "; it will be emitted again";
 }
 
+/// The mails, and what other queues did with the token.
+std::string what_became_of(const TokenReport& report, Moment now) {
+  std::string text;
+  for (const auto& mail : report.mails)
+    text += (text.empty() ? "" : "; ") + mail_status_text(mail, now);
+  if (!report.has_status()) return text;
+  return text + (text.empty() ? "" : "; ") + outcome_text(report) + next_text(report.status);
+}
+
 std::string state_text(const TokenFacts& token, Moment now) {
   if (!token.exists) return "no longer in the database";
   if (token.consumed_at && *token.consumed_at > now)
@@ -126,6 +121,20 @@ std::string state_text(const TokenFacts& token, Moment now) {
 }
 
 }  // namespace
+
+std::string coarse(Moment::duration time) {
+  constexpr std::chrono::hours hour{1};
+  constexpr std::chrono::days day{1};
+  if (time >= 36'525 * day) return "100 years or more";
+  const std::chrono::seconds unit = time >= day    ? hour
+                                    : time >= hour ? std::chrono::minutes(1)
+                                                   : std::chrono::seconds(1);
+  return format_duration(std::chrono::floor<Milliseconds>(time - time % unit));
+}
+
+std::string times_text(std::int64_t count) {
+  return count == 1 ? "once" : fmt::format("{} times", with_thousands(count));
+}
 
 std::string skip_reason_text(const std::string& reason, bool certain) {
   if (reason.empty()) return "as it was not due";
@@ -143,8 +152,8 @@ std::string status_text(const TokenReport& report, Moment now) {
   const auto& token = report.token;
   const auto action = token.action.empty() ? "" : fmt::format(" ({})", shown_text(token.action));
   const auto other = token.id_was_anothers ? "; another token had its id before" : "";
-  return fmt::format("token {}{}: {}{}; {}{}", token.id, action, outcome_text(report),
-                     next_text(report.status), state_text(token, now), other);
+  return fmt::format("token {}{}: {}; {}{}", token.id, action, what_became_of(report, now),
+                     state_text(token, now), other);
 }
 
 std::string batch_text(const BatchRecord& batch) {

@@ -11,6 +11,11 @@ std::string status_text(const TokenReport& report, Moment now);
 /// The status of a batch, likewise.
 std::string batch_text(const BatchRecord& batch);
 
+/// `2h30m`: two units at most, since the seconds of a week do not matter.
+std::string coarse(Moment::duration time);
+/// `once`, `1,234 times`.
+std::string times_text(std::int64_t count);
+
 /// `probably as its account had the wrong status`: why a token was skipped.
 std::string skip_reason_text(const std::string& reason, bool certain);
 /// `in batch 12 by collect@host:123 at attempt 2`.

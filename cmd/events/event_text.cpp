@@ -1,6 +1,7 @@
 #include "cmd/events/event_text.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 
 #include "base/moment.hpp"
@@ -15,6 +16,33 @@ std::string joined(std::string_view words, char space) {
   return text;
 }
 
+/// True for the characters of an address, beside those of other alphabets.
+bool is_of_address(char c) {
+  constexpr std::string_view others = "@.!#$%&'*+-/=?^_`{|}~";
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x80 || std::isalnum(byte) != 0 || others.find(c) != std::string_view::npos;
+}
+
+/// `text` with addresses masked, and the words that are the local part of the account's address or its login.
+std::string without_addresses(std::string_view text, const AccountRecord& account) {
+  const auto local = lower_case(std::string_view(account.email).substr(0, account.email.rfind('@')));
+  const auto login = lower_case(account.login);
+  std::string masked;
+  while (!text.empty()) {
+    const auto end = std::find_if_not(text.begin(), text.end(), is_of_address) - text.begin();
+    const auto word = text.substr(0, static_cast<std::size_t>(end));
+    const auto name = lower_case(word.substr(0, word.find_last_not_of('.') + 1));
+    const bool is_address = word.size() > 1 && word.find('@') != std::string_view::npos;
+    const bool is_named = !word.empty() && (name == local || name == login);
+    masked += is_address || is_named ? masked_address(word) : std::string(word);
+    text.remove_prefix(word.size());
+    if (text.empty()) break;
+    masked += text.front();
+    text.remove_prefix(1);
+  }
+  return masked;
+}
+
 }  // namespace
 
 std::string time_text(const Event& event) {
@@ -27,7 +55,7 @@ nlohmann::ordered_json time_json(const Event& event) {
 }
 
 std::string subject_text(const Event& event) {
-  if (const auto* token = event.token()) return fmt::format("token {}", token->id);
+  if (const auto* token = event.subject_token()) return fmt::format("token {}", token->id);
   if (const auto* batch = event.batch()) return fmt::format("batch {}", batch->id);
   if (const auto* account = event.account()) return fmt::format("account {}", account->id);
   return event.queue().empty() ? "database" : "queue " + event.queue();
@@ -66,6 +94,32 @@ nlohmann::ordered_json skipped_json(const SkipCounts& counts) {
   return object;
 }
 
+std::string answer_text(const MailAttempt& mail) {
+  const auto reply = shown_text(mail.reply);
+  if (mail.code == 0) return reply;
+  return reply.empty() ? std::to_string(mail.code) : fmt::format("{} {}", mail.code, reply);
+}
+
+std::string mail_text(const MailAttempt& mail) {
+  const bool is_answer = mail.state == "accepted" || mail.state == "rejected";
+  auto text = shown_text(mail.state);
+  if (mail.is_cancelled_by_rewind()) text += " by a rewind";
+  if (!mail.sink.empty()) text += (is_answer ? " by " : ", ") + shown_text(mail.sink);
+  const auto answer = answer_text(mail);
+  if (!answer.empty()) return text + ": " + answer;
+  return mail.state == "deferred" ? text + " without an attempt" : text;
+}
+
+void add_mail_outcome(nlohmann::ordered_json& object, const MailAttempt& mail) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+  };
+  object["state"] = mail.state;
+  object["sink"] = or_null(mail.sink);
+  object["code"] = mail.code == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mail.code);
+  object["reply"] = or_null(mail.reply);
+}
+
 std::string collector_name(const BatchRecord& batch) {
   constexpr std::string_view program = "mailroom ";
   const std::string_view name = batch.claimed_by;
@@ -88,6 +142,10 @@ Event masked(Event event) {
     if (!account.login.empty()) account.login = masked_address(account.login);
   };
   if (auto* token = std::get_if<StoredToken>(&event.record)) mask(token->account);
+  if (auto* mail = std::get_if<MailAttempt>(&event.record)) {
+    mail->reply = without_addresses(mail->reply, mail->token.account);
+    mask(mail->token.account);
+  }
   auto* operation = std::get_if<Operation>(&event.record);
   if (operation != nullptr && operation->account) mask(*operation->account);
   return event;

@@ -24,6 +24,13 @@ nlohmann::ordered_json ids_json(const std::vector<IdRange>& ranges);
 /// `1 expired, 2 wrong status`, with `space` within a reason; empty when nothing was skipped.
 std::string skipped_text(const SkipCounts& counts, char space = ' ');
 nlohmann::ordered_json skipped_json(const SkipCounts& counts);
+/// What the relay said: `250 2.0.0 Ok: queued as 4Z1`, or the reason; empty if there is neither.
+std::string answer_text(const MailAttempt& mail);
+/// `accepted by relay.example:25: 250 2.0.0 Ok: queued as 4Z1`.
+std::string mail_text(const MailAttempt& mail);
+/// Sets `state`, `sink`, `code` and `reply`, null where there is none.
+void add_mail_outcome(nlohmann::ordered_json& object, const MailAttempt& mail);
+
 /// A collector's name without that of the program: `collect@host:77`.
 std::string collector_name(const BatchRecord& batch);
 
@@ -32,7 +39,8 @@ std::int64_t number_in(const nlohmann::json& details, const char* key);
 /// What a prune deleted: `1,200 tokens and 3 batch records`.
 std::string pruned_text(const nlohmann::json& details);
 
-/// Returns the event with email and login masked by masked_address().
+/// Returns the event with email and login masked by masked_address(), also where a relay repeats them, and
+/// any other address in its reply.
 Event masked(Event event);
 
 }  // namespace mailroom

@@ -22,18 +22,22 @@ std::string skipped(const Event& event) {
   return event.batch() == nullptr ? "" : std::to_string(event.batch()->skipped.total());
 }
 
+std::string code(const Event& event) {
+  return event.mail() == nullptr || event.mail()->code == 0 ? "" : std::to_string(event.mail()->code);
+}
+
 struct Placeholder {
   std::string_view name;
   std::string (*text)(const Event&);
 };
 
-constexpr std::array<Placeholder, 17> placeholders{{
+constexpr std::array<Placeholder, 20> placeholders{{
     {"time", [](const Event& event) { return time_text(event); }},
     {"event", [](const Event& event) { return std::string(kind_text(event.kind)); }},
     {"state", [](const Event& event) { return event.state(); }},
     {"subject", [](const Event& event) { return subject_text(event); }},
-    {"token", [](const Event& event) { return shown(event.token(), &StoredToken::id); }},
-    {"action", [](const Event& event) { return shown(event.token(), &StoredToken::action); }},
+    {"token", [](const Event& event) { return shown(event.subject_token(), &StoredToken::id); }},
+    {"action", [](const Event& event) { return shown(event.subject_token(), &StoredToken::action); }},
     {"account", [](const Event& event) { return shown(event.account(), &AccountRecord::id); }},
     {"email", [](const Event& event) { return shown(event.account(), &AccountRecord::email); }},
     {"login", [](const Event& event) { return shown(event.account(), &AccountRecord::login); }},
@@ -44,6 +48,9 @@ constexpr std::array<Placeholder, 17> placeholders{{
     {"skipped", [](const Event& event) { return skipped(event); }},
     {"attempt", [](const Event& event) { return shown(event.batch(), &BatchRecord::attempts); }},
     {"actor", [](const Event& event) { return event.actor(); }},
+    {"sink", [](const Event& event) { return shown(event.mail(), &MailAttempt::sink); }},
+    {"code", [](const Event& event) { return code(event); }},
+    {"reply", [](const Event& event) { return shown(event.mail(), &MailAttempt::reply); }},
     {"reason", [](const Event& event) { return shown(event.operation(), &Operation::reason); }},
 }};
 

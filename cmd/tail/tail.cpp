@@ -192,6 +192,9 @@ const Command tail_command{
     "  consumed                               a token, when it is consumed\n"
     "  emitted, skipped                       a batch: emitted, or no token was due\n"
     "  taken-over, dead                       a batch: leased again, or given up\n"
+    "  mail                                   a mail, whatever its outcome\n"
+    "  accepted, deferred, rejected, unknown, expired, cancelled\n"
+    "                                         a mail with this outcome\n"
     "  suspended, restored                    an account\n"
     "  rewound, replayed, pruned              a queue, or old records\n"
     "A created token is due unless its line says otherwise. The number before an\n"
@@ -200,8 +203,9 @@ const Command tail_command{
     "\n"
     "Placeholders of a template: {time}, {event}, {state}, {subject}, {token},\n"
     "{action}, {account}, {email}, {login}, {batch}, {queue}, {tokens}, {emitted},\n"
-    "{skipped}, {attempt}, {actor} and {reason}. One without a value prints -. Write\n"
-    "{{ and }} for braces, \\n for a new line, \\t for a tab, \\\\ for a backslash.\n"
+    "{skipped}, {attempt}, {actor}, {sink}, {code}, {reply} and {reason}. One without\n"
+    "a value prints -. Write {{ and }} for braces, \\n for a new line, \\t for a tab,\n"
+    "\\\\ for a backslash.\n"
     "\n"
     "With -f, tail re-reads the events of the last --window, and shows those not\n"
     "shown yet. It misses events that are older than that when they are committed:\n"
@@ -209,8 +213,8 @@ const Command tail_command{
     "the past. It follows a standby too, by polling.\n",
     add_tail,
     "Shows the last events of the database and, with -f, new ones as they are committed: tokens created and "
-    "consumed, batches emitted, accounts suspended and restored, cursor moves. It only reads, holds no "
-    "transaction open between polls, and resumes after a lost connection. It never shows secrets and codes; "
-    "--mask masks addresses."};
+    "consumed, batches emitted, mails with the relay's answer, accounts suspended and restored, cursor moves. "
+    "It only reads, holds no transaction open between polls, and resumes after a lost connection. It never "
+    "shows secrets and codes; --mask masks addresses."};
 
 }  // namespace mailroom

@@ -19,8 +19,8 @@ constexpr std::size_t shortest_address = 6;
 using Room = std::optional<std::size_t>;
 
 const char* colour_of(const std::string& state) {
-  if (state == "due" || state == "emitted" || state == "consumed") return "\x1b[32m";
-  if (state == "dead" || state == "suspended") return "\x1b[31m";
+  if (state == "due" || state == "emitted" || state == "accepted" || state == "consumed") return "\x1b[32m";
+  if (state == "dead" || state == "rejected" || state == "unknown" || state == "suspended") return "\x1b[31m";
   return "\x1b[33m";
 }
 
@@ -31,13 +31,27 @@ std::string address_text(const AccountRecord& account, std::size_t others, Room 
   return address;
 }
 
+/// `recovery    17 `
+std::string action_and_account(const StoredToken& token) {
+  return fmt::format("{:<10}  {} ", token.action == "activation" ? "activation" : "recovery",
+                     token.account.id);
+}
+
 std::string token_details(const Event& event, const StoredToken& token, Room room) {
-  const auto before =
-      fmt::format("{:<10}  {} ", token.action == "activation" ? "activation" : "recovery", token.account.id);
+  const auto before = action_and_account(token);
   // A new token is usually due, so only other states are shown.
   const bool is_odd = event.kind == EventKind::created && event.state() != "due";
   const auto after = is_odd ? "  " + shown_text(event.state()) : std::string();
   return before + address_text(token.account, display_width(before) + display_width(after), room) + after;
+}
+
+std::string mail_details(const MailAttempt& mail, const std::string& usual_queue, Room room) {
+  const auto of_queue = mail.queue == usual_queue ? std::string() : "queue " + shown_text(mail.queue) + ", ";
+  const auto outcome = of_queue + mail_text(mail);
+  if (mail.token.account.id == 0) return outcome;
+  const auto before = action_and_account(mail.token);
+  return before + address_text(mail.token.account, display_width(before) + 2 + display_width(outcome), room) +
+         "  " + outcome;
 }
 
 /// The tokens of a batch: all, or those that match the filter.
@@ -89,6 +103,7 @@ std::string operation_details(const Operation& operation, Room room) {
 std::string details_of(const Event& event, const std::string& usual_queue, Room room) {
   if (const auto* token = event.token()) return token_details(event, *token, room);
   if (const auto* batch = event.batch()) return batch_details(event, *batch, usual_queue);
+  if (const auto* mail = event.mail()) return mail_details(*mail, usual_queue, room);
   return operation_details(*event.operation(), room);
 }
 
@@ -126,6 +141,16 @@ void add_token(nlohmann::ordered_json& object, const StoredToken& token) {
   object["expires_at"] = moment_json<nlohmann::ordered_json>(token.expires_at);
 }
 
+void add_mail(nlohmann::ordered_json& object, const MailAttempt& mail) {
+  object["token"] = mail.token.id;
+  object["queue"] = mail.queue;
+  if (mail.token.account.id != 0) {
+    object["action"] = mail.token.action;
+    add_account(object, mail.token.account);
+  }
+  add_mail_outcome(object, mail);
+}
+
 void add_batch(nlohmann::ordered_json& object, const Event& event, const BatchRecord& batch) {
   object["batch"] = batch.id;
   object["queue"] = batch.queue;
@@ -155,6 +180,8 @@ std::string render_json(const Event& event) {
     add_token(object, *token);
   } else if (const auto* batch = event.batch()) {
     add_batch(object, event, *batch);
+  } else if (const auto* mail = event.mail()) {
+    add_mail(object, *mail);
   } else {
     add_operation(object, *event.operation());
   }

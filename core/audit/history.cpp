@@ -52,6 +52,13 @@ void add_token_changes(History& history, const TokenFacts& token) {
   if (!token.consumed_at && token.expires_at <= history.now) add(EventKind::expired, token.expires_at);
 }
 
+void add_mails(Timeline& timeline, const std::vector<MailRecord>& mails) {
+  for (const auto& mail : mails) {
+    for (const auto& attempt : mail.attempts)
+      timeline.add(attempt);
+  }
+}
+
 /// Returns when `tokens` may have been leased: during their lifetimes and, if rewound or replayed, also in
 /// the hour after that.
 std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
@@ -85,7 +92,9 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
   }
   read_token_positions(transaction, request.queue, tokens);
   for (auto& token : tokens) {
-    const auto status = judge_token(token);
+    auto mails = judge_mails(token);
+    if (!mails.empty()) token = without_mails(std::move(token));
+    const auto status = mails.empty() || !token.batches.empty() ? judge_token(token) : TokenStatus{};
     if (status.outcome == Outcome::skipped) {
       history.timeline.entries.push_back({EventKind::skipped, status.skip->claimed_at,
                                           TokenSkip{.token = token,
@@ -94,8 +103,18 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
                                                     .reason = status.reason,
                                                     .reason_certain = status.reason_certain}});
     }
-    history.tokens.push_back({.token = std::move(token), .status = status});
+    history.tokens.push_back({.token = std::move(token), .status = status, .mails = std::move(mails)});
   }
+}
+
+/// True if the batch skipped all of its tokens of `tokens`, and their mails say why.
+bool is_told_by_mails(const BatchRecord& batch, const std::vector<TokenFacts>& tokens) {
+  if (!batch.is_skipped()) return false;
+  return std::all_of(tokens.begin(), tokens.end(), [&](const auto& token) {
+    return !contains(batch.tokens, token.id) ||
+           std::any_of(token.mails.begin(), token.mails.end(),
+                       [&](const auto& mail) { return mail.queue == batch.queue; });
+  });
 }
 
 /// Adds the events of `tokens`, newest first, and the statuses of the newest.
@@ -111,16 +130,21 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
   }
   const auto operations = operations_on_tokens(transaction, ids, std::max(since, Moment()));
   const auto batches = find_batches(transaction, spans_of(tokens, operations));
+  const auto mails = find_mails(transaction, ids);
+  for (auto& token : tokens)
+    set_mails(token, mails);
   std::for_each(tokens.rbegin(), tokens.rend(),
                 [&](const auto& token) { add_token_changes(history, token); });
   for (const auto& operation : operations) {
     if (!operation.tokens.empty()) timeline.add(operation);
   }
+  for (const auto& token : tokens)
+    add_mails(timeline, token.mails);
   for (const auto& batch : batches) {
     if (batch.tokens.empty()) continue;
     const auto abandonments = abandonments_of(batch);
     timeline.entries.insert(timeline.entries.end(), abandonments.begin(), abandonments.end());
-    timeline.add(batch);
+    if (!is_told_by_mails(batch, tokens)) timeline.add(batch);
   }
   add_token_statuses(transaction, request, history, std::move(tokens), operations, batches);
 }
@@ -147,6 +171,20 @@ void add_batch(Timeline& timeline, const BatchRecord& batch) {
   }
   timeline.add(as_claimed(batch));
   if (!batch.is_open()) timeline.add(batch);
+}
+
+/// Adds the outcomes of its tokens that the batch recorded: while it was leased, no other batch of its queue
+/// held them.
+void add_mails_of(pqxx::transaction_base& transaction, Timeline& timeline, const BatchRecord& batch) {
+  const auto from = batch.abandoned.empty() ? batch.claimed_at : batch.abandoned.front().claimed_at;
+  const auto until = batch.emitted_at.value_or(batch.dead_at.value_or(Moment::max()));
+  for (auto& mail : find_mails(transaction, batch.tokens)) {
+    if (mail.queue != batch.queue) continue;
+    for (auto& attempt : mail.attempts) {
+      const bool is_last = attempt.at == mail.last().at && mail.batch == batch.id;
+      if (is_last || (attempt.at >= from && attempt.at <= until)) timeline.add(attempt);
+    }
+  }
 }
 
 /// Calls `fill(transaction, history)`, then arranges the timeline.
@@ -210,6 +248,7 @@ History read_batch_history(Connection& connection, std::int64_t batch, const Aud
     }
     history.batch = found;
     add_batch(history.timeline, *found);
+    add_mails_of(transaction, history.timeline, *found);
     for (const auto& operation : operations_on_tokens(transaction, found->tokens, found->claimed_at)) {
       const auto& cut = operation.cut_batches;
       const bool took_from_it = std::find(cut.begin(), cut.end(), batch) != cut.end();

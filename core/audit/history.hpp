@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "audit/token_status.hpp"
+#include "audit/mail_status.hpp"
 
 namespace mailroom {
 
@@ -27,6 +27,7 @@ struct Timeline {
 
   void add(const Operation& operation) { entries.push_back({operation.kind, operation.at, operation}); }
   void add(const SchemaChange& change) { entries.push_back({EventKind::migrated, change.at, change}); }
+  void add(const MailAttempt& attempt) { entries.push_back({EventKind::mail, attempt.at, attempt}); }
   /// At the time when the batch was acknowledged or dead-lettered or, if it is open, claimed.
   void add(const BatchRecord& batch);
   /// Sorts the entries and keeps the newest `limit` within `period`.
@@ -47,8 +48,12 @@ struct AuditRequest {
 };
 
 struct TokenReport {
-  TokenFacts token;
-  TokenStatus status;
+  TokenFacts token;    ///< with mails: what without_mails() leaves
+  TokenStatus status;  ///< of queues without a mail
+  std::vector<MailStatus> mails{};
+
+  /// False if there is nothing to tell but its mails.
+  bool has_status() const { return mails.empty() || status.batch.has_value(); }
 };
 
 /// The history of one account, token or batch.

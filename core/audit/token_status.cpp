@@ -36,13 +36,6 @@ void count_batches(const TokenFacts& facts, TokenStatus& status) {
   status.batch = emitted;
 }
 
-std::optional<Outcome> waits_in(const TokenFacts& facts, const TokenPosition& position) {
-  if (!facts.exists) return std::nullopt;
-  if (facts.id <= position.cursor && !position.in_gap) return std::nullopt;
-  if (facts.state != "due") return Outcome::waiting_not_due;
-  return position.in_gap ? Outcome::waiting_again : Outcome::waiting;
-}
-
 /// Finds the queue in which an emitted token waits again after a rewind or a replay. Ignores queues whose
 /// batches never held it.
 void find_replay(const TokenFacts& facts, TokenStatus& status) {
@@ -116,6 +109,13 @@ void find_absence_reason(const TokenFacts& facts, TokenStatus& status) {
 }
 
 }  // namespace
+
+std::optional<Outcome> waits_in(const TokenFacts& facts, const TokenPosition& position) {
+  if (!facts.exists) return std::nullopt;
+  if (facts.id <= position.cursor && !position.in_gap) return std::nullopt;
+  if (facts.state != "due") return Outcome::waiting_not_due;
+  return position.in_gap ? Outcome::waiting_again : Outcome::waiting;
+}
 
 Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut) {
   if (batch.dead_at && !batch.emitted_at) return Outcome::dead;

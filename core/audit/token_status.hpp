@@ -26,6 +26,7 @@ struct TokenFacts : StoredToken {
   bool id_was_anothers = false;         ///< another token had its id before it was created
   std::vector<Operation> operations{};  ///< those that may have touched it
   std::vector<TokenPosition> queues{};  ///< the requested queue first
+  std::vector<MailRecord> mails{};      ///< without outcomes of an earlier token with its id
 };
 
 enum class Outcome {
@@ -61,6 +62,9 @@ struct TokenStatus {
 
 /// Derives the status of a token.
 TokenStatus judge_token(const TokenFacts& facts);
+
+/// Where a token waits in a queue: waiting, waiting_not_due or waiting_again; nullopt if it does not.
+std::optional<Outcome> waits_in(const TokenFacts& facts, const TokenPosition& position);
 
 /// Returns what `batch` did with `token`, an id that it holds: emitted, maybe_emitted, skipped_in_batch,
 /// in_open_batch or dead. `cut` = tokens were removed from the batch while it was open, so its counts may

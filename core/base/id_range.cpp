@@ -65,6 +65,13 @@ std::string multirange_text(const std::vector<std::int64_t>& ids) {
   return text + "}";
 }
 
+std::string multirange_of(const std::vector<IdRange>& ranges) {
+  std::string text = "{";
+  for (const auto& range : ranges)
+    text += fmt::format("{}[{},{})", text.size() > 1 ? "," : "", range.first, range.end);
+  return text + "}";
+}
+
 std::int64_t count_ids(const std::vector<IdRange>& ranges) {
   std::int64_t count = 0;
   for (const auto& range : ranges)

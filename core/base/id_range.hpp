@@ -24,6 +24,7 @@ std::vector<IdRange> to_id_ranges(const std::vector<std::int64_t>& ids);
 
 /// `ids` as the text of an int8multirange: `{[51,52),[60,61)}`.
 std::string multirange_text(const std::vector<std::int64_t>& ids);
+std::string multirange_of(const std::vector<IdRange>& ranges);
 
 std::int64_t count_ids(const std::vector<IdRange>& ranges);
 /// The number of ids that are in both.

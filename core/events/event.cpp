@@ -8,11 +8,11 @@ namespace mailroom {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 21> names{
-    "suspended", "restored",  "rewound", "replayed", "pruned", "created",   "taken-over",
-    "dead",      "skipped",   "emitted", "consumed", "leased", "abandoned", "activated",
-    "expired",   "migration", "suspend", "restore",  "rewind", "replay",    "prune"};
-constexpr std::size_t kinds = 16;
+constexpr std::array<std::string_view, 22> names{
+    "suspended", "restored", "rewound", "replayed", "pruned", "created",   "taken-over", "dead",
+    "skipped",   "emitted",  "mail",    "consumed", "leased", "abandoned", "activated",  "expired",
+    "migration", "suspend",  "restore", "rewind",   "replay", "prune"};
+constexpr std::size_t kinds = 17;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -38,6 +38,7 @@ EventKind find_kind(std::string_view text) {
 const AccountRecord* Event::account() const {
   if (token() != nullptr) return &token()->account;
   if (const auto* skip = std::get_if<TokenSkip>(&record)) return &skip->token.account;
+  if (mail() != nullptr) return mail()->token.account.id == 0 ? nullptr : &mail()->token.account;
   if (operation() != nullptr && operation()->account) return &*operation()->account;
   return std::get_if<AccountRecord>(&record);
 }
@@ -45,6 +46,7 @@ const AccountRecord* Event::account() const {
 std::string Event::queue() const {
   if (batch() != nullptr) return batch()->queue;
   if (const auto* skip = std::get_if<TokenSkip>(&record)) return skip->queue;
+  if (mail() != nullptr) return mail()->queue;
   return operation() != nullptr ? operation()->queue : "";
 }
 
@@ -54,6 +56,7 @@ std::string Event::actor() const {
 }
 
 std::string Event::state() const {
+  if (mail() != nullptr) return mail()->state;
   if (kind != EventKind::created || token() == nullptr) return std::string(kind_text(kind));
   auto state = token()->state;
   std::replace(state.begin(), state.end(), ' ', '-');
@@ -75,9 +78,21 @@ Moment Event::order() const {
 
 const std::vector<std::string>& state_text() {
   static const std::vector<std::string> words{
-      "created", "due",     "expired",   "consumed", "wrong-status", "emitted",  "taken-over",
-      "dead",    "skipped", "suspended", "restored", "rewound",      "replayed", "pruned"};
+      "created",  "due",       "expired",  "consumed", "wrong-status", "emitted",    "mail",
+      "accepted", "deferred",  "rejected", "unknown",  "cancelled",    "taken-over", "dead",
+      "skipped",  "suspended", "restored", "rewound",  "replayed",     "pruned"};
   return words;
+}
+
+const std::vector<std::string>& mail_states() {
+  static const std::vector<std::string> words{"accepted", "deferred", "rejected",
+                                              "unknown",  "expired",  "cancelled"};
+  return words;
+}
+
+// The database rounds the time of creation to seconds.
+bool can_be_of(const StoredToken& token, Moment at) {
+  return at >= token.created_at - std::chrono::seconds(1);
 }
 
 }  // namespace mailroom

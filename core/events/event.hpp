@@ -26,6 +26,7 @@ enum class EventKind : std::uint8_t {
   dead,
   skipped,
   emitted,
+  mail,  ///< an outcome of a mail; its state says which
   consumed,
   // Only audit shows the following.
   leased,
@@ -80,24 +81,59 @@ struct TokenSkip {
   bool reason_certain = false;  ///< recorded, not derived from the present state
 };
 
+/// An outcome of a mail: what a relay answered, or why none was asked.
+struct MailAttempt {
+  StoredToken token{};  ///< only the id, unless the reader of the row knows the token
+  std::string queue{};
+  Moment at{};
+  std::string state{};  ///< `accepted`, `deferred`, `rejected`, `unknown`, `expired` or `cancelled`
+  std::string sink{};   ///< host and port of the relay; empty if none was asked
+  int code = 0;         ///< of its reply; 0 for none
+  /// The relay's reply, or the reason. Of `deferred` it may be that of an earlier outcome; empty if there was
+  /// none.
+  std::string reply{};
+
+  /// A rewind replaces the state of a deferred mail, and keeps its answer. Any other cancellation has a
+  /// reason instead.
+  bool is_cancelled_by_rewind() const { return state == "cancelled" && (reply.empty() || !sink.empty()); }
+};
+
+/// A row of mailroom_deliveries: the mail of a token in a queue.
+struct MailRecord {
+  std::int64_t token = 0;
+  std::string queue{};
+  std::vector<MailAttempt> attempts{};  ///< oldest first, at least one; the last has the present state
+  int counted = 0;                      ///< how many attempts the relay answered, or may have accepted
+  int unknowns = 0;                     ///< of these, how many it may have accepted
+  std::int64_t batch = 0;               ///< of the last outcome
+  std::optional<Moment> not_before{};   ///< when a deferred mail may be tried again
+  std::optional<Moment> accepted_at{};  ///< when it was last accepted, whatever its state is now
+
+  const MailAttempt& last() const { return attempts.back(); }
+};
+
 /// An event of the tail or of a history, with the row that records it.
 struct Event {
   EventKind kind{};
   Moment at{};
-  std::variant<Operation, StoredToken, TokenSkip, BatchRecord, AccountRecord, SchemaChange> record{};
+  std::variant<Operation, StoredToken, TokenSkip, BatchRecord, MailAttempt, AccountRecord, SchemaChange>
+      record{};
   std::optional<std::vector<std::int64_t>> matches{};  ///< the tokens of a batch that a filter asks for
 
   /// Null if the event is not recorded in such a row.
   const StoredToken* token() const { return std::get_if<StoredToken>(&record); }
   const BatchRecord* batch() const { return std::get_if<BatchRecord>(&record); }
   const Operation* operation() const { return std::get_if<Operation>(&record); }
+  const MailAttempt* mail() const { return std::get_if<MailAttempt>(&record); }
 
+  /// The token that the event is about; null if there is none, or several.
+  const StoredToken* subject_token() const { return mail() != nullptr ? &mail()->token : token(); }
   /// The account that the event is about; null if there is none.
   const AccountRecord* account() const;
   std::string queue() const;  ///< empty if there is none
   std::string actor() const;  ///< the collector of a batch, or the actor of an operation
 
-  /// One of state_text(): a created token has its own state, any other event its kind.
+  /// One of state_text(): a created token and a mail have their own state, any other event its kind.
   std::string state() const;
   /// True for events of tokens and accounts.
   bool has_whole_seconds() const {
@@ -112,6 +148,8 @@ std::chrono::microseconds order_shift(EventKind kind);
 
 /// Every state that an event of the tail can have, in the order in which a token meets them.
 const std::vector<std::string>& state_text();
+/// Those that a mail can have.
+const std::vector<std::string>& mail_states();
 
 // Reads the rows that record events; queue/batch_lookup.hpp reads those of batches. Each function runs within
 // the caller's transaction. The state of a token is that at the start of the transaction.
@@ -126,6 +164,13 @@ struct AccountTokens {
   std::int64_t total = 0;
 };
 AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t limit);
+
+/// Returns the mails of those of the tokens that have any, ordered by token and queue. Runs one statement,
+/// which reads only rows of these tokens.
+std::vector<MailRecord> find_mails(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens);
+
+/// True if an outcome at `at` can be of the token: not of an earlier token with its id.
+bool can_be_of(const StoredToken& token, Moment at);
 
 /// Returns those of the operations that exist, in any order.
 std::vector<Operation> find_operations(pqxx::transaction_base& transaction,

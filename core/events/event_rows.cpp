@@ -50,13 +50,6 @@ void read_details(Operation& operation) {
       operation.kind == EventKind::rewound && before.is_number() && after.is_number() && after > before;
 }
 
-std::string text_of(const std::vector<IdRange>& ranges) {
-  std::string text = "{";
-  for (const auto& range : ranges)
-    text += fmt::format("{}[{},{})", text.size() > 1 ? "," : "", range.first, range.end);
-  return text + "}";
-}
-
 /// `tokens` = the requested tokens, $1 of `condition`; `more` = its other parameters.
 template <typename... More>
 std::vector<Operation> read_operations(pqxx::transaction_base& transaction,
@@ -68,7 +61,7 @@ FROM mailroom_operations o LEFT JOIN accounts a ON a.id = account
 WHERE {})",
                                microseconds_sql("at"), touched, condition);
   std::vector<Operation> operations;
-  for (const auto& row : Connection::execute(transaction, sql, text_of(tokens), more...)) {
+  for (const auto& row : Connection::execute(transaction, sql, multirange_of(tokens), more...)) {
     Operation operation{.id = row[0].template as<std::int64_t>(),
                         .at = moment_in<std::chrono::microseconds>(row[1]),
                         .kind = find_kind(row[2].c_str()),

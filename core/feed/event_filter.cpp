@@ -6,6 +6,7 @@ namespace mailroom {
 
 EventSource source_of(EventKind kind) {
   if (kind == EventKind::created || kind == EventKind::consumed) return EventSource::tokens;
+  if (kind == EventKind::mail) return EventSource::mails;
   return kind < EventKind::created ? EventSource::operations : EventSource::batches;
 }
 
@@ -19,6 +20,11 @@ bool EventFilter::may_want(EventKind kind) const {
     return wants_state("created") || wants_state("due") || wants_state("expired") ||
            wants_state("consumed") || wants_state("wrong-status");
   }
+  if (kind == EventKind::mail) {
+    const auto& own = mail_states();
+    return wants_state("mail") ||
+           std::any_of(own.begin(), own.end(), [&](const auto& state) { return wants_state(state); });
+  }
   if (!wants_state(kind_text(kind))) return false;
   if (source_of(kind) == EventSource::batches) return !(kind == EventKind::skipped && asks_for_tokens());
   if (source_of(kind) == EventSource::tokens) return true;
@@ -27,11 +33,11 @@ bool EventFilter::may_want(EventKind kind) const {
 }
 
 bool EventFilter::wants(const Event& event) const {
-  const bool is_wanted =
-      wants_state(event.state()) || (event.kind == EventKind::created && wants_state("created"));
+  const bool has_own_state = event.kind == EventKind::created || event.kind == EventKind::mail;
+  const bool is_wanted = wants_state(event.state()) || (has_own_state && wants_state(kind_text(event.kind)));
   if (!may_want(event.kind) || !is_wanted) return false;
   if (event.batch() != nullptr) return !asks_for_tokens() || (event.matches && !event.matches->empty());
-  if (const auto* token = event.token()) {
+  if (const auto* token = event.subject_token()) {
     if (token->id < from_token || (action && token->action != *action)) return false;
   }
   const auto* account = event.account();

@@ -65,22 +65,56 @@ EventRows read_rows(pqxx::transaction_base& transaction, const std::vector<Event
   return rows;
 }
 
+/// The outcomes of mails by time and token.
+using MailEvents = std::multimap<std::pair<Moment, std::int64_t>, MailAttempt>;
+
+MailEvents read_mails(pqxx::transaction_base& transaction, const std::vector<EventKey>& keys) {
+  MailEvents events;
+  const auto ids = ids_of(keys, EventSource::mails);
+  if (ids.empty()) return events;
+  std::map<std::int64_t, StoredToken> tokens;
+  for (auto& token : find_tokens(transaction, ids))
+    tokens.emplace(token.id, std::move(token));
+  for (auto& mail : find_mails(transaction, to_id_ranges(ids))) {
+    const auto token = tokens.find(mail.token);
+    for (auto& attempt : mail.attempts) {
+      if (token != tokens.end() && can_be_of(token->second, attempt.at)) attempt.token = token->second;
+      events.emplace(std::pair(attempt.at, mail.token), std::move(attempt));
+    }
+  }
+  return events;
+}
+
+/// The events of `keys`, which are in order. Keys that are equal are of several queues.
+std::vector<Event> events_of(const std::vector<EventKey>& keys, const EventRows& rows, MailEvents mails) {
+  std::vector<Event> events;
+  for (const auto& key : keys) {
+    const auto source = source_of(key.kind);
+    if (source == EventSource::mails) {
+      if (auto mail = mails.extract(std::pair(key.order, key.id)))
+        events.push_back({key.kind, key.order, std::move(mail.mapped())});
+      continue;
+    }
+    const auto row = rows.find({source, key.id});
+    if (row == rows.end()) continue;
+    events.push_back(row->second);
+    events.back().kind = key.kind;
+    events.back().at =
+        key.order - (source == EventSource::tokens ? order_shift(key.kind) : Moment::duration());
+  }
+  return events;
+}
+
 }  // namespace
 
 std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& keys,
                            const EventFilter& filter) {
-  const auto rows = connection.alone(
-      [&](pqxx::transaction_base& transaction) { return read_rows(transaction, keys, filter); });
-  std::vector<Event> events;
-  for (const auto& key : keys) {
-    const auto source = source_of(key.kind);
-    const auto row = rows.find({source, key.id});
-    if (row == rows.end()) continue;
-    auto event = row->second;
-    event.kind = key.kind;
-    event.at = key.order - (source == EventSource::tokens ? order_shift(key.kind) : Moment::duration());
-    if (filter.wants(event)) events.push_back(std::move(event));
-  }
+  auto events = connection.alone([&](pqxx::transaction_base& transaction) {
+    return events_of(keys, read_rows(transaction, keys, filter), read_mails(transaction, keys));
+  });
+  events.erase(
+      std::remove_if(events.begin(), events.end(), [&](const auto& event) { return !filter.wants(event); }),
+      events.end());
   return events;
 }
 

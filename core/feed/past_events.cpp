@@ -1,4 +1,4 @@
-// Reads the keys of events from the four tables that record them.
+// Reads the keys of events from the tables that record them.
 
 #include "feed/past_events.hpp"
 
@@ -57,6 +57,27 @@ WHERE b.claimed_at >= to_timestamp($1::bigint) - interval '1 day' AND e.at >= to
       AND t.created_at <= extract(epoch FROM b.claimed_at)))
 )";
 
+// `mails` is a table of rows of mailroom_deliveries. Each row has a present outcome, earlier ones, and the
+// time when the mail was last accepted. An outcome before the token was created is of an earlier token with
+// its id.
+std::string mails_sql_of(const std::string& mails) {
+  return "SELECT d.token, " + microseconds_sql("e.at") + ", 'mail' FROM " + mails + R"(, LATERAL (
+  SELECT d.last_at, d.state
+  UNION SELECT (a->>'at')::timestamptz, a->>'state' FROM jsonb_array_elements(d.earlier_attempts) a
+  UNION SELECT d.accepted_at, 'accepted') e (at, state)
+WHERE d.last_at >= to_timestamp($1::bigint) AND e.at >= to_timestamp($1::bigint) AND d.token >= $2::bigint
+  AND ($5::text[] IS NULL OR e.state = ANY ($5) OR 'mail' = ANY ($5))
+  AND (($3::token_action IS NULL AND $4::bigint[] IS NULL) OR EXISTS (
+    SELECT FROM tokens t WHERE t.id = d.token AND ($3::token_action IS NULL OR t.action = $3)
+      AND ($4::bigint[] IS NULL OR t.account = ANY ($4)) AND t.created_at - 1 <= extract(epoch FROM e.at)))
+)";
+}
+const std::string mails_sql = mails_sql_of("mailroom_deliveries d");
+const std::string mails_of_accounts_sql = mails_sql_of(R"(
+(SELECT m.* FROM tokens t CROSS JOIN jobs j, LATERAL (
+   SELECT * FROM mailroom_deliveries WHERE queue = j.job_type AND token = t.id LIMIT 1) m
+ WHERE t.account = ANY ($4::bigint[])) d)");
+
 const std::string operations_sql = "SELECT o.id, " + microseconds_sql("o.at") + R"(, o.kind
 FROM mailroom_operations o
 WHERE o.at >= to_timestamp($1::bigint) AND $2::bigint IS NOT NULL
@@ -81,6 +102,73 @@ std::optional<std::string> states_of(const EventFilter& filter) {
   return array_or_null(states);
 }
 
+/// The keys of the events of one query, and what the query shares with others.
+class KeyReader {
+ public:
+  KeyReader(pqxx::work& transaction, const EventFilter& filter, std::int64_t from_token,
+            std::optional<std::int64_t> limit)
+      : transaction_(transaction),
+        filter_(filter),
+        accounts_(array_or_null(filter.accounts)),
+        states_(states_of(filter)),
+        from_token_(from_token),
+        limit_(limit) {}
+
+  /// Adds the events of `query` since `since`; with a limit, the last in `order`. Returns how many rows it
+  /// has read.
+  std::int64_t read(const std::string& query, const std::string& order, Moment since);
+  /// The same for mails. An index shows where recent outcomes are, but not their order, so with a limit it
+  /// looks for enough of them within an hour, then a day.
+  void read_mails(std::optional<Moment> since);
+
+  std::vector<EventKey> events{};
+
+ private:
+  pqxx::work& transaction_;
+  const EventFilter& filter_;
+  std::optional<std::string> accounts_;
+  std::optional<std::string> states_;
+  std::int64_t from_token_;
+  std::optional<std::int64_t> limit_;
+};
+
+std::int64_t KeyReader::read(const std::string& query, const std::string& order, Moment since) {
+  static const auto fetch = fmt::format("FETCH {} FROM events", rows_per_fetch);
+  const auto newest_first = limit_ ? "ORDER BY " + order + " DESC " : std::string();
+  Connection::execute(transaction_,
+                      "DECLARE events NO SCROLL CURSOR FOR " + query + newest_first + "LIMIT $6::bigint",
+                      in_seconds(since), from_token_, filter_.action, accounts_, states_, limit_);
+  std::int64_t total = 0;
+  for (int count = rows_per_fetch; count == rows_per_fetch; total += count) {
+    const auto rows = Connection::execute(transaction_, fetch);
+    for (const auto& row : rows) {
+      const auto kind = find_kind(row[2].c_str());
+      if (!filter_.may_want(kind)) continue;
+      const auto at = source_of(kind) == EventSource::tokens
+                          ? moment_in<std::chrono::seconds>(row[1]) + order_shift(kind)
+                          : moment_in<std::chrono::microseconds>(row[1]);
+      events.push_back({at, kind, row[0].as<std::int64_t>()});
+    }
+    count = static_cast<int>(rows.size());
+  }
+  Connection::execute(transaction_, "CLOSE events");
+  return total;
+}
+
+void KeyReader::read_mails(std::optional<Moment> since) {
+  const auto& query = accounts_ ? mails_of_accounts_sql : mails_sql;
+  if (limit_ && !accounts_) {
+    const auto now = moment_in<std::chrono::seconds>(
+        Connection::execute(transaction_, "SELECT floor(extract(epoch FROM now()))::bigint")[0][0]);
+    for (const auto span : {std::chrono::hours(1), std::chrono::hours(24)}) {
+      const auto before = events.size();
+      if (read(query, "e.at", now - span) >= *limit_) return;
+      events.resize(before);
+    }
+  }
+  read(query, "e.at", since.value_or(Moment()));
+}
+
 /// Returns the second before the first token from `token` on was created; without one, the next second.
 Moment creation_of(pqxx::work& transaction, std::int64_t token) {
   return moment_in<std::chrono::seconds>(Connection::execute(transaction, R"(
@@ -97,34 +185,14 @@ std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest
   const auto since = request.from_token ? creation_of(transaction, *request.from_token) : request.since;
   // With a start, the limit applies at the end: an index scan from the end might read rows far before it.
   const auto limit = since ? std::nullopt : request.last;
-  const auto accounts = array_or_null(filter.accounts);
-  const auto states = states_of(filter);
-  const auto fetch = fmt::format("FETCH {} FROM events", rows_per_fetch);
-  std::vector<EventKey> events;
-  const auto read = [&](const std::string& query, const std::string& order) {
-    const auto newest_first = limit ? "ORDER BY " + order + " DESC " : std::string();
-    Connection::execute(transaction,
-                        "DECLARE events NO SCROLL CURSOR FOR " + query + newest_first + "LIMIT $6::bigint",
-                        in_seconds(since.value_or(Moment())), request.from_token.value_or(0), filter.action,
-                        accounts, states, limit);
-    for (int count = rows_per_fetch; count == rows_per_fetch;) {
-      const auto rows = Connection::execute(transaction, fetch);
-      for (const auto& row : rows) {
-        const auto kind = find_kind(row[2].c_str());
-        if (!filter.may_want(kind)) continue;
-        const auto at = source_of(kind) == EventSource::tokens
-                            ? moment_in<std::chrono::seconds>(row[1]) + order_shift(kind)
-                            : moment_in<std::chrono::microseconds>(row[1]);
-        events.push_back({at, kind, row[0].as<std::int64_t>()});
-      }
-      count = static_cast<int>(rows.size());
-    }
-    Connection::execute(transaction, "CLOSE events");
-  };
-  if (filter.may_want(EventKind::created)) read(tokens_sql, "t.id");
-  if (filter.may_want(EventKind::consumed)) read(consumption_sql, "t.consumed_at");
-  read(batches_sql, "b.id");
-  read(operations_sql, "o.id");
+  KeyReader reader(transaction, filter, request.from_token.value_or(0), limit);
+  const auto from = since.value_or(Moment());
+  if (filter.may_want(EventKind::created)) reader.read(tokens_sql, "t.id", from);
+  if (filter.may_want(EventKind::consumed)) reader.read(consumption_sql, "t.consumed_at", from);
+  if (filter.may_want(EventKind::mail)) reader.read_mails(since);
+  reader.read(batches_sql, "b.id", from);
+  reader.read(operations_sql, "o.id", from);
+  auto events = std::move(reader.events);
   std::sort(events.begin(), events.end());
   if (request.last && static_cast<std::int64_t>(events.size()) > *request.last)
     events.erase(events.begin(), events.end() - *request.last);

@@ -31,6 +31,10 @@ void fill(Connection& connection) {
       "FROM generate_series(1, $1::int) g, LATERAL (SELECT now() - ($1::int + 1 - g) * interval '90 s' AS t) "
       "s",
       batches);
+  connection.run(
+      "INSERT INTO mailroom_deliveries (queue, token, state, batch, last_at) SELECT 'mailroom', g, 'rejected', 1, "
+      "now() - ($1::int + 1 - g) * interval '90 s' FROM generate_series(1, $1::int) g WHERE g <> 7",
+      batches);
   connection.run("VACUUM ANALYZE");
 }
 
@@ -75,6 +79,7 @@ TEST_CASE("the history of one account or token reads only its own period, howeve
   connection->run("SELECT pg_sleep(1)");
   const auto tokens = reads_of(*connection, "tokens");
   const auto records = reads_of(*connection, "mailroom_batches");
+  const auto mails = reads_of(*connection, "mailroom_deliveries");
 
   History history;
   SECTION("an account with an old token and a new one") {
@@ -87,11 +92,14 @@ TEST_CASE("the history of one account or token reads only its own period, howeve
   SECTION("one token from the middle of the period") {
     const auto reader = database.connect();
     history = read_token_history(*reader, accounts / 2, {.queue = "mailroom"});
-    CHECK(history.tokens.front().status.times == 1);
+    CHECK(history.tokens.front().mails.size() == 1);
   }
   const auto token_reads = reads_after(*connection, "tokens", tokens);
   const auto batch_reads = reads_after(*connection, "mailroom_batches", records);
-  CAPTURE(token_reads.rows, batch_reads.rows);
+  const auto mail_reads = reads_after(*connection, "mailroom_deliveries", mails);
+  CAPTURE(token_reads.rows, batch_reads.rows, mail_reads.rows);
+  CHECK(mail_reads.sequential == 0);
+  CHECK(mail_reads.rows < 3);
   CHECK(token_reads.sequential == 0);
   CHECK(token_reads.rows < 10);
   CHECK(batch_reads.sequential == 0);

@@ -68,6 +68,52 @@ TEST_CASE("events of a few tokens among many read little more than these tokens"
   CHECK(rows_read(*connection, "accounts") < 100);
 }
 
+TEST_CASE("the last mails and the new ones are found among many without reading all") {
+  constexpr int mails = 60'000;
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 20);
+  connection->run(
+      "INSERT INTO mailroom_deliveries (queue, token, state, batch, last_at) SELECT 'mailroom', g, 'rejected', g, "
+      "now() - ($1::int - g) * interval '30 s' FROM generate_series(1, $1::int) g",
+      mails);
+  connection->run("VACUUM ANALYZE");
+  flush_counts(*connection);
+  connection->run("SELECT pg_stat_reset()");
+  HistoryRequest last;
+  last.last = 10;
+  TestFeed feed(database, last, {.action = {}, .accounts = {}, .states = {"mail"}});
+  CHECK(feed.take().size() == 10);
+  connection->run("UPDATE mailroom_deliveries SET last_at = clock_timestamp() WHERE token = 5");
+  CHECK(feed.poll() == Shown{"mail rejected 5"});
+  flush_counts(feed.session());
+  CHECK(rows_read(*connection, "mailroom_deliveries") < mails / 4);
+}
+
+TEST_CASE("the last mails of an account are found by its tokens") {
+  constexpr int mails = 60'000;
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 20);
+  connection->run(
+      "INSERT INTO mailroom_deliveries (queue, token, state, batch) SELECT 'mailroom', g, 'rejected', g "
+      "FROM generate_series(1, $1::int) g",
+      mails);
+  connection->run("VACUUM ANALYZE");
+  HistoryRequest last;
+  last.last = 10;
+  TestFeed feed(database, last, {.action = {}, .accounts = {7}, .states = {"mail"}});
+  flush_counts(feed.session());
+  flush_counts(*connection);
+  connection->run("SELECT pg_stat_reset()");
+  CHECK(feed.take().size() == 1);
+  feed.session().transact([&](pqxx::work& transaction) {
+    CHECK(read_history(transaction, last, {.action = {}, .accounts = {7}, .states = {"mail"}}).size() == 1);
+  });
+  flush_counts(feed.session());
+  CHECK(rows_read(*connection, "mailroom_deliveries") < 10);
+}
+
 TEST_CASE("a verification leaves no prepared statement behind") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -67,6 +67,11 @@ class HostileWorld {
         "account",
         text, text.substr(0, 2000), hostile());
     connection->run(
+        "INSERT INTO mailroom_deliveries (queue, token, state, batch, sink, code, reply, earlier_attempts) "
+        "SELECT $2, t, 'unknown', 1, $1, 250, $1, jsonb_build_array(jsonb_build_object('at', now(), 'state', $3::text, "
+        "'sink', $3::text, 'code', 450, 'reply', $3::text)) FROM unnest('{1,3}'::bigint[]) t",
+        text, text.substr(0, 2000), hostile());
+    connection->run(
         "UPDATE mailroom_schema_history SET actor = $1, reason = $1, name = $1, mailroom_version = $1", text);
     connection->run("RESET session_replication_role");
   }
@@ -82,7 +87,8 @@ std::vector<Arguments> commands() {
   return {{"status"},
           {"tail"},
           {"tail", "--mask"},
-          {"tail", "--template", "{time} {email} {login} {actor} {reason} {queue} {subject}"},
+          {"tail", "--template",
+           "{time} {email} {login} {actor} {reason} {queue} {subject} {state} {sink} {reply}"},
           {"tail", "--account", email},
           {"audit"},
           {"audit", "--batches"},

@@ -9,6 +9,7 @@
 #include "support/build_paths.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/finished_run.hpp"
+#include "support/mail_rows.hpp"
 #include "support/test_collector.hpp"
 
 using namespace mailroom;
@@ -230,6 +231,7 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
   REQUIRE(roles.mailroom("collector", {"collect", "--once"}).status == 0);
   insert_accounts(roles.owner(), 3, "more");
   roles.owner().run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
+  record(roles.owner(), {.token = 2, .state = "accepted", .code = 250, .reply = "ok"});
   run_each(roles, "reader",
            {{"status"},
             {"status", "-o", "json"},
@@ -239,6 +241,9 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
             {"tail", "-n", "100", "-o", "json"},
             {"tail", "--from-id", "1"},
             {"tail", "--since", "1h", "--mask"},
+            {"tail", "--state", "mail"},
+            {"tail", "--state", "mail", "--account", "user2"},
+            {"audit", "token:2"},
             {"tail", "-n", "9", "--account", "user1"},
             {"tail", "-n", "9", "--action", "activation"},
             {"tail", "-n", "9", "--state", "created,emitted"},

@@ -1,0 +1,96 @@
+// Reads mailroom_deliveries.
+
+#include <algorithm>
+
+#include "db/time_sql.hpp"
+#include "events/event.hpp"
+
+namespace mailroom {
+namespace {
+
+// A row for each outcome, the present one last. Each range of ids is a condition of the primary key.
+const std::string mails_sql = fmt::format(R"(
+SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {}, {}, {}, e.state, e.sink, e.code, e.reply
+FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
+  LATERAL (SELECT * FROM mailroom_deliveries m
+           WHERE m.queue = j.job_type AND m.token >= lower(u.g) AND m.token < upper(u.g)
+           ORDER BY m.token LIMIT 2000000000) d,
+  LATERAL (
+    SELECT n, (a->>'at')::timestamptz, a->>'state', a->>'sink', (a->>'code')::integer, a->>'reply'
+    FROM jsonb_array_elements(d.earlier_attempts) WITH ORDINALITY AS earlier (a, n)
+    UNION ALL
+    SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply) e (n, at, state, sink, code, reply)
+ORDER BY d.token, d.queue, e.n NULLS LAST)",
+                                          microseconds_sql("d.not_before"), microseconds_sql("d.accepted_at"),
+                                          microseconds_sql("e.at"));
+
+template <typename Row>
+MailRecord read_record(const Row& row) {
+  return {.token = row[1].template as<std::int64_t>(),
+          .queue = row[0].c_str(),
+          .counted = row[2].template as<int>(),
+          .unknowns = row[3].template as<int>(),
+          .batch = row[4].template as<std::int64_t>(),
+          .not_before = optional_moment_in<std::chrono::microseconds>(row[5]),
+          .accepted_at = optional_moment_in<std::chrono::microseconds>(row[6])};
+}
+
+template <typename Row>
+MailAttempt read_attempt(const Row& row) {
+  return {.token = {.id = row[1].template as<std::int64_t>()},
+          .queue = row[0].c_str(),
+          .at = moment_in<std::chrono::microseconds>(row[7]),
+          .state = row[8].c_str(),
+          .sink = row[9].c_str(),
+          .code = row[10].is_null() ? 0 : row[10].template as<int>(),
+          .reply = row[11].c_str()};
+}
+
+/// A mail that was accepted, replayed and then given back to the queue keeps the answer and the time of its
+/// acceptance, but not the state. Adds the acceptance as an attempt of its own.
+void restore_acceptance(MailRecord& mail) {
+  auto& attempts = mail.attempts;
+  const bool is_recorded = std::any_of(attempts.begin(), attempts.end(), [&](const auto& attempt) {
+    return attempt.state == "accepted" && attempt.at == mail.accepted_at;
+  });
+  if (!mail.accepted_at || is_recorded) return;
+  const auto next = std::find_if(attempts.begin(), attempts.end(),
+                                 [&](const auto& attempt) { return attempt.at >= *mail.accepted_at; });
+  if (next == attempts.end()) return;
+  auto acceptance = *next;
+  acceptance.at = *mail.accepted_at;
+  acceptance.state = "accepted";
+  attempts.insert(next, std::move(acceptance));
+}
+
+/// Removes the answers of accepted mails from later outcomes, and the answer that was replaced by the reason
+/// when the token had been deleted meanwhile.
+void forget_other_answers(MailRecord& mail) {
+  for (auto& attempt : mail.attempts) {
+    const bool is_deleted = attempt.state == "cancelled" && attempt.reply == "the token was deleted";
+    const bool is_acceptance = attempt.state != "accepted" && attempt.code / 100 == 2;
+    if (is_acceptance) attempt.reply.clear();
+    if (!is_deleted && !is_acceptance) continue;
+    attempt.sink.clear();
+    attempt.code = 0;
+  }
+}
+
+}  // namespace
+
+std::vector<MailRecord> find_mails(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens) {
+  std::vector<MailRecord> mails;
+  for (const auto& row : Connection::execute(transaction, mails_sql, multirange_of(tokens))) {
+    auto attempt = read_attempt(row);
+    if (mails.empty() || mails.back().token != attempt.token.id || mails.back().queue != attempt.queue)
+      mails.push_back(read_record(row));
+    mails.back().attempts.push_back(std::move(attempt));
+  }
+  for (auto& mail : mails) {
+    restore_acceptance(mail);
+    forget_other_answers(mail);
+  }
+  return mails;
+}
+
+}  // namespace mailroom

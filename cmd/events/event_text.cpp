@@ -132,8 +132,11 @@ std::int64_t number_in(const nlohmann::json& details, const char* key) {
 }
 
 std::string pruned_text(const nlohmann::json& details) {
-  return fmt::format("{} and {}", counted(number_in(details, "tokens"), "token"),
-                     counted(number_in(details, "batches"), "batch record"));
+  const auto tokens = counted(number_in(details, "tokens"), "token");
+  const auto batches = counted(number_in(details, "batches"), "batch record");
+  const auto mails = number_in(details, "deliveries");
+  if (mails == 0) return fmt::format("{} and {}", tokens, batches);
+  return fmt::format("{}, {} and {}", tokens, batches, counted(mails, "record") + " of mails");
 }
 
 Event masked(Event event) {

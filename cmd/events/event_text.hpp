@@ -36,7 +36,7 @@ std::string collector_name(const BatchRecord& batch);
 
 /// The integer `details[key]`, or 0.
 std::int64_t number_in(const nlohmann::json& details, const char* key);
-/// What a prune deleted: `1,200 tokens and 3 batch records`.
+/// What a prune deleted: `1,200 tokens and 3 batch records`, or `…, 3 batch records and 5 records of mails`.
 std::string pruned_text(const nlohmann::json& details);
 
 /// Returns the event with email and login masked by masked_address(), also where a relay repeats them, and

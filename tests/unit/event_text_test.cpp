@@ -168,6 +168,9 @@ TEST_CASE("an operation's line has the operation, its actor and its reason") {
   CHECK(line({operation.kind, {}, operation})
             .find("database    pruned     1,200 tokens and 3 batch records, by alice@host") !=
         std::string::npos);
+  operation.details = R"({"tokens": 1200, "batches": 3, "deliveries": 5})";
+  CHECK(line({operation.kind, {}, operation})
+            .find("1,200 tokens, 3 batch records and 5 records of mails, by") != std::string::npos);
 }
 
 TEST_CASE("JSON has every field of its kind of event, and a batch's ids one by one") {

@@ -116,7 +116,7 @@ const Command send_command{
     "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
     "sends at most the mails of one batch twice.\n\n"
     "While the relay is unavailable, mails wait in the queue and no attempt is counted. The relay is probed after 1 s, "
-    "then less often, up to every 30 s. TLS is required, unless the relay is on this host; a certificate must be valid "
+    "then less often, up to every 30 s. TLS is required, except on this host without a user; a certificate must be valid "
     "for the name of the relay.\n\n"
     "SIGTERM and SIGINT finish the mails in progress, for up to 5 s, and give the others back to the queue. SIGHUP "
     "reloads the configuration, the templates and the keys. --to sends one mail for trial: it claims nothing, and its "

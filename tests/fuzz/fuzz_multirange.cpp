@@ -12,13 +12,6 @@ using fuzz::require;
 
 namespace {
 
-std::string multirange_of(const std::vector<IdRange>& ranges) {
-  std::string text;
-  for (const auto& range : ranges)
-    text += (text.empty() ? "[" : ",[") + std::to_string(range.first) + "," + std::to_string(range.end) + ")";
-  return "{" + text + "}";
-}
-
 void check_ranges(const std::vector<IdRange>& ranges) {
   for (const auto& range : ranges)
     require(range.first < range.end, "a range has an id");

@@ -353,3 +353,37 @@ TEST_CASE("send logs in over TLS, and shows no password, token, code or link at 
   CHECK(value<std::string>(*rig.connection, "SELECT reply FROM mailroom_deliveries WHERE state = 'rejected'")
             .find(password) == std::string::npos);
 }
+
+TEST_CASE("three senders together keep to the rate of their queue, over any window") {
+  constexpr double rate = 50;
+  constexpr int burst = 10;
+  SendRig rig(90);
+  TestRelay relay;
+  const std::map<std::string, std::string> settings{{"MAILROOM_SEND_RATE", "50/s"},
+                                                    {"MAILROOM_SEND_BURST", "10"}};
+  TestSender first(rig.database.conninfo(), relay.url(), {}, settings);
+  TestSender second(rig.database.conninfo(), relay.url(), {}, settings);
+  TestSender third(rig.database.conninfo(), relay.url(), {}, settings);
+  CHECK(eventually([&] { return rig.count("accepted") == 90; }));
+  struct Claim {
+    double at;
+    int tokens;
+  };
+  std::vector<Claim> claims;
+  for (
+      const auto& row : rig.connection->run(
+          "SELECT extract(epoch FROM claimed_at), emitted FROM mailroom_batches WHERE emitted > 0 ORDER BY claimed_at"))
+    claims.push_back({row[0].as<double>(), row[1].as<int>()});
+  REQUIRE(claims.size() > 9);
+  for (std::size_t from = 0; from < claims.size(); ++from) {
+    int tokens = 0;
+    for (std::size_t to = from; to < claims.size(); ++to) {
+      tokens += claims[to].tokens;
+      // A claim reads the allowance a moment before it writes the time of its batch: one token more at most.
+      CHECK(tokens <= rate * (claims[to].at - claims[from].at) + burst + 1);
+    }
+  }
+  CHECK(first.stop() == 0);
+  CHECK(second.stop() == 0);
+  CHECK(third.stop() == 0);
+}

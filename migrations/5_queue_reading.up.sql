@@ -234,7 +234,8 @@ $$;
 
 -- The same, with what a sink with outcomes needs to know about each token: when it was created (in seconds since 1970),
 -- its earlier attempts, whether its account has a newer recovery token that may still be emitted (null if not), and how
--- many mails of the queue the account was sent in the last p_period (0 if that is null).
+-- many mails of the queue the account was sent in the last p_period (0 if that is null). The limit makes both columns of
+-- the deliveries' key conditions of the index, whatever the statistics say: the plan is made while the table is empty.
 CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)
@@ -252,7 +253,9 @@ LANGUAGE sql STABLE AS $$
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN tokens t ON t.id = b.id
     JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
-    LEFT JOIN mailroom_deliveries d ON d.queue = q.job_type AND d.token = b.id
+    LEFT JOIN LATERAL (
+        SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = b.id
+        LIMIT 1) d ON true
 $$;
 
 -- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor, no gap, no batch in

@@ -364,3 +364,18 @@ TEST_CASE(
   });
   CHECK(rows == "1 1 1 0; 2 0 0 3; 3 0 0 0; ");
 }
+
+TEST_CASE(
+    "the record of a token is found by queue and token, also with a plan that was made for an empty table") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  for (const auto* setting : {"enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin"})
+    connection->run(std::string("SET ") + setting + " = off");
+  std::string plan;
+  for (const auto& row :
+       connection->run("EXPLAIN (COSTS OFF) SELECT * FROM mailroom_batch_mails(1, 1, NULL)"))
+    plan += std::string(row[0].c_str()) + "\n";
+  INFO(plan);
+  CHECK(plan.find("Index Cond: ((queue = ") != std::string::npos);
+  CHECK(plan.find("Index Cond: (token = ") == std::string::npos);
+}

@@ -234,20 +234,23 @@ $$;
 
 -- The same, with what a sink with outcomes needs to know about each token: when it was created (in seconds since 1970),
 -- its earlier attempts, whether its account has a newer recovery token that may still be emitted (null if not), and how
--- many mails of the queue the account was sent in the last p_period (0 if that is null). The limit makes both columns of
--- the deliveries' key conditions of the index, whatever the statistics say: the plan is made while the table is empty.
+-- many mails of the queue the account was sent in the last p_period (0 if that is null). LIMIT and OFFSET 0 make
+-- the planner use the indexes on the account and on queue and token, whatever the statistics say: the plan may be made
+-- while the tables are empty.
 CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)
 LANGUAGE sql STABLE AS $$
     SELECT b.*, t.created_at, t.account, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
            CASE WHEN t.action = 'password_recovery' THEN (
-               SELECT max(n.id) FROM tokens n
-               WHERE n.account = t.account AND n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL
+               SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = t.account OFFSET 0) n
+               WHERE n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL
                  AND n.expires_at > (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)) END,
            CASE WHEN p_period IS NULL THEN 0 ELSE (
-               SELECT count(*) FROM tokens o JOIN mailroom_deliveries m ON m.queue = q.job_type AND m.token = o.id
-               WHERE o.account = t.account AND o.id <> t.id
+               SELECT count(*) FROM (SELECT * FROM tokens WHERE tokens.account = t.account OFFSET 0) o, LATERAL (
+                   SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = o.id
+                   LIMIT 1) m
+               WHERE o.id <> t.id
                  AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
                      > (SELECT clock_timestamp()) - p_period) END
     FROM mailroom_batch_tokens(p_batch, p_attempt) b

@@ -373,9 +373,13 @@ TEST_CASE(
     connection->run(std::string("SET ") + setting + " = off");
   std::string plan;
   for (const auto& row :
-       connection->run("EXPLAIN (COSTS OFF) SELECT * FROM mailroom_batch_mails(1, 1, NULL)"))
+       connection->run("EXPLAIN (COSTS OFF) SELECT * FROM mailroom_batch_mails(1, 1, interval '1 h')"))
     plan += std::string(row[0].c_str()) + "\n";
   INFO(plan);
   CHECK(plan.find("Index Cond: ((queue = ") != std::string::npos);
+  CHECK(plan.find("Index Cond: (queue = ") == std::string::npos);
   CHECK(plan.find("Index Cond: (token = ") == std::string::npos);
+  // All other conditions on an account's tokens are filters.
+  CHECK(plan.find("Index Cond: (account = ") != std::string::npos);
+  CHECK(plan.find("Index Cond: ((id > ") == std::string::npos);
 }

@@ -42,11 +42,10 @@ std::string outcome_json(const SendTrial& trial, const Delivery& delivery) {
   return json_text(object) + "\n";
 }
 
-/// `accepted by relay.example:25: 250 2.0.0 Ok: queued as 4Z1`
-std::string outcome_text(const Delivery& delivery) {
+/// `250 2.0.0 Ok: queued as 4Z1`
+std::string reply_of(const Delivery& delivery) {
   const auto code = delivery.code == 0 ? std::string() : fmt::format("{} ", delivery.code);
-  return fmt::format("{} by {}: {}{}", mail_outcome_name(delivery.outcome), delivery.relay, code,
-                     shown_text(delivery.reply));
+  return code + shown_text(delivery.reply);
 }
 
 }  // namespace
@@ -70,10 +69,13 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   const auto delivery = deliver(relays, std::get<WrittenMail>(mail));
   if (context.global().output == OutputFormat::json) context.print(outcome_json(trial, delivery));
   if (delivery.outcome != MailOutcome::accepted) {
-    throw Error(ExitCode::failed, "the mail was " + outcome_text(delivery),
+    throw Error(ExitCode::failed,
+                fmt::format("{} has not accepted the mail ({}): {}", delivery.relay,
+                            mail_outcome_name(delivery.outcome), reply_of(delivery)),
                 "mailroom doctor checks the relay");
   }
-  if (context.global().output == OutputFormat::text) context.print(outcome_text(delivery) + "\n");
+  if (context.global().output == OutputFormat::text)
+    context.print(fmt::format("accepted by {}: {}\n", delivery.relay, reply_of(delivery)));
   return ExitCode::done;
 }
 

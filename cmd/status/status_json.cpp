@@ -46,6 +46,7 @@ Json pending_json(const QueueStatus& queue) {
           {"in_open_batches", waiting.in_open_batches},
           {"in_gaps", waiting.in_gaps},
           {"in_replay", waiting.in_replay},
+          {"deferred", waiting.deferred},
           {"oldest_created_at", oldest ? moment_json<Json>(*oldest) : Json(nullptr)},
           {"oldest_estimated", waiting.oldest_estimated},
           {"lag_seconds", seconds_json(queue.lag())}};

@@ -57,6 +57,7 @@ std::string pending_text(const WaitingTokenCount& waiting) {
   add(waiting.in_open_batches, "in open batches");
   add(waiting.in_gaps, "in gaps");
   add(waiting.in_replay, "in replays");
+  add(waiting.deferred, "deferred");
   return fmt::format("{}{}{}", waiting.estimated ? "~" : "", with_thousands(waiting.total()),
                      parts.empty() ? "" : " (" + parts + ")");
 }

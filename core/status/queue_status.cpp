@@ -167,6 +167,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_recent(transaction, status);
   status.waiting = count_waiting_tokens(transaction, status, position);
   status.deliveries = read_delivery_status(transaction, queue);
+  status.waiting.deferred = status.deliveries.deferred;
   return status;
 }
 

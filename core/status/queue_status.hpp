@@ -71,11 +71,12 @@ struct WaitingTokenCount {
   std::int64_t in_open_batches = 0;
   std::int64_t in_gaps = 0;    ///< committed late, and visible by now
   std::int64_t in_replay = 0;  ///< an operator wants them emitted again
+  std::int64_t deferred = 0;   ///< they wait for another attempt to deliver them
   bool estimated = false;
   std::optional<Moment> oldest_created_at;
   bool oldest_estimated = false;  ///< there may be an older one
 
-  std::int64_t total() const { return above_cursor + in_open_batches + in_gaps + in_replay; }
+  std::int64_t total() const { return above_cursor + in_open_batches + in_gaps + in_replay + deferred; }
 };
 
 /// The last claim, among the newest 5,000 batches.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "crypto/key_ring.hpp"
+#include "status/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_sender.hpp"
@@ -132,6 +133,12 @@ TEST_CASE("send --once with an unavailable relay says so, and leaves the tokens 
   CHECK(sender.wait() == 4);
   CHECK(sender.log().find("unavailable") != std::string::npos);
   CHECK(rig.deliveries() == "1 deferred 0, 2 deferred 0, 3 deferred 0");
+  const auto status = read_queue_status(*rig.connection, "mailroom");
+  CHECK(status.waiting.deferred == 3);
+  CHECK(status.waiting.total() == 3);
+  const auto findings = judge_queue(status, {});
+  REQUIRE(worst(findings) == Severity::failure);
+  CHECK(findings[0].code == "no_collector");
 }
 
 TEST_CASE("a mail without an answer is sent once more with the same bytes, then it is unknown") {
@@ -241,6 +248,15 @@ TEST_CASE("send --to sends one mail for trial and claims nothing") {
   CHECK(recipients(relay) == std::map<std::string, int>{{"me@test.example", 1}});
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches") == 0);
   CHECK(rig.deliveries().empty());
+}
+
+TEST_CASE("send --to says which relay has not accepted the mail, and why") {
+  SendRig rig(1);
+  TestRelay relay({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::reply("550 5.1.1 no such user"))});
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--to", "me@test.example", "--account", "user1"});
+  CHECK(sender.wait() == 1);
+  CHECK(sender.log().find(" has not accepted the mail (rejected): 550 5.1.1 no such user") !=
+        std::string::npos);
 }
 
 TEST_CASE("senders share that the relay is unavailable, and that it is back") {

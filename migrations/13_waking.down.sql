@@ -1,6 +1,6 @@
 -- Makes every insert notify again. Replaces the body of a function; locks nothing.
 
-DROP FUNCTION mailroom_start_listening();
+DROP FUNCTION mailroom_start_listening(text);
 DROP FUNCTION mailroom_open_inserts(text[]);
 DROP FUNCTION mailroom_stay_polling();
 

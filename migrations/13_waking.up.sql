@@ -23,13 +23,22 @@ CREATE FUNCTION mailroom_stay_polling() RETURNS boolean LANGUAGE sql VOLATILE AS
 $$;
 
 -- Lets inserts notify again. From now on mailroom_open_inserts(NULL) includes every transaction that did not notify
--- because of this session, until that transaction has ended. Returns false if this session was not polling.
-CREATE FUNCTION mailroom_start_listening() RETURNS boolean LANGUAGE sql VOLATILE AS $$
-    SELECT coalesce(bool_or(pg_advisory_unlock(1835100526, l.objid::integer)), false)
+-- because of this session, until that transaction has ended. If there are several queues, it notifies p_channel, so that
+-- the collectors of the others drain too. Returns false if this session was not polling.
+CREATE FUNCTION mailroom_start_listening(p_channel text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    v_was_polling boolean;
+BEGIN
+    SELECT coalesce(bool_or(pg_advisory_unlock(1835100526, l.objid::integer)), false) INTO v_was_polling
     FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.classid = 1835100526 AND l.objid = 'tokens'::regclass::oid AND l.objsubid = 2
       AND l.pid = pg_backend_pid() AND l.mode = 'ExclusiveLock'
-      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
+    IF v_was_polling AND (SELECT count(*) > 1 FROM jobs) THEN
+        PERFORM pg_notify(p_channel, 'drain');
+    END IF;
+    RETURN v_was_polling;
+END
 $$;
 
 -- Returns the open transactions that may have inserted tokens, limited to p_among unless it is null. They hold the
@@ -49,7 +58,7 @@ DO $$
 DECLARE
     v_function text;
 BEGIN
-    FOREACH v_function IN ARRAY ARRAY['trg_after_token_inserted()', 'mailroom_stay_polling()', 'mailroom_start_listening()',
+    FOREACH v_function IN ARRAY ARRAY['trg_after_token_inserted()', 'mailroom_stay_polling()', 'mailroom_start_listening(text)',
                                       'mailroom_open_inserts(text[])']
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());

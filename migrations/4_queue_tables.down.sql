@@ -6,6 +6,7 @@
 --
 -- deletes: table mailroom_sinks
 -- deletes: table mailroom_budgets
+-- deletes: table mailroom_queues
 -- deletes: table mailroom_deliveries
 -- deletes: table mailroom_gaps
 -- deletes: table mailroom_batches
@@ -22,6 +23,7 @@ WHERE EXISTS (SELECT FROM mailroom_batches b WHERE b.job_type = j.job_type);
 DROP FUNCTION mailroom_merge_gaps(bigint[]);
 DROP TABLE mailroom_sinks;
 DROP TABLE mailroom_budgets;
+DROP TABLE mailroom_queues;
 DROP TABLE mailroom_deliveries;
 DROP TABLE mailroom_gaps;
 DROP TABLE mailroom_batches;

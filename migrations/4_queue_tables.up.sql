@@ -97,15 +97,43 @@ COMMENT ON COLUMN mailroom_deliveries.earlier_attempts IS
 CREATE INDEX mailroom_deliveries_waiting_idx ON mailroom_deliveries (queue, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX mailroom_deliveries_last_at_idx ON mailroom_deliveries USING brin (last_at) WITH (pages_per_range = 16);
 
--- How many tokens the consumers of a queue have taken, as a time: the one at which the rate would have allowed the last of
--- them. Only queues with a rate have a row. Updated by each claim that takes tokens, so it stays on one page.
+-- What makes a queue different from others. A queue without a row takes the tokens of every action, at priority 0, at any
+-- rate. A queue that was dropped keeps its row, so that a consumer that still serves it learns that it is gone.
+CREATE TABLE mailroom_queues (
+    name          text PRIMARY KEY,
+    actions       token_action[] CHECK (cardinality(actions) > 0),
+    priority      integer NOT NULL DEFAULT 0,
+    budgets       text[] NOT NULL DEFAULT '{}',
+    batch_limit   text,
+    batch_timeout text,
+    paused_at     timestamptz,
+    paused_by     text,
+    pause_reason  text,
+    dropped_at    timestamptz
+);
+
+COMMENT ON TABLE mailroom_queues IS 'the definitions of queues; a queue is a row of jobs';
+COMMENT ON COLUMN mailroom_queues.actions IS 'the tokens that it takes; null for all';
+COMMENT ON COLUMN mailroom_queues.priority IS 'of the queues of one consumer, the highest comes first';
+COMMENT ON COLUMN mailroom_queues.budgets IS
+    'the rates that it must keep; that of the queue alone has the name of the queue';
+COMMENT ON COLUMN mailroom_queues.batch_limit IS 'for consumers that are not configured otherwise, as in mailroom.yaml';
+COMMENT ON COLUMN mailroom_queues.paused_at IS 'since then it gives out no batch';
+
+-- A rate that consumers keep together, and how much of it they have taken, as a time: the one at which the rate would have
+-- allowed the last token. Updated by each claim that takes tokens within it, so it stays on one page.
 CREATE TABLE mailroom_budgets (
     name        text PRIMARY KEY,
-    taken_until timestamptz NOT NULL
+    tokens      integer NOT NULL CHECK (tokens > 0),
+    period      interval NOT NULL CHECK (period > '0'),
+    burst       integer NOT NULL CHECK (burst > 0),
+    taken_until timestamptz NOT NULL DEFAULT '-infinity'
 ) WITH (fillfactor = 10);
 
-COMMENT ON TABLE mailroom_budgets IS 'what queues with a rate have taken of it';
-COMMENT ON COLUMN mailroom_budgets.name IS 'the queue';
+COMMENT ON TABLE mailroom_budgets IS 'rates that all consumers of a queue, or of several queues, keep together';
+COMMENT ON COLUMN mailroom_budgets.name IS 'of the queue, or of what several queues share';
+COMMENT ON COLUMN mailroom_budgets.tokens IS 'so many may be taken in each period, on average';
+COMMENT ON COLUMN mailroom_budgets.burst IS 'so many may be taken at once';
 COMMENT ON COLUMN mailroom_budgets.taken_until IS 'the time at which the rate allows what has been taken';
 
 -- The sinks, such as relays, that take nothing now. Consumers share what they learn, so that each sink is tried by one of

@@ -16,7 +16,16 @@ RETURN CASE
     ELSE 'wrong status'
 END;
 
--- Returns the newest row of a queue, or the start that jobs names. Raises MR001 for an unknown queue.
+-- True if a queue that takes p_actions (null: all) takes the tokens of p_action. Inlined, like the function above.
+CREATE FUNCTION mailroom_takes(p_actions token_action[], p_action token_action) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_actions IS NULL OR p_action = ANY (p_actions);
+
+-- Returns the actions that a queue takes; null for all.
+CREATE FUNCTION mailroom_queue_actions(p_queue text) RETURNS token_action[] LANGUAGE sql STABLE
+RETURN (SELECT q.actions FROM mailroom_queues q WHERE q.name = p_queue);
+
+-- Returns the newest row of a queue, or the start that jobs names. Raises MR001 for a queue that is unknown or was dropped.
 CREATE FUNCTION mailroom_queue_state(p_queue text, OUT cursor bigint, OUT open_from bigint, OUT gap_ids bigint[])
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -24,9 +33,9 @@ BEGIN
     FROM mailroom_batches b WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1;
     IF NOT FOUND THEN
         SELECT coalesce(j.last_seq, 0), 1, '{}' INTO cursor, open_from, gap_ids FROM jobs j WHERE j.job_type = p_queue;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
-        END IF;
+    END IF;
+    IF NOT FOUND OR EXISTS (SELECT FROM mailroom_queues q WHERE q.name = p_queue AND q.dropped_at IS NOT NULL) THEN
+        RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
     END IF;
 END
 $$;
@@ -88,15 +97,15 @@ BEGIN
 END
 $$;
 
--- Reads tokens after p_after, up to p_top, until it has found p_limit tokens that are neither consumed nor expired,
--- or has read 10,000; ids = those found, seen = all that were read. It does not read accounts: the fetch reads them
--- anyway and skips tokens of the wrong status. It runs several statements: the proof only requires that each takes
+-- Reads tokens after p_after, up to p_top, until it has found p_limit tokens of p_actions that are neither consumed nor
+-- expired, or has read 10,000; ids = those found, seen = all that were read, others = how many of them have other actions.
+-- It does not read accounts: the fetch reads them anyway and skips tokens of the wrong status. It runs several statements: the proof only requires that each takes
 -- its snapshot before the caller has a transaction id. Most steps are one gap-free range of one kind, which its two
 -- ends describe. Only other steps are read id by id, which takes several times as long. A step with too many due
 -- tokens is repeated with a shorter limit.
-CREATE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer,
+CREATE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
     OUT ids int8multirange, OUT due integer, OUT seen int8multirange, OUT rows_read integer, OUT last bigint,
-    OUT expired integer, OUT consumed integer, OUT capped boolean)
+    OUT expired integer, OUT consumed integer, OUT others integer, OUT capped boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_now bigint := floor(extract(epoch FROM clock_timestamp()));
@@ -104,25 +113,29 @@ DECLARE
     r record;
 BEGIN
     ids := '{}'; seen := '{}'; last := p_after;
-    due := 0; rows_read := 0; expired := 0; consumed := 0; capped := false;
+    due := 0; rows_read := 0; expired := 0; consumed := 0; others := 0; capped := false;
     WHILE due < p_limit AND NOT capped LOOP
-        SELECT count(*) AS found, count(t.consumed_at) AS consumed, max(t.id) AS last,
+        SELECT count(*) AS found, count(*) FILTER (WHERE t.is_taken) AS taken,
+               count(t.consumed_at) FILTER (WHERE t.is_taken) AS consumed, max(t.id) AS last,
                count(*) FILTER (WHERE t.is_due) AS due,
                int8multirange(int8range(min(t.id), max(t.id), '[]')) AS seen, '{}'::int8multirange AS passed
         INTO r
-        FROM (SELECT *, tokens.consumed_at IS NULL AND expires_at > v_now AS is_due
+        FROM (SELECT *, mailroom_takes(p_actions, action) AS is_taken,
+                     tokens.consumed_at IS NULL AND expires_at > v_now AND mailroom_takes(p_actions, action) AS is_due
               FROM tokens WHERE id > last AND id <= p_top ORDER BY id LIMIT v_step) t;
         EXIT WHEN r.found = 0;
         IF r.due = 0 THEN
             r.passed := r.seen;
         END IF;
         IF due + r.due <= p_limit AND (r.due NOT IN (0, r.found) OR r.last - lower(r.seen) >= r.found) THEN
-            SELECT count(*) AS found, count(t.consumed_at) AS consumed, max(t.id) AS last,
+            SELECT count(*) AS found, count(*) FILTER (WHERE t.is_taken) AS taken,
+                   count(t.consumed_at) FILTER (WHERE t.is_taken) AS consumed, max(t.id) AS last,
                    count(*) FILTER (WHERE t.is_due) AS due,
                    range_agg(int8range(t.id, t.id + 1)) AS seen,
                    range_agg(int8range(t.id, t.id + 1)) FILTER (WHERE NOT t.is_due) AS passed
             INTO r
-            FROM (SELECT *, tokens.consumed_at IS NULL AND expires_at > v_now AS is_due
+            FROM (SELECT *, mailroom_takes(p_actions, action) AS is_taken,
+                     tokens.consumed_at IS NULL AND expires_at > v_now AND mailroom_takes(p_actions, action) AS is_due
                   FROM tokens WHERE id > last AND id <= p_top ORDER BY id LIMIT v_step) t;
         END IF;
         IF due + r.due > p_limit THEN
@@ -130,7 +143,8 @@ BEGIN
             CONTINUE;
         END IF;
         due := due + r.due; consumed := consumed + r.consumed;
-        expired := expired + r.found - r.due - r.consumed; rows_read := rows_read + r.found;
+        expired := expired + r.taken - r.due - r.consumed; others := others + r.found - r.taken;
+        rows_read := rows_read + r.found;
         seen := seen + r.seen;
         ids := ids + (r.seen - coalesce(r.passed, '{}'));
         last := r.last;
@@ -142,34 +156,43 @@ BEGIN
 END
 $$;
 
--- The result of checking one gap: the ids that are visible now, and the transactions that may still show more.
+-- The result of checking one gap: the ids that are visible now, those of them that the queue takes, and the transactions
+-- that may still show more.
 CREATE TYPE mailroom_gap_check AS (
     id        bigint,
     found     int8multirange,
+    taken     int8multirange,
     pending   xid8[],
     may_hold_more boolean
 );
 
--- Returns the visible ids of one gap, p_budget at most, and the transactions that still run. One statement reads
--- both, so that they belong to one snapshot. A horizon that this cluster has not reached came from another cluster by
--- dump and restore, so none of its transactions runs here. PL/pgSQL caches the plan.
-CREATE FUNCTION mailroom_check_gap(p_gap bigint, p_budget integer) RETURNS mailroom_gap_check LANGUAGE plpgsql AS $$
+-- Returns the visible ids of one gap, of which the queue takes p_budget at most, and the transactions that still run. One
+-- statement reads both, so that they belong to one snapshot. A horizon that this cluster has not reached came from another
+-- cluster by dump and restore, so none of its transactions runs here. PL/pgSQL caches the plan. At most 10,000 tokens of
+-- other actions are read at a time.
+CREATE FUNCTION mailroom_check_gap(p_gap bigint, p_budget integer, p_actions token_action[])
+RETURNS mailroom_gap_check LANGUAGE plpgsql AS $$
 DECLARE
     v_check mailroom_gap_check;
+    v_rows integer := CASE WHEN p_actions IS NULL THEN p_budget ELSE 10000 END;
 BEGIN
     SELECT h.id,
            coalesce(range_agg(int8range(v.id, v.id, '[]')) FILTER (WHERE v.id IS NOT NULL), '{}'),
+           coalesce(range_agg(int8range(v.id, v.id, '[]')) FILTER (WHERE v.is_taken), '{}'),
            ARRAY(SELECT x FROM pg_snapshot_xip(pg_current_snapshot()) x
                  WHERE x < h.horizon AND h.horizon < pg_snapshot_xmax(pg_current_snapshot())
                    AND (h.pending IS NULL OR x = ANY (h.pending))),
-           count(v.id) >= p_budget
+           count(v.id) >= v_rows OR count(*) FILTER (WHERE v.is_taken) >= p_budget
     INTO v_check
     FROM mailroom_gaps h
     LEFT JOIN LATERAL (
-        SELECT t.id FROM unnest(h.ids) u(g), LATERAL (
-            SELECT t.id FROM tokens t WHERE t.id >= lower(u.g) AND t.id < upper(u.g)
-            ORDER BY t.id LIMIT p_budget) t
-        LIMIT p_budget) v ON true
+        SELECT w.id, w.is_taken FROM (
+            SELECT r.id, r.is_taken, count(*) FILTER (WHERE r.is_taken) OVER (ORDER BY r.id) AS taken FROM (
+                SELECT t.id, mailroom_takes(p_actions, t.action) AS is_taken FROM unnest(h.ids) u(g), LATERAL (
+                    SELECT t.id, t.action FROM tokens t WHERE t.id >= lower(u.g) AND t.id < upper(u.g)
+                    ORDER BY t.id LIMIT v_rows) t
+                LIMIT v_rows) r) w
+        WHERE w.taken < p_budget OR (w.taken = p_budget AND w.is_taken)) v ON true
     WHERE h.id = p_gap
     GROUP BY h.id;
     RETURN v_check;
@@ -177,8 +200,8 @@ END
 $$;
 
 -- Checks those of p_gaps that can have changed: never checked before, or one of their transactions has ended.
--- found_total counts the ids that became visible, p_budget at most.
-CREATE FUNCTION mailroom_check_gaps(p_gaps bigint[], p_budget integer,
+-- found_total counts the ids that became visible and that the queue takes, p_budget at most.
+CREATE FUNCTION mailroom_check_gaps(p_gaps bigint[], p_budget integer, p_actions token_action[],
     OUT checks mailroom_gap_check[], OUT found_total integer, OUT out_of_budget boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -196,10 +219,13 @@ BEGIN
     LOOP
         out_of_budget := found_total >= p_budget;
         EXIT WHEN out_of_budget;
-        v_check := mailroom_check_gap(v_gap, p_budget - found_total);
-        SELECT coalesce(sum(upper(g) - lower(g)), 0) INTO v_found FROM unnest(v_check.found) g;
+        v_check := mailroom_check_gap(v_gap, p_budget - found_total, p_actions);
+        SELECT coalesce(sum(upper(g) - lower(g)), 0) INTO v_found FROM unnest(v_check.taken) g;
         found_total := found_total + v_found;
         checks := checks || v_check;
+        -- A gap that holds more tokens of other actions is read on by the next claim.
+        out_of_budget := v_check.may_hold_more;
+        EXIT WHEN out_of_budget;
     END LOOP;
     out_of_budget := out_of_budget OR found_total >= p_budget;
 END
@@ -261,20 +287,24 @@ LANGUAGE sql STABLE AS $$
         LIMIT 1) d ON true
 $$;
 
--- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor, no gap, no batch in
--- flight, no deferred token to try again, last_seq up to date, the sequence not behind. Returns no row if there may be
--- work; a claim finds out. The clock is in a subquery, because a volatile function cannot be an index condition.
+-- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor (or only tokens of other
+-- actions, fewer than 1,000, which a claim leaves there too), no gap, no batch in flight, no deferred token to try again,
+-- last_seq up to date, the sequence not behind. Returns no row if there may be work; a claim finds out. The clock is in a
+-- subquery, because a volatile function cannot be an index condition.
 CREATE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
     SELECT s.cursor
     FROM (SELECT coalesce(n.cursor, j.last_seq, 0) AS cursor, coalesce(j.last_seq, 0) AS published,
-                 coalesce(n.open_from, 1) AS open_from, coalesce(n.gap_ids, '{}') AS gap_ids
-          FROM jobs j LEFT JOIN LATERAL (
+                 coalesce(n.open_from, 1) AS open_from, coalesce(n.gap_ids, '{}') AS gap_ids, q.actions
+          FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type LEFT JOIN LATERAL (
               SELECT b.cursor, b.open_from, b.gap_ids FROM mailroom_batches b
               WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1) n ON true
           WHERE j.job_type = p_queue) s
     JOIN tokens_id_seq q ON s.cursor <= CASE WHEN q.is_called THEN q.last_value ELSE q.last_value - 1 END
     WHERE s.published = s.cursor AND s.gap_ids = '{}'
-      AND NOT EXISTS (SELECT FROM tokens t WHERE t.id > s.cursor)
+      AND NOT EXISTS (
+          SELECT FROM (SELECT t.action, row_number() OVER () AS n
+                       FROM (SELECT action FROM tokens WHERE id > s.cursor ORDER BY id LIMIT 1000) t) t
+          WHERE mailroom_takes(s.actions, t.action) OR t.n = 1000)
       AND NOT EXISTS (SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.id >= s.open_from
                       AND b.emitted_at IS NULL AND b.dead_at IS NULL)
       AND NOT EXISTS (SELECT FROM mailroom_deliveries d

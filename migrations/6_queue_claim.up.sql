@@ -128,11 +128,84 @@ BEGIN
 END
 $$;
 
+-- What the budgets of a queue allow now, by the generic cell rate algorithm (ITU-T I.371): allowed = how many tokens may be
+-- taken, burst = how many at most at once, wait = seconds until p_needed tokens may be (or the burst, if that is less).
+-- Holds the advisory lock (1835100528, hashtext(budget)) of each until the transaction ends. A row lock would give the
+-- transaction an id before the claim's reads. Takes the locks in the order of the names, and reads in a separate
+-- statement, which sees what the last holders of the locks have taken.
+CREATE FUNCTION mailroom_allowance(p_budgets text[], p_needed integer,
+    OUT allowed integer, OUT burst integer, OUT wait double precision)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_name text;
+    v_now timestamptz;
+BEGIN
+    FOREACH v_name IN ARRAY ARRAY(SELECT b FROM unnest(p_budgets) b ORDER BY b) LOOP
+        PERFORM pg_advisory_xact_lock(1835100528, hashtext(v_name));
+    END LOOP;
+    v_now := clock_timestamp();
+    SELECT min(floor(b.burst - s.ahead / s.gap)), min(b.burst),
+           greatest(max(s.ahead - (b.burst - least(p_needed, b.burst)) * s.gap), 0)
+    INTO allowed, burst, wait
+    FROM mailroom_budgets b,
+    LATERAL (SELECT extract(epoch FROM b.period)::double precision / b.tokens AS gap,
+                    extract(epoch FROM greatest(b.taken_until, v_now) - v_now)::double precision AS ahead) s
+    WHERE b.name = ANY (p_budgets);
+END
+$$;
+
+-- Takes p_tokens from the budgets of a queue, whose locks the transaction holds. Rounds up to microseconds, so that no rate
+-- is exceeded.
+CREATE FUNCTION mailroom_debit(p_budgets text[], p_tokens integer) RETURNS void LANGUAGE sql AS $$
+    UPDATE mailroom_budgets b
+    SET taken_until = greatest(b.taken_until, clock_timestamp())
+        + ceil(extract(epoch FROM b.period) * 1000000 * p_tokens / b.tokens)::bigint * interval '1 microsecond'
+    WHERE b.name = ANY (p_budgets)
+$$;
+
+-- How many tokens a claim of p_limit may take within the budgets of its queue, and the wait until the next may be taken.
+-- An abandoned batch is leased whole, so it waits until that many may be taken, or the burst is full. A claim that
+-- wants a full batch waits until the budgets allow one if enough tokens are due; if fewer are, it takes none, and seen and
+-- last say what it saw.
+CREATE FUNCTION mailroom_claim_limit(p_queue text, p_budgets text[], p_limit integer, p_partial boolean, p_take_over boolean,
+    p_cursor bigint, p_top bigint, p_actions token_action[], p_receipt mailroom_receipt,
+    OUT allowed integer, OUT seen integer, OUT last bigint, OUT wait double precision)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_now record;
+    v_needed integer;
+BEGIN
+    v_now := mailroom_allowance(p_budgets, 1);
+    allowed := least(p_limit, v_now.allowed); wait := coalesce(v_now.wait, 0); seen := 0;
+    IF v_now.allowed < v_now.burst THEN
+        SELECT sum(upper(g) - lower(g)) INTO v_needed
+        FROM mailroom_queue_state(p_queue) s,
+             mailroom_find_abandoned(p_queue, s.open_from, p_take_over, p_receipt.batch, p_receipt.attempt) f
+        JOIN mailroom_batches b ON b.id = f.abandoned, unnest(b.ids) g;
+        IF v_needed IS NULL AND NOT p_partial AND allowed < least(p_limit, v_now.burst) THEN
+            SELECT w.due, w.last INTO seen, last FROM mailroom_window(p_cursor, p_top, p_limit, p_actions) w;
+            IF seen BETWEEN 1 AND p_limit - 1 THEN
+                allowed := 0;
+                RETURN;
+            ELSIF seen > 0 THEN
+                v_needed := p_limit; seen := 0; last := NULL;
+            END IF;
+        END IF;
+        IF v_needed IS NOT NULL AND v_now.allowed < least(v_needed, v_now.burst) THEN
+            allowed := 0;
+            wait := (SELECT a.wait FROM mailroom_allowance(p_budgets, v_needed) a);
+        END IF;
+    END IF;
+END
+$$;
+
 -- Acknowledges p_receipt (if it is not null), then takes the next batch: an abandoned batch, or up to p_limit due tokens:
 -- of the window, of gaps, and deferred ones whose time has come. p_delivers: outcomes of this batch will be recorded. With
 -- p_partial false it takes only a full batch. With p_limit 0 it acknowledges p_receipt, updates last_seq, and takes
--- nothing. p_collector is the pid that mailroom_attach returned to this session. mailroom_fetch() returns the rows in
--- the same statement, mailroom_batch_tokens() in a separate one.
+-- nothing; so does a claim of a queue that is paused, or whose budgets allow no token. p_collector is the pid that
+-- mailroom_attach returned to this session. p_wake: a channel to notify if there are other queues, whose collectors the
+-- inserts do not notify while this one polls; null for none. mailroom_fetch() returns the rows in the same statement,
+-- mailroom_batch_tokens() in a separate one.
 --   size           how many tokens the batch holds
 --   pending        due tokens that were seen and not taken: a partial batch, or tokens that late ones have displaced
 --   last           every due token up to this id was seen; null with p_limit 0
@@ -140,6 +213,7 @@ $$;
 --   acknowledged   null without p_receipt; false if the batch had been taken over meanwhile
 --   dead           a batch that became a dead letter in this claim, after 20 attempts
 --   skipped        how many expired or consumed tokens this claim skipped, as recorded
+--   wait           seconds until the next token may be taken: 0 without a budget, infinity while the queue is paused
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
@@ -147,20 +221,22 @@ $$;
 -- tokens. That case takes five statements in a row and leaves no gap; mailroom_claim_any() handles all others. From
 -- 1,000 tokens on, reading a range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
-    p_take_over boolean, p_publish boolean, p_delivers boolean, p_receipt mailroom_receipt,
+    p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer)
+    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-    v_usual boolean;
+    v_queue record;
     v_cursor bigint;
-    v_top bigint;
     v_due integer;
+    v_limit integer := p_limit;
+    v_is_paced boolean := false;
+    v_paced record;
 BEGIN
-    pending := 0; more := false; skipped := 0;
+    pending := 0; more := false; skipped := 0; wait := 0;
     IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a claim needs a read committed transaction of its own' USING ERRCODE = 'MR003';
     END IF;
@@ -169,45 +245,73 @@ BEGIN
             USING ERRCODE = 'MR003', HINT = 'connect directly to the server, not through a pooler in transaction mode';
     END IF;
     PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
-    IF p_limit BETWEEN 1 AND 999 THEN
-        SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
-               b.gap_ids = '{}' AND b.open_from = b.id AND CASE
-                   WHEN p_receipt.batch IS NULL THEN b.emitted_at IS NOT NULL
-                   ELSE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL
-               END AND NOT EXISTS (SELECT FROM mailroom_deliveries d
-                                   WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp()))
-        INTO v_cursor, v_top, v_usual FROM mailroom_batches b WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1;
-        IF v_usual AND v_cursor <= v_top THEN
-            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
-            FROM (SELECT id, consumed_at IS NULL AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint AS is_due
-                  FROM tokens WHERE id > v_cursor AND id <= v_top ORDER BY id LIMIT p_limit) t;
+    SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq) AS top,
+           b.gap_ids = '{}' AND b.open_from = b.id AND CASE
+               WHEN p_receipt.batch IS NULL THEN b.emitted_at IS NOT NULL
+               ELSE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL
+           END AND NOT EXISTS (SELECT FROM mailroom_deliveries d
+                               WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())) AS is_usual,
+           q.actions, q.budgets <> '{}' AS is_paced, q.budgets, q.paused_at, q.dropped_at
+    INTO v_queue
+    FROM (SELECT) one LEFT JOIN LATERAL (
+        SELECT * FROM mailroom_batches WHERE job_type = p_queue ORDER BY id DESC LIMIT 1) b ON true
+    LEFT JOIN mailroom_queues q ON q.name = p_queue;
+    IF v_queue.dropped_at IS NOT NULL THEN
+        RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
+    ELSIF v_queue.paused_at IS NOT NULL THEN
+        v_limit := 0;
+        wait := 'infinity';
+    ELSIF v_queue.is_paced AND p_limit > 0 THEN
+        v_is_paced := true;
+        v_paced := mailroom_claim_limit(p_queue, v_queue.budgets, p_limit, p_partial, p_take_over,
+                                        coalesce(v_queue.cursor, (SELECT s.cursor FROM mailroom_queue_state(p_queue) s)),
+                                        v_queue.top, v_queue.actions, p_receipt);
+        v_limit := v_paced.allowed;
+    END IF;
+    v_cursor := v_queue.cursor;
+    IF v_limit BETWEEN 1 AND 999 AND v_queue.is_usual AND v_cursor <= v_queue.top THEN
+        SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
+        FROM (SELECT id, consumed_at IS NULL AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint
+                         AND mailroom_takes(v_queue.actions, action) AS is_due
+              FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
+    END IF;
+    IF (last - v_cursor = v_due) IS TRUE THEN
+        acknowledged := mailroom_acknowledge(p_receipt);
+        more := v_due = v_limit;
+        IF v_due > 0 AND (more OR p_partial) THEN
+            batch := nextval('mailroom_batches_id_seq'); attempt := 1; size := v_due;
+            INSERT INTO mailroom_batches (id, job_type, ids, collector, cursor, open_from, gap_ids)
+            OVERRIDING SYSTEM VALUE
+            VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), p_collector, last, batch, '{}');
+            v_cursor := last;
+        ELSE
+            pending := v_due;
+        END IF;
+        IF p_publish THEN
+            PERFORM mailroom_publish_cursor(p_queue, v_cursor);
+        END IF;
+    ELSE
+        SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped
+        FROM mailroom_claim_any(p_queue, v_limit, p_partial, p_take_over, p_publish, p_delivers, p_receipt,
+                                v_queue.actions) c;
+    END IF;
+    IF v_is_paced THEN
+        IF size > 0 THEN
+            PERFORM mailroom_debit(v_queue.budgets, size);
+            wait := (SELECT a.wait FROM mailroom_allowance(v_queue.budgets, 1) a);
+        ELSIF v_limit = 0 THEN
+            pending := v_paced.seen; last := v_paced.last; wait := v_paced.wait;
         END IF;
     END IF;
-    IF (last - v_cursor = v_due) IS NOT TRUE THEN
-        SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped
-        FROM mailroom_claim_any(p_queue, p_limit, p_partial, p_take_over, p_publish, p_delivers, p_receipt) c;
-        RETURN;
-    END IF;
-    acknowledged := mailroom_acknowledge(p_receipt);
-    more := v_due = p_limit;
-    IF v_due > 0 AND (more OR p_partial) THEN
-        batch := nextval('mailroom_batches_id_seq'); attempt := 1; size := v_due;
-        INSERT INTO mailroom_batches (id, job_type, ids, collector, cursor, open_from, gap_ids)
-        OVERRIDING SYSTEM VALUE
-        VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), p_collector, last, batch, '{}');
-        v_cursor := last;
-    ELSE
-        pending := v_due;
-    END IF;
-    IF p_publish THEN
-        PERFORM mailroom_publish_cursor(p_queue, v_cursor);
+    IF p_wake IS NOT NULL THEN
+        PERFORM pg_notify(p_wake, '') FROM jobs j WHERE j.job_type <> p_queue LIMIT 1;
     END IF;
 END
 $$;
 
 -- The general case of mailroom_claim; runs under the claim's lock and settings.
 CREATE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean,
-    p_delivers boolean, p_receipt mailroom_receipt,
+    p_delivers boolean, p_receipt mailroom_receipt, p_actions token_action[],
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer)
 LANGUAGE plpgsql AS $$
@@ -240,7 +344,8 @@ BEGIN
     END IF;
 
     v_lease := mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt);
-    v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.abandoned IS NULL THEN p_limit ELSE 0 END);
+    v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.abandoned IS NULL THEN p_limit ELSE 0 END,
+                                p_actions);
     -- What is not in the window gets what the window leaves, and at least half of the batch. Deferred tokens and gaps get
     -- half of that each, if both need it.
     v_room := CASE WHEN v_lease.abandoned IS NULL THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END;
@@ -249,17 +354,17 @@ BEGIN
                      ORDER BY d.not_before LIMIT v_room);
     IF v_state.gap_ids <> '{}' THEN
         SELECT h.checks, h.found_total, h.out_of_budget INTO v_checks, v_late, v_late_left
-        FROM mailroom_check_gaps(v_state.gap_ids, v_room - least(cardinality(v_again), v_room / 2)) h;
+        FROM mailroom_check_gaps(v_state.gap_ids, v_room - least(cardinality(v_again), v_room / 2), p_actions) h;
     END IF;
     v_again := v_again[1 : v_room - v_late];
     v_late := v_late + cardinality(v_again);
     v_seen := v_window.due + v_late;
     IF v_seen > p_limit THEN
-        v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_late);
+        v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_late, p_actions);
     END IF;
 
     IF v_late > 0 THEN
-        v_found := coalesce((SELECT range_agg(g) FROM unnest(v_checks) l, unnest(l.found) g), '{}');
+        v_found := coalesce((SELECT range_agg(g) FROM unnest(v_checks) l, unnest(l.taken) g), '{}');
     END IF;
     last := CASE WHEN v_late_left THEN upper(v_found) - 1 ELSE v_window.last END;
     IF v_again <> '{}' THEN
@@ -296,6 +401,10 @@ BEGIN
     IF v_checks <> '{}' THEN
         PERFORM mailroom_update_gaps(v_checks, v_take);
     END IF;
+    -- A few tokens of other actions are not worth a row: the next claim reads them again.
+    IF v_take AND v_seen = 0 AND v_checks = '{}' AND v_window.rows_read = v_window.others AND v_window.others < 1000 THEN
+        v_take := false;
+    END IF;
     IF v_take THEN
         UPDATE mailroom_deliveries d SET not_before = NULL WHERE d.queue = p_queue AND d.token = ANY (v_again);
         v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.gap_ids, v_lease.oldest_open, v_window.ids + v_found,
@@ -307,45 +416,6 @@ BEGIN
     IF p_publish THEN
         PERFORM mailroom_publish_cursor(p_queue, v_state.cursor);
     END IF;
-END
-$$;
-
--- A claim within the rate of the queue: mailroom_claim() with as many tokens as all its consumers together may take now, by
--- the generic cell rate algorithm (ITU-T I.371). One token may be taken every p_gap seconds, and p_burst at once. An
--- abandoned batch is leased whole, so it waits until that many may be taken, or the burst is full. wait = how many seconds
--- until the next token may be taken; 0 if one may be now. Reads what was taken before the claim's first write.
-CREATE FUNCTION mailroom_paced_claim(p_gap double precision, p_burst integer, p_collector integer, p_queue text,
-    p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean, p_delivers boolean, p_receipt mailroom_receipt,
-    OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision)
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_now timestamptz;
-    v_taken timestamptz;
-    v_allowed integer;
-    v_needed integer := 1;
-    v_state record;
-BEGIN
-    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
-    v_now := clock_timestamp();
-    v_taken := greatest(v_now, (SELECT b.taken_until FROM mailroom_budgets b WHERE b.name = p_queue));
-    v_allowed := floor(p_burst - extract(epoch FROM v_taken - v_now) / p_gap + 1e-6);
-    IF v_allowed < p_burst AND p_limit > 0 THEN
-        v_state := mailroom_queue_state(p_queue);
-        SELECT sum(upper(g) - lower(g)) INTO v_needed
-        FROM mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt) f
-        JOIN mailroom_batches b ON b.id = f.abandoned, unnest(b.ids) g;
-    END IF;
-    SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped
-    FROM mailroom_claim(p_collector, p_queue, CASE WHEN v_allowed < v_needed THEN 0 ELSE greatest(least(p_limit, v_allowed), 0) END,
-                        p_partial, p_take_over, p_publish, p_delivers, p_receipt) c;
-    IF size > 0 THEN
-        v_now := clock_timestamp();
-        v_taken := greatest(v_now, v_taken) + size * p_gap * interval '1 second';
-        INSERT INTO mailroom_budgets AS b (name, taken_until) VALUES (p_queue, v_taken)
-        ON CONFLICT (name) DO UPDATE SET taken_until = excluded.taken_until;
-    END IF;
-    wait := greatest(extract(epoch FROM v_taken - v_now) - (p_burst - least(coalesce(v_needed, 1), p_burst)) * p_gap, 0);
 END
 $$;
 
@@ -442,7 +512,8 @@ BEGIN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
           AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
-                          'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor')
+                          'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor',
+                          'mailroom_takes', 'mailroom_queue_actions')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

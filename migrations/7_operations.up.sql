@@ -1,11 +1,13 @@
--- The record of operations: rewinds, replays, suspensions, prunings.
+-- The record of operations: rewinds, replays, suspensions, prunings, changes of queues.
 --
 -- Takes SHARE ROW EXCLUSIVE on accounts for an instant: waits for open writers, rewrites nothing.
 
 CREATE TABLE mailroom_operations (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-    kind    text NOT NULL CHECK (kind IN ('rewind', 'replay', 'suspend', 'restore', 'prune')),
+    kind    text NOT NULL CHECK (kind IN ('rewind', 'replay', 'suspend', 'restore', 'prune',
+                                     'create queue', 'set queue', 'pause queue', 'resume queue', 'drop queue',
+                                     'set budget')),
     actor   text NOT NULL,
     db_user name NOT NULL DEFAULT session_user,
     reason  text,

@@ -53,7 +53,7 @@ $$;
 -- emitted again.
 CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
     WITH last AS MATERIALIZED (
-        SELECT s.cursor, s.gap_ids, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
+        SELECT s.cursor, s.gap_ids, mailroom_queue_actions(p_queue) AS actions, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
                least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1) AS since
         FROM mailroom_queue_state(p_queue) s,
              (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) q,
@@ -63,7 +63,7 @@ CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUA
         SELECT t.id, to_timestamp(least(t.created_at, 253402300800) + CASE
                    WHEN l.is_behind AND t.created_at = l.second AND age(t.xmin) < age(l.written) THEN 1 ELSE 0 END) AS at
         FROM tokens t, last l
-        WHERE t.id <= l.cursor AND t.created_at >= l.since AND t.consumed_at IS NULL
+        WHERE t.id <= l.cursor AND t.created_at >= l.since AND t.consumed_at IS NULL AND mailroom_takes(l.actions, t.action)
           AND NOT EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (l.gap_ids) AND h.ids @> t.id)),
     steps AS MATERIALIZED (
         (SELECT b.cursor, b.claimed_at AS at FROM mailroom_batches b, last l
@@ -213,8 +213,9 @@ BEGIN
         RAISE EXCEPTION 'the cursor cannot be set to %: the newest token drawn is %', p_target, v_top
             USING ERRCODE = 'MR004';
     END IF;
-    SELECT count(*) INTO replayed FROM tokens t JOIN accounts a ON a.id = t.account
-    WHERE t.id > p_target AND t.id <= v_state.cursor
+    SELECT count(*) INTO replayed
+    FROM (SELECT mailroom_queue_actions(p_queue) AS actions OFFSET 0) q, tokens t JOIN accounts a ON a.id = t.account
+    WHERE t.id > p_target AND t.id <= v_state.cursor AND mailroom_takes(q.actions, t.action)
       AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, v_now) = 'due';
     IF replayed > p_max_replay THEN
         RAISE EXCEPTION 'this would emit % tokens, but at most % are allowed', replayed, p_max_replay
@@ -235,7 +236,7 @@ END
 $$;
 
 -- Emits p_tokens again without moving the cursor: it adds their ids to gaps, which the next claims read. Ignores tokens
--- above the cursor or in a gap, which will be emitted anyway. Returns how many it added. A horizon of 0 means that no
+-- above the cursor or in a gap, which will be emitted anyway, and those of an action that the queue does not take. Returns how many it added. A horizon of 0 means that no
 -- transaction can show more ids, so a claim deletes the gap after reading it.
 CREATE FUNCTION mailroom_replay(p_queue text, p_tokens bigint[], p_details jsonb) RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -248,8 +249,9 @@ DECLARE
     v_replayed bigint;
 BEGIN
     v_state := mailroom_lock_queue(p_queue);
-    SELECT coalesce(range_agg(int8range(x, x, '[]')), '{}') INTO v_ids
-    FROM unnest(p_tokens) x WHERE x <= v_state.cursor;
+    SELECT coalesce(range_agg(int8range(t.id, t.id, '[]')), '{}') INTO v_ids
+    FROM (SELECT mailroom_queue_actions(p_queue) AS actions OFFSET 0) q, unnest(p_tokens) x LEFT JOIN tokens t ON t.id = x
+    WHERE x <= v_state.cursor AND mailroom_takes(q.actions, t.action);
     SELECT coalesce(range_agg(g), '{}') INTO v_waiting
     FROM mailroom_gaps h, unnest(h.ids) g WHERE h.id = ANY (v_state.gap_ids);
     v_ids := v_ids - v_waiting;

@@ -135,7 +135,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   parse_period(request.since, "", {});
   parse_period("", request.until, {});
   const auto connection = context.connect_to_schema("audit");
-  request.queue = context.settings().queue;
+  request.queue = only_queue(context.settings());
   if (subject.kind == AuditSubject::Kind::everything) {
     write(context, read_overview(*connection, request), request.limit);
   } else {

@@ -19,14 +19,15 @@ CollectorSetup make_setup(const Settings& settings, Context& context, StopWatche
           .session_identity = session_identity(session),
           .key = key,
           .make_sink =
-              [jsonl, queue = settings.queue, limit = settings.batch_limit, &output = context.out()] {
-                auto encoder = jsonl ? make_jsonl_encoder(queue) : make_csv_encoder();
-                return std::make_unique<LineSink>(std::move(encoder), limit, output);
+              [jsonl, &output = context.out()] {
+                return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
               },
-          .batcher = {.batch_timeout = settings.batch_timeout,
-                      .poll_interval = settings.poll_interval,
-                      .line_limit = settings.batch_limit,
-                      .lines_per_claim = settings.lines_per_claim},
+          .queues = settings.queues,
+          .turns = {.batcher = {.batch_timeout = settings.batch_timeout,
+                                .poll_interval = settings.poll_interval,
+                                .line_limit = settings.batch_limit,
+                                .lines_per_claim = settings.lines_per_claim},
+                    .max_wait = settings.max_wait},
           .notify_always = settings.notify == NotifyWhen::always,
           .healthcheck_interval = settings.healthcheck_interval};
 }

@@ -1,6 +1,7 @@
 #include "cmd/collect/consumer_run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/duration.hpp"
 #include "cmd/config/shown_setting.hpp"
@@ -22,7 +23,7 @@ std::vector<SettingChange> changes_between(const Settings& before, const Setting
 }
 
 void log_configuration(Log& log, const Settings& settings, const Batcher::Options& batcher) {
-  log.info("configured", {{"queue", settings.queue},
+  log.info("configured", {{"queue", fmt::format("{}", fmt::join(settings.queues, ","))},
                           {"channel", settings.channel},
                           {"limit", batcher.line_limit},
                           {"timeout", format_duration(batcher.batch_timeout)},
@@ -34,7 +35,7 @@ void log_configuration(Log& log, const Settings& settings, const Batcher::Option
 
 PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher) {
   return {.conninfo = settings.database_url,
-          .queue = settings.queue,
+          .queues = settings.queues,
           .channel = settings.channel,
           .check_schema = require_current_schema,
           .fingerprint = key.fingerprint(),
@@ -49,11 +50,9 @@ SessionFactory session_factory(const PgQueueSession::Setup& setup) {
 }
 
 std::string session_identity(const PgQueueSession::Setup& setup) {
-  const auto pace =
-      setup.pace ? fmt::format("{} {}", setup.pace->gap.count(), setup.pace->burst) : std::string();
   const auto period = setup.counted_period ? format_duration(*setup.counted_period) : std::string();
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", setup.conninfo, setup.queue, setup.channel, setup.fingerprint,
-                     pace, period);
+  return fmt::format("{}\n{}\n{}\n{}\n{}", setup.conninfo, fmt::join(setup.queues, ","), setup.channel,
+                     setup.fingerprint, period);
 }
 
 ExitCode run_consumer(Context& context, const CollectorLimits& limits, const MakeSetup& make_setup,
@@ -63,7 +62,7 @@ ExitCode run_consumer(Context& context, const CollectorLimits& limits, const Mak
   StopWatcher watcher(signal, context.log());
   auto setup = make_setup(settings, signal, watcher);
   context.warn_of_visible_password();
-  log_configuration(context.log(), settings, setup.batcher);
+  log_configuration(context.log(), settings, setup.turns.batcher);
   SystemEnvironment environment(signal, peer, &watcher);
   const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();

@@ -115,7 +115,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
     refuse_target(options);
     return run_fix_sequence(seconds_of(*options.extend), options.reason, options.dry_run, context);
   }
-  const auto& queue = context.settings().queue;
+  const auto& queue = only_queue(context.settings());
   request_of(options, queue, {});  // reports usage errors before connecting
   const auto connection = context.connect_to_schema("rewind-cursor");
   auto request = request_of(options, queue, connection->server_time());

@@ -21,8 +21,6 @@ struct SendOptions {
 PgQueueSession::Setup delivering_session(const Settings& settings, const Key& key, StopWatcher& watcher) {
   auto session = session_setup(settings, key, watcher);
   session.delivers = true;
-  if (settings.send_rate)
-    session.pace = PgQueueSession::Pace{.gap = settings.send_rate->gap(), .burst = settings.send_burst};
   if (settings.send_per_account) session.counted_period = settings.send_per_account->period;
   return session;
 }
@@ -38,9 +36,11 @@ CollectorSetup make_setup(const Settings& settings, const StopSignal& signal, St
           .key = key,
           .make_sink = [writer, relays, policy = delivery_policy(settings), stop = signal.stop_fd(),
                         &log] { return std::make_unique<MailSink>(writer, relays, policy, stop, log); },
-          .batcher = {.batch_timeout = Milliseconds(0),
-                      .poll_interval = settings.poll_interval,
-                      .line_limit = settings.send_batch_limit},
+          .queues = settings.queues,
+          .turns = {.batcher = {.batch_timeout = Milliseconds(0),
+                                .poll_interval = settings.poll_interval,
+                                .line_limit = settings.send_batch_limit},
+                    .max_wait = settings.max_wait},
           // A relay is slower than notifications are.
           .notify_always = true,
           .healthcheck_interval = settings.healthcheck_interval};
@@ -84,8 +84,6 @@ Run add_send(CommandSyntax& syntax) {
   syntax.setting("--password-file FILE", "send.password_file", "read the password of the relay from FILE");
   syntax.setting("--connections N", "send.connections", "deliver N mails at the same time [4]");
   syntax.setting("--batch-limit N", "send.batch_limit", "claim at most N tokens at a time [10]");
-  syntax.setting("--rate RATE", "send.rate",
-                 "take at most this many tokens, of all senders together, such as 14/s");
   syntax.setting("--from ADDRESS", "send.from", "send from this address");
   syntax.setting("--link URL", "send.link", "link in the mails, with {token} and {action}");
   syntax.setting("--templates DIR", "send.templates", "use the templates in this directory");

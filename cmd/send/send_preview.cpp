@@ -62,7 +62,7 @@ ExitCode run_send_preview(Context& context) {
   const auto writer = configured_writer(settings);
   const auto connection = context.connect_to_schema("send");
   const auto mails =
-      read_waiting_mails(*connection, settings.queue, *writer, delivery_policy(settings), most_shown);
+      read_waiting_mails(*connection, only_queue(settings), *writer, delivery_policy(settings), most_shown);
   if (context.global().output == OutputFormat::json) {
     for (const auto& mail : mails.first)
       context.print(preview_json(mail));

@@ -27,7 +27,7 @@ std::shared_ptr<const MailWriter> configured_writer(const Settings& settings) {
   const auto mail = parse_configured_mail(settings);
   require_keys({from_key, link_key}, settings);
   return std::make_shared<MailWriter>(*mail.from, MessageBuilder(*mail.from, mail.reply_to, mail.headers),
-                                      load_templates(settings.send_templates), *mail.link, settings.queue);
+                                      load_templates(settings.send_templates), *mail.link);
 }
 
 }  // namespace mailroom

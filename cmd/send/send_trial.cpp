@@ -58,7 +58,8 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   const auto writer = configured_writer(settings);
   const auto now = std::chrono::floor<Moment::duration>(std::chrono::system_clock::now());
   // The id is new each time: mailboxes drop a second mail with the same Message-ID.
-  const MailValues trial_mail{.id = now.time_since_epoch().count(),
+  const MailValues trial_mail{.queue = settings.queues.front(),
+                              .id = now.time_since_epoch().count(),
                               .values = example_mail(trial.action, trial.account, now, context)};
   auto mail = writer->write(trial_mail, to);
   if (const auto* refusal = std::get_if<Refusal>(&mail)) {

@@ -14,7 +14,7 @@ struct StatusOptions {
 
 ExitCode run_status(const StatusOptions& options, Context& context) {
   const auto& settings = context.settings();
-  StatusRequest request{.queue = settings.queue, .limits = options.limits};
+  StatusRequest request{.queue = only_queue(settings), .limits = options.limits};
   request.limits.collector_silence = silence_limit(settings.poll_interval);
   if (options.watch) return watch_status(request, *options.watch, context);
 

@@ -50,14 +50,14 @@ SuspendOutcome carry_out(const SuspendOptions& options, Context& context, Connec
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, {.actor = operator_name(), .reason = options.reason});
     if (!options.undo)
-      return SuspendOutcome{.changes = suspend_accounts(transaction, settings.queue, accounts)};
-    SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.queue, accounts)};
+      return SuspendOutcome{.changes = suspend_accounts(transaction, only_queue(settings), accounts)};
+    SuspendOutcome outcome{.changes = restore_accounts(transaction, only_queue(settings), accounts)};
     if (!options.replay) return outcome;
     std::vector<std::int64_t> tokens;
     for (const auto& change : outcome.changes)
       tokens.insert(tokens.end(), change.tokens.begin(), change.tokens.end());
     const auto details = nlohmann::json{{"after", "suspend --undo"}}.dump();
-    outcome.replayed = replay_tokens(transaction, settings.queue, tokens, details, settings.channel);
+    outcome.replayed = replay_tokens(transaction, only_queue(settings), tokens, details, settings.channel);
     return outcome;
   });
 }

@@ -99,7 +99,7 @@ EventRenderer make_render(const TailOptions& options, Context& context) {
   } else if (context.global().output == OutputFormat::json) {
     render = [](const Event& event) { return render_json(event); };
   } else {
-    const EventLines::Layout layout{.queue = context.settings().queue,
+    const EventLines::Layout layout{.queue = only_queue(context.settings()),
                                     .columns = context.out().columns(),
                                     .colour = context.colour_on(context.out())};
     render = [lines = EventLines(layout)](const Event& event) mutable { return lines.render(event); };

@@ -50,7 +50,7 @@ std::string build_message(const RenderedMail& mail, const ConfiguredMail& config
   const MessageBuilder builder(sender_or_example(configured, context), configured.reply_to,
                                configured.headers);
   MailContent content{.created_at = example_created_at,
-                      .queue = context.settings().queue,
+                      .queue = context.settings().queues.front(),
                       .token = 0,
                       .to = to,
                       .subject = mail.subject,

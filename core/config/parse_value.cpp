@@ -1,5 +1,6 @@
 #include "config/parse_value.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
@@ -85,6 +86,20 @@ std::string parse_name(const SettingValue& value) {
     refuse(value, fmt::format("printable text of 1 to {} bytes", longest_name));
   }
   return value.text;
+}
+
+std::vector<std::string> parse_names(const SettingValue& value) {
+  std::vector<std::string> names;
+  for (const auto item : split(value.text, ',')) {
+    const std::string name(trimmed(item));
+    if (name.empty() || name.size() > longest_name || printable(name) != name)
+      refuse(value,
+             fmt::format("names separated by commas, each printable text of 1 to {} bytes", longest_name));
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      refuse(value, "different names", "remove the second " + name);
+    names.push_back(name);
+  }
+  return names;
 }
 
 std::string parse_key(const SettingValue& value) {

@@ -37,6 +37,9 @@ bool parse_switch(const SettingValue& value);
 /// Printable text of 1 to 63 bytes: what PostgreSQL accepts as a name.
 std::string parse_name(const SettingValue& value);
 
+/// Different names as of parse_name(), separated by commas.
+std::vector<std::string> parse_names(const SettingValue& value);
+
 /// 64 hexadecimal digits.
 std::string parse_key(const SettingValue& value);
 

@@ -138,6 +138,14 @@ EnvironmentVariables process_environment() {
   return environment;
 }
 
+const std::string& only_queue(const Settings& settings) {
+  if (settings.queues.size() == 1) return settings.queues.front();
+  throw Error(
+      ExitCode::usage,
+      fmt::format("collect.queue names {} queues, and this command needs one", settings.queues.size()),
+      "choose it with --queue " + settings.queues.front());
+}
+
 const SettingValue& setting_of(const Settings& settings, std::string_view key) {
   const auto found = std::ranges::find(settings.values, key, &SettingValue::key);
   if (found == settings.values.end()) throw std::logic_error("no such setting: " + std::string(key));

@@ -61,7 +61,7 @@ struct Settings {
   std::vector<std::string> previous_keys;  ///< each 64 hexadecimal digits or a path
   bool allow_readable_key = false;
   std::string channel;
-  std::string queue;
+  std::vector<std::string> queues;
   int batch_limit = 0;
   int lines_per_claim = 0;
   Milliseconds batch_timeout{};
@@ -69,7 +69,8 @@ struct Settings {
   Milliseconds healthcheck_interval{};
   CollectFormat format = CollectFormat::csv;
   NotifyWhen notify = NotifyWhen::when_listening;
-  std::string send_relay;  ///< not parsed; the texts and lists of send may be empty
+  Milliseconds max_wait{};  ///< for a queue of lower priority
+  std::string send_relay;   ///< not parsed; the texts and lists of send may be empty
   std::string send_password_file;
   std::string send_ca_file;
   std::string send_from;                  ///< `Name <local@domain>`, not parsed
@@ -80,8 +81,6 @@ struct Settings {
   int send_connections = 0;
   int send_batch_limit = 0;
   Milliseconds send_timeout{};
-  std::optional<Rate> send_rate;
-  int send_burst = 0;
   std::optional<Rate> send_per_account;
   WhenUnknown send_when_unknown = WhenUnknown::resend;
   bool send_supersede = true;
@@ -96,6 +95,9 @@ struct Settings {
 
 /// The entry of `key`, which must be a configuration key.
 const SettingValue& setting_of(const Settings& settings, std::string_view key);
+
+/// The queue of collect.queue. Throws Error(usage) if it names several: the command needs one.
+const std::string& only_queue(const Settings& settings);
 
 using EnvironmentVariables = std::map<std::string, std::string>;
 

@@ -44,10 +44,10 @@ void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& count
 
 }  // namespace
 
-Receipt BatchSigner::emit(QueueSession& session, const Lease& lease, Sink& sink,
+Receipt BatchSigner::emit(QueueSession& session, const Lease& lease, int line_limit, Sink& sink,
                           const std::function<void()>& when_slow) {
   Receipt receipt{lease, {}};
-  sink.begin(lease);
+  sink.begin(lease, line_limit);
   session.fetch(lease, [&](const TokenRow& row) { add(row, receipt.counts, sink); });
   auto outcome = sink.finish(when_slow);
   receipt.counts.emitted = outcome.emitted;

@@ -21,7 +21,7 @@ class BatchSigner {
 
   /// Returns the receipt of the batch once `sink` has finished it. With outcomes, tokens that were not
   /// accepted count as skipped. Throws ConnectionLost from the fetch, and what the sink throws.
-  Receipt emit(QueueSession& session, const Lease& lease, Sink& sink,
+  Receipt emit(QueueSession& session, const Lease& lease, int line_limit, Sink& sink,
                const std::function<void()>& when_slow = {});
 
  private:

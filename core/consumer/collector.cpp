@@ -8,6 +8,7 @@ namespace {
 constexpr Milliseconds take_over_grace{1500};
 constexpr Milliseconds publish_interval{500};
 constexpr Milliseconds longest_hold{100};  ///< without an acknowledgement, while nothing may be claimed
+constexpr Milliseconds wake_interval{5};   ///< between two notifications of other queues' collectors
 constexpr Milliseconds farewell{5000};     ///< how long to try to acknowledge the last batch
 
 }  // namespace
@@ -19,7 +20,7 @@ Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload
       reload_(std::move(reload)),
       environment_(environment),
       log_(log),
-      batcher_(setup_.batcher),
+      turns_(setup_.queues, setup_.turns),
       waker_(polling_state_options(), environment, log),
       signer_(setup_.key, log),
       sink_(setup_.make_sink()),
@@ -102,7 +103,7 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
   session_ = std::move(session);
   is_new_session_ = true;
   last_round_trip_ = environment_.now();
-  batcher_.connected();
+  turns_.connected();
   waker_.session_began();
   if (retries_.is_news()) log_.info("connected");
 }
@@ -110,60 +111,74 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
 void Collector::step() {
   const auto now = environment_.now();
   const bool poll_now = now >= waker_.next_poll();
+  const bool is_new = std::exchange(is_new_session_, false);
   const auto heard = session_->take_notifications();
+  if (is_new || heard == Notified::queues) turns_.define(session_->definitions());
+  if (heard == Notified::queues) turns_.released();
   if (heard == Notified::drain) waker_.drain(*session_);
-  if (heard != Notified::no || poll_now) batcher_.notified();
-  sink_->consult(*session_, std::exchange(is_new_session_, false) || heard == Notified::sinks);
-  if (const auto from = std::max(sink_->claims_from(), paced_until_); now < from) return hold(from);
-  const auto decision = batcher_.decide(now, waker_.is_polling());
-  if (decision.poll) {
-    poll(decision);
+  if (heard != Notified::no || poll_now) turns_.notified();
+  sink_->consult(*session_, is_new || heard == Notified::sinks);
+  if (const auto from = sink_->claims_from(); now < from) return hold(from);
+  const auto turn = turns_.next(now, waker_.is_polling());
+  if (turn.decision.poll) {
+    poll(turn);
   } else {
-    wait_until(poll_now ? decision.until : std::min(decision.until, waker_.next_poll()));
+    wait_until(poll_now ? turn.decision.until : std::min(turn.decision.until, waker_.next_poll()));
   }
 }
 
 void Collector::hold(TimePoint until) {
-  // A batch that is held long would be emitted again after a crash, and one that the other side could not
-  // take goes back to the queue, for any consumer that can deliver it.
-  if (receipt_ && until - environment_.now() > longest_hold)
-    return report(claim({.publish_cursor = true, .receipt = receipt_}));
-  if (limits_.once && !sink_->is_ready() && environment_.now() < sink_->claims_from()) {
+  if (!receipt_ && limits_.once && !sink_->is_ready()) {
     throw Error(ExitCode::database, "the other side is unavailable, so tokens wait in the queue",
                 "run the command again later, or without --once to wait");
   }
   wait_until(until);
 }
 
-void Collector::poll(const Batcher::Decision& decision) {
+void Collector::poll(const QueueTurns::Turn& turn) {
+  // Another queue's batch is acknowledged under the lock of its own queue.
+  if (receipt_ && receipt_->lease.queue != turn.queue) acknowledge(*receipt_);
   const auto started = environment_.now();
   // Asked before the poll: the poll sees every transaction that has ended by now.
   const bool drained = waker_.is_last_poll(*session_);
   const bool publish = started - last_published_ >= publish_interval;
-  const auto reply = claim({.limit = decision.limit,
-                            .partial = decision.partial,
+  const bool wakes = waker_.is_polling() && started >= next_wake_;
+  const bool was_paused = turns_.is_paused(turn.queue);
+  const auto reply = claim({.queue = turn.queue,
+                            .limit = turn.decision.limit,
+                            .partial = turn.decision.partial,
                             .take_over = started >= take_over_from_,
                             .publish_cursor = publish,
-                            .routine = decision.routine,
+                            .routine = turn.decision.routine,
+                            .wakes = wakes,
                             .receipt = receipt_});
   if (publish) last_published_ = started;
-  batcher_.claimed(decision, reply, started, environment_.now());
-  paced_until_ = reply.wait > Milliseconds(0) ? environment_.now() + reply.wait : TimePoint{};
+  if (wakes) next_wake_ = started + wake_interval;
+  // The other queues need a poll after the question too.
+  if (drained) turns_.notified();
+  turns_.claimed(turn, reply, started, environment_.now(), started >= take_over_from_);
   if (drained) waker_.drained();
-  waker_.polled(*session_, {.last = reply.last, .waiting = reply.pending > 0}, started, sink_->is_ready());
+  waker_.polled(*session_, {.last = turns_.last(), .waiting = turns_.waiting()}, started, sink_->is_ready());
   report(reply);
+  note_pauses(turn, was_paused);
   since_idle_.skipped += reply.skipped;
   if (reply.lease) {
-    emit(*reply.lease);
+    emit(*reply.lease, turn.line_limit);
   } else {
-    drained_ = limits_.once && !reply.more && started >= take_over_from_;
+    drained_ = limits_.once && turns_.drained();
   }
+}
+
+void Collector::note_pauses(const QueueTurns::Turn& turn, bool was_paused) {
+  const bool is_paused = turns_.is_paused(turn.queue);
+  if (is_paused && !was_paused) log_.warn("the queue is paused", {{"queue", turn.queue}});
+  if (!is_paused && was_paused) log_.info("the queue is resumed", {{"queue", turn.queue}});
 }
 
 PollingState::Options Collector::polling_state_options() const {
   return {.allowed = !setup_.notify_always,
-          .batch_timeout = setup_.batcher.batch_timeout,
-          .poll_interval = setup_.batcher.poll_interval};
+          .batch_timeout = setup_.turns.batcher.batch_timeout,
+          .poll_interval = setup_.turns.batcher.poll_interval};
 }
 
 ClaimReply Collector::claim(const ClaimRequest& request) {
@@ -187,9 +202,9 @@ void Collector::report(const ClaimReply& reply) {
   }
 }
 
-void Collector::emit(const Lease& lease) {
+void Collector::emit(const Lease& lease, int line_limit) {
   // While this collector waits for its reader, the other collectors need notifications.
-  receipt_ = signer_.emit(*session_, lease, *sink_, [&] {
+  receipt_ = signer_.emit(*session_, lease, line_limit, *sink_, [&] {
     waker_.hand_over(session_.get());
     environment_.note_wait(Awaited::reader);
   });
@@ -204,6 +219,9 @@ void Collector::emit(const Lease& lease) {
 }
 
 void Collector::wait_until(TimePoint until) {
+  // A batch that is held long would be emitted again after a crash, and one that the other side could not
+  // take goes back to the queue, for any consumer that can deliver it.
+  if (receipt_ && until - environment_.now() > longest_hold) return acknowledge(*receipt_);
   log_totals();
   const auto health = last_round_trip_ + setup_.healthcheck_interval;
   if (environment_.now() >= health) {
@@ -214,13 +232,18 @@ void Collector::wait_until(TimePoint until) {
   environment_.wait(session_->socket(), std::min(until, health));
 }
 
+void Collector::acknowledge(Receipt receipt) {
+  auto queue = receipt.lease.queue;
+  report(claim({.queue = std::move(queue), .publish_cursor = true, .receipt = std::move(receipt)}));
+}
+
 void Collector::acknowledge_last() {
   const auto give_up = environment_.now() + farewell;
   if (receipt_) environment_.note_wait(Awaited::database);
   while (receipt_) {
     try {
       if (!session_) session_ = setup_.connect();
-      report(claim({.publish_cursor = true, .receipt = receipt_}));
+      acknowledge(*receipt_);
     } catch (const Error& error) {
       const auto fix = retry_for(error);
       if (fix == Retry::new_session) session_.reset();
@@ -240,7 +263,7 @@ void Collector::acknowledge_last() {
 
 void Collector::acknowledge_without_lock() {
   try {
-    report(claim({.without_lock = true, .receipt = receipt_}));
+    report(claim({.queue = receipt_->lease.queue, .without_lock = true, .receipt = receipt_}));
   } catch (const Error& error) {
     log_.error("the last batch is written but not acknowledged: it will be emitted again");
     if (retry_for(error) == Retry::new_session) throw;
@@ -263,7 +286,7 @@ void Collector::reload() {
     auto setup = reload_();
     if (setup.session_identity != setup_.session_identity) leave_session();
     setup_ = std::move(setup);
-    batcher_.configure(setup_.batcher);
+    turns_.configure(setup_.queues, setup_.turns);
     waker_.configure(polling_state_options());
     signer_.configure(setup_.key);
     sink_ = setup_.make_sink();

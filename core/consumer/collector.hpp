@@ -9,8 +9,8 @@
 
 #include "base/log.hpp"
 #include "consumer/batch_signer.hpp"
-#include "consumer/batcher.hpp"
 #include "consumer/queue_session.hpp"
+#include "consumer/queue_turns.hpp"
 #include "consumer/sink.hpp"
 #include "consumer/waker.hpp"
 #include "db/errors.hpp"
@@ -34,14 +34,15 @@ struct CollectorSetup {
   std::string session_identity;  ///< changes when `connect` has another target; never shown
   Key key;
   std::function<std::unique_ptr<Sink>()> make_sink;
-  Batcher::Options batcher;
+  std::vector<std::string> queues;  ///< those that it serves
+  QueueTurns::Options turns;
   bool notify_always = false;  ///< inserts notify at any rate; the collector never polls instead
   Milliseconds healthcheck_interval{};
   std::vector<SettingChange> changes{};  ///< since the previous setup
 };
 
 struct CollectorLimits {
-  bool once = false;                          ///< stop when the queue is drained
+  bool once = false;                          ///< stop when its queues are drained
   std::optional<std::int64_t> max_batches{};  ///< stop after this many batches
   Milliseconds wait_for_database{};           ///< how long to retry at the start; 0: try once
 };
@@ -77,15 +78,18 @@ class Collector {
   bool fixes(const DatabaseError& error);
   void adopt_session(std::unique_ptr<QueueSession> session);
   void step();
-  void poll(const Batcher::Decision& decision);
-  /// Claims nothing until then: the sink is unavailable, or the queue's rate allows no token.
+  void poll(const QueueTurns::Turn& turn);
+  /// Claims nothing until then: the sink is unavailable.
   void hold(TimePoint until);
+  /// Acknowledges a batch that would otherwise wait long for the next claim, or else waits.
   void wait_until(TimePoint until);
+  void acknowledge(Receipt receipt);
+  void note_pauses(const QueueTurns::Turn& turn, bool was_paused);
   void collect();
   PollingState::Options polling_state_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);
-  void emit(const Lease& lease);
+  void emit(const Lease& lease, int line_limit);
   void acknowledge_last();
   /// Does not wait for the queue's lock. Throws Error(locked) when the acknowledgement fails.
   void acknowledge_without_lock();
@@ -102,7 +106,7 @@ class Collector {
   Environment& environment_;
   Log& log_;
 
-  Batcher batcher_;
+  QueueTurns turns_;
   Waker waker_;
   BatchSigner signer_;
   std::unique_ptr<Sink> sink_;
@@ -112,7 +116,7 @@ class Collector {
   std::optional<Receipt> receipt_;  ///< of the batch that is written and not yet acknowledged
   TimePoint take_over_from_{};      ///< no take-over before: collectors may still reconnect and acknowledge
   bool is_new_session_ = false;     ///< the sink has not been consulted with it
-  TimePoint paced_until_{};         ///< the queue's rate allows no token before
+  TimePoint next_wake_{};           ///< while polling: when to notify the collectors of other queues
   TimePoint last_round_trip_{};
   TimePoint last_published_{};
   std::int64_t batches_written_ = 0;

@@ -68,13 +68,12 @@ class CsvEncoder final : public Encoder {
 
 class JsonlEncoder final : public Encoder {
  public:
-  explicit JsonlEncoder(const std::string& queue) : queue_(json_text(nlohmann::json(queue))) {}
-
   void begin(const Lease& lease) override {
     // clear() instead of an assignment keeps the capacity.
     line_.clear();
-    fmt::format_to(std::back_inserter(line_), "{{\"batch\":{},\"queue\":{},\"tokens\":[", lease.batch,
-                   queue_);
+    fmt::format_to(std::back_inserter(line_), "{{\"batch\":{},\"queue\":\"", lease.batch);
+    append_json_text(line_, lease.queue);
+    line_ += "\",\"tokens\":[";
     first_ = true;
   }
 
@@ -101,7 +100,6 @@ class JsonlEncoder final : public Encoder {
     line_ += '"';
   }
 
-  std::string queue_;  ///< in quotes
   std::string line_;
   bool first_ = true;
 };
@@ -112,8 +110,8 @@ std::unique_ptr<Encoder> make_csv_encoder() {
   return std::make_unique<CsvEncoder>();
 }
 
-std::unique_ptr<Encoder> make_jsonl_encoder(const std::string& queue) {
-  return std::make_unique<JsonlEncoder>(queue);
+std::unique_ptr<Encoder> make_jsonl_encoder() {
+  return std::make_unique<JsonlEncoder>();
 }
 
 void append_csv_value(std::string& line, std::string_view value) {

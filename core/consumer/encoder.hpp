@@ -25,7 +25,7 @@ class Encoder {
 std::unique_ptr<Encoder> make_csv_encoder();
 
 /// One JSON object: batch, queue, and the tokens with id, action, email, login, token, code and expires_at.
-std::unique_ptr<Encoder> make_jsonl_encoder(const std::string& queue);
+std::unique_ptr<Encoder> make_jsonl_encoder();
 
 /// RFC 4180: in double quotes, doubling those inside, if the value holds a comma, a quote, CR or LF.
 void append_csv_value(std::string& line, std::string_view value);

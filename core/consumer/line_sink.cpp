@@ -2,11 +2,12 @@
 
 namespace mailroom {
 
-LineSink::LineSink(std::unique_ptr<Encoder> encoder, int line_limit, Output& output)
-    : encoder_(std::move(encoder)), line_limit_(line_limit), output_(output) {}
+LineSink::LineSink(std::unique_ptr<Encoder> encoder, Output& output)
+    : encoder_(std::move(encoder)), output_(output) {}
 
-void LineSink::begin(const Lease& lease) {
+void LineSink::begin(const Lease& lease, int line_limit) {
   lease_ = lease;
+  line_limit_ = line_limit;
   in_line_ = 0;
   in_batch_ = 0;
   full_lines_.clear();

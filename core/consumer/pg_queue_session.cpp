@@ -25,21 +25,12 @@ constexpr Milliseconds last_patience{500};
 constexpr const char* drain_payload = "drain";
 /// Payload of mailroom_share_sinks().
 constexpr const char* sinks_payload = "sinks";
+/// Payload of the functions that change the definition of a queue.
+constexpr const char* queues_payload = "queues";
 
-constexpr const char* claim_arguments = R"($1, $2, $3, $4, $5, $6, $7,
-  ROW($8, $9, $10, $11, $12, $13, $14, $15, $16::jsonb)::mailroom_receipt)";
-
-std::string claim_sql() {
-  return fmt::format(R"(
-SELECT batch, attempt, size, pending, last, more, acknowledged, dead, skipped FROM mailroom_claim({}))",
-                     claim_arguments);
-}
-
-/// The claim within a rate; its last column is the wait for the next token in seconds.
-std::string paced_claim_sql(const PgQueueSession::Pace& pace) {
-  return fmt::format("SELECT * FROM mailroom_paced_claim({}, {}, {})", pace.gap.count(), pace.burst,
-                     claim_arguments);
-}
+constexpr const char* claim_sql = R"(
+SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
+  ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb)::mailroom_receipt))";
 
 std::string fetch_mails_sql(std::optional<Milliseconds> counted_period) {
   const auto period =
@@ -53,13 +44,13 @@ std::string claim_and_fetch_sql() {
 SELECT c.*, t.*
 FROM ({}) c
 LEFT JOIN mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt) t ON true)",
-                     claim_sql(), streamed_size);
+                     claim_sql, streamed_size);
 }
 
 using Seconds = std::chrono::duration<double>;
 
 /// The first token column in such a row.
-constexpr int claim_columns = 9;
+constexpr int claim_columns = 10;
 
 using TokenFields = std::array<std::string_view, 8>;
 
@@ -118,16 +109,25 @@ TokenRow mail_of(const Row& row) {
   return token;
 }
 
+/// A wait of mailroom_claim() in seconds, or `Infinity`.
+template <typename Field>
+std::optional<Milliseconds> wait_of(const Field& field) {
+  if (std::string_view(field.c_str()) == "Infinity") return std::nullopt;
+  return std::chrono::ceil<Milliseconds>(Seconds(field.template as<double>()));
+}
+
 template <typename Row>
-ClaimReply read_reply(const Row& row) {
+ClaimReply read_reply(const Row& row, const std::string& queue) {
   ClaimReply reply;
-  if (!row[0].is_null()) reply.lease = Lease{row[0].template as<std::int64_t>(), row[1].template as<int>()};
+  if (!row[0].is_null())
+    reply.lease = Lease{row[0].template as<std::int64_t>(), row[1].template as<int>(), queue};
   reply.pending = row[3].template as<int>();
   if (!row[4].is_null()) reply.last = row[4].template as<std::int64_t>();
   reply.more = row[5].template as<bool>();
   reply.receipt_void = !row[6].is_null() && !row[6].template as<bool>();
   if (!row[7].is_null()) reply.dead = row[7].template as<std::int64_t>();
   reply.skipped = row[8].template as<int>();
+  reply.wait = wait_of(row[9]);
   return reply;
 }
 
@@ -154,17 +154,17 @@ TokenState parse_token_state(std::string_view text) {
 PgQueueSession::PgQueueSession(const Setup& setup)
     : watcher_(setup.watcher),
       delivers_(setup.delivers),
-      pace_(setup.pace),
       connection_(setup.conninfo, purpose_of(setup)),
-      queue_(setup.queue),
+      queues_(setup.queues),
       channel_(setup.channel) {
   const auto waiting = wait();
   require_own_session(connection_, setup.conninfo, purpose_of(setup));
   setup.check_schema(connection_);
   prepare_statements(setup);
   check_queue_preconditions(connection_);
-  connection_.listen(channel_);
-  collector_ = connection_.run("SELECT mailroom_attach($1)", queue_)[0][0].as<int>();
+  connection_.listen(channel_, Connection::Senders::others);
+  for (const auto& queue : queues_)
+    collector_ = connection_.run("SELECT mailroom_attach($1)", queue)[0][0].as<int>();
   if (!setup.fingerprint.empty()) show_fingerprint(connection_, setup.fingerprint);
 }
 
@@ -184,7 +184,7 @@ SET enable_memoize = off;
 SET enable_material = off;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off)");
-  connection_.prepare("claim", pace_ ? paced_claim_sql(*pace_) : claim_sql());
+  connection_.prepare("claim", claim_sql);
   if (delivers_) {
     connection_.prepare("fetch", fetch_mails_sql(setup.counted_period));
   } else {
@@ -194,13 +194,27 @@ SET enable_bitmapscan = off)");
   connection_.prepare("idle cursor", "SELECT mailroom_idle_cursor FROM mailroom_idle_cursor($1)");
 }
 
+std::vector<QueueDefinition> PgQueueSession::definitions() {
+  const auto waiting = wait();
+  std::vector<QueueDefinition> definitions;
+  for (const auto& row : connection_.run(R"(
+SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE name = ANY ($1::text[]))",
+                                         array_text(queues_))) {
+    definitions.push_back({.name = row[0].c_str(),
+                           .priority = row[1].as<int>(),
+                           .batch_limit = row[2].c_str(),
+                           .batch_timeout = row[3].c_str()});
+  }
+  return definitions;
+}
+
 ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   // The last attempt does not wait long for a lock.
   const auto waiting = wait(request.without_lock ? last_patience : StopWatcher::moment);
   claimed_.reset();
   if (request.without_lock) return acknowledge_alone(*request.receipt);
   if (request.routine && !request.receipt) {
-    const auto cursor = connection_.run_prepared("idle cursor", queue_);
+    const auto cursor = connection_.run_prepared("idle cursor", queue_of(request));
     if (!cursor.empty()) return {.last = cursor[0][0].as<std::int64_t>()};
   }
   pqxx::result rows;
@@ -211,8 +225,7 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
     // A failed fetch must not roll back the claim, or the batch's attempts would not be counted.
     rows = run_claim("claim", request);
   }
-  auto reply = read_reply(rows[0]);
-  if (pace_) reply.wait = std::chrono::ceil<Milliseconds>(Seconds(rows[0][claim_columns].as<double>()));
+  const auto reply = read_reply(rows[0], queue_of(request));
   is_streamed_ = reply.lease && !delivers_ && rows[0][2].as<int>() >= streamed_size;
   const bool with_tokens = rows.columns() > claim_columns && !delivers_ && !is_streamed_;
   if (reply.lease && with_tokens) claimed_ = Claimed{*reply.lease, rows};
@@ -224,8 +237,9 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
   std::optional<std::int64_t> batch;
   if (request.receipt) batch = receipt.lease.batch;
   const auto& counts = receipt.counts;
-  return connection_.run_prepared(statement, collector_, queue_, request.limit, request.partial,
-                                  request.take_over, request.publish_cursor, delivers_, batch,
+  const char* wake = request.wakes ? channel_.c_str() : nullptr;
+  return connection_.run_prepared(statement, collector_, queue_of(request), request.limit, request.partial,
+                                  request.take_over, request.publish_cursor, delivers_, wake, batch,
                                   receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
                                   counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
                                   outcomes_json(receipt));
@@ -272,17 +286,17 @@ bool PgQueueSession::arrange(Waking waking) {
   }
   // Even if the statement fails: any transaction open at the next `ask` may not have notified.
   silent_.reset();
-  connection_.run("SELECT mailroom_start_listening()");
+  connection_.run("SELECT mailroom_start_listening($1)", channel_);
   if (waking == Waking::drain) connection_.run("SELECT pg_notify($1, $2)", channel_, drain_payload);
   return true;
 }
 
 Notified PgQueueSession::take_notifications() {
-  const auto payloads = connection_.take_payloads();
-  heard_of_sinks_ = heard_of_sinks_ || payloads.count(sinks_payload) > 0;
-  if (payloads.count(drain_payload) > 0) return Notified::drain;
-  if (std::exchange(heard_of_sinks_, false)) return Notified::sinks;
-  return payloads.empty() ? Notified::no : Notified::poll;
+  heard_.merge(connection_.take_payloads());
+  if (heard_.erase(drain_payload) > 0) return Notified::drain;
+  if (heard_.erase(sinks_payload) > 0) return Notified::sinks;
+  if (heard_.erase(queues_payload) > 0) return Notified::queues;
+  return std::exchange(heard_, {}).empty() ? Notified::no : Notified::poll;
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {

@@ -18,6 +18,7 @@ namespace mailroom {
 struct Lease {
   std::int64_t batch = 0;
   int attempt = 0;
+  std::string queue{};
 
   bool operator==(const Lease&) const = default;
 };
@@ -60,12 +61,14 @@ struct Receipt {
 };
 
 struct ClaimRequest {
+  std::string queue{};               ///< one of the session's; empty for the first
   int limit = 0;                     ///< due tokens per batch; 0 only acknowledges
   bool partial = false;              ///< take a batch that is not full
   bool take_over = true;             ///< take over abandoned batches
   bool publish_cursor = false;       ///< update jobs.last_seq
   bool without_lock = false;         ///< limit 0: do not wait for the lock; this session took the batch
   bool routine = false;              ///< no notification: usually there is nothing to claim
+  bool wakes = false;                ///< notify the collectors of other queues: inserts do not
   std::optional<Receipt> receipt{};  ///< of the previous batch
 };
 
@@ -77,7 +80,8 @@ struct ClaimReply {
   bool receipt_void = false;     ///< the acknowledged batch had been taken over: it may be emitted twice
   std::optional<std::int64_t> dead{};  ///< a batch that became a dead letter after too many attempts
   int skipped = 0;                     ///< expired and consumed tokens that the claim skipped and recorded
-  Milliseconds wait{};                 ///< until the queue's rate allows the next token
+  /// Until the budgets of the queue allow the next token; nullopt while the queue is paused.
+  std::optional<Milliseconds> wait = Milliseconds(0);
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };
@@ -137,15 +141,24 @@ class SinkBoard {
                                        std::optional<Milliseconds> probe) = 0;
 };
 
-/// The notifications since the last call.
+/// The notifications since the last call. With several kinds, one call returns one of them.
 enum class Notified {
   no,
-  poll,   ///< tokens arrived
-  drain,  ///< another collector stopped polling: open transactions may not have notified
-  sinks,  ///< a sink has become unavailable or available
+  poll,    ///< tokens arrived
+  drain,   ///< another collector stopped polling: open transactions may not have notified
+  sinks,   ///< a sink has become unavailable or available
+  queues,  ///< the definition of a queue has changed
 };
 
-/// A collector's session with the queue. Its leases end with it. Every call throws ConnectionLost when the
+/// What the database says of a queue.
+struct QueueDefinition {
+  std::string name;
+  int priority = 0;             ///< the highest comes first
+  std::string batch_limit{};    ///< as in the configuration; empty: not defined
+  std::string batch_timeout{};  ///< the same
+};
+
+/// A collector's session with its queues. Its leases end with it. Every call throws ConnectionLost when the
 /// session has ended.
 class QueueSession : public SinkBoard {
  public:
@@ -155,7 +168,10 @@ class QueueSession : public SinkBoard {
                                std::optional<Milliseconds> /*probe*/) override {
     return {};
   }
-  /// Acknowledges, then takes the next batch, in a transaction of its own.
+  /// The queues of this session that are defined otherwise than by default.
+  virtual std::vector<QueueDefinition> definitions() { return {}; }
+  /// Acknowledges, then takes the next batch, in a transaction of its own. Throws DatabaseError MR001 when
+  /// the queue has been dropped.
   virtual ClaimReply claim(const ClaimRequest& request) = 0;
   /// Calls `each` for the rows of the batch that the last claim took, ordered by id; for none if the batch
   /// has been taken over. A transaction may be open during the call, so `each` must not block.

@@ -21,8 +21,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// Opens a batch.
-  virtual void begin(const Lease& lease) = 0;
+  /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one.
+  virtual void begin(const Lease& lease, int line_limit) = 0;
   /// Adds a due token, whose email, login and code are printable. May start to deliver it, but must not
   /// block: a transaction may be open. The views in `row` are valid only during the call.
   virtual void add(const TokenRow& row, const TokenText& token) = 0;

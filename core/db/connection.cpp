@@ -66,10 +66,12 @@ void Connection::prepare(const std::string& name, const std::string& sql) {
   guarded([&] { session_->prepare(name, sql); });
 }
 
-void Connection::listen(const std::string& channel) {
+void Connection::listen(const std::string& channel, Senders senders) {
   guarded([&] {
     subscription_ = std::make_unique<pqxx_compat::Subscription>(
-        *session_, channel, [this](const std::string& payload) { payloads_.insert(payload); });
+        *session_, channel, [this, senders](const std::string& payload, bool is_own) {
+          if (senders == Senders::all || !is_own) payloads_.insert(payload);
+        });
   });
 }
 

@@ -112,8 +112,10 @@ class Connection {
     }
   }
 
+  /// Whose notifications are received: those of this session too, or not.
+  enum class Senders { all, others };
   /// Subscribes to a channel; take_payloads() returns the notifications.
-  void listen(const std::string& channel);
+  void listen(const std::string& channel, Senders senders = Senders::all);
 
   /// The distinct payloads of the notifications since the last call; most payloads are empty. Reads what the
   /// socket holds and does not wait. Throws ConnectionLost if the server has closed the session.

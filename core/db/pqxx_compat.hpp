@@ -102,16 +102,16 @@ void stream(pqxx::transaction_base& transaction, const std::string& query, const
 #endif
 }
 
-/// Called with the payload of each notification.
-using Receive = std::function<void(const std::string& payload)>;
+/// Called with the payload of each notification, and whether the session itself has sent it.
+using Receive = std::function<void(const std::string& payload, bool is_own)>;
 
 /// Receives the notifications on `channel`. Must not outlive `session`.
 #ifdef MAILROOM_PQXX_7_10
 class Subscription {
  public:
   Subscription(pqxx::connection& session, const std::string& channel, Receive receive) {
-    session.listen(channel, [receive = std::move(receive)](const pqxx::notification& arrived) {
-      receive(std::string(arrived.payload));
+    session.listen(channel, [&session, receive = std::move(receive)](const pqxx::notification& arrived) {
+      receive(std::string(arrived.payload), arrived.backend_pid == session.backendpid());
     });
   }
 };
@@ -120,7 +120,9 @@ class Subscription final : public pqxx::notification_receiver {
  public:
   Subscription(pqxx::connection& session, const std::string& channel, Receive receive)
       : pqxx::notification_receiver(session, channel), receive_(std::move(receive)) {}
-  void operator()(const std::string& payload, int /*backend_pid*/) override { receive_(payload); }
+  void operator()(const std::string& payload, int backend_pid) override {
+    receive_(payload, backend_pid == conn().backendpid());
+  }
 
  private:
   Receive receive_;

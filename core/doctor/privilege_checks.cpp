@@ -21,7 +21,8 @@ FROM (VALUES
     ('mailroom_batches', 'r', '{SELECT,INSERT,UPDATE}'),
     ('mailroom_gaps', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
     ('mailroom_deliveries', 'r', '{SELECT,INSERT,UPDATE}'),
-    ('mailroom_budgets', 'r', '{SELECT,INSERT,UPDATE}'),
+    ('mailroom_queues', 'r', '{SELECT}'),
+    ('mailroom_budgets', 'r', '{SELECT,UPDATE}'),
     ('mailroom_sinks', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
     ('tokens_id_seq', 'S', '{SELECT}'),
     ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)

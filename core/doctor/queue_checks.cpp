@@ -1,8 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "doctor/secret_files.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
 #include "replay/sequence_fix.hpp"
@@ -50,6 +54,30 @@ bool has_queue(Connection& connection, const std::string& queue) {
   return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
 }
 
+void warn_of_pauses(Connection& connection, Findings& findings) {
+  for (const auto& row : connection.run(R"(
+SELECT j.job_type, q.paused_by, q.pause_reason
+FROM jobs j JOIN mailroom_queues q ON q.name = j.job_type
+WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
+    const std::string queue = row[0].c_str();
+    const auto reason = row[2].is_null() ? std::string() : fmt::format(": {}", shown_text(row[2].c_str()));
+    findings.push_back(
+        warning(fmt::format("{} was paused by {}{}", queue, shown_text(row[1].c_str()), reason),
+                {"mailroom queue resume " + shell_word(queue)}));
+  }
+}
+
+/// Tokens of an action that no queue takes are never emitted.
+void warn_of_idle_actions(Connection& connection, Findings& findings) {
+  for (const auto& row : connection.run(R"(
+SELECT a.action FROM unnest(enum_range(NULL::token_action)) a (action)
+WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), a.action)))")) {
+    const std::string action = row[0].c_str();
+    findings.push_back(warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {},
+                               "mailroom queue set QUEUE --action " + action + " lets a queue take them"));
+  }
+}
+
 /// True for the findings of status that are about collectors and their batches.
 bool concerns_collectors(const QueueFinding& finding) {
   constexpr std::array<std::string_view, 7> codes{"no_collector",     "batch_open",        "batch_left",
@@ -77,35 +105,46 @@ Findings check_sequence(Subject& subject) {
 }
 
 Findings check_queue(Subject& subject) {
-  const auto& queue = subject.settings->queue;
-  const auto row = subject.connection->run(R"(
-SELECT count(*) FILTER (WHERE job_type = $1) > 0,
-  coalesce(string_agg(job_type, ', ' ORDER BY job_type), 'none'),
-  format('INSERT INTO jobs (job_type, last_seq) VALUES (%L, 0);', $1::text)
+  auto& connection = *subject.connection;
+  Findings findings;
+  for (const auto& queue : subject.settings->queues) {
+    const auto row = connection.run(R"(
+SELECT count(*) FILTER (WHERE job_type = $1) > 0, coalesce(string_agg(job_type, ', ' ORDER BY job_type), 'none')
 FROM jobs)",
-                                           queue)[0];
-  if (row[0].as<bool>()) return {fine(queue + " has a row in jobs")};
-  return {failure(fmt::format("there is no queue {}; the queues in jobs are: {}", queue, row[1].c_str()),
-                  {row[2].c_str()})};
+                                    queue)[0];
+    if (row[0].as<bool>()) continue;
+    findings.push_back(failure(fmt::format("there is no queue {}; the queues are: {}", queue, row[1].c_str()),
+                               {"mailroom queue create " + shell_word(queue)}));
+  }
+  warn_of_pauses(connection, findings);
+  warn_of_idle_actions(connection, findings);
+  const auto& queues = subject.settings->queues;
+  return or_fine(std::move(findings), fmt::format("{} {} a row in jobs", fmt::join(queues, ", "),
+                                                  queues.size() == 1 ? "has" : "have"));
 }
 
 Findings check_collectors(Subject& subject) {
   if (subject.in_recovery) return {not_checked("collectors connect to the primary, not to this standby")};
   const auto& settings = *subject.settings;
-  if (!has_queue(*subject.connection, settings.queue))
-    return {not_checked("there is no queue " + settings.queue)};
-  const auto status = read_queue_status(*subject.connection, settings.queue);
   HealthLimits limits;
   limits.collector_silence = silence_limit(settings.poll_interval);
   Findings findings;
-  for (const auto& found : judge_queue(status, limits)) {
-    if (!concerns_collectors(found)) continue;
-    // no_collector is only a warning: a new queue has no collector yet.
-    const bool fails = found.severity == Severity::failure && found.code != "no_collector";
-    const auto fix = found.fix.empty() ? std::vector<std::string>() : std::vector{found.fix};
-    findings.push_back(fails ? failure(found.text, fix) : warning(found.text, fix));
+  std::set<int> collectors;
+  for (const auto& queue : settings.queues) {
+    if (!has_queue(*subject.connection, queue)) return {not_checked("there is no queue " + queue)};
+    const auto status = read_queue_status(*subject.connection, queue);
+    for (const auto& collector : status.collectors)
+      collectors.insert(collector.session.pid);
+    for (const auto& found : judge_queue(status, limits)) {
+      if (!concerns_collectors(found)) continue;
+      // no_collector is only a warning: a new queue has no collector yet.
+      const bool fails = found.severity == Severity::failure && found.code != "no_collector";
+      const auto fix = found.fix.empty() ? std::vector<std::string>() : std::vector{found.fix};
+      const auto text = settings.queues.size() == 1 ? found.text : "queue " + queue + ": " + found.text;
+      findings.push_back(fails ? failure(text, fix) : warning(text, fix));
+    }
   }
-  const auto count = static_cast<std::int64_t>(status.collectors.size());
+  const auto count = static_cast<std::int64_t>(collectors.size());
   return or_fine(std::move(findings),
                  count == 1 ? "1 is connected" : fmt::format("{} are connected", with_thousands(count)));
 }

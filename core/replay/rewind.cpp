@@ -12,17 +12,18 @@
 namespace mailroom {
 namespace {
 
-/// The tokens of a range that match a filter, each with its state and whether only its expiry keeps it from
-/// being due. $1 and $2 bound the range, $3 is the action, $4 the accounts, $5 the time before which they
-/// were created, $6 the outcome, $7 the queue. Claims skip expired tokens and record no outcome of theirs, so
-/// an expired token that no batch has emitted counts as one whose outcome is `expired`.
+/// The tokens of a range that the queue takes and that match a filter, each with its state and whether only
+/// its expiry keeps it from being due. $1 and $2 bound the range, $3 is the action, $4 the accounts, $5 the
+/// time before which they were created, $6 the outcome, $7 the queue. Claims skip expired tokens and record
+/// no outcome of theirs, so an expired token that no batch has emitted counts as one whose outcome is
+/// `expired`.
 const std::string candidates = R"(
 SELECT t.id, t.created_at,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state,
   mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due' AS revivable
-FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now, mailroom_queue_actions($7) AS actions) clock,
   tokens t JOIN accounts a ON a.id = t.account
-WHERE t.id > $1 AND t.id <= $2 AND ($3 = '' OR t.action::text = $3)
+WHERE t.id > $1 AND t.id <= $2 AND mailroom_takes(clock.actions, t.action) AND ($3 = '' OR t.action::text = $3)
   AND ($4::bigint[] = '{}' OR t.account = ANY ($4::bigint[])) AND t.created_at < $5
   AND ($6 = '' OR (
     NOT t.id <@ coalesce((

@@ -62,7 +62,7 @@ MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOption
       log_(log),
       random_(courier.seed) {}
 
-void MailSink::begin(const Lease& lease) {
+void MailSink::begin(const Lease& lease, int /*line_limit*/) {
   lease_ = lease;
   pending_.clear();
   outcomes_.clear();
@@ -82,7 +82,7 @@ void MailSink::add(const TokenRow& row, const TokenText& token) {
 }
 
 void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText& token) {
-  auto written = writer_->write(row, token);
+  auto written = writer_->write(lease_.queue, row, token);
   if (const auto* refusal = std::get_if<Refusal>(&written)) {
     history.defect = refusal->reason.c_str();
     outcomes_.push_back(*outcome_without_attempt(history, policy_));

@@ -26,7 +26,7 @@ class MailSink final : public Sink {
   MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier, DeliveryPolicy policy,
            int stop_fd, Log& log);
 
-  void begin(const Lease& lease) override;
+  void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, const TokenText& token) override;
   void skip(const TokenRow& row, const char* defect) override;
   BatchOutcome finish(const std::function<void()>& when_slow) override;

@@ -2,19 +2,19 @@
 
 namespace mailroom {
 
-MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
-                       std::string queue)
+MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link)
     : from_(std::move(from)),
       builder_(std::move(builder)),
       templates_(std::move(templates)),
-      link_(std::move(link)),
-      queue_(std::move(queue)) {}
+      link_(std::move(link)) {}
 
-std::variant<WrittenMail, Refusal> MailWriter::write(const TokenRow& row, const TokenText& token) const {
+std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
+                                                     const TokenText& token) const {
   const auto address = parse_address(row.email);
   if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
   const bool is_activation = row.action == Action::activation;
-  return write({.id = row.id,
+  return write({.queue = queue,
+                .id = row.id,
                 .values = {.action = is_activation ? MailAction::activation : MailAction::recovery,
                            .email = std::string(row.email),
                            .login = std::string(row.login),
@@ -30,7 +30,7 @@ std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Addr
   mail.values.link = link_.link(mail.values.action, mail.values.token);
   const auto content = templates_.render(mail.values);
   auto message = builder_.build({.created_at = mail.values.created_at,
-                                 .queue = queue_,
+                                 .queue = mail.queue,
                                  .token = mail.id,
                                  .to = to,
                                  .subject = content.subject,

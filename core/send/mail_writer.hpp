@@ -24,20 +24,21 @@ struct WrittenMail {
   Mail view() const { return {from, to, message, needs_smtputf8}; }
 };
 
-/// What a mail says, and the token that its Message-ID names.
+/// What a mail says, and the queue and the token that its Message-ID names.
 struct MailValues {
+  std::string_view queue;
   std::int64_t id = 0;
   TemplateValues values;  ///< without the link, which the writer adds
 };
 
-/// Writes the mail of a token. Two calls with the same token give the same bytes.
+/// Writes the mail of a token. Two calls with the same queue and token give the same bytes.
 class MailWriter {
  public:
-  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
-             std::string queue);
+  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link);
 
   /// Refuses a token whose account has an address that cannot be mailed.
-  std::variant<WrittenMail, Refusal> write(const TokenRow& row, const TokenText& token) const;
+  std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
+                                           const TokenText& token) const;
   std::variant<WrittenMail, Refusal> write(MailValues mail, const Address& to) const;
 
  private:
@@ -45,7 +46,6 @@ class MailWriter {
   MessageBuilder builder_;
   TemplateSet templates_;
   LinkTemplate link_;
-  std::string queue_;
 };
 
 }  // namespace mailroom

@@ -8,12 +8,12 @@ namespace {
 /// The tokens that wait in queue $1, with what a sender's fetch reads of each; the period of $2 as there. $3:
 /// how many.
 const std::string waiting_sql = R"(
-WITH queue AS MATERIALIZED (SELECT * FROM mailroom_queue_state($1)),
+WITH queue AS MATERIALIZED (SELECT *, mailroom_queue_actions($1) AS actions FROM mailroom_queue_state($1)),
 waiting AS MATERIALIZED (
-  SELECT t.id FROM queue, tokens t WHERE t.id > queue.cursor
+  SELECT t.id FROM queue, tokens t WHERE t.id > queue.cursor AND mailroom_takes(queue.actions, t.action)
   UNION
   SELECT t.id FROM queue JOIN mailroom_gaps g ON g.id = ANY (queue.gap_ids), unnest(g.ids) r, tokens t
-  WHERE t.id >= lower(r) AND t.id < upper(r)
+  WHERE t.id >= lower(r) AND t.id < upper(r) AND mailroom_takes(queue.actions, t.action)
   UNION
   SELECT d.token FROM mailroom_deliveries d WHERE d.queue = $1 AND d.not_before <= (SELECT clock_timestamp()))
 SELECT t.id, t.action, t.code, a.email, a.login, t.created_at, t.expires_at,
@@ -61,12 +61,13 @@ TokenRow token_of(const Row& row) {
   return token;
 }
 
-WaitingMail preview(const TokenRow& token, const MailWriter& writer, const DeliveryPolicy& policy) {
+WaitingMail preview(const std::string& queue, const TokenRow& token, const MailWriter& writer,
+                    const DeliveryPolicy& policy) {
   WaitingMail mail{.token = token.id, .action = token.action, .email = std::string(token.email)};
   auto history = history_of(token, {.batch = 0, .attempt = 1});
   mail.not_mailed = outcome_without_attempt(history, policy);
   if (mail.not_mailed) return mail;
-  const auto written = writer.write(token, stand_in());
+  const auto written = writer.write(queue, token, stand_in());
   if (const auto* refusal = std::get_if<Refusal>(&written)) {
     history.defect = refusal->reason.c_str();
     mail.not_mailed = outcome_without_attempt(history, policy);
@@ -84,7 +85,7 @@ WaitingMails read_waiting_mails(Connection& connection, const std::string& queue
   const auto rows = connection.run(waiting_sql, queue, period, limit);
   WaitingMails mails;
   for (const auto& row : rows) {
-    mails.first.push_back(preview(token_of(row), writer, policy));
+    mails.first.push_back(preview(queue, token_of(row), writer, policy));
     mails.total = row[12].as<std::int64_t>();
   }
   return mails;

@@ -15,22 +15,24 @@ constexpr std::int64_t exact_limit = 5'000;
 constexpr std::int64_t whole_size = 1'024;
 constexpr std::int64_t slice_size = 128;
 
-// $1 cursor, $2 newest id, $3 now
+// $1 cursor, $2 newest id, $3 now, $4 queue
 constexpr const char* above_cursor_sql = R"(
-SELECT count(*), count(*) FILTER (WHERE state = 'due'), min(created_at) FILTER (WHERE state = 'due'), max(id)
+SELECT count(*), count(*) FILTER (WHERE is_waiting), min(created_at) FILTER (WHERE is_waiting), max(id)
 FROM (
-  SELECT t.id, t.created_at,
-    mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state
-  FROM tokens t LEFT JOIN accounts a ON a.id = t.account
-  WHERE t.id > $1::bigint AND t.id <= $2::bigint
-  ORDER BY t.id
-  LIMIT 5001) s)";
+  SELECT s.id, s.created_at, s.state = 'due' AND mailroom_takes(q.actions, s.action) AS is_waiting
+  FROM (
+    SELECT t.id, t.created_at, t.action,
+      mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state
+    FROM tokens t LEFT JOIN accounts a ON a.id = t.account
+    WHERE t.id > $1::bigint AND t.id <= $2::bigint
+    ORDER BY t.id
+    LIMIT 5001) s, (SELECT mailroom_queue_actions($4) AS actions) q) t)";
 
-// $1, $2 the first ids of the samples and the ends (exclusive), $3 now. The limit keeps each sample an index
-// range scan, whatever the statistics say.
+// $1, $2 the first ids of the samples and the ends (exclusive), $3 now, $4 queue. The limit keeps each sample
+// an index range scan, whatever the statistics say.
 constexpr const char* samples_sql = R"(
 SELECT s.n, count(*), min(t.created_at)
-FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n),
+FROM (SELECT mailroom_queue_actions($4) AS actions) q, unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n),
   LATERAL (
     SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens
     WHERE id >= s.first AND id < s.last
@@ -38,6 +40,7 @@ FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n),
     LIMIT 5000) t
   JOIN accounts a ON a.id = t.account
 WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) = 'due'
+  AND mailroom_takes(q.actions, t.action)
 GROUP BY s.n)";
 
 // $1 queue, $2 open_from, $3 gaps, $4 now. Reads only gaps that can have changed since the last check by a
@@ -68,7 +71,8 @@ LEFT JOIN LATERAL (
     ORDER BY id
     LIMIT 5000) t
   JOIN accounts a ON a.id = t.account
-  WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $4::bigint) = 'due') found
+  WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $4::bigint) = 'due'
+    AND (r.kind = 'batch' OR mailroom_takes(mailroom_queue_actions($1), t.action))) found
   ON r.before < 5000
 GROUP BY r.kind)";
 
@@ -90,8 +94,9 @@ std::string array_of(const std::vector<IdSample>& samples, Member member) {
 void add_samples(pqxx::transaction_base& transaction, const QueueStatus& status, std::int64_t read_to,
                  WaitingTokenCount& count) {
   const auto samples = plan_samples(read_to + 1, status.newest);
-  const auto rows = Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
-                                        array_of(samples, &IdSample::end), in_seconds(status.now));
+  const auto rows =
+      Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
+                          array_of(samples, &IdSample::end), in_seconds(status.now), status.queue);
   double estimate = 0;
   for (const auto& row : rows) {
     const auto n = row[0].as<std::size_t>() - 1;
@@ -104,7 +109,7 @@ void add_samples(pqxx::transaction_base& transaction, const QueueStatus& status,
 void count_above_cursor(pqxx::transaction_base& transaction, const QueueStatus& status,
                         WaitingTokenCount& count) {
   const auto row = Connection::execute(transaction, above_cursor_sql, status.cursor, status.newest,
-                                       in_seconds(status.now))[0];
+                                       in_seconds(status.now), status.queue)[0];
   count.above_cursor = row[1].as<std::int64_t>();
   note_oldest(count, row[2]);
   if (row[0].as<std::int64_t>() <= exact_limit) return;

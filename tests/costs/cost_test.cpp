@@ -79,10 +79,10 @@ Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
   std::ostringstream text;
   Log log({}, text);
   BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
-  LineSink sink(std::move(encoder), count, output);
-  signer.emit(session, {1, 1}, sink);
+  LineSink sink(std::move(encoder), output);
+  signer.emit(session, {1, 1}, count, sink);
   const Allocations before{allocations, openssl_allocations};
-  const auto emitted = signer.emit(session, {2, 1}, sink).counts.emitted;
+  const auto emitted = signer.emit(session, {2, 1}, count, sink).counts.emitted;
   const Allocations after{allocations, openssl_allocations};
   CHECK(emitted == count);
   close(nowhere);
@@ -109,7 +109,7 @@ std::int64_t instructions_of(int tokens) {
 TEST_CASE(
     "a token costs no allocation of our own, and OpenSSL allocates only copies of the saved HMAC state") {
   REQUIRE(openssl_is_counted);
-  for (const auto& make : {make_csv_encoder, +[] { return make_jsonl_encoder("mailroom"); }}) {
+  for (const auto& make : {make_csv_encoder, +[] { return make_jsonl_encoder(); }}) {
     const auto few = allocations_of(500, make());
     const auto many = allocations_of(1500, make());
     CHECK(many.ours == few.ours);

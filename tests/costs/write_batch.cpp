@@ -16,6 +16,6 @@ int main(int count, char** arguments) {
   Output output(STDOUT_FILENO);
   Log log({}, std::cerr);
   BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
-  LineSink sink(make_csv_encoder(), tokens, output);
-  return signer.emit(session, {1, 1}, sink).counts.emitted == tokens ? 0 : 1;
+  LineSink sink(make_csv_encoder(), output);
+  return signer.emit(session, {1, 1}, tokens, sink).counts.emitted == tokens ? 0 : 1;
 }

@@ -80,18 +80,16 @@ CollectorSetup doomed_setup(Doom& doom, int limit, Output& output) {
               [url, &doom] {
                 return std::make_unique<DoomedSession>(
                     std::make_unique<PgQueueSession>(
-                        PgQueueSession::Setup{url, "mailroom", "token_insert", require_current_schema}),
+                        PgQueueSession::Setup{url, {"mailroom"}, "token_insert", require_current_schema}),
                     doom);
               },
           .session_identity = url,
           .key = Key::from_hex(test_key, "the test"),
-          .make_sink =
-              [limit, &output] {
-                return std::make_unique<LineSink>(make_jsonl_encoder("mailroom"), limit, output);
-              },
-          .batcher = {.batch_timeout = Milliseconds(100),
-                      .poll_interval = Milliseconds(1000),
-                      .line_limit = limit},
+          .make_sink = [&output] { return std::make_unique<LineSink>(make_jsonl_encoder(), output); },
+          .queues = {"mailroom"},
+          .turns = {.batcher = {.batch_timeout = Milliseconds(100),
+                                .poll_interval = Milliseconds(1000),
+                                .line_limit = limit}},
           .notify_always = process_environment().at("MAILROOM_NOTIFY") == "always",
           .healthcheck_interval = Milliseconds(60'000)};
 }

@@ -94,7 +94,7 @@ Outcome session_ends_after_write(Cluster& cluster, const Plan& plan, bool alone)
 
 std::unique_ptr<PgQueueSession> attach(const Trial& trial) {
   return std::make_unique<PgQueueSession>(
-      PgQueueSession::Setup{trial.conninfo(), "mailroom", "token_insert", [](Connection&) {}});
+      PgQueueSession::Setup{trial.conninfo(), {"mailroom"}, "token_insert", [](Connection&) {}});
 }
 
 /// Claims a batch of a few new tokens; returns its number.

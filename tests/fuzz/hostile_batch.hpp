@@ -82,8 +82,9 @@ class Writing {
       : output_(file_.fd()),
         log_({.level = LogLevel::debug}, log_text_),
         signer_(key(), log_),
-        sink_(std::move(encoder), 1000, output_) {}
+        sink_(std::move(encoder), output_) {}
 
+  static constexpr const char* queue = "q,\"\\";
   static Key key() { return Key::from_hex(std::string(key_size * 2, 'a'), "the test"); }
 
   /// The line without its end, having been checked for being one and for its counts; empty when there is
@@ -91,7 +92,7 @@ class Writing {
   std::string line_of(HostileBatch& batch) {
     file_.empty();
     log_text_.str("");
-    const auto counts = signer_.emit(batch, {7, 1}, sink_).counts;
+    const auto counts = signer_.emit(batch, {7, 1, queue}, 1000, sink_).counts;
     const auto sound = batch.sound_rows().size();
     require(counts.emitted == static_cast<int>(sound), "every sound row is written, and no other");
     require(counts.invalid == static_cast<int>(batch.size() - sound), "every other row counts as invalid");

@@ -174,7 +174,7 @@ TEST_CASE("a claim with nothing to do uses no transaction id, so an idle collect
   const bool idle = connection->transact([](pqxx::work& transaction) {
     Connection::execute(
         transaction,
-        "SELECT mailroom_claim(pg_backend_pid(), 'mailroom', 2, false, true, true, false, NULL)");
+        "SELECT mailroom_claim(pg_backend_pid(), 'mailroom', 2, false, true, true, false, NULL, NULL)");
     return Connection::execute(transaction, "SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0]
         .as<bool>();
   });
@@ -222,7 +222,7 @@ TEST_CASE("a batch that fails again and again is dead-lettered, and the next one
   const auto session = attach(database);
   const auto first = session->claim({.limit = 2});
   for (int attempt = 2; attempt <= 20; ++attempt) {
-    CHECK(session->claim({.limit = 2}).lease == Lease{first.lease->batch, attempt});
+    CHECK(session->claim({.limit = 2}).lease == Lease{first.lease->batch, attempt, "mailroom"});
   }
   const auto next = session->claim({.limit = 2});
   CHECK(next.dead == first.lease->batch);

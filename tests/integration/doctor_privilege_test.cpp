@@ -53,7 +53,7 @@ void collect_as(const std::string& conninfo, const TestDatabase& database) {
   const auto late = database.connect();
   const auto open_session = [&] {
     return std::make_unique<PgQueueSession>(
-        PgQueueSession::Setup{conninfo, "mailroom", "token_insert", require_current_schema});
+        PgQueueSession::Setup{conninfo, {"mailroom"}, "token_insert", require_current_schema});
   };
   auto session = open_session();
   late->transact([&](pqxx::work& transaction) {
@@ -76,11 +76,11 @@ void collect_as(const std::string& conninfo, const TestDatabase& database) {
 /// Does what a sender does beyond that: records outcomes, keeps to a rate, shares the state of a relay.
 void send_as(const std::string& conninfo, const TestDatabase& database) {
   insert_accounts(*database.connect(), 1, "sent");
+  set_rate(*database.connect(), "mailroom", 0.001, 10);
   PgQueueSession session({.conninfo = conninfo,
-                          .queue = "mailroom",
+                          .queues = {"mailroom"},
                           .channel = "token_insert",
                           .check_schema = require_current_schema,
-                          .pace = PgQueueSession::Pace{.gap = std::chrono::milliseconds(1), .burst = 10},
                           .delivers = true});
   const auto reply = session.claim({.limit = 10, .partial = true, .take_over = true});
   REQUIRE(reply.lease);
@@ -149,7 +149,7 @@ TEST_CASE("collect and send need each privilege that the doctor asks for") {
       CHECK(missing[0].fix.size() == 1);
       REQUIRE(run_fixes(*connection, missing));
       connection->run(
-          "TRUNCATE accounts, tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries, mailroom_budgets, mailroom_sinks");
+          "TRUNCATE accounts, tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries, mailroom_sinks");
     }
   }
 }

@@ -16,7 +16,7 @@ namespace {
 struct Queue {
   TestDatabase database;
   std::unique_ptr<Connection> connection = database.connect();
-  PgQueueSession session{{database.conninfo(), "mailroom", "token_insert", require_current_schema}};
+  PgQueueSession session{{database.conninfo(), {"mailroom"}, "token_insert", require_current_schema}};
   int largest_batch = 0;
 
   std::int64_t drain(int limit = 10) {

@@ -56,7 +56,7 @@ TEST_CASE("a claim is refused in a session or transaction that cannot hold a lea
       connection->transact([&](pqxx::work& transaction) {
         Connection::execute(transaction, before);
         Connection::execute(transaction, "SELECT mailroom_claim(" + collector +
-                                             ", 'mailroom', 1, true, true, false, false, NULL)");
+                                             ", 'mailroom', 1, true, true, false, false, NULL, NULL)");
       });
     } catch (const DatabaseError& error) {
       return error.sqlstate();

@@ -10,11 +10,10 @@ using namespace mailroom::test;
 
 namespace {
 
+/// A session of a sender on a queue that allows a token every `gap` seconds.
 std::unique_ptr<PgQueueSession> attach_paced(const TestDatabase& database, double gap, int burst) {
-  PgQueueSession::Setup setup{database.conninfo(), "mailroom", "token_insert", require_current_schema};
-  setup.delivers = true;
-  setup.pace = PgQueueSession::Pace{std::chrono::duration<double>(gap), burst};
-  return std::make_unique<PgQueueSession>(setup);
+  set_rate(*database.connect(), "mailroom", gap, burst);
+  return attach_sender(database);
 }
 
 /// Acknowledges the batch as accepted.
@@ -57,7 +56,7 @@ TEST_CASE("after a pause a claim takes the burst, and no more") {
   TestDatabase database;
   insert_accounts(*database.connect(), 20);
   const auto session = attach_paced(database, 1, 3);
-  database.connect()->run("INSERT INTO mailroom_budgets VALUES ('mailroom', '2000-01-01')");
+  database.connect()->run("UPDATE mailroom_budgets SET taken_until = '2000-01-01'");
   const auto reply = session->claim({.limit = 10, .partial = true});
   REQUIRE(reply.lease);
   CHECK(fetch_ids(*session, *reply.lease) == Ids{1, 2, 3});
@@ -84,7 +83,7 @@ TEST_CASE("a claim that takes nothing leaves the budget as it is") {
     CHECK_FALSE(reply.lease);
     CHECK(reply.wait == Milliseconds(0));
   }
-  CHECK(value<int>(*database.connect(), "SELECT count(*) FROM mailroom_budgets") == 0);
+  CHECK(value<bool>(*database.connect(), "SELECT taken_until = '-infinity' FROM mailroom_budgets"));
 }
 
 TEST_CASE("an abandoned batch waits until the rate allows all its tokens, or the burst is full") {

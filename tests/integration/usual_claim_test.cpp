@@ -22,7 +22,9 @@ class Situation {
     connection.transact([&](pqxx::work& transaction) {
       const auto run = [&](const std::string& sql) { Connection::execute(transaction, sql); };
       run("SET LOCAL session_replication_role = replica");
-      run("TRUNCATE tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries RESTART IDENTITY");
+      run("TRUNCATE tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries, mailroom_queues RESTART IDENTITY");
+      actions_ = one_in(3) ? "'{activation}'" : "NULL";
+      run("INSERT INTO mailroom_queues (name, actions) VALUES ('mailroom', " + actions_ + ")");
       run("INSERT INTO tokens (id, action, account, expires_at, consumed_at) VALUES " + tokens());
       run(fmt::format("SELECT setval('tokens_id_seq', {})", one_in(6) ? 1 + below(60) : 60));
       run(fmt::format("UPDATE jobs SET last_seq = {}", below(20)));
@@ -31,8 +33,13 @@ class Situation {
     });
   }
 
-  /// The arguments of mailroom_claim from p_queue on.
-  std::string request() {
+  /// The arguments of mailroom_claim from p_queue on, its receipt, and the actions of the queue.
+  struct Request {
+    std::string arguments;
+    std::string receipt;
+    std::string actions;
+  };
+  Request request() {
     static const int limits[] = {1, 1, 3, 20, 150, 999, 1000};
     std::string receipt = "NULL";
     if (is_open_ && !one_in(8))
@@ -40,8 +47,10 @@ class Situation {
                             attempts_ + (one_in(8) ? 1 : 0), one_in(3) ? "{[30,31)}" : "{}");
     else if (newest_ > 0 && one_in(4))
       receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}', NULL)::mailroom_receipt", 1 + below(newest_));
-    return fmt::format("'mailroom', {}, {}, {}, {}, {}, {}", limits[below(7)], !one_in(3), !one_in(3),
-                       one_in(3), one_in(2), receipt);
+    return {.arguments = fmt::format("'mailroom', {}, {}, {}, {}, {}", limits[below(7)], !one_in(3),
+                                     !one_in(3), one_in(3), one_in(2)),
+            .receipt = receipt,
+            .actions = actions_};
   }
 
  private:
@@ -63,8 +72,9 @@ class Situation {
     std::string rows = "(1, 'activation', 1, 4000000000, NULL)";
     for (int id = 2; id <= 60; ++id) {
       if (one_in(mixed ? 10 : 200)) continue;
-      rows += fmt::format(", ({}, 'activation', 1, {}, {})", id, mixed && one_in(8) ? 1700000000 : 4000000000,
-                          mixed && one_in(8) ? "1700000000" : "NULL");
+      rows += fmt::format(
+          ", ({}, '{}', 1, {}, {})", id, mixed && one_in(4) ? "password_recovery" : "activation",
+          mixed && one_in(8) ? 1700000000 : 4000000000, mixed && one_in(8) ? "1700000000" : "NULL");
     }
     return rows;
   }
@@ -101,6 +111,7 @@ class Situation {
   std::mt19937& random_;
   int own_pid_;
   int living_pid_;
+  std::string actions_ = "NULL";
   int newest_ = 0;
   int attempts_ = 1;
   bool is_open_ = false;
@@ -173,9 +184,11 @@ TEST_CASE("the usual claim has the same outcome as the claim for all cases, and 
   for (int i = 0; i < 60; ++i) {
     situation.put(*connection);
     const auto request = situation.request();
-    CAPTURE(i, request);
-    const auto usual = play(*connection, fmt::format("mailroom_claim({}, {})", own_pid, request));
-    const auto any = play(*connection, fmt::format("mailroom_claim_any({})", request));
+    CAPTURE(i, request.arguments, request.receipt, request.actions);
+    const auto usual = play(*connection, fmt::format("mailroom_claim({}, {}, NULL, {})", own_pid,
+                                                     request.arguments, request.receipt));
+    const auto any = play(*connection, fmt::format("mailroom_claim_any({}, {}, {})", request.arguments,
+                                                   request.receipt, request.actions));
     CHECK(usual.outcome == any.outcome);
     ++(usual.by_the_long_way ? long_ways : short_ways);
   }

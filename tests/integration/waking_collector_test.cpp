@@ -1,6 +1,9 @@
 // `mailroom collect` as a process, polling and listening. The poll interval is an hour, so a token that no
 // collector notices is not emitted.
 
+#include <atomic>
+#include <thread>
+
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
 #include "support/test_collector.hpp"
@@ -42,7 +45,62 @@ bool each_once(Connection& connection, const std::string& output) {
   return emitted_ids(output) == once;
 }
 
+/// Inserts accounts at a rate, in transactions of their own, until it is destroyed.
+class SteadyLoad {
+ public:
+  SteadyLoad(const TestDatabase& database, int per_second) : connection_(database.connect()) {
+    const auto pause = std::chrono::milliseconds(std::max(1000 / per_second, 10));
+    const int each = std::max(per_second * static_cast<int>(pause.count()) / 1000, 1);
+    static int loads = 0;
+    thread_ = std::thread([this, pause, each, name = "steady" + std::to_string(++loads) + "-"] {
+      auto next = std::chrono::steady_clock::now();
+      for (int round = 0; !stop_; ++round) {
+        insert_accounts(*connection_, each, name + std::to_string(round) + "-");
+        std::this_thread::sleep_until(next += pause);
+      }
+    });
+  }
+  ~SteadyLoad() {
+    stop_ = true;
+    thread_.join();
+  }
+  SteadyLoad(const SteadyLoad&) = delete;
+  SteadyLoad& operator=(const SteadyLoad&) = delete;
+
+ private:
+  std::unique_ptr<Connection> connection_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
 }  // namespace
+
+TEST_CASE("a polling collector does not delay that of another queue") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("SELECT mailroom_create_queue('copy', 0, '{}', 'token_insert')");
+  TestCollector polling(database, options());
+  REQUIRE(polling.connected());
+  for (const int per_second : {10, 300, 600, 3000}) {
+    CAPTURE(per_second);
+    if (per_second > 250) {
+      // Below the rate at which polling starts it goes on, once it has started.
+      SteadyLoad burst(database, 2000);
+      REQUIRE(eventually([&] { return somebody_is_polling(*connection); }));
+    }
+    SteadyLoad load(database, per_second);
+    TestCollector other(database, options({"--queue", "copy"}));
+    REQUIRE(other.connected());
+    // A collector that hears of no token emits few lines, each with many tokens.
+    REQUIRE(eventually([&] { return !other.lines().empty(); }));
+    const auto before = other.lines().size();
+    const auto polled = polling.lines().size();
+    REQUIRE(eventually([&] { return polling.lines().size() >= polled + 20; }));
+    CHECK(other.lines().size() >= before + 5);
+    CHECK(other.stop() == 0);
+  }
+  CHECK(polling.stop() == 0);
+}
 
 TEST_CASE("tokens inserted while a collector polls, and committed while it listens, need no notification") {
   TestDatabase database;

@@ -228,10 +228,9 @@ CollectorSetup Process::setup() {
           .session_identity = std::to_string(identity_),
           .key = key,
           .make_sink =
-              [this] {
-                return std::make_unique<LineSink>(std::make_unique<PlayedEncoder>(*this), limit_, output_);
-              },
-          .batcher = {world_.knobs.batch_timeout, world_.knobs.poll_interval, limit_},
+              [this] { return std::make_unique<LineSink>(std::make_unique<PlayedEncoder>(*this), output_); },
+          .queues = {"mailroom"},
+          .turns = {.batcher = {world_.knobs.batch_timeout, world_.knobs.poll_interval, limit_}},
           .healthcheck_interval = Milliseconds(3000)};
 }
 

@@ -50,13 +50,11 @@ class CollectorRig {
     return {.connect = [this] { return server.connect(); },
             .session_identity = "here",
             .key = Key::from_hex(key, "the test"),
-            .make_sink =
-                [this, limit] {
-                  return std::make_unique<LineSink>(make_jsonl_encoder("mailroom"), limit, output);
-                },
-            .batcher = {.batch_timeout = Milliseconds(5000),
-                        .poll_interval = Milliseconds(1000),
-                        .line_limit = limit},
+            .make_sink = [this] { return std::make_unique<LineSink>(make_jsonl_encoder(), output); },
+            .queues = {"mailroom"},
+            .turns = {.batcher = {.batch_timeout = Milliseconds(5000),
+                                  .poll_interval = Milliseconds(1000),
+                                  .line_limit = limit}},
             .healthcheck_interval = Milliseconds(60'000)};
   }
 

@@ -182,7 +182,7 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
   if (abandoned != batches_.end()) {
     abandoned->second.holder = session;
     abandoned->second.holds.push_back({session, environment_.now()});
-    reply.lease = Lease{abandoned->first, ++abandoned->second.attempt};
+    reply.lease = Lease{abandoned->first, ++abandoned->second.attempt, request.queue};
     reply.more = true;
   } else if (request.limit > 0) {
     take(session, request, reply);
@@ -218,7 +218,7 @@ std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_abandoned(int sessi
                                                                        const ClaimRequest& request,
                                                                        ClaimReply& reply) {
   for (auto batch = batches_.begin(); batch != batches_.end(); ++batch) {
-    const Lease lease{batch->first, batch->second.attempt};
+    const Lease lease{batch->first, batch->second.attempt, request.queue};
     if (!batch->second.is_open() || (request.receipt && request.receipt->lease == lease)) continue;
     const bool gone = request.take_over && request.limit > 0 && !holds(batch->second.holder);
     if (batch->second.holder != session && !gone) continue;
@@ -279,7 +279,7 @@ void FakeServer::take(int session, const ClaimRequest& request, ClaimReply& repl
   if (due.empty()) return;
   const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
   batches_[id] = FakeBatch{.tokens = due, .holder = session, .holds = {{session, environment_.now()}}};
-  reply.lease = Lease{id, 1};
+  reply.lease = Lease{id, 1, request.queue};
 }
 
 std::vector<std::pair<std::int64_t, TimePoint>> FakeServer::tokens_of(const Lease& lease) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,15 +17,23 @@ using Ids = std::vector<std::int64_t>;
 inline std::unique_ptr<PgQueueSession> attach(const TestDatabase& database,
                                               const std::string& queue = "mailroom") {
   return std::make_unique<PgQueueSession>(
-      PgQueueSession::Setup{database.conninfo(), queue, "token_insert", require_current_schema});
+      PgQueueSession::Setup{database.conninfo(), {queue}, "token_insert", require_current_schema});
 }
 
 /// The same, for a consumer that records outcomes.
 inline std::unique_ptr<PgQueueSession> attach_sender(const TestDatabase& database,
                                                      const std::string& queue = "mailroom") {
-  PgQueueSession::Setup setup{database.conninfo(), queue, "token_insert", require_current_schema};
+  PgQueueSession::Setup setup{database.conninfo(), {queue}, "token_insert", require_current_schema};
   setup.delivers = true;
   return std::make_unique<PgQueueSession>(setup);
+}
+
+/// Gives a queue a rate of its own: a token every `gap` seconds.
+inline void set_rate(Connection& connection, const std::string& queue, double gap, int burst) {
+  connection.run(R"(
+SELECT mailroom_set_queue($1, jsonb_build_object('rate', jsonb_build_object(
+  'tokens', 1, 'milliseconds', $2::bigint, 'burst', $3::int)), 'token_insert'))",
+                 queue, std::llround(gap * 1000), burst);
 }
 
 /// The tokens of a batch that a collector would emit, and its counts for the acknowledgement.

@@ -37,9 +37,10 @@ struct Writing {
     RowsSession session(rows);
     Output output(file.fd());
     Log log({.level = LogLevel::debug}, log_text);
-    LineSink sink(make_csv_encoder(), line_limit, output);
-    counts =
-        BatchSigner(Key::from_hex(std::string(64, 'a'), "the test"), log).emit(session, {1, 1}, sink).counts;
+    LineSink sink(make_csv_encoder(), output);
+    counts = BatchSigner(Key::from_hex(std::string(64, 'a'), "the test"), log)
+                 .emit(session, {1, 1}, line_limit, sink)
+                 .counts;
   }
 
   CapturedOutput file;

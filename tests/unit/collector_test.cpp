@@ -61,7 +61,7 @@ TEST_CASE("a batch is acknowledged by the claim that follows its line") {
   CHECK_FALSE(claims[0].receipt);
   for (std::size_t i = 1; i < claims.size(); ++i) {
     REQUIRE(claims[i].receipt);
-    CHECK(claims[i].receipt->lease == Lease{static_cast<std::int64_t>(i), 1});
+    CHECK(claims[i].receipt->lease == Lease{static_cast<std::int64_t>(i), 1, "mailroom"});
     CHECK(claims[i].receipt->counts.emitted == (i < 3 ? 3 : 1));
     CHECK(claims[i].limit == 3);
   }
@@ -89,7 +89,7 @@ TEST_CASE("a batch that was written when the connection was lost is acknowledged
     CHECK(rig.server.batches().at(1).attempt == 1);
     CHECK(rig.server.open_batches() == 0);
     REQUIRE(rig.server.claims().size() > 2);
-    CHECK(rig.server.claims()[2].receipt->lease == Lease{1, 1});
+    CHECK(rig.server.claims()[2].receipt->lease == Lease{1, 1, "mailroom"});
     CHECK(rig.logged("connection lost"));
   }
 }
@@ -101,7 +101,7 @@ TEST_CASE("a batch that another collector has taken over is not acknowledged, an
   std::unique_ptr<QueueSession> rival;
   rig.environment.at(1ms, [&] {
     rival = rig.server.connect();
-    CHECK(rival->claim({.limit = 3}).lease == Lease{1, 2});
+    CHECK(rival->claim({.limit = 3}).lease == Lease{1, 2, ""});
   });
   rig.stop_at(5s);
   rig.run();
@@ -278,7 +278,7 @@ TEST_CASE("a silent connection is checked at each health-check interval") {
   rig.server.claim_takes = 0ms;
   rig.reload = [&] {
     auto setup = rig.setup();
-    setup.batcher.poll_interval = 1h;
+    setup.turns.batcher.poll_interval = 1h;
     return setup;
   };
   rig.environment.at(1ms, [&] { rig.environment.request_reload(); });

@@ -19,8 +19,8 @@ class WakingRig : public CollectorRig {
 
   void run() {
     auto with = setup(100);
-    with.batcher.batch_timeout = 10ms;
-    with.batcher.poll_interval = 1h;
+    with.turns.batcher.batch_timeout = 10ms;
+    with.turns.batcher.poll_interval = 1h;
     with.notify_always = notify_always;
     Collector(
         with, limits, [with] { return with; }, environment, log)

@@ -48,7 +48,7 @@ const std::vector<Row> rows{
     {"signing.allow_readable_key", "false", "true", "", "false",
      [](const Settings& s) { return s.allow_readable_key ? "true" : "false"; }},
     {"collect.channel", "token_insert", "f", "e", "g", [](const Settings& s) { return s.channel; }},
-    {"collect.queue", "mailroom", "f", "e", "g", [](const Settings& s) { return s.queue; }},
+    {"collect.queue", "mailroom", "f", "e,f", "g", [](const Settings& s) { return joined(s.queues); }},
     {"collect.batch_limit", "10", "1", "10000", "12",
      [](const Settings& s) { return std::to_string(s.batch_limit); }},
     {"collect.lines_per_claim", "1", "1", "10000", "12",
@@ -62,6 +62,8 @@ const std::vector<Row> rows{
      [](const Settings& s) { return format_duration(s.poll_interval); }},
     {"collect.notify", "when_listening", "always", "when_listening", "always",
      [](const Settings& s) { return s.notify == NotifyWhen::always ? "always" : "when_listening"; }},
+    {"queue.max_wait", "30s", "0s", "1d", "3s",
+     [](const Settings& s) { return format_duration(s.max_wait); }},
     {"send.relay", "", "smtp://f", "smtp://e", "smtps://g", [](const Settings& s) { return s.send_relay; }},
     {"send.password_file", "", "f", "e", "g", [](const Settings& s) { return s.send_password_file; }},
     {"send.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.send_ca_file; }},
@@ -80,9 +82,6 @@ const std::vector<Row> rows{
      [](const Settings& s) { return std::to_string(s.send_batch_limit); }},
     {"send.timeout", "30s", "1s", "10m", "2m",
      [](const Settings& s) { return format_duration(s.send_timeout); }},
-    {"send.rate", "", "1/s", "14/min", "50000/30d",
-     [](const Settings& s) { return s.send_rate ? format_rate(*s.send_rate) : ""; }},
-    {"send.burst", "1", "2", "10000", "9", [](const Settings& s) { return std::to_string(s.send_burst); }},
     {"send.per_account", "", "5/h", "1/d", "3/2d",
      [](const Settings& s) { return s.send_per_account ? format_rate(*s.send_per_account) : ""; }},
     {"send.when_unknown", "resend", "hold", "resend", "hold",
@@ -173,7 +172,7 @@ TEST_CASE("the seven variables of the original collector are a complete configur
   CHECK(settings.database_url == "postgresql://h/d");
   CHECK(settings.signing_key == digits_a);
   CHECK(settings.channel == "token_insert_2");
-  CHECK(settings.queue == "sender");
+  CHECK(settings.queues == std::vector<std::string>{"sender"});
   CHECK(settings.batch_limit == 25);
   CHECK(settings.batch_timeout == Milliseconds(2500));
   CHECK(settings.healthcheck_interval == Milliseconds(60000));
@@ -192,7 +191,7 @@ TEST_CASE(
     "the file is that of --config, else of MAILROOM_CONFIG, else mailroom.yaml in the working directory") {
   const test::WorkingDirectory directory;
   const auto queue_in = [](const std::optional<std::string>& flag, const EnvironmentVariables& environment) {
-    return load_settings({flag, {}}, environment).queue;
+    return only_queue(load_settings({flag, {}}, environment));
   };
   CHECK(queue_in({}, {}) == "mailroom");
   directory.write("mailroom.yaml", "collect: {queue: local}");
@@ -214,7 +213,7 @@ TEST_CASE("settings name the file that was read, and can be loaded without a bro
   directory.write("broken.yaml", "collect: {qeueu: named}");
   CHECK_THROWS_AS(load_settings({}, environment), Error);
   const auto settings = load_settings({}, environment, FileUse::ignored);
-  CHECK(settings.queue == "second");
+  CHECK(settings.queues.front() == "second");
   CHECK(settings.file.empty());
   CHECK(setting_of(settings, "collect.queue").origin.where == "MAILROOM_QUEUE_NAME");
 }

@@ -86,8 +86,8 @@ TEST_CASE("a CSV batch is one line of five values for each token, like this") {
 }
 
 TEST_CASE("a JSONL batch is one object, like this") {
-  const auto encoder = make_jsonl_encoder("mail\"room");
-  encoder->begin({7, 2});
+  const auto encoder = make_jsonl_encoder();
+  encoder->begin({7, 2, "mail\"room"});
   encoder->add(row_of(1, Action::activation, "a@test.example", "a\\"), token_of('x'));
   encoder->add(row_of(2, Action::password_recovery, "ü@test.example", ""), token_of('y'));
   const auto expected =
@@ -97,13 +97,13 @@ TEST_CASE("a JSONL batch is one object, like this") {
       R"({"id":2,"action":"password_recovery","email":"ü@test.example","login":"","token":")" +
       std::string(86, 'y') + R"(","code":"01234","expires_at":1700000900}]})" + "\n";
   CHECK(encoder->finish() == expected);
-  encoder->begin({8, 1});
+  encoder->begin({8, 1, "mail\"room"});
   CHECK(encoder->finish() == "{\"batch\":8,\"queue\":\"mail\\\"room\",\"tokens\":[]}\n");
 }
 
 TEST_CASE("batches of any printable addresses are read back from both formats, one line each") {
   const auto csv_encoder = make_csv_encoder();
-  const auto jsonl_encoder = make_jsonl_encoder("q");
+  const auto jsonl_encoder = make_jsonl_encoder();
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -133,7 +133,7 @@ TEST_CASE("batches of any printable addresses are read back from both formats, o
 }
 
 TEST_CASE("jsonl escapes misleading characters, and no others") {
-  const auto encoder = make_jsonl_encoder("queue");
+  const auto encoder = make_jsonl_encoder();
   const auto line_of = [&](const std::string& login) {
     encoder->begin({7, 1});
     encoder->add(row_of(1, Action::activation, "user@test.example", login), token_of('t'));

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "consumer/batcher.hpp"
+
+namespace mailroom {
+
+/// Decides which of its queues a consumer polls next. Pure: takes times and claim results, returns decisions.
+///
+/// Of the queues that want a poll, the one with the highest priority has its turn; of equals, the one that
+/// has wanted it longest. A queue that has wanted it for `max_wait` has its turn whatever its priority.
+class QueueTurns {
+ public:
+  struct Options {
+    Batcher::Options batcher;  ///< of each queue, unless `batcher_of` says otherwise
+    std::function<Batcher::Options(const QueueDefinition&)> batcher_of{};
+    Milliseconds max_wait = std::chrono::seconds(30);
+  };
+
+  struct Turn {
+    Batcher::Decision decision;  ///< without a poll: when to decide again
+    std::string queue{};         ///< to be polled
+    int line_limit = 0;          ///< tokens per line
+  };
+
+  QueueTurns(const std::vector<std::string>& queues, const Options& options);
+
+  /// Takes effect at once. Queues that stay keep their state.
+  void configure(const std::vector<std::string>& queues, const Options& options);
+  /// What the database says of the queues; those that are missing have the defaults.
+  void define(const std::vector<QueueDefinition>& definitions);
+  /// A new session: all waiting tokens are emitted at once.
+  void connected();
+  void notified();
+  /// A poll of every queue is wanted, also of those that waited for their budget or were paused.
+  void released();
+  Turn next(TimePoint now, bool polling = false);
+  /// Records the reply to the claim that `turn` asked for, and when it started and finished. `complete`: it
+  /// would have taken over an abandoned batch.
+  void claimed(const Turn& turn, const ClaimReply& reply, TimePoint started, TimePoint finished,
+               bool complete = true);
+
+  /// Every due token of one of the queues up to this id was seen, and maybe later ones: the arrivals of all
+  /// queues, as the one that is furthest sees them. 0: the last claim saw nothing.
+  std::int64_t last() const { return last_; }
+  /// True if tokens of a queue wait for their batch to fill.
+  bool waiting() const {
+    return std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) { return queue.waiting; });
+  }
+  /// True if every queue has had a claim that found nothing to do, or is paused.
+  bool drained() const {
+    return std::all_of(queues_.begin(), queues_.end(), [](const auto& queue) { return queue.drained; });
+  }
+  /// True if a queue is paused.
+  bool is_paused(const std::string& queue) const;
+
+ private:
+  struct Queue {
+    QueueDefinition definition;
+    Batcher batcher;
+    int line_limit = 0;
+    std::optional<TimePoint> wanted_since{};
+    std::optional<TimePoint> held_until{};  ///< its budgets allow no token before, or it is paused
+    std::int64_t last = 0;
+    bool waiting = false;
+    bool drained = false;
+    bool paused = false;
+  };
+
+  Queue& find(const std::string& name);
+  Batcher::Options batcher_options(const QueueDefinition& definition) const;
+  /// True if `a` has its turn before `b`; both want one.
+  bool is_before(const Queue& a, const Queue& b, TimePoint now) const;
+
+  Options options_;
+  std::vector<Queue> queues_;
+  std::int64_t last_ = 0;
+};
+
+}  // namespace mailroom

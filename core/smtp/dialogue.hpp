@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -9,8 +8,8 @@
 
 namespace mailroom {
 
-/// Follows the dialogue with a relay from the commands, lines and bytes that libcurl reports: how far the
-/// attempt is, the reply to the last command, what the connection offers, and when the next reply is overdue.
+/// Follows the dialogue with a relay from its commands and lines: how far the attempt is, the reply to the
+/// last command, what the connection offers, and when the next reply is overdue.
 ///
 /// libcurl's own response code is not used, since it is that of an earlier command when a reply is missing.
 class Dialogue {
@@ -24,39 +23,46 @@ class Dialogue {
   explicit Dialogue(const Limits& limits) : limits_(limits) {}
 
   /// Begins an attempt at a mail.
-  void begin(std::string_view message, bool needs_smtputf8, TimePoint now);
+  void begin(TimePoint now);
   /// A socket is being opened.
   void connecting(TimePoint now);
-  /// Sent bytes: a command, or a part of AUTH, of which nothing is kept.
+  /// The reply to `bytes` is awaited next: a command, or a part of AUTH, of which nothing is kept.
   void sent(std::string_view bytes, TimePoint now);
-  /// Takes a line of a reply. False if the attempt must be given up.
-  bool received(std::string_view line);
-  /// Copies the next part of the message; 0 at its end.
-  std::size_t read(char* to, std::size_t room, TimePoint now);
-  /// True if a reply is overdue; from then on exchange() says so. A reply to QUIT is not waited for long.
+  /// The message is being sent.
+  void message_began(TimePoint now) { step_to(SmtpStep::body, now); }
+  /// The relay has taken some bytes, and more follow.
+  void sending(TimePoint now) { overdue_at_ = now + limit(); }
+  /// The message was sent with its end.
+  void message_ended(TimePoint now) { step_to(SmtpStep::end, now); }
+  /// Takes a line of a reply.
+  void received(std::string_view line);
+  /// False, and exchange() says so, if the connection lacks what a mail needs.
+  bool is_fit_for(bool smtputf8);
+  /// True if a reply is overdue; from then on exchange() says so.
   bool is_overdue(TimePoint now);
 
   const SmtpExchange& exchange() const { return exchange_; }
   const ReplyReader& reply() const { return reply_; }
+  /// True if several commands may be sent at once (RFC 2920).
+  bool offers_pipelining() const { return offers_pipelining_; }
   /// The limit that holds in the current step.
   Milliseconds limit() const;
+  TimePoint overdue_at() const { return overdue_at_; }
 
  private:
   void step_to(SmtpStep step, TimePoint now);
-  bool is_usable();
+  void note_offer(std::string_view offer);
 
   Limits limits_;
   SmtpExchange exchange_;
   ReplyReader reply_;
-  std::string_view rest_;  ///< of the message
-  bool needs_smtputf8_ = false;
-  bool quitting_ = false;
   TimePoint overdue_at_;
 
   // The connection.
   int mails_ = 0;
   bool authenticated_ = false;
   bool offers_smtputf8_ = false;
+  bool offers_pipelining_ = false;
 };
 
 }  // namespace mailroom

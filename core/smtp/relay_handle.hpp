@@ -1,25 +1,21 @@
 #pragma once
 
-#include <array>
-#include <curl/curl.h>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "smtp/delivery.hpp"
 #include "smtp/dialogue.hpp"
 #include "smtp/relay.hpp"
+#include "smtp/relay_connection.hpp"
 #include "smtp/relay_sockets.hpp"
 
 namespace mailroom {
 
-/// One libcurl easy handle, with the callbacks through which it reports.
+/// Attempts at mails over one connection.
 class RelayHandle {
  public:
   RelayHandle(RelayUrl url, RelayOptions options);
-  ~RelayHandle();
-  RelayHandle(const RelayHandle&) = delete;
-  RelayHandle& operator=(const RelayHandle&) = delete;
 
   /// One attempt.
   Delivery attempt(const Mail& mail, bool on_fresh_connection, bool& again);
@@ -31,30 +27,17 @@ class RelayHandle {
   RelaySockets sockets;
 
  private:
-  template <typename T>
-  void set(CURLoption option, T value);
-  void set_connection();
-  void set_security();
-  void set_callbacks();
-  SmtpExchange perform(const Mail& mail);
+  void transact(const Mail& mail);
+  bool send_envelope(const Mail& mail);
   SmtpExchange finished_exchange() const;
   RelayFault fault_of(const SmtpExchange& exchange) const;
   std::string text_of(const SmtpExchange& exchange, MailOutcome outcome) const;
 
-  static std::size_t on_read(char* to, std::size_t size, std::size_t count, void* self);
-  static std::size_t on_line(char* line, std::size_t size, std::size_t count, void* self);
-  static int on_debug(CURL* curl, curl_infotype kind, char* bytes, std::size_t size, void* self);
-  static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
-  static curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
-  static int on_close(void* self, curl_socket_t socket);
-
   RelayOptions options_;
   std::vector<std::string> secrets_;
   Dialogue dialogue_;
-  CURLcode result_ = CURLE_OK;
-  std::array<char, CURL_ERROR_SIZE> error_{};
-  /// Destroyed first: its end is reported to the callbacks.
-  std::unique_ptr<CURL, void (*)(CURL*)> curl_;
+  RelayConnection connection_;
+  CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
 };
 
 }  // namespace mailroom

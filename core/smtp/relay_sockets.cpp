@@ -1,7 +1,6 @@
 #include "smtp/relay_sockets.hpp"
 
 #include <algorithm>
-#include <poll.h>
 #include <unistd.h>
 
 namespace mailroom {
@@ -18,14 +17,6 @@ int RelaySockets::close(int socket) {
   const std::lock_guard lock(mutex_);
   open_.erase(std::remove(open_.begin(), open_.end(), socket), open_.end());
   return ::close(socket);
-}
-
-bool RelaySockets::have_input() {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(open_.begin(), open_.end(), [](int each) {
-    pollfd awaited{.fd = each, .events = POLLIN, .revents = 0};
-    return ::poll(&awaited, 1, 0) > 0;
-  });
 }
 
 void RelaySockets::shut_down_all(int how) {

@@ -15,10 +15,7 @@ class RelaySockets {
   int open(int family, int type, int protocol);
   int close(int socket);
 
-  /// True if something has come over a connection, or its other end has closed it. To an idle connection
-  /// nothing comes but a goodbye.
-  bool have_input();
-  /// Ends the connections: libcurl sees their end, and opens a new one for the next mail.
+  /// Ends the connections.
   void shut_down();
   /// Nothing more is read from the connections: a wait for a reply ends at once.
   void end_reading();

@@ -36,17 +36,15 @@ void check_dialogue(std::string_view lines) {
   constexpr std::array<std::string_view, 6> commands{
       "EHLO a\r\n", "AUTH PLAIN\r\n", "MAIL FROM:<a@b>\r\n", "RCPT TO:<c@d>\r\n", "DATA\r\n", ""};
   Dialogue dialogue({.timeout = Milliseconds(1), .at_end = Milliseconds(2), .wants_auth = false});
-  dialogue.begin("", false, start);
+  dialogue.begin(start);
   dialogue.connecting(start);
   std::size_t next = 0;
-  bool goes_on = true;
-  while (!lines.empty() && goes_on) {
+  while (!lines.empty()) {
     const auto size = std::min(lines.find('\n'), lines.size() - 1) + 1;
-    goes_on = dialogue.received(lines.substr(0, size));
+    dialogue.received(lines.substr(0, size));
     lines.remove_prefix(size);
     if (dialogue.exchange().code == 0 || next == commands.size()) continue;
-    char byte = 0;
-    if (commands[next].empty()) dialogue.read(&byte, 1, start);
+    if (commands[next].empty()) dialogue.message_ended(start);
     dialogue.sent(commands[next++], start);
   }
   const auto& exchange = dialogue.exchange();

@@ -80,7 +80,7 @@ TEST_CASE("a relay that offers no AUTH gets no mail if a user is configured") {
           "unavailable, not counted, 0: the relay offers no AUTH, and a user is configured");
   }
   CHECK(server.taken().empty());
-  CHECK_FALSE(has_sent(server, "RCPT"));
+  CHECK_FALSE(has_sent(server, "MAIL"));
 }
 
 TEST_CASE("a relay that refuses the credentials is unavailable") {

@@ -85,7 +85,7 @@ TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
   CHECK(server.taken().size() == 2);
 }
 
-// libcurl reads messages in parts, at whose ends dots and line ends must not be lost or doubled.
+// A long message is sent in parts, at whose ends dots and line ends must not be lost or doubled.
 TEST_CASE("a message with many dots arrives as it is, whatever its length") {
   const TestRelay server;
   Relay relay(url_of(server), {});

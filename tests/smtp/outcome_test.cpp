@@ -25,18 +25,25 @@ struct OutcomeRow {
   std::size_t taken = 0;
 };
 
-void check(const OutcomeRow& row, bool always, std::string_view message = test_message) {
+void check(const OutcomeRow& row, bool always, bool offers_pipelining, std::string_view message) {
   TestRelay::Options options;
+  options.offers_pipelining = offers_pipelining;
   options.play = always ? TestRelay::at(row.step, row.answer) : TestRelay::once(row.step, row.answer);
   const TestRelay server(options);
   Relay relay(url_of(server), row.answer.then == Then::hang ? impatient() : RelayOptions{});
-  INFO("step " << static_cast<int>(row.step) << ", answer " << row.answer.text.value_or("as usual")
-               << ", then " << static_cast<int>(row.answer.then));
+  INFO("step " << static_cast<int>(row.step) << ", pipelining " << offers_pipelining << ", answer "
+               << row.answer.text.value_or("as usual") << ", then " << static_cast<int>(row.answer.then));
   const auto delivery = relay.deliver(mail_to("user@mail.example", message));
   CHECK(text_of(delivery) == row.delivery);
   CHECK(delivery.relay == "127.0.0.1:" + std::to_string(server.port()));
   CHECK(server.connections() == row.connections);
   CHECK(server.taken().size() == row.taken);
+}
+
+/// Each outcome is the same whether the commands are sent at once or one after the other.
+void check(const OutcomeRow& row, bool always, std::string_view message = test_message) {
+  check(row, always, false, message);
+  check(row, always, true, message);
 }
 
 const auto drop = RelayAnswer::nothing(Then::close);
@@ -120,6 +127,14 @@ TEST_CASE("a connection that is lost before the message is replaced once") {
   check({RelayStep::mail, drop, "unavailable, not counted, 0: connection lost after MAIL", 2}, true);
   check({RelayStep::rcpt, reset, "deferred, not counted, 0: connection lost after RCPT", 2}, true);
   check({RelayStep::data, half("354 g"), "deferred, not counted, 0: connection lost after DATA", 2}, true);
+}
+
+TEST_CASE("a relay that sends a line without end is given up, before it is late") {
+  check({RelayStep::mail,
+         {.text = "250 " + std::string(100'000, 'x'), .has_line_end = false},
+         "unavailable, not counted, 0: connection lost after MAIL",
+         2},
+        true);
 }
 
 TEST_CASE("a relay that is slow before the message is not tried again at once") {

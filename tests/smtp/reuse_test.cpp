@@ -110,17 +110,54 @@ TEST_CASE("a relay that closes after some mails gets the others over new connect
 TEST_CASE("a refused mail does not affect the next one") {
   for (const auto step : {RelayStep::mail, RelayStep::rcpt, RelayStep::data, RelayStep::end}) {
     for (const std::string text : {"450 later", "550 never"}) {
-      INFO(static_cast<int>(step) << " " << text);
-      const TestRelay server({.play = TestRelay::once(step, RelayAnswer::reply(text))});
-      Relay relay(url_of(server), {});
-      CHECK(relay.deliver(mail_to("first@mail.example")).code == std::stoi(text));
-      CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
-      CHECK(server.taken().size() == 1);
+      for (const bool pipelining : {false, true}) {
+        INFO(static_cast<int>(step) << " " << text << " " << pipelining);
+        const TestRelay server(
+            {.play = TestRelay::once(step, RelayAnswer::reply(text)), .offers_pipelining = pipelining});
+        Relay relay(url_of(server), {});
+        CHECK(relay.deliver(mail_to("first@mail.example")).code == std::stoi(text));
+        CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+        REQUIRE(server.taken().size() == 1);
+        CHECK(server.taken()[0].to == "second@mail.example");
+      }
     }
   }
 }
 
-// libcurl keeps a connection on which the reply to the final dot has timed out.
+TEST_CASE("the commands of a mail go together if the relay offers PIPELINING, and only then") {
+  for (const bool pipelining : {false, true}) {
+    // The reply to MAIL waits for what comes after it.
+    const TestRelay server({.play = TestRelay::at(RelayStep::mail, RelayAnswer{.is_late = true}),
+                            .offers_pipelining = pipelining});
+    Relay relay(url_of(server), impatient());
+    for (int i = 1; i <= 2; ++i) {
+      CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
+            (pipelining ? fmt::format("accepted, counted, 250: 2.0.0 ok: queued as Q1-{}", i)
+                        : "unavailable, not counted, 0: no reply to MAIL within 1s"));
+    }
+    CHECK(server.taken().size() == (pipelining ? 2 : 0));
+  }
+}
+
+TEST_CASE("a second reply to a command is not taken for the reply to what follows") {
+  const auto deliver = [](RelayStep step, const std::string& text, bool pipelining) {
+    INFO(static_cast<int>(step) << " " << pipelining);
+    const TestRelay server(
+        {.play = TestRelay::once(step, RelayAnswer::reply(text)), .offers_pipelining = pipelining});
+    Relay relay(url_of(server), {});
+    CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
+          "accepted, counted, 250: 2.0.0 ok: queued as Q2-1");
+    CHECK(server.connections() == 2);
+    CHECK(server.taken().size() == 1);
+  };
+  for (const std::string second : {"250 2.0.0 ok", "550 5.7.1 no"}) {
+    deliver(RelayStep::mail, "250 2.1.0 ok\r\n" + second, false);
+    deliver(RelayStep::rcpt, "250 2.1.5 ok\r\n" + second, false);
+    for (const bool pipelining : {false, true})
+      deliver(RelayStep::data, "354 go ahead\r\n" + second, pipelining);
+  }
+}
+
 TEST_CASE("the late reply to one mail is never taken for the reply to the next one") {
   for (const std::string late : {"554 5.7.1 spam", "250 2.0.0 ok"}) {
     const TestRelay server({.play = [&](const RelayMoment& moment) -> RelayAnswer {

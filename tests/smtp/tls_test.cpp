@@ -35,8 +35,10 @@ std::string refusal(const TestRelay& server, const RelayOptions& options) {
 TEST_CASE("mails go over STARTTLS or smtps, on one connection") {
   const TestCertificate certificate;
   for (const bool implicit : {false, true}) {
-    const TestRelay server(
-        {.certificate = &certificate, .implicit_tls = implicit, .offers_starttls = !implicit});
+    const TestRelay server({.certificate = &certificate,
+                            .implicit_tls = implicit,
+                            .offers_starttls = !implicit,
+                            .offers_pipelining = true});
     Relay relay(url_of(server), with_tls(certificate.certificate()));
     for (int i = 0; i < 3; ++i)
       CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==

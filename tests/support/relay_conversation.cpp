@@ -101,6 +101,7 @@ bool RelayConversation::greet_client() {
   if (options_.offers_starttls && !stream_.is_encrypted()) offers += "250-STARTTLS\r\n";
   if (!options_.user.empty()) offers += "250-AUTH PLAIN\r\n";
   if (options_.offers_smtputf8) offers += "250-SMTPUTF8\r\n";
+  if (options_.offers_pipelining) offers += "250-PIPELINING\r\n";
   return answer(RelayStep::ehlo, offers + "250 8BITMIME");
 }
 

@@ -62,6 +62,7 @@ class TestRelay {
     std::string user{};  ///< offers AUTH PLAIN, and knows this user
     std::string password{};
     bool offers_smtputf8 = false;
+    bool offers_pipelining = false;
   };
 
   explicit TestRelay(Options options);

@@ -1,6 +1,5 @@
 #include "smtp/dialogue.hpp"
 
-#include <array>
 #include <string>
 
 #include "support/catch.hpp"
@@ -21,6 +20,7 @@ void open_connection(Dialogue& dialogue, TimePoint now = start) {
   dialogue.received("220 relay\r\n");
   dialogue.sent("EHLO me\r\n", now);
   dialogue.received("250-relay\r\n");
+  dialogue.received("250-PIPELINING\r\n");
   dialogue.received("250 SMTPUTF8\r\n");
 }
 
@@ -32,30 +32,28 @@ SmtpStep step_of(const Dialogue& dialogue) {
 
 TEST_CASE("a dialogue follows one mail to its end") {
   auto dialogue = new_dialogue();
-  dialogue.begin("message", false, start);
+  dialogue.begin(start);
   CHECK(step_of(dialogue) == SmtpStep::connect);
   open_connection(dialogue);
   CHECK(step_of(dialogue) == SmtpStep::hello);
   dialogue.sent("MAIL FROM:<a@b>\r\n", start);
-  CHECK(dialogue.received("250 ok\r\n"));
+  dialogue.received("250 ok\r\n");
   dialogue.sent("RCPT TO:<c@d>\r\n", start);
   CHECK(dialogue.exchange().code == 0);
-  CHECK(dialogue.received("250 ok\r\n"));
+  dialogue.received("250 ok\r\n");
   dialogue.sent("DATA\r\n", start);
-  CHECK(dialogue.received("354 go\r\n"));
+  dialogue.received("354 go\r\n");
   CHECK(dialogue.exchange().code == 354);
-  std::array<char, 5> bytes{};
-  CHECK(dialogue.read(bytes.data(), bytes.size(), start) == 5);
+  dialogue.message_began(start);
   CHECK(step_of(dialogue) == SmtpStep::body);
-  CHECK(dialogue.read(bytes.data(), bytes.size(), start) == 2);
-  CHECK(step_of(dialogue) == SmtpStep::body);
-  CHECK(dialogue.read(bytes.data(), bytes.size(), start) == 0);
+  CHECK(dialogue.exchange().code == 0);
+  dialogue.message_ended(start);
   CHECK(step_of(dialogue) == SmtpStep::end);
   CHECK(dialogue.exchange().code == 0);
-  CHECK(dialogue.received("250 2.0.0 queued\r\n"));
+  dialogue.received("250 2.0.0 queued\r\n");
   CHECK(dialogue.exchange().code == 250);
   CHECK(dialogue.reply().text() == "2.0.0 queued");
-  dialogue.begin("message", false, start);
+  dialogue.begin(start);
   CHECK(dialogue.exchange().reused);
   CHECK(dialogue.exchange().code == 0);
   dialogue.connecting(start);
@@ -64,72 +62,51 @@ TEST_CASE("a dialogue follows one mail to its end") {
 
 TEST_CASE("the end of the message has its own time-out") {
   auto dialogue = new_dialogue();
-  dialogue.begin("", false, start);
+  dialogue.begin(start);
   open_connection(dialogue);
   dialogue.sent("MAIL FROM:<a@b>\r\n", start + timeout / 2);
   CHECK_FALSE(dialogue.is_overdue(start + timeout));
   CHECK(dialogue.exchange().stop == SmtpStop::none);
-  char byte = 0;
-  CHECK(dialogue.read(&byte, 1, start + timeout) == 0);
+  dialogue.message_ended(start + timeout);
   CHECK_FALSE(dialogue.is_overdue(start + timeout + Milliseconds(119'999)));
   CHECK(dialogue.is_overdue(start + timeout + Milliseconds(120'000)));
   CHECK(dialogue.exchange().stop == SmtpStop::timed_out);
 }
 
-TEST_CASE("QUIT changes nothing about the mail") {
+TEST_CASE("a message that is being taken is not overdue") {
   auto dialogue = new_dialogue();
-  dialogue.begin("", false, start);
-  open_connection(dialogue);
-  dialogue.sent("MAIL FROM:<a@b>\r\n", start);
-  dialogue.received("550 no\r\n");
-  dialogue.sent("QUIT\r\n", start);
-  dialogue.received("221 bye\r\n");
-  CHECK(dialogue.is_overdue(start + Milliseconds(1000)));
-  CHECK(step_of(dialogue) == SmtpStep::mail);
-  CHECK(dialogue.exchange().code == 550);
-  CHECK(dialogue.exchange().stop == SmtpStop::none);
-  CHECK(dialogue.reply().text() == "no");
-}
-
-TEST_CASE("QUIT to the connection before hides no reply of the next one") {
-  auto dialogue = new_dialogue();
-  dialogue.begin("", false, start);
-  dialogue.connecting(start);
-  dialogue.sent("QUIT\r\n", start);
-  dialogue.received("221 bye\r\n");
-  dialogue.sent("EHLO me\r\n", start);
-  CHECK_FALSE(dialogue.is_overdue(start + Milliseconds(1000)));
-  dialogue.received("502 no\r\n");
-  CHECK(step_of(dialogue) == SmtpStep::hello);
-  CHECK(dialogue.exchange().code == 502);
+  dialogue.begin(start);
+  dialogue.message_began(start);
+  dialogue.sending(start + timeout / 2);
+  CHECK_FALSE(dialogue.is_overdue(start + timeout));
+  CHECK(dialogue.overdue_at() == start + timeout / 2 + timeout);
+  CHECK(dialogue.is_overdue(dialogue.overdue_at()));
 }
 
 TEST_CASE("the answer to a challenge of AUTH is no command, whatever it looks like") {
   for (const std::string answer : {"QUIT\r\n", "DATA\r\n", "MAIL\r\n", "AGEAYg==\r\n"}) {
     auto dialogue = new_dialogue(true);
-    dialogue.begin("", false, start);
+    dialogue.begin(start);
     open_connection(dialogue);
     dialogue.sent("AUTH PLAIN\r\n", start);
     dialogue.received("334 \r\n");
     dialogue.sent(answer, start);
     CHECK(step_of(dialogue) == SmtpStep::auth);
-    CHECK(dialogue.received("235 welcome\r\n"));
-    dialogue.sent("MAIL FROM:<a@b>\r\n", start);
-    CHECK(dialogue.received("250 ok\r\n"));
+    dialogue.received("235 welcome\r\n");
+    CHECK(dialogue.is_fit_for(false));
   }
 }
 
-TEST_CASE("a mail is given up after MAIL if the relay lacks what it needs") {
+TEST_CASE("a connection that lacks what a mail needs is not fit for it") {
   const auto stop_of = [](bool wants_auth, bool needs_smtputf8, const std::string& offer) {
     auto dialogue = new_dialogue(wants_auth);
-    dialogue.begin("", needs_smtputf8, start);
+    dialogue.begin(start);
     dialogue.connecting(start);
     dialogue.received("220 relay\r\n");
     dialogue.sent("EHLO me\r\n", start);
     dialogue.received("250 " + offer + "\r\n");
-    dialogue.sent("MAIL FROM:<a@b>\r\n", start);
-    const bool goes_on = dialogue.received("250 ok\r\n");
-    CHECK(goes_on == (dialogue.exchange().stop == SmtpStop::none));
+    const bool is_fit = dialogue.is_fit_for(needs_smtputf8);
+    CHECK(is_fit == (dialogue.exchange().stop == SmtpStop::none));
     return dialogue.exchange().stop;
   };
   CHECK(stop_of(false, false, "8BITMIME") == SmtpStop::none);
@@ -141,24 +118,50 @@ TEST_CASE("a mail is given up after MAIL if the relay lacks what it needs") {
 
 TEST_CASE("what a connection offers ends with it, and with STARTTLS") {
   auto dialogue = new_dialogue();
-  dialogue.begin("", true, start);
+  dialogue.begin(start);
   open_connection(dialogue);
+  CHECK(dialogue.offers_pipelining());
   dialogue.sent("STARTTLS\r\n", start);
   dialogue.received("220 go\r\n");
   dialogue.sent("EHLO me\r\n", start);
   dialogue.received("250 8BITMIME\r\n");
-  dialogue.sent("MAIL FROM:<a@b>\r\n", start);
-  CHECK_FALSE(dialogue.received("250 ok\r\n"));
+  CHECK_FALSE(dialogue.offers_pipelining());
+  CHECK_FALSE(dialogue.is_fit_for(true));
+  dialogue.begin(start);
+  open_connection(dialogue);
+  CHECK(dialogue.is_fit_for(true));
+  dialogue.connecting(start);
+  CHECK_FALSE(dialogue.offers_pipelining());
+  CHECK_FALSE(dialogue.is_fit_for(true));
+}
+
+TEST_CASE("an offer is a whole word of a reply to EHLO, in upper or lower case") {
+  const auto offers_pipelining = [](const std::string& line) {
+    auto dialogue = new_dialogue();
+    dialogue.begin(start);
+    dialogue.connecting(start);
+    dialogue.sent("EHLO me\r\n", start);
+    dialogue.received("250-relay\r\n");
+    dialogue.received(line);
+    return dialogue.offers_pipelining();
+  };
+  CHECK(offers_pipelining("250 PIPELINING\r\n"));
+  CHECK(offers_pipelining("250-Pipelining\n"));
+  CHECK_FALSE(offers_pipelining("250 PIPELININGS\r\n"));
+  CHECK_FALSE(offers_pipelining("250 X PIPELINING\r\n"));
+  CHECK_FALSE(offers_pipelining("250 \r\n"));
 }
 
 TEST_CASE("a line without a command is not taken for a reply to the last one") {
   auto dialogue = new_dialogue();
-  dialogue.begin("", false, start);
+  dialogue.begin(start);
   open_connection(dialogue);
+  dialogue.received("250 PIPELINING\r\n");
   dialogue.sent("MAIL FROM:<a@b>\r\n", start);
-  CHECK(dialogue.received("250 ok\r\n"));
-  CHECK(dialogue.received("550 what\r\n"));
+  dialogue.received("250 ok\r\n");
+  dialogue.received("550 what\r\n");
+  dialogue.received("");
+  dialogue.received("x");
   CHECK(dialogue.exchange().code == 250);
-  CHECK(dialogue.received(""));
-  CHECK(dialogue.received("x"));
+  CHECK(dialogue.reply().text() == "ok");
 }

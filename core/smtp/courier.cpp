@@ -109,10 +109,10 @@ bool Courier::wait(TimePoint until) {
 void Courier::cancel() {
   std::unique_lock lock(mutex_);
   while (!waiting_.empty()) {
-    finish(waiting_.front().id, given_up("stopped before the mail was sent"));
+    delivered_.push_back({waiting_.front().id, given_up("stopped before the mail was sent")});
     waiting_.pop_front();
   }
-  if (in_flight_ == 0) return;
+  if (in_flight_ == 0) return report_end();
   each_relay([](Relay& relay) { relay.interrupt(); });
   finished_.wait(lock, [this] { return in_flight_ == 0; });
   each_relay([](Relay& relay) { relay.resume(); });
@@ -126,9 +126,10 @@ void Courier::each_relay(Visit visit) {
   }
 }
 
-void Courier::finish(std::int64_t id, Delivery delivery) {
-  delivered_.push_back({id, std::move(delivery)});
+void Courier::report_end() {
+  if (!waiting_.empty() || in_flight_ > 0) return;
   eventfd_write(ready_, 1);
+  finished_.notify_all();
 }
 
 void Courier::work(Relays& relays) {
@@ -142,9 +143,9 @@ void Courier::work(Relays& relays) {
     lock.unlock();
     auto delivery = deliver(relays, next.mail);
     lock.lock();
-    finish(next.id, std::move(delivery));
+    delivered_.push_back({next.id, std::move(delivery)});
     --in_flight_;
-    if (in_flight_ == 0) finished_.notify_all();
+    report_end();
   }
 }
 

@@ -80,13 +80,22 @@ TEST_CASE("every mail gets one outcome, over as many connections as configured")
   CHECK(courier.unfinished() == 0);
 }
 
-TEST_CASE("the descriptor is readable while outcomes wait to be taken") {
-  const TestRelay server;
-  Courier courier(courier_to({url_of(server)}));
+TEST_CASE("the descriptor becomes readable when every mail has its outcome") {
+  std::atomic<bool> released = false;
+  const TestRelay server({.play = [&](const RelayMoment& moment) {
+    if (moment.step == RelayStep::end && moment.recipient.starts_with("slow"))
+      eventually([&] { return released.load(); });
+    return RelayAnswer{};
+  }});
+  Courier courier(courier_to({url_of(server)}, 2));
   CHECK_FALSE(is_readable(courier.fd()));
-  courier.submit(1, mail_to("user@mail.example"));
+  courier.submit(1, mail_to("slow@mail.example"));
+  courier.submit(2, mail_to("user@mail.example"));
+  REQUIRE(eventually([&] { return courier.unfinished() == 1; }));
+  CHECK_FALSE(is_readable(courier.fd()));
+  released = true;
   CHECK(eventually([&] { return is_readable(courier.fd()); }));
-  CHECK(courier.take().size() == 1);
+  CHECK(courier.take().size() == 2);
   CHECK_FALSE(is_readable(courier.fd()));
   CHECK(courier.take().empty());
 }

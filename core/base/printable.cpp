@@ -80,7 +80,12 @@ std::string escaped_point(char32_t point) {
 }  // namespace
 
 bool is_utf8(std::string_view text) {
-  return sound_utf8(text) == text;
+  while (!text.empty()) {
+    const auto length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 std::string sound_utf8(std::string_view text) {

@@ -96,7 +96,11 @@ std::string percent_encoded(std::string_view text) {
   for (const char c : text) {
     const bool is_unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                                std::string_view("-._~").find(c) != std::string_view::npos;
-    result += is_unreserved ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    if (is_unreserved) {
+      result += c;
+    } else {
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
   }
   return result;
 }

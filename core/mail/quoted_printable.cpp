@@ -1,5 +1,6 @@
 #include "mail/quoted_printable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -16,6 +17,10 @@ constexpr auto is_literal = [] {
   literal['\t'] = true;
   return literal;
 }();
+
+bool is_plain(char c) {
+  return c > ' ' && is_literal[static_cast<unsigned char>(c)];
+}
 
 bool is_mistaken_at_start(std::string_view rest) {
   return rest.front() == '.' || rest.starts_with("From ");
@@ -34,6 +39,19 @@ bool is_last_of_line(std::string_view rest) {
 class Lines {
  public:
   explicit Lines(std::string& out) : out_(out) {}
+
+  /// Appends what stands for itself at the front of `rest`, wherever in a line it comes, up to the last
+  /// columns. Returns its size, which may be 0.
+  std::size_t plain(std::string_view rest) {
+    if (column_ == 0 && is_mistaken_at_start(rest)) return 0;
+    const auto room = longest_encoded_line - 1 - std::min(column_, longest_encoded_line - 1);
+    const auto within = rest.substr(0, room);
+    const auto* const end = std::find_if_not(within.begin(), within.end(), is_plain);
+    const auto size = static_cast<std::size_t>(end - within.begin());
+    out_.append(rest.substr(0, size));
+    column_ += size;
+    return size;
+  }
 
   /// Appends the first character of `rest`.
   void literal(std::string_view rest) {
@@ -77,6 +95,8 @@ void append_quoted_printable(std::string& out, std::string_view text) {
   Lines lines(out);
   const bool is_ended = text.ends_with('\n');
   while (!text.empty()) {
+    text.remove_prefix(lines.plain(text));
+    if (text.empty()) break;
     if (const auto size = line_end(text); size > 0) {
       lines.end();
       text.remove_prefix(size);

@@ -15,10 +15,12 @@ bool is_ascii(std::string_view text) {
 
 /// True if every CR of `message` is followed by LF, and every LF preceded by CR.
 bool has_crlf_only(std::string_view message) {
-  for (std::size_t at = 0; (at = message.find_first_of("\r\n", at)) != std::string_view::npos; at += 2) {
-    if (message.substr(at, 2) != "\r\n") return false;
+  char before = 0;
+  for (const char c : message) {
+    if ((c == '\n') != (before == '\r')) return false;
+    before = c;
   }
-  return true;
+  return before != '\r';
 }
 
 }  // namespace

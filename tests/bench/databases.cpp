@@ -130,6 +130,18 @@ std::string original_database(Stage& stage) {
   return "original";
 }
 
+void clear_queue(Stage& stage, const std::string& database) {
+  const auto connection = stage.connect(database);
+  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries RESTART IDENTITY");
+  connection->run("UPDATE jobs SET last_seq = 0");
+}
+
+bool has_collector(Stage& stage, const std::string& database) {
+  const auto connection = stage.connect(database);
+  return !connection->run("SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525")
+              .empty();
+}
+
 void place_cursor(Connection& connection, std::int64_t cursor) {
   connection.run("TRUNCATE mailroom_batches, mailroom_gaps");
   connection.run("UPDATE jobs SET last_seq = $1", cursor);

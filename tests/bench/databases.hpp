@@ -34,6 +34,12 @@ std::string make_live_database(Stage& stage, const std::string& name);
 /// system left them.
 std::string original_database(Stage& stage);
 
+/// Deletes all tokens, with what is known of them.
+void clear_queue(Stage& stage, const std::string& database);
+
+/// True once a collector or sender waits for work there: it holds a collector's lock.
+bool has_collector(Stage& stage, const std::string& database);
+
 /// Deletes all batches; the next claim starts after `cursor`.
 void place_cursor(Connection& connection, std::int64_t cursor);
 

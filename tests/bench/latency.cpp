@@ -81,9 +81,14 @@ Figures summarise(std::vector<double> milliseconds) {
 class Measurement {
  public:
   Measurement(Stage& stage, const Consumer& consumer, const Arrivals& arrivals)
-      : stage_(stage), consumer_(consumer), arrivals_(arrivals), sink_(account_count(stage)) {}
+      : stage_(stage),
+        consumer_(consumer),
+        arrivals_(arrivals),
+        times_(account_count(stage)),
+        sink_(times_) {}
 
   Figures run() {
+    if (consumer_.watch) consumer_.watch(times_);
     auto setup = consumer_.setup();
     setup.output_fd = sink_.input();
     Process process(std::move(setup));
@@ -101,7 +106,7 @@ class Measurement {
     Producer producer(stage_, consumer_);
     for (int i = 0; i < warm_up_tokens; ++i)
       producer.send(provisioned_account(i));
-    if (!sink_.wait_for_count(warm_up_tokens)) throw std::runtime_error("the first tokens did not come out");
+    if (!times_.wait_for_count(warm_up_tokens)) throw std::runtime_error("the first tokens did not come out");
   }
 
   Figures closed_loop() {
@@ -109,7 +114,7 @@ class Measurement {
     const auto until = Clock::now() + std::chrono::duration<double>(stage_.scaled_seconds(arrivals_.seconds));
     for (std::int64_t n = warm_up_tokens; Clock::now() < until; ++n) {
       producer.send(provisioned_account(n));
-      if (!sink_.wait_for(provisioned_account(n))) throw std::runtime_error("a token did not come out");
+      if (!times_.wait_for(provisioned_account(n))) throw std::runtime_error("a token did not come out");
     }
     return summarise(latencies(producer));
   }
@@ -126,7 +131,7 @@ class Measurement {
     std::int64_t sent = 0;
     for (const auto& producer : producers)
       sent += static_cast<std::int64_t>(producer->sent().size());
-    if (!sink_.wait_for_count(warm_up_tokens + sent)) throw std::runtime_error("not all tokens came out");
+    if (!times_.wait_for_count(warm_up_tokens + sent)) throw std::runtime_error("not all tokens came out");
     std::vector<double> all;
     for (const auto& producer : producers) {
       const auto some = latencies(*producer);
@@ -160,7 +165,7 @@ class Measurement {
     const auto committed = commit_times(*stage_.connect(consumer_.database), producer.sent());
     std::vector<double> all;
     for (std::size_t i = 0; i < committed.size(); ++i) {
-      const auto came = sink_.came_at(producer.sent()[i].account);
+      const auto came = times_.came_at(producer.sent()[i].account);
       if (came == 0) throw std::runtime_error("a token did not come out");
       all.push_back(static_cast<double>(came - committed[i]) / 1000);
     }
@@ -170,6 +175,7 @@ class Measurement {
   Stage& stage_;
   const Consumer& consumer_;
   const Arrivals& arrivals_;
+  ArrivalTimes times_;
   LineSink sink_;
 };
 

@@ -14,11 +14,13 @@ struct Arrivals {
 };
 
 /// What is measured: the time from the server's commit timestamp until the consumer's line is read from its
-/// pipe.
+/// pipe, or until a watcher notes it.
 struct Consumer {
   std::string database;
   std::function<Process::Setup()> setup;  ///< its stdout is the pipe
   std::function<bool()> is_ready;         ///< true once it waits for work
+  /// Called before setup() for a consumer that writes no lines: begins to note when each token comes out.
+  std::function<void(ArrivalTimes&)> watch{};
   /// Takes an account's id as parameter; its first column is the transaction's id as text.
   std::string insert =
       "INSERT INTO tokens (account, action) VALUES ($1, 'activation') RETURNING pg_current_xact_id()::text";

@@ -10,12 +10,6 @@ namespace {
 
 const std::string database = "live";
 
-void clear_queue(Stage& stage) {
-  const auto connection = stage.connect(database);
-  connection->run("TRUNCATE tokens, mailroom_batches, mailroom_gaps RESTART IDENTITY");
-  connection->run("UPDATE jobs SET last_seq = 0");
-}
-
 Consumer collector(Stage& stage, int limit, const std::string& timeout) {
   return {.database = database,
           .setup =
@@ -23,13 +17,7 @@ Consumer collector(Stage& stage, int limit, const std::string& timeout) {
                 return stage.mailroom(database, {"collect", "--batch-limit", std::to_string(limit),
                                                  "--batch-timeout", timeout});
               },
-          // The session listens by the time it holds the collector's lock.
-          .is_ready =
-              [&stage] {
-                return !stage.connect(database)
-                            ->run("SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525")
-                            .empty();
-              }};
+          .is_ready = [&stage] { return has_collector(stage, database); }};
 }
 
 Row latency_row(const std::string& name, const std::string& meaning, int limit, const Arrivals& arrivals) {
@@ -38,7 +26,7 @@ Row latency_row(const std::string& name, const std::string& meaning, int limit, 
           .prepare = [](Stage& stage) { make_live_database(stage, database); },
           .measure =
               [limit, arrivals](Stage& stage) {
-                clear_queue(stage);
+                clear_queue(stage, database);
                 return measure_latency(stage, collector(stage, limit, limit == 1 ? "5s" : "1ms"), arrivals);
               }};
 }

@@ -3,13 +3,16 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <optional>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
 
 #include "bench/databases.hpp"
+#include "bench/latency.hpp"
 #include "bench/row.hpp"
+#include "support/test_relay.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -62,6 +65,16 @@ Figures measure_source(Stage& stage) {
   return per_second(count, cost);
 }
 
+/// `mailroom send OPTIONS…`
+Process::Setup sender(Stage& stage, const std::string& database, std::vector<std::string> options) {
+  options.insert(options.begin(), {"send", "-q"});
+  auto setup = stage.mailroom(database, std::move(options));
+  setup.environment["MAILROOM_SEND_FROM"] = "Example <no-reply@app.example>";
+  setup.environment["MAILROOM_SEND_LINK"] = "https://app.example/{action}?token={token}";
+  setup.errors = stage.path("send.log");
+  return setup;
+}
+
 struct Sending {
   int connections;
   int limit;
@@ -73,13 +86,10 @@ Cost send(Stage& stage, const Sending& sending, std::int64_t count) {
   const auto connection = stage.connect(backlog.database);
   place_cursor(*connection, backlog.due - count);
   connection->run("TRUNCATE mailroom_deliveries");
-  auto setup =
-      stage.mailroom(backlog.database,
-                     {"send", "--once", "-q", "--relay", "smtp://" + sink.address(), "--connections",
-                      std::to_string(sending.connections), "--batch-limit", std::to_string(sending.limit)});
-  setup.environment["MAILROOM_SEND_FROM"] = "Example <no-reply@app.example>";
-  setup.environment["MAILROOM_SEND_LINK"] = "https://app.example/{action}?token={token}";
-  setup.errors = stage.path("send.log");
+  const auto setup =
+      sender(stage, backlog.database,
+             {"--once", "--relay", "smtp://" + sink.address(), "--connections",
+              std::to_string(sending.connections), "--batch-limit", std::to_string(sending.limit)});
   const auto cost = Process(setup).wait();
   const auto accepted =
       connection->run("SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'")[0][0]
@@ -101,6 +111,32 @@ Row send_row(const Sending& sending) {
               }};
 }
 
+/// From the commit to the relay's 250 at the end of the message.
+Figures measure_send_latency(Stage& stage) {
+  const std::string database = "live";
+  clear_queue(stage, database);
+  std::optional<test::TestRelay> relay;
+  const auto answer_and_note = [](ArrivalTimes& times) {
+    return [&times](const test::RelayMoment& moment) {
+      if (moment.step == test::RelayStep::end) times.note(moment.recipient);
+      return test::RelayAnswer{};
+    };
+  };
+  const Consumer consumer{
+      .database = database,
+      .setup =
+          [&] {
+            return sender(stage, database, {"--relay", relay->url(), "--batch-limit", "1"});
+          },
+      .is_ready = [&] { return has_collector(stage, database); },
+      .watch =
+          [&](ArrivalTimes& times) {
+            relay.emplace(
+                test::TestRelay::Options{.play = answer_and_note(times), .offers_pipelining = true});
+          }};
+  return measure_latency(stage, consumer, {.rate = 100, .clients = 2, .seconds = 5});
+}
+
 }  // namespace
 
 std::vector<Row> send_rows() {
@@ -110,6 +146,10 @@ std::vector<Row> send_rows() {
            .measure = measure_source},
           send_row({.connections = 4, .limit = 10}),
           send_row({.connections = 4, .limit = 100}),
+          {.name = "send/latency",
+           .meaning = "from the commit to the relay's 250: 100 inserts/s, batch limit 1",
+           .prepare = [](Stage& stage) { make_live_database(stage, "live"); },
+           .measure = measure_send_latency},
           {.name = "memory/send",
            .meaning = "peak resident memory of a sender with 16 connections",
            .prepare = [](Stage& stage) { plain_backlog(stage); },

@@ -31,7 +31,8 @@ SendTrial::SendTrial(Cluster& cluster, const Plan& plan, Options options)
       conninfo_(cluster.conninfo(database_)),
       admin_(cluster.conninfo("postgres")),
       random_(plan.seed),
-      relay_({.play = options_.play}),
+      // As nearly every relay does; tests/smtp has those that do not.
+      relay_({.play = options_.play, .offers_pipelining = true}),
       // A broken protocol leaves tokens for ever.
       patience_(plan.sabotage == nullptr ? 120 : 10) {
   if (plan.sabotage != nullptr) break_protocol(*connect(), *plan.sabotage);

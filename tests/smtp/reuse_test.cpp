@@ -56,15 +56,36 @@ TEST_CASE("an idle connection that the relay closes costs no mail") {
   }
 }
 
-TEST_CASE("a goodbye together with the reply to a mail costs no mail") {
-  for (const auto then : {Then::go_on, Then::close}) {
-    const auto answer = RelayAnswer::reply("250 2.0.0 ok\r\n421 4.7.0 too many mails", then);
-    const TestRelay server({.play = TestRelay::once(RelayStep::end, answer)});
+// Both lines arrive in one packet, so the second is read before the next mail begins.
+TEST_CASE("a goodbye or a second reply together with the reply to a mail costs no other mail") {
+  for (const std::string second :
+       {"421 4.7.0 too many mails", "250 2.0.0 ok", "451 4.7.1 later", "530 5.7.0 who", "554 5.7.1 no"}) {
+    for (const auto then : {Then::go_on, Then::close}) {
+      INFO(second);
+      const auto answer = RelayAnswer::reply("250 2.0.0 ok\r\n" + second, then);
+      const TestRelay server({.play = TestRelay::once(RelayStep::end, answer)});
+      Relay relay(url_of(server), {});
+      CHECK(text_of(relay.deliver(mail_to("first@mail.example"))) == "accepted, counted, 250: 2.0.0 ok");
+      CHECK(text_of(relay.deliver(mail_to("second@mail.example"))) ==
+            "accepted, counted, 250: 2.0.0 ok: queued as Q2-1");
+      CHECK(server.connections() == 2);
+      CHECK(server.taken().size() == 2);
+    }
+  }
+}
+
+TEST_CASE("a relay that refuses MAIL on a kept connection is asked once more, on a fresh one") {
+  for (const std::string text : {"450 4.3.2 later", "550 5.7.1 never"}) {
+    INFO(text);
+    std::atomic<bool> refuses = false;
+    const TestRelay server({.play = [&](const RelayMoment& moment) {
+      return refuses && moment.step == RelayStep::mail ? RelayAnswer::reply(text) : RelayAnswer{};
+    }});
     Relay relay(url_of(server), {});
-    CHECK(text_of(relay.deliver(mail_to("first@mail.example"))) == "accepted, counted, 250: 2.0.0 ok");
-    CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+    REQUIRE(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+    refuses = true;
+    CHECK(relay.deliver(mail_to("second@mail.example")).code == std::stoi(text));
     CHECK(server.connections() == 2);
-    CHECK(server.taken().size() == 2);
   }
 }
 

@@ -65,7 +65,7 @@ const std::vector<Sabotage>& sabotages() {
        bursts,
        4},
       {"deferred mails are forgotten",
-       {{"mailroom_record_outcomes", "v_now + o.wait * interval '1 second'", "NULL"}},
+       {{"mailroom_record_outcomes", "v_now + o.wait * interval '1 second'", "NULL::timestamptz"}},
        "send: 451, 550 and 421",
        3},
       {"every outcome is recorded as accepted",

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 10> step_names{"the connection",
 /// A reply to MAIL, RCPT, DATA, or the end of the message.
 MailJudgement judge_refusal(const SmtpExchange& exchange) {
   if (exchange.step == SmtpStep::mail) {
-    // It may be a second reply to the mail before, which libcurl has read together with the first one.
+    // It may be a second reply to the mail before, which came after the first one.
     if (exchange.reused) return {deferred, false, true};
     // The sender is the same for every mail, so these say nothing about this one.
     if (exchange.code == 421 || exchange.code == 530 || exchange.code == 535 || exchange.code == 538) {

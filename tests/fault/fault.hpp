@@ -64,5 +64,7 @@ std::vector<Fault> waking_faults();
 std::vector<Fault> data_faults();
 std::vector<Fault> clock_faults();
 std::vector<Fault> send_faults();
+std::vector<Fault> relay_faults();
+std::vector<Fault> relay_login_faults();
 
 }  // namespace mailroom::test

@@ -76,7 +76,16 @@ const std::vector<Sabotage>& sabotages() {
       {"batches of living senders are taken over",
        {{"mailroom_find_abandoned", "pg_try_advisory_xact_lock_shared(1835100525, r.collector)", "true"}},
        "send: no fault, four senders",
-       6}};
+       6},
+      {"outcomes are not durable",
+       {{"mailroom_claim", "pending := 0;",
+         "pending := 0; PERFORM set_config('synchronous_commit', 'off', true);"}},
+       "send: stop -m immediate and start",
+       8},
+      {"tokens that expire before a claim are forgotten",
+       {{"mailroom_claim_any", "v_window.last, v_window.expired", "v_window.last, 0"}},
+       "send: relay down until tokens expire",
+       1}};
   return all;
 }
 

@@ -1,4 +1,4 @@
-// Faults of `mailroom send`: of its process, its session with the database, and its relays.
+// Faults of `mailroom send`: of its process, its database, and its relay's answers.
 
 #include <csignal>
 
@@ -6,12 +6,6 @@
 
 namespace mailroom::test {
 namespace {
-
-/// Answers at `step` for a share of the recipients, chosen by their address: 1 in `share`.
-bool is_chosen(const RelayMoment& moment, RelayStep step, int share) {
-  return moment.step == step &&
-         std::hash<std::string>()(moment.recipient) % static_cast<std::size_t>(share) == 0;
-}
 
 Outcome senders_alone(Cluster& cluster, const Plan& plan) {
   SendTrial trial(cluster, plan, {.senders = 4});
@@ -44,11 +38,11 @@ Outcome stop_senders(Cluster& cluster, const Plan& plan) {
 
 Outcome stop_while_relay_hangs(Cluster& cluster, const Plan& plan) {
   std::atomic<bool> hangs = false;
-  SendTrial trial(cluster, plan, {.senders = 2, .play = [&](const RelayMoment& moment) {
-                                    return hangs && moment.step == RelayStep::rcpt
-                                               ? RelayAnswer::nothing(RelayAnswer::Then::hang)
-                                               : RelayAnswer{};
-                                  }});
+  const auto play = [&](const RelayMoment& moment) {
+    return hangs && moment.step == RelayStep::rcpt ? RelayAnswer::nothing(RelayAnswer::Then::hang)
+                                                   : RelayAnswer{};
+  };
+  SendTrial trial(cluster, plan, {.senders = 2, .relay = {.play = play}});
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(300, 500);
     hangs = true;
@@ -62,43 +56,21 @@ Outcome stop_while_relay_hangs(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// The relay takes no mail for a while.
-Outcome relay_down(Cluster& cluster, const Plan& plan) {
-  std::atomic<bool> down = false;
-  SendTrial trial(cluster, plan, {.senders = 3, .play = [&](const RelayMoment& moment) {
-                                    if (!down) return RelayAnswer{};
-                                    const bool begins = moment.step == RelayStep::greeting;
-                                    return begins || moment.step == RelayStep::mail
-                                               ? RelayAnswer::reply("421 4.3.2 shutting down",
-                                                                    RelayAnswer::Then::close)
-                                               : RelayAnswer{};
-                                  }});
-  for (int round = 0; round < plan.rounds; ++round) {
-    trial.pause(300, 600);
-    down = true;
-    trial.pause(2000, 6000);
-    down = false;
-  }
-  const auto outcome = trial.finish(plan.rounds);
-  return outcome;
-}
-
 /// A tenth of the recipients is deferred at first, a tenth rejected, and one connection in forty ends after a
 /// mail.
 Outcome mixed_answers(Cluster& cluster, const Plan& plan) {
   std::mutex mutex;
   std::set<std::string> deferred;
-  SendTrial trial(cluster, plan,
-                  {.senders = 3, .play = [&](const RelayMoment& moment) {
-                     const std::lock_guard lock(mutex);
-                     if (is_chosen(moment, RelayStep::rcpt, 10) && deferred.insert(moment.recipient).second)
-                       return RelayAnswer::reply("451 4.7.1 try later");
-                     if (is_chosen(moment, RelayStep::rcpt, 11))
-                       return RelayAnswer::reply("550 5.1.1 unknown");
-                     if (moment.step == RelayStep::mail && moment.mail % 40 == 39)
-                       return RelayAnswer::reply("421 4.7.0 enough mails", RelayAnswer::Then::close);
-                     return RelayAnswer{};
-                   }});
+  const auto play = [&](const RelayMoment& moment) {
+    const std::lock_guard lock(mutex);
+    if (is_chosen(moment, RelayStep::rcpt, 10) && deferred.insert(moment.recipient).second)
+      return RelayAnswer::reply("451 4.7.1 try later");
+    if (is_chosen(moment, RelayStep::rcpt, 11)) return RelayAnswer::reply("550 5.1.1 unknown");
+    if (moment.step == RelayStep::mail && moment.mail % 40 == 39)
+      return RelayAnswer::reply("421 4.7.0 enough mails", RelayAnswer::Then::close);
+    return RelayAnswer{};
+  };
+  SendTrial trial(cluster, plan, {.senders = 3, .relay = {.play = play}});
   for (int round = 0; round < plan.rounds; ++round)
     trial.pause(500, 500);
   return trial.finish(plan.rounds);
@@ -108,13 +80,13 @@ Outcome mixed_answers(Cluster& cluster, const Plan& plan) {
 Outcome lost_answers(Cluster& cluster, const Plan& plan) {
   std::mutex mutex;
   std::set<std::string> lost;
-  SendTrial trial(cluster, plan,
-                  {.senders = 3, .play = [&](const RelayMoment& moment) {
-                     const std::lock_guard lock(mutex);
-                     if (is_chosen(moment, RelayStep::end, 20) && lost.insert(moment.recipient).second)
-                       return RelayAnswer::nothing(RelayAnswer::Then::close);
-                     return RelayAnswer{};
-                   }});
+  const auto play = [&](const RelayMoment& moment) {
+    const std::lock_guard lock(mutex);
+    if (is_chosen(moment, RelayStep::end, 20) && lost.insert(moment.recipient).second)
+      return RelayAnswer::nothing(RelayAnswer::Then::close);
+    return RelayAnswer{};
+  };
+  SendTrial trial(cluster, plan, {.senders = 3, .relay = {.play = play}});
   for (int round = 0; round < plan.rounds; ++round)
     trial.pause(500, 500);
   trial.allow_repeats(1 << 20);
@@ -139,14 +111,20 @@ SELECT count(pg_terminate_backend(pid)) FROM (
   return trial.finish(plan.rounds);
 }
 
-/// The first of two relays refuses connections from the start.
-Outcome first_relay_dead(Cluster& cluster, const Plan& plan) {
-  TestRelay dead(
-      {.play = TestRelay::at(RelayStep::greeting, RelayAnswer::nothing(RelayAnswer::Then::reset))});
-  SendTrial trial(cluster, plan, {.senders = 3, .first_relay = dead.url()});
-  for (int round = 0; round < plan.rounds; ++round)
-    trial.pause(500, 500);
-  trial.expect(dead.taken().empty(), "the dead relay takes nothing");
+/// The server crashes while mails are in flight. All sessions end at once, so the senders wait for each
+/// other's outcomes.
+Outcome server_crashes(Cluster& cluster, const Plan& plan) {
+  // Slow enough that most crashes come while mails are on their way.
+  const auto play = TestRelay::at(RelayStep::end, RelayAnswer{.delay = Milliseconds(20)});
+  SendTrial trial(cluster, plan, {.senders = 3, .relay = {.play = play}});
+  trial.allow_no_other_attempt();
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(300, 1200);
+    cluster.stop("immediate");
+    trial.pause(0, 300);
+    cluster.start();
+    trial.expect(trial.delivers_again(), "delivery resumes");
+  }
   return trial.finish(plan.rounds);
 }
 
@@ -160,12 +138,10 @@ std::vector<Fault> send_faults() {
       {"send: SIGTERM", "each ends with 0, nothing repeated", 40, 4, stop_senders},
       {"send: SIGTERM while the relay hangs", "each ends with 0, nothing repeated", 5, 1,
        stop_while_relay_hangs},
-      {"send: relay unavailable", "no attempt is counted, nothing repeated", 6, 1, relay_down},
       {"send: 451, 550 and 421", "deferred mails are tried again, nothing repeated", 20, 3, mixed_answers},
       {"send: lost answers", "each such mail is repeated once", 20, 3, lost_answers},
       {"send: database sessions end", "at most one batch per session is repeated", 60, 5, sessions_end},
-      {"send: the first of two relays is dead", "the second takes all, nothing repeated", 10, 2,
-       first_relay_dead}};
+      {"send: stop -m immediate and start", "nothing repeated", 12, 1, server_crashes}};
 }
 
 }  // namespace mailroom::test

@@ -21,9 +21,10 @@ class SendTrial {
     int senders = 3;
     int writers = 6;
     int limit = 5;
-    std::function<RelayAnswer(const RelayMoment&)> play{};
-    std::string first_relay{};  ///< before ours, as a list of URLs; empty for none
+    TestRelay::Options relay{};
+    TestRelay* first_relay = nullptr;  ///< tried before the trial's; what it takes counts too
     std::map<std::string, std::string> environment{};
+    std::chrono::seconds patience{120};  ///< of finish()
   };
 
   SendTrial(Cluster& cluster, const Plan& plan, Options options);
@@ -38,6 +39,12 @@ class SendTrial {
   int draw(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random_); }
   void pause(int from_ms, int to_ms);
   std::unique_ptr<Connection> connect() const;
+  /// What the relays have taken.
+  std::vector<TakenMail> taken() const;
+  /// Waits until the relays have taken another mail.
+  bool delivers_again() const;
+  /// Expects that at the end every mail is accepted, and at its first attempt that counts.
+  void allow_no_other_attempt() { is_first_attempt_expected_ = true; }
   /// Allows this many mails more than tokens.
   void allow_repeats(int mails) { allowed_ += mails; }
   int limit() const { return options_.limit; }
@@ -51,6 +58,7 @@ class SendTrial {
   std::unique_ptr<TestSender> make() const;
   bool drains();
   void judge();
+  void judge_records(Connection& connection, const std::set<std::int64_t>& mailed);
 
   Options options_;
   std::string database_;
@@ -62,8 +70,12 @@ class SendTrial {
   std::vector<std::string> logs_;  ///< of senders that have ended
   std::unique_ptr<WriteLoad> load_;
   int allowed_ = 0;
+  bool is_first_attempt_expected_ = false;
   std::chrono::seconds patience_;
   Outcome outcome_;
 };
+
+/// True at `step` for a share of the recipients, chosen by their address: 1 in `share`.
+bool is_chosen(const RelayMoment& moment, RelayStep step, int share);
 
 }  // namespace mailroom::test

@@ -106,8 +106,10 @@ bool RelayConversation::greet_client() {
 }
 
 bool RelayConversation::start_tls() {
-  if (!answer(RelayStep::starttls, "220 go ahead")) return false;
-  return refused_ || stream_.start_tls(*options_.certificate);
+  const auto reply = ask(RelayStep::starttls, "220 go ahead");
+  if (!give(reply)) return false;
+  const auto* certificate = reply.certificate != nullptr ? reply.certificate : options_.certificate;
+  return refused_ || stream_.start_tls(*certificate);
 }
 
 bool RelayConversation::authenticate(const std::string& line) {

@@ -6,6 +6,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdexcept>
+#include <vector>
 
 namespace mailroom::test {
 namespace {
@@ -43,9 +44,10 @@ TestCertificate::TestCertificate(const Options& options)
   X509_gmtime_adj(X509_getm_notBefore(made.get()), options.valid_from);
   X509_gmtime_adj(X509_getm_notAfter(made.get()), options.valid_until);
   require(X509_set_pubkey(made.get(), key.get()));
-  const unsigned char name[] = "test relay";
+  const std::vector<unsigned char> name(options.subject.begin(), options.subject.end());
   auto* const subject = X509_get_subject_name(made.get());
-  require(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, name, -1, -1, 0));
+  require(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, name.data(), static_cast<int>(name.size()),
+                                     -1, 0));
   require(X509_set_issuer_name(made.get(), subject));
   add_extension(made.get(), NID_subject_alt_name, options.names);
   require(X509_sign(made.get(), key.get(), EVP_sha256()));

@@ -11,7 +11,9 @@ class TestCertificate {
  public:
   struct Options {
     std::string names = "DNS:localhost,IP:127.0.0.1";  ///< subjectAltName
-    long valid_from = -3600;                           ///< seconds from now
+    /// Certificates that are trusted together need different ones: an issuer is found by its subject.
+    std::string subject = "test relay";
+    long valid_from = -3600;  ///< seconds from now
     long valid_until = 3600;
   };
 

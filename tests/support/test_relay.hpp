@@ -32,7 +32,8 @@ struct RelayAnswer {
   Then then = Then::go_on;
   bool has_line_end = true;  ///< false: half a line
   bool is_late = false;      ///< reply only when the client has sent something else, or has gone
-  std::function<std::string()> unasked{};  ///< what to say after the reply, when this returns
+  std::function<std::string()> unasked{};        ///< what to say after the reply, when this returns
+  const TestCertificate* certificate = nullptr;  ///< at STARTTLS: instead of the relay's; must outlive it
 
   static RelayAnswer reply(std::string text, Then then = Then::go_on) {
     return {.text = std::move(text), .then = then};

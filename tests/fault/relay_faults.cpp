@@ -29,15 +29,16 @@ Outcome relay_down(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// The relay is down for longer than a third of the tokens live. Another third comes too near to its end while it
-/// waits: what would be tried again less than a minute before it expires is not.
+/// The relay is down for longer than a third of the tokens live. Another third comes too near to its end
+/// while it waits: what would be tried again less than a minute before it expires is not.
 Outcome tokens_expire(Cluster& cluster, const Plan& plan) {
   std::atomic<bool> down = false;
   const auto play = [&](const RelayMoment& moment) { return down ? shutting_down(moment) : RelayAnswer{}; };
   SendTrial trial(cluster, plan, {.senders = 3, .writers = 3, .relay = {.play = play}});
   const auto connection = trial.connect();
-  connection->run("ALTER TABLE tokens ALTER expires_at SET DEFAULT floor(extract(epoch FROM now())) "
-                  "+ (ARRAY[2, 62, 900])[1 + floor(random() * 3)::integer]");
+  connection->run(
+      "ALTER TABLE tokens ALTER expires_at SET DEFAULT floor(extract(epoch FROM now())) "
+      "+ (ARRAY[2, 62, 900])[1 + floor(random() * 3)::integer]");
   for (int round = 0; round < plan.rounds; ++round) {
     trial.expect(trial.delivers_again(), "delivery resumes");
     down = true;
@@ -49,7 +50,8 @@ Outcome tokens_expire(Cluster& cluster, const Plan& plan) {
 SELECT count(*) FROM tokens t LEFT JOIN mailroom_deliveries d ON d.token = t.id
 WHERE t.expires_at - t.created_at = 900 AND d.state IS DISTINCT FROM 'accepted')");
   if (forgotten > 0)
-    outcome.problems.push_back(fmt::format("not so: what lives long enough is mailed ({} are not)", forgotten));
+    outcome.problems.push_back(
+        fmt::format("not so: what lives long enough is mailed ({} are not)", forgotten));
   const auto ends = connection->run(R"(
 SELECT (SELECT count(*) FROM mailroom_deliveries WHERE state = 'expired'),
        (SELECT coalesce(sum(skipped_expired), 0) FROM mailroom_batches))")[0];
@@ -60,8 +62,8 @@ SELECT (SELECT count(*) FROM mailroom_deliveries WHERE state = 'expired'),
   return outcome;
 }
 
-/// A mail takes longer than the time-out for a reply. At full length a batch takes more than the ten seconds after
-/// which another sender would take it over if the session had ended.
+/// A mail takes longer than the time-out for a reply. At full length a batch takes more than the ten seconds
+/// after which another sender would take it over if the session had ended.
 Outcome slow_relay(Cluster& cluster, const Plan& plan) {
   constexpr int senders = 4;
   const int limit = plan.shortened ? 20 : 60;
@@ -85,8 +87,8 @@ Outcome slow_relay(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// Some replies to RCPT come when the time-out has passed, and some mails get a second reply. Taken for a reply to the
-/// next mail, each would make that one a dead letter.
+/// Some replies to RCPT come when the time-out has passed, and some mails get a second reply. Taken for a
+/// reply to the next mail, each would make that one a dead letter.
 Outcome stray_replies(Cluster& cluster, const Plan& plan) {
   std::mutex mutex;
   std::set<std::string> late;
@@ -110,7 +112,8 @@ Outcome stray_replies(Cluster& cluster, const Plan& plan) {
     trial.expect(trial.delivers_again(), "delivery goes on");
   }
   auto outcome = trial.finish(plan.rounds);
-  if (late.empty() || doubled.empty()) outcome.problems.push_back("not so: some replies are late, some doubled");
+  if (late.empty() || doubled.empty())
+    outcome.problems.push_back("not so: some replies are late, some doubled");
   return outcome;
 }
 
@@ -151,8 +154,9 @@ class LateEnds {
 Outcome late_ends(Cluster& cluster, const Plan& plan) {
   LateEnds ends;
   const auto play = [&](const RelayMoment& moment) { return ends.answer(moment); };
-  SendTrial trial(cluster, plan,
-                  {.senders = 3, .limit = 10, .relay = {.play = play}, .patience = std::chrono::seconds(400)});
+  SendTrial trial(
+      cluster, plan,
+      {.senders = 3, .limit = 10, .relay = {.play = play}, .patience = std::chrono::seconds(400)});
   trial.allow_repeats(6);
   trial.pause(500, 500);
   auto outcome = trial.finish(plan.rounds);
@@ -177,7 +181,9 @@ Outcome first_relay_dies(Cluster& cluster, const Plan& plan) {
   trial.allow_no_other_attempt();
   const auto takes_more = [](const TestRelay& relay) {
     const auto before = relay.taken().size();
-    return eventually([&] { return relay.taken().size() > before; });
+    // A sender that has taken the probe of a relay, and then has no mail for it, holds the others back for
+    // 150 s.
+    return eventually([&] { return relay.taken().size() > before; }, std::chrono::seconds(200));
   };
   for (int round = 0; round < plan.rounds; ++round) {
     trial.expect(takes_more(first), "the first relay takes mails while it lives");
@@ -194,12 +200,13 @@ Outcome first_relay_dies(Cluster& cluster, const Plan& plan) {
 
 std::vector<Fault> relay_faults() {
   return {{"send: relay unavailable", "no attempt is counted, nothing repeated", 6, 1, relay_down},
-          {"send: relay down until tokens expire", "each such token is recorded as expired, the others are mailed",
-           3, 1, tokens_expire},
+          {"send: relay down until tokens expire",
+           "each such token is recorded as expired, the others are mailed", 3, 1, tokens_expire},
           {"send: one reply a second", "nothing repeated, no attempt fails", 4, 1, slow_relay},
-          {"send: late and doubled replies", "none is taken for another mail's, nothing repeated", 20, 1, stray_replies},
-          {"send: late or no replies to the end", "what was taken is repeated once, the rest exactly once", 1, 0,
-           late_ends},
+          {"send: late and doubled replies", "none is taken for another mail's, nothing repeated", 20, 1,
+           stray_replies},
+          {"send: late or no replies to the end", "what was taken is repeated once, the rest exactly once", 1,
+           0, late_ends},
           {"send: the first of two relays dies", "the second takes all meanwhile, nothing repeated", 10, 1,
            first_relay_dies}};
 }

@@ -9,8 +9,8 @@ namespace {
 const std::string relay_user = "alice";
 const std::string relay_password = "open sesame 4711";
 
-/// A relay with STARTTLS and AUTH, which answers at one step of each new connection with a flaw while it has one. The
-/// connections of before end at their next mail. Also what its senders need to trust it.
+/// A relay with STARTTLS and AUTH, which answers at one step of each new connection with a flaw while it has
+/// one. The connections of before end at their next mail. Also what its senders need to trust it.
 class FlawedRelay {
  public:
   /// Senders trust its own certificate, and `another`: what is wrong with that is nothing but its flaw.
@@ -82,7 +82,8 @@ Outcome flawed_for_a_while(Cluster& cluster, const Plan& plan, FlawedRelay& rela
     relay.begin();
     trial.expect(eventually([&] { return relay.shown() > before; }), "a sender meets the flaw");
     const auto waits = [&] {
-      return value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE not_before IS NOT NULL") > 0;
+      return value<int>(*connection,
+                        "SELECT count(*) FROM mailroom_deliveries WHERE not_before IS NOT NULL") > 0;
     };
     trial.expect(eventually(waits), "mails wait");
     trial.pause(500, 3000);
@@ -113,18 +114,17 @@ Outcome certificate_of_another(Cluster& cluster, const Plan& plan) {
 }
 
 Outcome no_auth(Cluster& cluster, const Plan& plan) {
-  FlawedRelay relay(RelayStep::ehlo,
-                    RelayAnswer::reply("250-test relay\r\n250-STARTTLS\r\n250 8BITMIME"));
+  FlawedRelay relay(RelayStep::ehlo, RelayAnswer::reply("250-test relay\r\n250-STARTTLS\r\n250 8BITMIME"));
   return flawed_for_a_while(cluster, plan, relay);
 }
 
 }  // namespace
 
 std::vector<Fault> relay_login_faults() {
-  return {{"send: certificate expired for a while", "nothing is mailed meanwhile, each mail is accepted once", 5, 1,
-           expired_certificate},
-          {"send: certificate of another name", "nothing is mailed meanwhile, each mail is accepted once", 5, 1,
-           certificate_of_another},
+  return {{"send: certificate expired for a while", "nothing is mailed meanwhile, each mail is accepted once",
+           5, 1, expired_certificate},
+          {"send: certificate of another name", "nothing is mailed meanwhile, each mail is accepted once", 5,
+           1, certificate_of_another},
           {"send: no AUTH for a while", "nothing is mailed without a login, each mail is accepted once", 5, 1,
            no_auth}};
 }

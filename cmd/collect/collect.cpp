@@ -11,6 +11,19 @@ struct CollectOptions {
   std::optional<Milliseconds> wait;
 };
 
+Batcher::Options batcher_options(const Settings& settings) {
+  Batcher::Options options{.batch_timeout = settings.batch_timeout.max,
+                           .poll_interval = settings.poll_interval,
+                           .line_limit = settings.batch_limit.max,
+                           .lines_per_claim = settings.lines_per_claim};
+  if (!settings.batch_limit.is_fixed() || !settings.batch_timeout.is_fixed()) {
+    options.adaptive = Batcher::Adaptive{.min_limit = settings.batch_limit.min,
+                                         .min_timeout = settings.batch_timeout.min,
+                                         .line_cost = settings.line_cost};
+  }
+  return options;
+}
+
 CollectorSetup make_setup(const Settings& settings, Context& context, StopWatcher& watcher) {
   const bool jsonl = settings.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   const auto key = load_key_ring(settings).current;
@@ -23,11 +36,7 @@ CollectorSetup make_setup(const Settings& settings, Context& context, StopWatche
                 return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
               },
           .queues = settings.queues,
-          .turns = {.batcher = {.batch_timeout = settings.batch_timeout,
-                                .poll_interval = settings.poll_interval,
-                                .line_limit = settings.batch_limit,
-                                .lines_per_claim = settings.lines_per_claim},
-                    .max_wait = settings.max_wait},
+          .turns = {.batcher = batcher_options(settings), .max_wait = settings.max_wait},
           .notify_always = settings.notify == NotifyWhen::always,
           .healthcheck_interval = settings.healthcheck_interval};
 }
@@ -62,10 +71,13 @@ Run add_collect(CommandSyntax& syntax) {
                               "stop after N batches");
   syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
                   "keep trying to reach the database at startup for this long");
-  syntax.setting("--batch-limit N", "collect.batch_limit", "put at most N tokens in a batch [10]");
+  syntax.setting("--batch-limit N", "collect.batch_limit",
+                 "put at most N tokens in a batch; N..M adapts it [10]");
   syntax.setting("--lines-per-claim N", "collect.lines_per_claim", "claim at most N lines at a time [1]");
   syntax.setting("--batch-timeout DURATION", "collect.batch_timeout",
-                 "wait at most this long for a batch to fill [5s]");
+                 "wait at most this long for a batch to fill; 50ms..5s adapts it [5s]");
+  syntax.setting("--line-cost DURATION", "collect.line_cost",
+                 "with a range: delay that one line saved is worth [100ms]");
   syntax.setting("--format FORMAT", "collect.format", "write lines as csv or jsonl [csv]");
   syntax.setting("--queue NAME", "collect.queue", "collect from this queue, a row of jobs [mailroom]");
   syntax.setting("--channel NAME", "collect.channel",
@@ -87,7 +99,7 @@ const Command collect_command{
     "collect", "write batches of signed tokens to stdout until stopped",
     "Examples:\n"
     "  mailroom collect                              one line per batch, as CSV\n"
-    "  mailroom collect --batch-limit 100 --batch-timeout 500ms\n"
+    "  mailroom collect --batch-limit 10..500 --batch-timeout 50ms..5s\n"
     "  mailroom collect --once --format jsonl        emit all due tokens, then stop\n",
     add_collect,
     "Waits for tokens, claims due tokens in batches, signs each token, and writes one line per batch to "
@@ -97,6 +109,10 @@ const Command collect_command{
     "in flight, and no committed token is lost. Any number of collectors may work on the same queue; each "
     "batch goes to one of them. With --lines-per-claim N one claim takes up to N full lines, for short "
     "lines at a high rate; a crash then repeats up to N lines.\n\n"
+    "If --batch-limit or --batch-timeout is a range, the collector estimates how fast tokens arrive and chooses "
+    "both for each batch. A token that comes alone is written at once. When tokens come faster, the collector waits "
+    "for as many as make a line worth the delay: --line-cost says how much delay, summed over the tokens, one line "
+    "saved is worth. A backlog is written in lines of the upper limit.\n\n"
     "A line of CSV holds action,email,login,token,code for each token, quoted as in RFC 4180. Action 1 is "
     "activation, action 2 is password recovery. With --format jsonl a line is one JSON object: the batch "
     "and its tokens. A reader must ignore a last line without a newline. Tokens that are expired, consumed, "

@@ -22,11 +22,23 @@ std::vector<SettingChange> changes_between(const Settings& before, const Setting
   return changes;
 }
 
+Field limit_field(const Batcher::Options& batcher) {
+  const auto& adaptive = batcher.adaptive;
+  if (!adaptive || adaptive->min_limit == batcher.line_limit) return {"limit", batcher.line_limit};
+  return {"limit", fmt::format("{}..{}", adaptive->min_limit, batcher.line_limit)};
+}
+
+Field timeout_field(const Batcher::Options& batcher) {
+  const auto max = format_duration(batcher.batch_timeout);
+  const auto min = batcher.adaptive ? format_duration(batcher.adaptive->min_timeout) : max;
+  return {"timeout", min == max ? max : fmt::format("{}..{}", min, max)};
+}
+
 void log_configuration(Log& log, const Settings& settings, const Batcher::Options& batcher) {
   log.info("configured", {{"queue", fmt::format("{}", fmt::join(settings.queues, ","))},
                           {"channel", settings.channel},
-                          {"limit", batcher.line_limit},
-                          {"timeout", format_duration(batcher.batch_timeout)},
+                          limit_field(batcher),
+                          timeout_field(batcher),
                           {"healthcheck_interval", format_duration(settings.healthcheck_interval)}});
   log.info("connecting", {{"to", describe_target(settings.database_url)}});
 }

@@ -19,7 +19,8 @@ constexpr const char* file_text =
     "could start.\n\n"
     "A running collector reloads the file on SIGHUP.\n\n"
     "A duration is one or more numbers with units: 250ms, 5s, 4m30s, 1d; a bare number is milliseconds. A "
-    "relative path starts at the directory of the file.";
+    "range is two values with two dots between them, without white space: 10..500, 50ms..5s. A relative path "
+    "starts at the directory of the file.";
 
 constexpr const char* configuration_text =
     R"(A command-line option overrides an environment variable, which overrides the configuration file, which

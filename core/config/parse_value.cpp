@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "base/duration.hpp"
 #include "base/error.hpp"
@@ -27,6 +28,38 @@ std::string resolve(const std::string& path, const SettingValue& value) {
 
 bool is_mistaken_key(std::string_view item) {
   return item.size() >= shortest_mistaken_key && item.find_first_of("/.") == std::string_view::npos;
+}
+
+using Ends = std::pair<std::string_view, std::string_view>;
+
+/// Both sides of `..`; nullopt for a text without it.
+std::optional<Ends> ends_of(std::string_view text) {
+  const auto dots = text.find("..");
+  if (dots == std::string_view::npos) return std::nullopt;
+  return Ends{text.substr(0, dots), text.substr(dots + 2)};
+}
+
+/// Refuses a range whose ends are the wrong way round.
+template <typename T>
+ValueRange<T> ordered(const SettingValue& value, const Ends& ends, T min, T max) {
+  if (max < min) {
+    refuse(value, "a range from the smaller value to the larger",
+           fmt::format("write {}..{}", ends.second, ends.first));
+  }
+  return {min, max};
+}
+
+bool has_unit(std::string_view duration) {
+  return duration.find_first_not_of("0123456789") != std::string_view::npos;
+}
+
+/// Refuses `50..5s`, where the reader may take 50 for seconds.
+void require_units(const SettingValue& value, const Ends& ends) {
+  const auto& [min, max] = ends;
+  if (min == "0" || has_unit(min) == has_unit(max)) return;
+  refuse(value, "a range with a unit at both ends",
+         fmt::format("a bare number is milliseconds: write {}{}..{}{}", min, has_unit(min) ? "" : "ms", max,
+                     has_unit(max) ? "" : "ms"));
 }
 
 }  // namespace
@@ -67,6 +100,42 @@ Milliseconds parse_interval(const SettingValue& value, Milliseconds least, Milli
                        least < std::chrono::hours(1) ? "250ms, 5s or 4m30s" : "12h, 7d or 1d12h"));
   }
   return *duration;
+}
+
+ValueRange<int> parse_count_range(const SettingValue& value, int least, int most) {
+  const auto ends = ends_of(value.text);
+  if (!ends) {
+    const int count = parse_count(value, least, most);
+    return {count, count};
+  }
+  const auto min = parse_number<int>(ends->first);
+  const auto max = parse_number<int>(ends->second);
+  const auto is_within = [&](const auto& end) { return end && *end >= least && *end <= most; };
+  if (!is_within(min) || !is_within(max)) {
+    refuse(value, fmt::format("a range of two whole numbers from {} to {}", least, most),
+           "for example 10..500");
+  }
+  return ordered(value, *ends, *min, *max);
+}
+
+ValueRange<Milliseconds> parse_interval_range(const SettingValue& value, Milliseconds least,
+                                              Milliseconds most) {
+  const auto ends = ends_of(value.text);
+  if (!ends) {
+    const auto interval = parse_interval(value, least, most);
+    return {interval, interval};
+  }
+  const auto min = parse_duration(ends->first);
+  const auto max = parse_duration(ends->second);
+  const auto is_within = [&](const auto& end) { return end && *end >= least && *end <= most; };
+  if (!is_within(min) || !is_within(max)) {
+    refuse(
+        value,
+        fmt::format("a range of two durations from {} to {}", format_duration(least), format_duration(most)),
+        "for example 50ms..5s");
+  }
+  require_units(value, *ends);
+  return ordered(value, *ends, *min, *max);
 }
 
 std::optional<Rate> parse_rate_value(const SettingValue& value) {

@@ -28,6 +28,13 @@ int parse_count(const SettingValue& value, int least, int most);
 /// A duration (see parse_duration) from `least` to `most`.
 Milliseconds parse_interval(const SettingValue& value, Milliseconds least, Milliseconds most);
 
+/// A count, or a range of two: `10..500`.
+ValueRange<int> parse_count_range(const SettingValue& value, int least, int most);
+
+/// A duration, or a range of two: `50ms..5s`.
+ValueRange<Milliseconds> parse_interval_range(const SettingValue& value, Milliseconds least,
+                                              Milliseconds most);
+
 /// A rate (see mailroom::parse_rate); nullopt for an empty text.
 std::optional<Rate> parse_rate_value(const SettingValue& value);
 

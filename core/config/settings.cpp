@@ -124,6 +124,13 @@ void drop_overridden_key(SettingValues& values) {
   weaker = default_of(*find_key(weaker.key));
 }
 
+/// Throws if values exclude each other.
+void check_together(const Settings& settings) {
+  if (settings.lines_per_claim == 1 || settings.batch_limit.is_fixed()) return;
+  refuse(setting_of(settings, "collect.lines_per_claim"), "1 if collect.batch_limit is a range",
+         "a range lets lines grow with the load; for many short lines per claim, give one batch_limit");
+}
+
 }  // namespace
 
 EnvironmentVariables process_environment() {
@@ -167,6 +174,7 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
     const bool is_given = value.origin.kind != OriginKind::default_value || !value.text.empty();
     if (is_given) find_key(value.key)->store(value, settings);
   }
+  check_together(settings);
   return settings;
 }
 

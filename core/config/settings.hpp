@@ -26,6 +26,15 @@ std::vector<std::string> names_of(const Choices<T>& choices) {
   return names;
 }
 
+/// A value, or two between which mailroom chooses.
+template <typename T>
+struct ValueRange {
+  T min{};
+  T max{};
+
+  bool is_fixed() const { return min == max; }
+};
+
 enum class CollectFormat { csv, jsonl };
 enum class NotifyWhen { when_listening, always };
 /// What to do with a mail that a relay may have accepted without an answer.
@@ -62,9 +71,10 @@ struct Settings {
   bool allow_readable_key = false;
   std::string channel;
   std::vector<std::string> queues;
-  int batch_limit = 0;
+  ValueRange<int> batch_limit;
   int lines_per_claim = 0;
-  Milliseconds batch_timeout{};
+  ValueRange<Milliseconds> batch_timeout;
+  Milliseconds line_cost{};
   Milliseconds poll_interval{};
   Milliseconds healthcheck_interval{};
   CollectFormat format = CollectFormat::csv;

@@ -1,6 +1,7 @@
 #include "consumer/batcher.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mailroom {
 namespace {
@@ -16,11 +17,25 @@ bool leased_again(const ClaimReply& reply) {
   return reply.lease && reply.lease->attempt > 1;
 }
 
+/// Tokens that are further apart than the line cost or the longest timeout are emitted at once. A gap counts
+/// as a little more than that at most, so that the first tokens of a burst outweigh it.
+ArrivalGap::Seconds longest_gap(const BatchBounds& bounds) {
+  return 1.5 * ArrivalGap::Seconds(std::min(bounds.line_cost, bounds.max_timeout));
+}
+
 int max_lines(const Batcher::Options& options) {
   return std::clamp(max_tokens / std::max(options.line_limit, 1), 1, options.lines_per_claim);
 }
 
 }  // namespace
+
+void Batcher::configure(const Options& options) {
+  options_ = options;
+  choice_ = {options.line_limit, options.batch_timeout};
+  if (!options.adaptive) return;
+  gap_ = ArrivalGap(longest_gap(bounds()));
+  choice_ = choose_batch(bounds(), gap_.mean());
+}
 
 void Batcher::connected() {
   draining_ = true;
@@ -29,6 +44,8 @@ void Batcher::connected() {
   next_batch_ = {};
   deadline_.reset();
   full_lines_ = 0;
+  may_be_behind_ = false;
+  known_ = 0;
   waiting_to_ = 0;
 }
 
@@ -38,11 +55,13 @@ Batcher::Decision Batcher::decide(TimePoint now, bool polling) const {
   const auto not_before = polling ? std::max(not_before_, next_batch_) : not_before_;
   const bool wanted = poll_ && now >= not_before;
   if (draining_ || due || wanted || now >= next_poll_) {
-    const bool overdue = polling && now >= from + options_.batch_timeout;
+    const bool overdue = polling && now >= from + choice_.timeout;
+    const bool full = full_lines_ > 0 && is_full_early();
+    const bool partial = draining_ || due || overdue || full || choice_.timeout.count() == 0;
     return {.poll = true,
-            .partial = draining_ || due || overdue || options_.batch_timeout == Milliseconds(0),
+            .partial = partial,
             .routine = !draining_ && !poll_ && !deadline_,
-            .limit = limit(),
+            .limit = limit(partial),
             .from = from};
   }
   auto until = next_poll_;
@@ -54,19 +73,23 @@ Batcher::Decision Batcher::decide(TimePoint now, bool polling) const {
 void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoint started,
                       TimePoint finished) {
   last_poll_ = started;
+  estimate(reply, started);
   // Polls a little early, so that the delay including the poll itself stays within the interval.
   next_poll_ = finished + options_.poll_interval - options_.poll_interval / 10;
   // The next claim acknowledges a batch, so it is needed even if no token waits.
-  full_lines_ = reply.lease || options_.line_limit == 0 ? 0 : reply.pending / options_.line_limit;
+  full_lines_ = full_lines(reply);
+  may_be_behind_ = reply.more;
   poll_ = reply.lease.has_value() || reply.more || full_lines_ > 0;
   not_before_ = poll_ ? TimePoint{} : finished + (finished - started);
   // Tokens that arrive meanwhile wait for their batch anyway; the claim that takes them acknowledges this
   // one.
-  next_batch_ =
-      reply.lease && !reply.more ? started + std::min(options_.batch_timeout, longest_receipt) : TimePoint{};
+  next_batch_ = reply.lease && !reply.more
+                    ? started + std::min<std::chrono::nanoseconds>(choice_.timeout, longest_receipt)
+                    : TimePoint{};
   if (reply.pending > 0) {
     // The first claim that leaves tokens starts the timeout.
-    if (!deadline_) deadline_ = decision.from + options_.batch_timeout;
+    if (!deadline_) waiting_from_ = decision.from;
+    if (!deadline_ || options_.adaptive) deadline_ = waiting_from_ + choice_.timeout;
     waiting_to_ = std::max(waiting_to_, reply.last);
   } else if (!leased_again(reply) && reply.last >= waiting_to_) {
     // The waiting tokens have been taken, unless a late token with a lower id displaced one of them. The next
@@ -77,8 +100,37 @@ void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoi
   if (decision.partial && !reply.more) draining_ = false;
 }
 
-int Batcher::limit() const {
-  return options_.line_limit * (full_lines_ > 0 ? full_lines_ : max_lines(options_));
+int Batcher::limit(bool partial) const {
+  if (full_lines_ > 0) return options_.line_limit * full_lines_;
+  if (is_full_early() && !partial && !may_be_behind_) return choice_.limit;
+  return options_.line_limit * max_lines(options_);
+}
+
+int Batcher::full_lines(const ClaimReply& reply) const {
+  if (reply.lease || choice_.limit == 0) return 0;
+  return is_full_early() ? std::min(reply.pending / choice_.limit, 1) : reply.pending / choice_.limit;
+}
+
+void Batcher::estimate(const ClaimReply& reply, TimePoint started) {
+  if (!options_.adaptive || leased_again(reply)) return;
+  const int taken = reply.lease ? reply.size : 0;
+  arrived_ += std::max(taken + reply.pending - known_, 0);
+  known_ = std::max(reply.pending, reply.more ? known_ - taken : 0);
+  // The rest of a backlog arrived in the same time.
+  if (reply.more) return;
+  const auto arrived = std::exchange(arrived_, 0);
+  // Nobody knows when the tokens arrived that waited for the session.
+  if (draining_) return gap_.start(started);
+  gap_.arrived(arrived, started);
+  choice_ = choose_batch(bounds(), gap_.mean());
+}
+
+BatchBounds Batcher::bounds() const {
+  return {.min_limit = options_.adaptive->min_limit,
+          .max_limit = options_.line_limit,
+          .min_timeout = options_.adaptive->min_timeout,
+          .max_timeout = options_.batch_timeout,
+          .line_cost = options_.adaptive->line_cost};
 }
 
 }  // namespace mailroom

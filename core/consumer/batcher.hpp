@@ -3,6 +3,8 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "consumer/arrival_gap.hpp"
+#include "consumer/batch_choice.hpp"
 #include "consumer/queue_session.hpp"
 
 namespace mailroom {
@@ -14,16 +16,28 @@ namespace mailroom {
 /// with --once). A notification means 'poll', never 'one row'. Without notifications the collector polls
 /// after nine tenths of the poll interval, which bounds the delay after a lost notification or a lost
 /// collector.
+///
+/// If limit or timeout are ranges, each reply to a claim updates the estimate of how fast tokens arrive, and
+/// choose_batch() chooses both from it. After a claim that may have left a backlog the limit is the upper
+/// one.
 class Batcher {
  public:
-  struct Options {
-    Milliseconds batch_timeout{};
-    Milliseconds poll_interval{};
-    int line_limit = 0;       ///< due tokens per line
-    int lines_per_claim = 1;  ///< full lines that one claim may take
+  /// What the choice of limit and timeout needs besides their upper ends.
+  struct Adaptive {
+    int min_limit = 0;
+    Milliseconds min_timeout{};
+    Milliseconds line_cost{};  ///< see BatchBounds
   };
 
-  explicit Batcher(const Options& options) : options_(options) {}
+  struct Options {
+    Milliseconds batch_timeout{};  ///< of a range: the upper end
+    Milliseconds poll_interval{};
+    int line_limit = 0;                  ///< due tokens per line; of a range: the upper end
+    int lines_per_claim = 1;             ///< full lines that one claim may take; 1 if the limit is a range
+    std::optional<Adaptive> adaptive{};  ///< nullopt if limit and timeout are fixed
+  };
+
+  explicit Batcher(const Options& options) { configure(options); }
 
   struct Decision {
     bool poll = false;     ///< claim now
@@ -34,7 +48,7 @@ class Batcher {
     TimePoint from{};      ///< earliest arrival of tokens that the previous poll did not find
   };
 
-  void configure(const Options& options) { options_ = options; }
+  void configure(const Options& options);
   /// A new session: all waiting tokens are emitted at once.
   void connected();
   void notified() { poll_ = true; }
@@ -44,15 +58,26 @@ class Batcher {
   void claimed(const Decision& decision, const ClaimReply& reply, TimePoint started, TimePoint finished);
 
  private:
-  int limit() const;
+  BatchBounds bounds() const;
+  /// A batch is full before a line is.
+  bool is_full_early() const { return choice_.limit < options_.line_limit; }
+  int limit(bool partial) const;
+  int full_lines(const ClaimReply& reply) const;
+  void estimate(const ClaimReply& reply, TimePoint started);
 
   Options options_;
+  BatchChoice choice_;
+  ArrivalGap gap_;
   bool draining_ = false;
   bool poll_ = false;
   TimePoint not_before_{};             ///< an empty poll is followed by a pause of the same duration
   TimePoint next_batch_{};             ///< while polling: earliest poll that acknowledges a partial batch
+  TimePoint waiting_from_{};           ///< arrival of the first waiting token
   std::optional<TimePoint> deadline_;  ///< when the waiting tokens must be emitted
   int full_lines_ = 0;                 ///< lines that the last claim saw and did not take
+  bool may_be_behind_ = false;         ///< the last claim may have left a full line
+  int arrived_ = 0;                    ///< tokens since the last estimate
+  int known_ = 0;                      ///< how many of the waiting tokens an earlier claim has seen
   std::int64_t waiting_to_ = 0;        ///< id of the last waiting token, or a later id
   TimePoint next_poll_{};
   TimePoint last_poll_{};

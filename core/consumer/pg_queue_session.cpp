@@ -121,6 +121,7 @@ ClaimReply read_reply(const Row& row, const std::string& queue) {
   ClaimReply reply;
   if (!row[0].is_null())
     reply.lease = Lease{row[0].template as<std::int64_t>(), row[1].template as<int>(), queue};
+  if (reply.lease) reply.size = row[2].template as<int>();
   reply.pending = row[3].template as<int>();
   if (!row[4].is_null()) reply.last = row[4].template as<std::int64_t>();
   reply.more = row[5].template as<bool>();
@@ -226,7 +227,7 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
     rows = run_claim("claim", request);
   }
   const auto reply = read_reply(rows[0], queue_of(request));
-  is_streamed_ = reply.lease && !delivers_ && rows[0][2].as<int>() >= streamed_size;
+  is_streamed_ = !delivers_ && reply.size >= streamed_size;
   const bool with_tokens = rows.columns() > claim_columns && !delivers_ && !is_streamed_;
   if (reply.lease && with_tokens) claimed_ = Claimed{*reply.lease, rows};
   return reply;

@@ -74,6 +74,7 @@ struct ClaimRequest {
 
 struct ClaimReply {
   std::optional<Lease> lease{};  ///< the batch taken, to be fetched
+  int size = 0;                  ///< its tokens
   int pending = 0;               ///< due tokens that were seen and not taken
   std::int64_t last = 0;         ///< every due token up to this id was seen
   bool more = false;             ///< another claim should follow at once

@@ -35,7 +35,9 @@ bool tells_secret(const std::string& text) {
 
 void check_loaded(const Settings& settings, const std::string& path) {
   require(settings.file == path, "the file is named");
-  require(settings.batch_limit >= 1 && settings.batch_limit <= 10'000, "the limit is within its bounds");
+  require(settings.batch_limit.min >= 1 && settings.batch_limit.min <= settings.batch_limit.max &&
+              settings.batch_limit.max <= 10'000,
+          "the limit is within its bounds");
   require(settings.signing_key.empty() || settings.signing_key.size() == secret.size(),
           "a key has 64 digits");
   for (const auto& value : settings.values)

@@ -280,6 +280,7 @@ void FakeServer::take(int session, const ClaimRequest& request, ClaimReply& repl
   const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
   batches_[id] = FakeBatch{.tokens = due, .holder = session, .holds = {{session, environment_.now()}}};
   reply.lease = Lease{id, 1, request.queue};
+  reply.size = static_cast<int>(due.size());
 }
 
 std::vector<std::pair<std::int64_t, TimePoint>> FakeServer::tokens_of(const Lease& lease) const {

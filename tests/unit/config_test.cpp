@@ -50,11 +50,13 @@ const std::vector<Row> rows{
     {"collect.channel", "token_insert", "f", "e", "g", [](const Settings& s) { return s.channel; }},
     {"collect.queue", "mailroom", "f", "e,f", "g", [](const Settings& s) { return joined(s.queues); }},
     {"collect.batch_limit", "10", "1", "10000", "12",
-     [](const Settings& s) { return std::to_string(s.batch_limit); }},
+     [](const Settings& s) { return std::to_string(s.batch_limit.max); }},
     {"collect.lines_per_claim", "1", "1", "10000", "12",
      [](const Settings& s) { return std::to_string(s.lines_per_claim); }},
     {"collect.batch_timeout", "5s", "0s", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.batch_timeout); }},
+     [](const Settings& s) { return format_duration(s.batch_timeout.max); }},
+    {"collect.line_cost", "100ms", "1ms", "1d", "3s",
+     [](const Settings& s) { return format_duration(s.line_cost); }},
     {"collect.healthcheck_interval", "4m30s", "1s", "1d", "3s",
      [](const Settings& s) { return format_duration(s.healthcheck_interval); }},
     {"collect.format", "csv", "jsonl", "csv", "jsonl", [](const Settings& s) { return name_of(s.format); }},
@@ -173,8 +175,10 @@ TEST_CASE("the seven variables of the original collector are a complete configur
   CHECK(settings.signing_key == digits_a);
   CHECK(settings.channel == "token_insert_2");
   CHECK(settings.queues == std::vector<std::string>{"sender"});
-  CHECK(settings.batch_limit == 25);
-  CHECK(settings.batch_timeout == Milliseconds(2500));
+  CHECK(settings.batch_limit.max == 25);
+  CHECK(settings.batch_limit.is_fixed());
+  CHECK(settings.batch_timeout.max == Milliseconds(2500));
+  CHECK(settings.batch_timeout.is_fixed());
   CHECK(settings.healthcheck_interval == Milliseconds(60000));
   CHECK(settings.format == CollectFormat::csv);
 }
@@ -224,7 +228,7 @@ TEST_CASE("a file may be empty, or have only comments or sections without keys")
        {"", "\n# nothing\n", "---\n", "collect:\nlog:\n  # level: debug\n", "{}", "~"}) {
     INFO(text);
     directory.write("mailroom.yaml", text);
-    CHECK(load_settings({}, {}).batch_limit == 10);
+    CHECK(load_settings({}, {}).batch_limit.max == 10);
   }
 }
 

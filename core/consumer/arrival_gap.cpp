@@ -5,7 +5,7 @@
 namespace mailroom {
 namespace {
 
-// A longer memory notices the start of a burst later, a shorter one takes
+// Chosen with tests/adaptive: a longer memory notices the start of a burst later, a shorter one takes
 // chance for a change of the rate.
 constexpr double memory = 3;            ///< so many new gaps count as much as all earlier ones
 constexpr double pauses_to_forget = 8;  ///< after a pause of so many longest gaps, earlier gaps count half

@@ -222,6 +222,14 @@ void Process::pause_for(Milliseconds duration) {
   block(now() + duration, [] { return false; });
 }
 
+Batcher::Options Process::batcher_options() const {
+  const auto& knobs = world_.knobs;
+  Batcher::Options options{knobs.batch_timeout, knobs.poll_interval, limit_};
+  if (knobs.line_cost.count() > 0)
+    options.adaptive = Batcher::Adaptive{.min_limit = 1, .line_cost = knobs.line_cost};
+  return options;
+}
+
 CollectorSetup Process::setup() {
   static const auto key = Key::from_hex(std::string(64, 'a'), "the test");
   return {.connect = [this] { return connect(); },
@@ -230,7 +238,7 @@ CollectorSetup Process::setup() {
           .make_sink =
               [this] { return std::make_unique<LineSink>(std::make_unique<PlayedEncoder>(*this), output_); },
           .queues = {"mailroom"},
-          .turns = {.batcher = {world_.knobs.batch_timeout, world_.knobs.poll_interval, limit_}},
+          .turns = {.batcher = batcher_options()},
           .healthcheck_interval = Milliseconds(3000)};
 }
 

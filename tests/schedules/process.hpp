@@ -70,6 +70,7 @@ class Process final : public Environment {
   /// Yields until `until`, or until `wakes` returns true after an event.
   void block(TimePoint until, std::function<bool()> wakes);
   CollectorSetup setup();
+  Batcher::Options batcher_options() const;
   bool output_is_closed() const { return output_.fd() != file_; }
 
   World& world_;

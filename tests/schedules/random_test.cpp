@@ -133,8 +133,8 @@ void schedule(World& world) {
 }
 
 /// Returns the fault with the last steps; empty if there is none.
-std::string play(std::uint64_t seed) {
-  World world(seed, draw_knobs(seed));
+std::string play_with(std::uint64_t seed, const Knobs& knobs) {
+  World world(seed, knobs);
   schedule(world);
   for (const auto& process : world.processes())
     world.at(some(world, 500ms), [&process = *process] { process.start_when_gone(); });
@@ -151,6 +151,18 @@ std::string play(std::uint64_t seed) {
   world.run_until(quiet_at + 8s);
   const auto fault = judge(world);
   return fault.empty() ? fault : fault + "\nthe last steps:\n" + world.report(80);
+}
+
+std::string play(std::uint64_t seed) {
+  return play_with(seed, draw_knobs(seed));
+}
+
+/// Collectors that choose limit and timeout themselves.
+std::string play_adaptive(std::uint64_t seed) {
+  auto knobs = draw_knobs(seed);
+  knobs.limit *= static_cast<int>(1 + seed % 5);
+  knobs.line_cost = Milliseconds(1 << seed % 13);
+  return play_with(seed, knobs);
 }
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
@@ -215,6 +227,10 @@ void play_all(std::string (*play_one)(std::uint64_t), std::uint64_t otherwise) {
 TEST_CASE(
     "no order of commits, notifications, timers, losses, crashes and restarts loses or repeats a token") {
   play_all(play, 2000);
+}
+
+TEST_CASE("collectors that adapt limit and timeout lose or repeat no token, and leave none waiting") {
+  play_all(play_adaptive, 500);
 }
 
 TEST_CASE("no token waits for the poll interval, whichever collectors poll or start to listen meanwhile") {

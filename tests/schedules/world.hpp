@@ -32,6 +32,7 @@ struct Knobs {
   int processes = 1;
   int limit = 3;
   Milliseconds batch_timeout{2000};
+  Milliseconds line_cost{};  ///< of collectors that adapt limit and timeout, up to these; 0: both are fixed
   Milliseconds poll_interval{500};
   Milliseconds latency{};    ///< of a request or a reply, at most
   bool prompt = true;        ///< each commit of a token notifies at once

@@ -36,7 +36,13 @@ CollectorSetup make_setup(const Settings& settings, Context& context, StopWatche
                 return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
               },
           .queues = settings.queues,
-          .turns = {.batcher = batcher_options(settings), .max_wait = settings.max_wait},
+          .turns = {.batcher = batcher_options(settings),
+                    .batcher_of =
+                        [settings](const QueueDefinition& queue) {
+                          return batcher_options(with_queue_defaults(settings, queue.name, queue.batch_limit,
+                                                                     queue.batch_timeout));
+                        },
+                    .max_wait = settings.max_wait},
           .notify_always = settings.notify == NotifyWhen::always,
           .healthcheck_interval = settings.healthcheck_interval};
 }

@@ -145,6 +145,22 @@ EnvironmentVariables process_environment() {
   return environment;
 }
 
+Settings with_queue_defaults(const Settings& settings, const std::string& queue,
+                             const std::string& batch_limit, const std::string& batch_timeout) {
+  auto defined = settings;
+  const auto define = [&](const char* key, const std::string& text) {
+    auto& value = value_of(defined.values, key);
+    if (text.empty() || value.origin.kind != OriginKind::default_value) return;
+    const auto& entry = *find_key(key);
+    value = value_of(entry, text, {OriginKind::default_value, "queue " + queue});
+    entry.store(value, defined);
+  };
+  define("collect.batch_limit", batch_limit);
+  define("collect.batch_timeout", batch_timeout);
+  check_together(defined);
+  return defined;
+}
+
 const std::string& only_queue(const Settings& settings) {
   if (settings.queues.size() == 1) return settings.queues.front();
   throw Error(

@@ -106,6 +106,11 @@ struct Settings {
 /// The entry of `key`, which must be a configuration key.
 const SettingValue& setting_of(const Settings& settings, std::string_view key);
 
+/// `settings` with the batch limit and timeout that the database defines for a queue, where the configuration
+/// does not say otherwise. An empty text defines nothing. Throws Error(configuration) for an invalid value.
+Settings with_queue_defaults(const Settings& settings, const std::string& queue,
+                             const std::string& batch_limit, const std::string& batch_timeout);
+
 /// The queue of collect.queue. Throws Error(usage) if it names several: the command needs one.
 const std::string& only_queue(const Settings& settings);
 

@@ -48,6 +48,11 @@ Breaker breaker_of(const std::string& relay, const std::vector<SinkState>& state
           .why = state->reason};
 }
 
+/// True if a mail may be let through to probe the relay.
+bool is_due(const Breaker& breaker) {
+  return breaker.is_open() && breaker.next_probe <= wall_now();
+}
+
 }  // namespace
 
 MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier,
@@ -56,6 +61,7 @@ MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOption
       relays_(names_of(courier.relays)),
       probe_time_(courier.relay.timeout + courier.relay.end_timeout),
       shared_(relays_.size()),
+      holds_probe_(relays_.size()),
       courier_(courier),
       policy_(policy),
       stop_fd_(stop_fd),
@@ -168,13 +174,21 @@ void MailSink::consult(SinkBoard& board, bool heard) {
   std::vector<SinkState> news;
   bool may_probe = false;
   for (std::size_t i = 0; i < own.size(); ++i) {
-    may_probe = may_probe || (own[i].is_open() && own[i].next_probe <= wall_now());
-    if (own[i] != shared_[i]) news.push_back(state_of(relays_[i], own[i]));
+    if (own[i] != shared_[i]) {
+      news.push_back(state_of(relays_[i], own[i]));
+      holds_probe_[i] = false;
+    }
+    may_probe = may_probe || (is_due(own[i]) && !holds_probe_[i]);
   }
   if (news.empty() && !heard && !may_probe) return;
   const auto states = board.share(news, relays_, may_probe ? std::optional(probe_time_) : std::nullopt);
-  for (std::size_t i = 0; i < relays_.size(); ++i)
-    shared_[i] = breaker_of(relays_[i], states);
+  for (std::size_t i = 0; i < relays_.size(); ++i) {
+    const auto known = breaker_of(relays_[i], states);
+    // To others the probe is taken. It stays this sink's until a mail has used it.
+    if (holds_probe_[i] && known.opened_at == own[i].opened_at) continue;
+    holds_probe_[i] = may_probe && is_due(known);
+    shared_[i] = known;
+  }
   courier_.set_breakers(shared_);
 }
 

@@ -49,7 +49,8 @@ class MailSink final : public Sink {
   std::shared_ptr<const MailWriter> writer_;
   std::vector<std::string> relays_;  ///< their names, in order
   Milliseconds probe_time_;
-  std::vector<Breaker> shared_;  ///< as all senders know them
+  std::vector<Breaker> shared_;    ///< as all senders know them
+  std::vector<bool> holds_probe_;  ///< the next probe of this relay is this sink's
   Courier courier_;
   DeliveryPolicy policy_;
   int stop_fd_;

@@ -146,7 +146,8 @@ TEST_CASE("a late transaction with many tokens of another action hides none of t
   const auto late = database.connect();
   late->run("BEGIN");
   late->run("INSERT INTO tokens (account, action) SELECT 1, 'activation' FROM generate_series(1, 12000)");
-  late->run("INSERT INTO tokens (account, action) SELECT 11, 'password_recovery' FROM generate_series(1, 25)");
+  late->run(
+      "INSERT INTO tokens (account, action) SELECT 11, 'password_recovery' FROM generate_series(1, 25)");
   insert_token(*connection, "password_recovery");
   Consumer recovery(database, "recovery");
   recovery.drain();
@@ -170,7 +171,9 @@ TEST_CASE("a few tokens of other actions above the cursor cost no row, and the q
   Consumer recovery(database, "recovery");
   recovery.drain();
   const auto rows = [&] { return value<int>(*connection, "SELECT count(*) FROM mailroom_batches"); };
-  const auto idle = [&] { return value<int>(*connection, "SELECT count(*) FROM mailroom_idle_cursor('recovery')"); };
+  const auto idle = [&] {
+    return value<int>(*connection, "SELECT count(*) FROM mailroom_idle_cursor('recovery')");
+  };
   const auto before = rows();
   for (int i = 0; i < 50; ++i) {
     insert_token(*connection, "activation");
@@ -179,7 +182,8 @@ TEST_CASE("a few tokens of other actions above the cursor cost no row, and the q
   CHECK(rows() == before);
   CHECK(idle() == 1);
   CHECK(read_queue_status(*connection, "recovery").waiting.total() == 0);
-  connection->run("INSERT INTO tokens (account, action) SELECT 1, 'activation' FROM generate_series(1, 1000)");
+  connection->run(
+      "INSERT INTO tokens (account, action) SELECT 1, 'activation' FROM generate_series(1, 1000)");
   CHECK(idle() == 0);
   recovery.drain();
   CHECK(rows() == before + 1);
@@ -202,8 +206,8 @@ TEST_CASE("a rewind and a replay of a queue emit its own tokens again, and no ot
   REQUIRE(recovery.emitted.size() == 5);
   CHECK(value<int>(*connection, "SELECT replayed FROM mailroom_rewind('recovery', 0, 100, '{}')") == 5);
   recovery.drain();
-  CHECK(value<int>(*connection,
-                   "SELECT mailroom_replay('recovery', ARRAY(SELECT id FROM tokens), '{}')") == 5);
+  CHECK(value<int>(*connection, "SELECT mailroom_replay('recovery', ARRAY(SELECT id FROM tokens), '{}')") ==
+        5);
   recovery.drain();
   CHECK(recovery.emitted.size() == 5);
   for (const auto& [id, times] : recovery.emitted)
@@ -264,7 +268,8 @@ TEST_CASE("queues that share a budget never take more than it allows together") 
   CHECK(two.emitted.size() == 4);
 }
 
-TEST_CASE("a claim within a rate waits for a full batch when enough tokens are due, and shows those that are not") {
+TEST_CASE(
+    "a claim within a rate waits for a full batch when enough tokens are due, and shows those that are not") {
   TestDatabase database;
   const auto connection = database.connect();
   set_rate(*connection, "mailroom", 1000, 10);

@@ -125,6 +125,26 @@ TEST_CASE("while the relay is unavailable, mails wait in the queue at no attempt
   CHECK(sender.log().find("available again") != std::string::npos);
 }
 
+TEST_CASE("the probe of a relay is not lost when there was no mail for it") {
+  SendRig rig(1);
+  std::atomic<bool> is_up = false;
+  TestRelay relay({.play = [&](const RelayMoment& moment) {
+    if (moment.step == RelayStep::greeting && !is_up)
+      return RelayAnswer::reply("421 busy", RelayAnswer::Then::close);
+    return RelayAnswer{};
+  }});
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--poll-interval", "100ms"});
+  REQUIRE(eventually([&] { return rig.count("deferred") == 1; }));
+  rig.connection->run("UPDATE tokens SET consumed_at = 1");
+  is_up = true;
+  // The deferred token is not mailed, and the relay's next probe comes without a mail.
+  REQUIRE(eventually([&] { return rig.count("cancelled") == 1; }));
+  rig.connection->run("SELECT pg_sleep(3)");
+  insert_accounts(*rig.connection, 1, "later");
+  CHECK(eventually([&] { return recipients(relay).size() == 1; }));
+  CHECK(sender.stop() == 0);
+}
+
 TEST_CASE("send --once with an unavailable relay says so, and leaves the tokens in the queue") {
   SendRig rig(3);
   TestRelay relay(

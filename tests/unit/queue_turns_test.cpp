@@ -153,7 +153,8 @@ TEST_CASE("arrivals are those that the queue which is furthest sees") {
   CHECK(rig.turns.last() == 0);
 }
 
-TEST_CASE("in any play no queue that wants a turn waits longer than the longest wait and the turns of the others") {
+TEST_CASE(
+    "in any play no queue that wants a turn waits longer than the longest wait and the turns of the others") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);

@@ -109,7 +109,7 @@ CREATE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer, p
 LANGUAGE plpgsql AS $$
 DECLARE
     v_now bigint := floor(extract(epoch FROM clock_timestamp()));
-    v_step integer := p_limit;
+    v_step integer := CASE WHEN p_actions IS NULL THEN p_limit ELSE least(p_limit * 4, 10000) END;
     r record;
 BEGIN
     ids := '{}'; seen := '{}'; last := p_after;

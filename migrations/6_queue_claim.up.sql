@@ -199,6 +199,33 @@ BEGIN
 END
 $$;
 
+-- The same as mailroom_window() for the usual claim of a queue that takes some actions: the due tokens after p_after, up to
+-- p_limit of them, and seen = how many tokens were read up to last. Returns no row if this case needs more: few of the
+-- tokens are the queue's, one of these is expired or consumed, or none is there.
+CREATE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
+    OUT due integer, OUT last bigint, OUT seen integer, OUT ids int8multirange)
+RETURNS SETOF record LANGUAGE plpgsql AS $$
+DECLARE
+    v_rows integer := p_limit * 3 + 20;
+    v_is_plain boolean;
+    v_read integer;
+BEGIN
+    SELECT count(*) FILTER (WHERE t.is_due AND t.n <= p_limit), max(t.id) FILTER (WHERE t.is_seen), count(*) FILTER (WHERE t.is_seen),
+           range_agg(int8range(t.id, t.id, '[]')) FILTER (WHERE t.is_due AND t.n <= p_limit),
+           bool_and(t.is_due OR NOT t.is_taken), count(*)
+    INTO due, last, seen, ids, v_is_plain, v_read
+    FROM (SELECT id, is_taken, is_due, n, n < p_limit OR (n = p_limit AND is_due) AS is_seen
+          FROM (SELECT id, is_taken, is_due, count(*) FILTER (WHERE is_due) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS n
+                FROM (SELECT id, mailroom_takes(p_actions, action) AS is_taken,
+                             mailroom_takes(p_actions, action) AND consumed_at IS NULL
+                                 AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint AS is_due
+                      FROM tokens WHERE id > p_after AND id <= p_top ORDER BY id LIMIT v_rows) r) c) t;
+    IF due > 0 AND v_is_plain AND (due = p_limit OR v_read < v_rows) THEN
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
 -- Acknowledges p_receipt (if it is not null), then takes the next batch: an abandoned batch, or up to p_limit due tokens:
 -- of the window, of gaps, and deferred ones whose time has come. p_delivers: outcomes of this batch will be recorded. With
 -- p_partial false it takes only a full batch. With p_limit 0 it acknowledges p_receipt, updates last_seq, and takes
@@ -218,7 +245,7 @@ $$;
 -- horizon, is newer than each snapshot that the batch was made from.
 --
 -- A small claim first checks for the usual case: no gap, no batch in flight but that of p_receipt, and a gap-free range of due
--- tokens. That case takes five statements in a row and leaves no gap; mailroom_claim_any() handles all others. From
+-- tokens, and of tokens that the queue does not take. That case takes five statements in a row and leaves no gap; mailroom_claim_any() handles all others. From
 -- 1,000 tokens on, reading a range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
@@ -232,6 +259,8 @@ DECLARE
     v_queue record;
     v_cursor bigint;
     v_due integer;
+    v_seen integer;
+    v_ids int8multirange;
     v_limit integer := p_limit;
     v_is_paced boolean := false;
     v_paced record;
@@ -270,19 +299,24 @@ BEGIN
     END IF;
     v_cursor := v_queue.cursor;
     IF v_limit BETWEEN 1 AND 999 AND v_queue.is_usual AND v_cursor <= v_queue.top THEN
-        SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
-        FROM (SELECT id, consumed_at IS NULL AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint
-                         AND mailroom_takes(v_queue.actions, action) AS is_due
-              FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
+        IF v_queue.actions IS NULL THEN
+            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
+            FROM (SELECT id, consumed_at IS NULL AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint AS is_due
+                  FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
+            v_seen := v_due; v_ids := int8multirange(int8range(v_cursor, last, '(]'));
+        ELSE
+            SELECT f.due, f.last, f.seen, f.ids INTO v_due, last, v_seen, v_ids
+            FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
+        END IF;
     END IF;
-    IF (last - v_cursor = v_due) IS TRUE THEN
+    IF (last - v_cursor = v_seen) IS TRUE THEN
         acknowledged := mailroom_acknowledge(p_receipt);
         more := v_due = v_limit;
         IF v_due > 0 AND (more OR p_partial) THEN
             batch := nextval('mailroom_batches_id_seq'); attempt := 1; size := v_due;
             INSERT INTO mailroom_batches (id, job_type, ids, collector, cursor, open_from, gap_ids)
             OVERRIDING SYSTEM VALUE
-            VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), p_collector, last, batch, '{}');
+            VALUES (batch, p_queue, v_ids, p_collector, last, batch, '{}');
             v_cursor := last;
         ELSE
             pending := v_due;

@@ -66,7 +66,7 @@ TEST_CASE("a function whose search_path is not pinned, or pinned to another sche
   const auto connection = database.connect();
   const DoctorRig rig(database);
   check_fixing(*connection, rig, "drift", CheckVerdict::failure,
-               "ALTER FUNCTION mailroom_window(bigint, bigint, integer) RESET search_path");
+               "ALTER FUNCTION mailroom_window(bigint, bigint, integer, token_action[]) RESET search_path");
   check_fixing(*connection, rig, "drift", CheckVerdict::failure,
                "ALTER FUNCTION trg_before_token_insert() SET search_path = elsewhere");
 }
@@ -218,7 +218,7 @@ TEST_CASE("a queue that has no row in jobs is found and fixed, whatever its name
   DoctorRig rig(database);
   rig.environment["MAILROOM_QUEUE_NAME"] = "o'brien";
   const auto findings = rig.examine("queue");
-  CHECK(summary(findings) == "failure: there is no queue o'brien; the queues in jobs are: mailroom");
+  CHECK(summary(findings) == "failure: there is no queue o'brien; the queues are: mailroom");
   REQUIRE(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("queue")));
 }

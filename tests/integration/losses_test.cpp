@@ -90,7 +90,7 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
     text += loss.name() + " " + std::to_string(loss.rows) + "\n";
   CHECK(
       text ==
-      "mailroom_operations 0\nmailroom_sinks 0\nmailroom_budgets 0\nmailroom_deliveries 0\nmailroom_gaps 0\nmailroom_batches 0\njobs 1\ntokens 3\naccounts 3\n");
+      "mailroom_operations 0\nmailroom_sinks 0\nmailroom_budgets 0\nmailroom_queues 0\nmailroom_deliveries 0\nmailroom_gaps 0\nmailroom_batches 0\njobs 1\ntokens 3\naccounts 3\n");
   const Migration column{0, "column", "-",
                          "-- deletes: column accounts.activated_at\n-- deletes: column accounts.gone\n"};
   connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");

@@ -8,6 +8,7 @@
 #include "status/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
+#include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
 using namespace mailroom;
@@ -397,11 +398,10 @@ TEST_CASE("three senders together keep to the rate of their queue, over any wind
   constexpr double moment = 0.25;
   SendRig rig(90);
   TestRelay relay;
-  const std::map<std::string, std::string> settings{{"MAILROOM_SEND_RATE", "50/s"},
-                                                    {"MAILROOM_SEND_BURST", "10"}};
-  TestSender first(rig.database.conninfo(), relay.url(), {}, settings);
-  TestSender second(rig.database.conninfo(), relay.url(), {}, settings);
-  TestSender third(rig.database.conninfo(), relay.url(), {}, settings);
+  set_rate(*rig.connection, "mailroom", 1 / rate, burst);
+  TestSender first(rig.database.conninfo(), relay.url());
+  TestSender second(rig.database.conninfo(), relay.url());
+  TestSender third(rig.database.conninfo(), relay.url());
   CHECK(eventually([&] { return rig.count("accepted") == 90; }));
   struct Claim {
     double at;

@@ -19,11 +19,12 @@ struct Rate {
   bool operator==(const Rate&) const = default;
 };
 
-/// Reads `14/s`, `100/min`, `5/h`, `1000/d` or `50000/30d`: a number from 1 to 1,000,000,000, a slash, and a
-/// unit or a duration (see parse_duration) of at least 1ms. Returns nullopt for anything else.
+/// Reads `14/s`, `0.38/s`, `100/min`, `5/h`, `1000/d` or `50000/30d`: a number from 1 to 1,000,000,000, a
+/// slash, and a unit or a duration (see parse_duration) of at least 1ms. With a unit the number may have up
+/// to six decimals: `0.38/s` is 38 in 100 s. Returns nullopt for anything else.
 std::optional<Rate> parse_rate(std::string_view text);
 
-/// The shortest text that parse_rate reads back to the same value: `14/s`, `100/min`, `50000/30d`.
+/// The shortest text that parse_rate reads back to the same value: `14/s`, `0.38/s`, `50000/30d`.
 std::string format_rate(const Rate& rate);
 
 }  // namespace mailroom

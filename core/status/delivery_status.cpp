@@ -13,7 +13,7 @@ GROUP BY state ORDER BY count(*) DESC, state)";
 
 constexpr const char* waiting_sql = R"(
 SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint,
-  (SELECT (extract(epoch FROM taken_until - clock_timestamp()) * 1000)::bigint FROM mailroom_budgets WHERE name = $1)
+  (SELECT (extract(epoch FROM greatest(taken_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint FROM mailroom_budgets WHERE name = $1)
 FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)";
 
 constexpr const char* sinks_sql = R"(

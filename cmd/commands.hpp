@@ -17,6 +17,7 @@ extern const Command status_command;
 extern const Command tail_command;
 extern const Command audit_command;
 extern const Command rewind_cursor_command;
+extern const Command queue_command;
 extern const Command suspend_command;
 extern const Command template_command;
 extern const Command prune_command;

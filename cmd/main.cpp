@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "cmd/syntax/arguments.hpp"
+#include "cmd/terminal/unknown_queue.hpp"
 
 namespace mailroom {
 namespace {
@@ -53,7 +54,12 @@ void print_error(const std::string& message, const std::string& hint) noexcept {
 ExitCode run(const std::vector<std::string>& arguments) {
   const auto invocation = parse_arguments(arguments);
   Context context(invocation.global, invocation.overrides, process_environment());
-  return invocation.run(context);
+  try {
+    return invocation.run(context);
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::unknown_queue) throw;
+    throw explained_unknown_queue(error, context);
+  }
 }
 
 }  // namespace

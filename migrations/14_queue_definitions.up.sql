@@ -65,24 +65,39 @@ CREATE FUNCTION mailroom_forget_budget(p_name text) RETURNS void LANGUAGE sql AS
         SELECT FROM mailroom_queues q WHERE q.dropped_at IS NULL AND p_name = ANY (q.budgets))
 $$;
 
--- Creates a queue that emits the tokens above p_cursor. Raises MR007 if it exists.
-CREATE FUNCTION mailroom_create_queue(p_queue text, p_cursor bigint, p_definition jsonb, p_channel text) RETURNS void
-LANGUAGE plpgsql AS $$
+-- Creates a queue that emits the tokens above p_cursor; with p_like, those that the queue p_like has not taken yet: above its
+-- cursor, and in its gaps. Raises MR007 if it exists, MR001 if p_like is unknown.
+CREATE FUNCTION mailroom_create_queue(p_queue text, p_cursor bigint, p_definition jsonb, p_channel text,
+                                      p_like text DEFAULT NULL)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_state record;
+    v_cursor bigint := p_cursor;
+    v_gaps bigint[] := '{}';
 BEGIN
     PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
-    INSERT INTO jobs (job_type, last_seq) VALUES (p_queue, p_cursor) ON CONFLICT DO NOTHING;
+    IF p_like IS NOT NULL THEN
+        v_state := mailroom_lock_queue(p_like);
+        v_cursor := v_state.cursor;
+        WITH copied AS (
+            INSERT INTO mailroom_gaps (ids, horizon, pending)
+            SELECT h.ids, h.horizon, h.pending FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) RETURNING id)
+        SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_gaps FROM copied c;
+    END IF;
+    INSERT INTO jobs (job_type, last_seq) VALUES (p_queue, v_cursor) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the queue "%" exists', p_queue USING ERRCODE = 'MR007';
     END IF;
     PERFORM mailroom_write_queue(p_queue, p_definition);
-    PERFORM mailroom_append_state(p_queue, p_cursor, 1, '{}');
+    PERFORM mailroom_append_state(p_queue, v_cursor, 1, v_gaps);
     PERFORM mailroom_record_operation('create queue', p_queue, jsonb_build_object(
-        'cursor', p_cursor, 'after', mailroom_queue_definition(p_queue)));
+        'cursor', v_cursor, 'like', p_like, 'after', mailroom_queue_definition(p_queue)));
     PERFORM pg_notify(p_channel, 'queues');
 END
 $$;
 
--- Changes the definition of a queue. Tokens that a batch, a gap or the deferred ones hold are not affected by new actions.
+-- Changes the definition of a queue. New actions apply to the tokens above the cursor and in gaps, not to those that a batch
+-- holds or that are deferred.
 -- Raises MR001 for an unknown queue.
 CREATE FUNCTION mailroom_set_queue(p_queue text, p_definition jsonb, p_channel text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -103,6 +103,12 @@ std::string target_text(const Operation& operation, const nlohmann::json& detail
   return operation.queue.empty() ? "all queues" : "queue " + shown_text(operation.queue);
 }
 
+std::string queue_text(const Operation& operation, const nlohmann::json& details) {
+  const auto change = details.is_object() ? queue_change_text(operation, details) : "";
+  if (operation.queue.empty()) return change;
+  return "queue " + shown_text(operation.queue) + (change.empty() ? "" : ", " + change);
+}
+
 /// The rest of an event's line, by the row that records it.
 struct DetailsText {
   EventKind kind;
@@ -134,8 +140,9 @@ struct DetailsText {
   std::string operator()(const Operation& operation) const {
     const auto details = nlohmann::json::parse(sound_utf8(operation.details));
     const auto what = kind == EventKind::pruned ? prune_text(details)
+                      : is_queue_change(kind)   ? queue_text(operation, details)
                                                 : target_text(operation, details) + accounts_text(details) +
-                                                      other_details(details) + cut_text(operation);
+                                                    other_details(details) + cut_text(operation);
     return what + ", " + by_text(operation.actor, " as " + operation.db_user, operation.reason);
   }
   std::string operator()(const SchemaChange& change) const {

@@ -6,6 +6,7 @@
 
 #include "base/moment.hpp"
 #include "base/text.hpp"
+#include "queue/queue_definition.hpp"
 
 namespace mailroom {
 namespace {
@@ -137,6 +138,33 @@ std::string pruned_text(const nlohmann::json& details) {
   const auto mails = number_in(details, "deliveries");
   if (mails == 0) return fmt::format("{} and {}", tokens, batches);
   return fmt::format("{}, {} and {}", tokens, batches, counted(mails, "record") + " of mails");
+}
+
+bool is_queue_change(EventKind kind) {
+  return kind >= EventKind::queue_created && kind <= EventKind::budget_changed;
+}
+
+std::string queue_change_text(const Operation& operation, const nlohmann::json& details) {
+  const auto part = [&](const char* key) { return details.value(key, nlohmann::json()); };
+  std::string text;
+  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + shown_text(more); };
+  if (operation.kind == EventKind::budget_changed) {
+    const auto name = part("budget");
+    const auto paced = paced_of(part("after").dump());
+    if (name.is_string()) add("budget " + name.get<std::string>());
+    if (paced) add(paced_text(*paced));
+    return text;
+  }
+  const bool is_new = operation.kind == EventKind::queue_created;
+  if (is_new || operation.kind == EventKind::queue_changed) {
+    const auto before = is_new ? QueueProperties() : properties_of(part("before").dump());
+    for (const auto& change : changes_between(before, properties_of(part("after").dump())))
+      add(is_new ? fmt::format("{} {}", change.name, change.after)
+                 : fmt::format("{} from {} to {}", change.name, change.before, change.after));
+  }
+  if (is_new || operation.kind == EventKind::dropped)
+    add("cursor " + with_thousands(number_in(details, "cursor")));
+  return text;
 }
 
 Event masked(Event event) {

@@ -39,6 +39,11 @@ std::int64_t number_in(const nlohmann::json& details, const char* key);
 /// What a prune deleted: `1,200 tokens and 3 batch records`, or `…, 3 batch records and 5 records of mails`.
 std::string pruned_text(const nlohmann::json& details);
 
+/// True for a change of a queue, or of a budget that queues share.
+bool is_queue_change(EventKind kind);
+/// What such a change changed: `priority from 0 to 10`; empty for a pause and its end.
+std::string queue_change_text(const Operation& operation, const nlohmann::json& details);
+
 /// Returns the event with email and login masked by masked_address(), also where a relay repeats them, and
 /// any other address in its reply.
 Event masked(Event event);

@@ -197,6 +197,9 @@ const Command tail_command{
     "                                         a mail with this outcome\n"
     "  suspended, restored                    an account\n"
     "  rewound, replayed, pruned              a queue, or old records\n"
+    "  queue-created, queue-changed, dropped  a queue\n"
+    "  paused, resumed                        a queue\n"
+    "  budget-changed                         a rate that queues share\n"
     "A created token is due unless its line says otherwise. The number before an\n"
     "address is the account's. With --account or --action a batch is shown if it\n"
     "holds such tokens, and these are named.\n"
@@ -213,7 +216,8 @@ const Command tail_command{
     "the past. It follows a standby too, by polling.\n",
     add_tail,
     "Shows the last events of the database and, with -f, new ones as they are committed: tokens created and "
-    "consumed, batches emitted, mails with the relay's answer, accounts suspended and restored, cursor moves. "
+    "consumed, batches emitted, mails with the relay's answer, accounts suspended and restored, cursor moves, "
+    "changes of queues. "
     "It only reads, holds no transaction open between polls, and resumes after a lost connection. It never "
     "shows secrets and codes; --mask masks addresses."};
 

@@ -89,6 +89,8 @@ std::string figures_text(const Operation& operation) {
            (until != details.end() && until->is_string() ? " until " + shown_text(until->get<std::string>())
                                                          : "");
   }
+  if (is_queue_change(operation.kind))
+    return details.is_object() ? queue_change_text(operation, details) : "";
   return operation.kind == EventKind::pruned ? pruned_text(details) : "";
 }
 

@@ -108,7 +108,7 @@ bool quotes_a_row(std::string_view state) {
 
 std::string hint_of(std::string_view state, std::string_view report) {
   if (state == sqlstate::unknown_queue)
-    return "the queues are the rows of the table jobs; collect.queue names one of them";
+    return "mailroom queue list shows the queues; collect.queue names those to collect from";
   if (state == sqlstate::sequence_behind) {
     return "tokens were truncated or restored; run mailroom rewind-cursor --fix-sequence, which emits the "
            "tokens created since then and no others";

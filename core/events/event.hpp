@@ -21,6 +21,12 @@ enum class EventKind : std::uint8_t {
   rewound,
   replayed,
   pruned,
+  queue_created,
+  queue_changed,
+  paused,  ///< a queue, as the next two
+  resumed,
+  dropped,
+  budget_changed,
   created,  ///< an account or a token
   taken_over,
   dead,

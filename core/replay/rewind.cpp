@@ -195,6 +195,13 @@ std::int64_t RewindPlan::replayed() const {
   return is_forward() ? 0 : deliverable.count + revived.count;
 }
 
+std::int64_t starting_cursor(Connection& connection, const RewindTarget& target) {
+  RewindPlan plan;
+  plan.newest = newest_token(connection);
+  plan.cursor_before = plan.newest;
+  return resolve(connection, target, plan);
+}
+
 RewindPlan plan_rewind(Connection& connection, const RewindRequest& request) {
   RewindPlan plan;
   plan.cursor_before = cursor_of(connection, request.queue);

@@ -66,6 +66,9 @@ struct RewindPlan {
   std::int64_t replayed() const;
 };
 
+/// The cursor of a new queue that emits the tokens after `target`.
+std::int64_t starting_cursor(Connection& connection, const RewindTarget& target);
+
 /// Reads what `request` would do, and changes nothing. Throws DatabaseError with exit code 3 for an unknown
 /// queue, Error(usage) for a target beyond the newest token, and for a filter with a target ahead of the
 /// cursor.

@@ -41,7 +41,7 @@ std::string recovery_token(const std::string& code) {
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
 /// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector; a
-/// relay; a key, tokens.txt and accounts.txt in the directory.
+/// relay; a key, tokens.txt, accounts.txt and queues.yaml in the directory.
 class World {
  public:
   World() : collector_(prepared(), {"--format", "jsonl", "--batch-limit", "100", "--batch-timeout", "50ms"}) {
@@ -51,6 +51,7 @@ class World {
     token_ = batch.at("tokens").at(0).at("token").get<std::string>();
     directory_.write("tokens.txt", token_ + "\n" + token_ + "\n");
     directory_.write("accounts.txt", "user3\nuser4@mail.example\n");
+    directory_.write("queues.yaml", "queues:\n  recovery: {actions: [recovery], priority: 10}\n");
   }
 
   /// Runs `example` to its end and returns its exit status.

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/queue/queue_action.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A command of queue.
+struct QueueAction {
+  const char* name;
+  const char* summary;
+  ExitCode (*run)(const QueueOptions& options, Context& context);
+  /// Describes its options and operands; may be null.
+  void (*add)(CommandSyntax& syntax, QueueOptions& options);
+};
+
+/// An option that sets `key` of a queue or of a budget.
+void add_value(CommandSyntax& syntax, const std::string& spec, const std::string& key,
+               std::vector<SettingValue>& values, const std::string& help) {
+  const auto name = spec.substr(0, spec.find(' '));
+  syntax.value(spec, help, [&values, key, name](const std::string& text) {
+    SettingValue value{.key = key, .text = text, .items = {}, .origin = {OriginKind::flag, name}};
+    for (const auto item : split(text, ','))
+      value.items.emplace_back(item);
+    values.push_back(std::move(value));
+  });
+}
+
+void add_name(CommandSyntax& syntax, QueueOptions& options) {
+  syntax.text("NAME", options.name, "name of the queue").required();
+}
+
+void add_reason(CommandSyntax& syntax, QueueOptions& options) {
+  syntax.text("--reason TEXT", options.reason, "record TEXT as the reason");
+}
+
+void add_change(CommandSyntax& syntax, QueueOptions& options) {
+  add_reason(syntax, options);
+  syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
+}
+
+void add_named_change(CommandSyntax& syntax, QueueOptions& options) {
+  add_name(syntax, options);
+  add_change(syntax, options);
+}
+
+void add_pause(CommandSyntax& syntax, QueueOptions& options) {
+  add_name(syntax, options);
+  add_reason(syntax, options);
+}
+
+void add_properties(CommandSyntax& syntax, QueueOptions& options) {
+  add_name(syntax, options);
+  auto& values = options.values;
+  add_value(syntax, "--action ACTION,...", "actions", values,
+            "take only activation or recovery tokens; all: take every token");
+  add_value(syntax, "--priority N", "priority", values,
+            "serve this queue before those with a lower number [0]");
+  add_value(syntax, "--rate RATE", "rate", values,
+            "emit at most RATE, such as 14/s or 0.38/s; none: no limit");
+  add_value(syntax, "--burst N", "burst", values, "emit at most N tokens at once, within the rate [10]");
+  add_value(syntax, "--budget NAME", "budget", values,
+            "keep the rate NAME together with other queues; none: share no rate");
+  add_value(syntax, "--budget-rate RATE", "rate", options.budget_values,
+            "set the rate of that budget, and create it if necessary");
+  add_value(syntax, "--budget-burst N", "burst", options.budget_values, "set the burst of that budget [10]");
+  add_value(
+      syntax, "--batch-limit N", "batch_limit", values,
+      "put at most N tokens in a batch, if the consumer's configuration does not say; none: its default");
+  add_value(syntax, "--batch-timeout DURATION", "batch_timeout", values,
+            "let a token wait at most this long for its batch to fill; likewise");
+  add_change(syntax, options);
+}
+
+/// In help order.
+constexpr QueueAction queue_actions[] = {
+    {"list", "list the queues and the budgets that they share", queue_list, nullptr},
+    {"show", "show a queue: its definition, its budget, and what waits in it", queue_show, add_name},
+    {"create", "create a queue; ask if it emits tokens that are due already", queue_create,
+     [](CommandSyntax& syntax, QueueOptions& options) {
+       add_properties(syntax, options);
+       syntax.text(
+           "--from WHERE", options.from,
+           "emit tokens from here on: start, end, a TIME (UTC, or how long ago), or queue:NAME, to emit what that "
+           "queue has not taken yet [end]");
+     }},
+    {"set", "change a queue; ask if that changes who is mailed", queue_set, add_properties},
+    {"pause", "let a queue give out no batch; batches in flight are finished", queue_pause, add_pause},
+    {"resume", "end the pause of a queue", queue_resume, add_pause},
+    {"drop", "drop a queue; show what is due in it, and ask", queue_drop, add_named_change},
+    {"apply", "create and change queues as FILE defines them; show the plan", queue_apply,
+     [](CommandSyntax& syntax, QueueOptions& options) {
+       syntax.text("FILE", options.file, "file of YAML with the sections budgets and queues").required();
+       add_change(syntax, options);
+     }},
+};
+
+Run add_queue(CommandSyntax& syntax) {
+  auto options = std::make_shared<QueueOptions>();
+  auto chosen = std::make_shared<const QueueAction*>(&queue_actions[0]);
+  syntax.needs_command();
+  for (const auto& action : queue_actions) {
+    auto command = syntax.command(action.name, action.summary, [&action, chosen] { *chosen = &action; });
+    if (action.add != nullptr) action.add(command, *options);
+  }
+  return [options, chosen](Context& context) { return (*chosen)->run(*options, context); };
+}
+
+}  // namespace
+
+const Command queue_command{
+    "queue", "define queues: their actions, priorities and rates",
+    "Examples:\n"
+    "  mailroom queue create recovery --action recovery --priority 10\n"
+    "  mailroom queue set mailroom --action activation --rate 14/s --burst 50\n"
+    "  mailroom queue apply queues.yaml --dry-run    show what a file changes\n"
+    "\n"
+    "A file for apply; a queue that it names has the defaults for what it leaves out:\n"
+    "  budgets:\n"
+    "    provider: {rate: 0.38/s, burst: 10}\n"
+    "  queues:\n"
+    "    recovery: {actions: [recovery], priority: 10, budget: provider,\n"
+    "               from: 'queue:mailroom'}\n"
+    "    mailroom: {actions: [activation], budget: provider}\n",
+    add_queue,
+    "A queue has a cursor of its own over the tokens of the database, and takes those of some actions or of all. "
+    "Definitions are in the database, since all consumers must agree on them; consumers that run read them again at "
+    "once. Two queues that take one action both emit each of its tokens.\n\n"
+    "The priority says which queue a consumer of several queues (--queue recovery,mailroom) serves first. A rate, such "
+    "as 14/s, 100/min or 0.38/s, is kept by all consumers of the queue together; the burst is how many tokens may go "
+    "at once. A budget is a rate that several queues keep together, such as the quota of a mail provider.\n\n"
+    "Each command that changes a queue shows its plan. create, set and apply ask, or require --yes, if they "
+    "change who is mailed: the actions of a queue change, or a new queue emits tokens that are due already. A new "
+    "queue begins at the end, with tokens that are created from now on. --from queue:NAME begins where another queue "
+    "is, so that the two can share its work without losing a token: apply creates the one and changes the other in one "
+    "transaction. drop always asks.\n\n"
+    "A paused queue gives out no batch; its consumers stay connected. apply carries out all changes of a file, or none, "
+    "and does nothing if there is none to carry out. Queues that the file does not name stay as they are. The actor "
+    "and the reason of each change are recorded; mailroom audit shows them."};
+
+}  // namespace mailroom

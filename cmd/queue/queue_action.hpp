@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmd/command.hpp"
+#include "queue/queue_plan.hpp"
+#include "queue/queue_setting.hpp"
+
+namespace mailroom {
+
+/// The options and operands of all commands of queue.
+struct QueueOptions {
+  std::string name;
+  std::string file;
+  std::vector<SettingValue> values;         ///< of the queue
+  std::vector<SettingValue> budget_values;  ///< of its budget
+  std::string from;
+  std::string reason;
+  bool dry_run = false;
+};
+
+// The commands of queue; queue.cpp describes them.
+ExitCode queue_list(const QueueOptions& options, Context& context);
+ExitCode queue_show(const QueueOptions& options, Context& context);
+ExitCode queue_create(const QueueOptions& options, Context& context);
+ExitCode queue_set(const QueueOptions& options, Context& context);
+ExitCode queue_pause(const QueueOptions& options, Context& context);
+ExitCode queue_resume(const QueueOptions& options, Context& context);
+ExitCode queue_drop(const QueueOptions& options, Context& context);
+ExitCode queue_apply(const QueueOptions& options, Context& context);
+
+/// Reads `start`, `end`, `queue:NAME` or a moment, which `value` holds. Throws Error as refuse() does.
+QueueStart read_start(Connection& connection, const SettingValue& value, const QueueCatalogue& catalogue);
+
+/// Shows the plan, asks if it changes who is mailed, and carries it out unless --dry-run is given. `note`
+/// follows the changes.
+ExitCode run_plan(const QueueOptions& options, Context& context, Connection& connection,
+                  const QueuePlan& plan, const QueueCatalogue& catalogue, const std::string& note = {});
+
+}  // namespace mailroom

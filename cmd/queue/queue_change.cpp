@@ -1,0 +1,176 @@
+// create, set and apply: the commands with a plan.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/actor.hpp"
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/queue/queue_action.hpp"
+#include "cmd/queue/queue_report.hpp"
+#include "cmd/terminal/confirm.hpp"
+#include "config/parse_value.hpp"
+#include "queue/queue_file.hpp"
+#include "replay/rewind.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::string_view like_prefix = "queue:";
+
+/// The budget that --budget names, or the queue has, with the options of budgets.
+std::optional<BudgetChange> budget_change(const QueueOptions& options, const QueueProperties& properties,
+                                          const QueueCatalogue& catalogue) {
+  if (options.budget_values.empty()) return std::nullopt;
+  if (properties.budget.empty()) {
+    throw Error(ExitCode::usage, fmt::format("{} needs a budget", options.budget_values.front().origin.where),
+                "name it with --budget; --rate sets the rate of the queue alone");
+  }
+  const auto* budget = catalogue.find_budget(properties.budget);
+  const auto before = budget != nullptr ? std::optional(budget->paced) : std::nullopt;
+  const auto after = changed(before, options.budget_values);
+  if (!after) {
+    throw Error(ExitCode::usage, "a budget without a rate limits nothing",
+                "give --budget-rate a rate such as 0.38/s, or --budget none");
+  }
+  return BudgetChange{.name = properties.budget, .before = before, .after = *after};
+}
+
+QueuePlan plan_of(const QueueOptions& options, QueueChange change, const QueueCatalogue& catalogue) {
+  QueuePlan plan;
+  change.after = changed(change.before, options.values);
+  if (auto budget = budget_change(options, change.after, catalogue))
+    plan.budgets.push_back(std::move(*budget));
+  plan.queues.push_back(std::move(change));
+  return checked(std::move(plan), catalogue);
+}
+
+QueuePlan plan_of_file(const QueueFile& file, Connection& connection, const QueueCatalogue& catalogue) {
+  QueuePlan plan;
+  for (const auto& entry : file.budgets) {
+    const auto* budget = catalogue.find_budget(entry.name);
+    const auto after = changed(std::nullopt, entry.values);
+    if (!after)
+      throw Error(ExitCode::configuration, fmt::format("{}: budget {} has no rate", entry.place, entry.name));
+    const auto before = budget != nullptr ? std::optional(budget->paced) : std::nullopt;
+    plan.budgets.push_back({.name = entry.name, .before = before, .after = *after});
+  }
+  for (const auto& entry : file.queues) {
+    const auto* queue = catalogue.find_queue(entry.name);
+    QueueChange change{.name = entry.name, .after = changed(QueueProperties(), entry.values)};
+    if (queue != nullptr) {
+      change.before = queue->properties;
+    } else {
+      const SettingValue end{.key = "from", .text = "end", .items = {}, .origin = {}};
+      change.start = read_start(connection, entry.from.value_or(end), catalogue);
+    }
+    plan.queues.push_back(std::move(change));
+  }
+  return checked(std::move(plan), catalogue);
+}
+
+/// Reports wrong values before connecting: those of the options do not depend on the database.
+void check_values(const QueueOptions& options) {
+  QueueProperties properties{.rate = PacedRate{{1, Milliseconds(1)}}};
+  changed(properties, options.values);
+  changed(properties.rate, options.budget_values);
+  parse_queue_name({.key = "name", .text = options.name, .items = {}, .origin = {OriginKind::flag, "NAME"}});
+}
+
+std::string left_alone(const QueueFile& file, const QueueCatalogue& catalogue) {
+  std::vector<std::string> names;
+  for (const auto& queue : catalogue.queues) {
+    if (std::none_of(file.queues.begin(), file.queues.end(),
+                     [&](const auto& entry) { return entry.name == queue.name; }))
+      names.push_back(queue.name);
+  }
+  if (names.empty()) return "";
+  return fmt::format("not in the file, and left as {}: {}\n", names.size() == 1 ? "it is" : "they are",
+                     shown_text(fmt::format("{}", fmt::join(names, ", "))));
+}
+
+std::string question(const QueuePlan& plan, const std::vector<QueueEffect>& effects) {
+  std::vector<std::string> names;
+  for (const auto& change : plan.queues) {
+    const auto is_begun = [&](const auto& effect) {
+      return effect.kind == QueueEffect::Kind::begins && effect.queue == change.name;
+    };
+    const bool is_new = change.start.has_value();
+    if (is_new ? std::any_of(effects.begin(), effects.end(), is_begun) : change.changes_actions())
+      names.push_back(change.name);
+  }
+  return fmt::format("change who is mailed by queue {}?", fmt::join(names, " and "));
+}
+
+}  // namespace
+
+QueueStart read_start(Connection& connection, const SettingValue& value, const QueueCatalogue& catalogue) {
+  if (value.text.starts_with(like_prefix)) {
+    const auto& queue = require_queue(catalogue, value.text.substr(like_prefix.size()));
+    return {.cursor = queue.cursor, .like = queue.name};
+  }
+  RewindTarget target{.kind = RewindTarget::Kind::end};
+  if (value.text == "start") {
+    target.kind = RewindTarget::Kind::start;
+  } else if (value.text != "end") {
+    const auto moment = parse_moment(value.text, connection.server_time());
+    if (!moment)
+      refuse(value, "start, end, a time or queue:NAME",
+             "a time is 2026-11-21T09:30 (UTC), or 10m for ten minutes ago");
+    target = {.kind = RewindTarget::Kind::time, .time = *moment};
+  }
+  return {.cursor = starting_cursor(connection, target)};
+}
+
+ExitCode run_plan(const QueueOptions& options, Context& context, Connection& connection,
+                  const QueuePlan& plan, const QueueCatalogue& catalogue, const std::string& note) {
+  const auto effects = effects_of(connection, plan, catalogue);
+  const bool json = context.global().output == OutputFormat::json;
+  if (!json) context.say(render_plan(plan, effects, catalogue) + note);
+  const bool stays = options.dry_run || plan.changes_nothing();
+  if (!stays) {
+    if (changes_who_is_mailed(plan, effects)) confirm(context, question(plan, effects));
+    carry_out(connection, plan, {.actor = operator_name(), .reason = options.reason},
+              context.settings().channel);
+  }
+  if (json) {
+    auto object = plan_json(plan, effects, catalogue);
+    object["carried_out"] = !stays;
+    context.print(json_text(object) + "\n");
+  } else {
+    context.print(!stays ? "done\n" : options.dry_run ? "dry run: nothing was changed\n" : "nothing to do\n");
+  }
+  return ExitCode::done;
+}
+
+ExitCode queue_create(const QueueOptions& options, Context& context) {
+  check_values(options);
+  const auto connection = context.connect_to_schema("queue");
+  const auto catalogue = read_queues(*connection);
+  const SettingValue from{.key = "from",
+                          .text = options.from.empty() ? "end" : options.from,
+                          .items = {},
+                          .origin = {OriginKind::flag, "--from"}};
+  QueueChange change{.name = options.name, .start = read_start(*connection, from, catalogue)};
+  return run_plan(options, context, *connection, plan_of(options, std::move(change), catalogue), catalogue);
+}
+
+ExitCode queue_set(const QueueOptions& options, Context& context) {
+  check_values(options);
+  const auto connection = context.connect_to_schema("queue");
+  const auto catalogue = read_queues(*connection);
+  const auto& queue = require_queue(catalogue, options.name);
+  QueueChange change{.name = queue.name, .before = queue.properties};
+  return run_plan(options, context, *connection, plan_of(options, std::move(change), catalogue), catalogue);
+}
+
+ExitCode queue_apply(const QueueOptions& options, Context& context) {
+  const auto file = read_queue_file(options.file);
+  const auto connection = context.connect_to_schema("queue");
+  const auto catalogue = read_queues(*connection);
+  return run_plan(options, context, *connection, plan_of_file(file, *connection, catalogue), catalogue,
+                  left_alone(file, catalogue));
+}
+
+}  // namespace mailroom

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/actor.hpp"
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/queue/queue_action.hpp"
+#include "cmd/queue/queue_report.hpp"
+#include "cmd/terminal/confirm.hpp"
+#include "status/queue_status.hpp"
+
+namespace mailroom {
+namespace {
+
+/// What a drop would do.
+struct DropPlan {
+  ListedQueue listed;
+  std::int64_t in_flight = 0;  ///< batches that are leased
+  std::int64_t deferred = 0;
+  std::vector<std::string> consumers{};  ///< that are connected, and may serve the queue
+  bool is_configured = false;
+  std::vector<QueueRecord> others{};
+};
+
+DropPlan read_drop_plan(Connection& connection, const QueueCatalogue& catalogue, const std::string& name,
+                        const Settings& settings) {
+  const auto status = read_queue_status(connection, name);
+  DropPlan plan{.listed = {.queue = require_queue(catalogue, name),
+                           .waiting = status.waiting.total(),
+                           .is_estimate = status.waiting.estimated},
+                .in_flight = static_cast<std::int64_t>(status.open_batches.size()),
+                .deferred = status.deliveries.deferred};
+  for (const auto& collector : status.collectors) {
+    if (!collector.queue || *collector.queue == name) plan.consumers.push_back(collector.session.application);
+  }
+  plan.is_configured =
+      std::find(settings.queues.begin(), settings.queues.end(), name) != settings.queues.end();
+  for (const auto& queue : catalogue.queues) {
+    if (queue.name != name) plan.others.push_back(queue);
+  }
+  return plan;
+}
+
+std::string render_drop_plan(const DropPlan& plan) {
+  const auto name = shown_text(plan.listed.queue.name);
+  auto text =
+      fmt::format("queue {}: drop, with its cursor at {}\n", name, with_thousands(plan.listed.queue.cursor));
+  text +=
+      plan.listed.waiting == 0
+          ? "No token is due in it.\n"
+          : fmt::format("{}{} due in it: nobody is mailed for {} by this queue.\n",
+                        plan.listed.is_estimate ? "About " : "",
+                        counted(plan.listed.waiting, "token") + (plan.listed.waiting == 1 ? " is" : " are"),
+                        plan.listed.waiting == 1 ? "it" : "them");
+  if (plan.deferred > 0)
+    text += fmt::format("{} of them wait for another attempt, and are cancelled.\n",
+                        with_thousands(plan.deferred));
+  if (plan.in_flight > 0) {
+    const bool one = plan.in_flight == 1;
+    text += fmt::format("warning: {} batch{} in flight; what becomes of {} is not recorded\n", plan.in_flight,
+                        one ? " is" : "es are", one ? "it" : "them");
+  }
+  for (const auto& consumer : plan.consumers)
+    text +=
+        fmt::format("warning: {} is connected, and stops if it serves this queue\n", shown_text(consumer));
+  if (plan.is_configured) text += fmt::format("warning: collect.queue names {}\n", name);
+  return text + untaken_note(plan.others);
+}
+
+std::string drop_json(const DropPlan& plan, const QueueCatalogue& catalogue, bool carried_out) {
+  const nlohmann::ordered_json object{{"queue", queue_json(plan.listed, catalogue)},
+                                      {"deferred", plan.deferred},
+                                      {"batches_in_flight", plan.in_flight},
+                                      {"consumers", plan.consumers},
+                                      {"configured", plan.is_configured},
+                                      {"untaken_actions", untaken_actions(plan.others)},
+                                      {"carried_out", carried_out}};
+  return json_text(object) + "\n";
+}
+
+}  // namespace
+
+ExitCode queue_drop(const QueueOptions& options, Context& context) {
+  const auto connection = context.connect_to_schema("queue");
+  const auto catalogue = read_queues(*connection);
+  require_queue(catalogue, options.name);
+  const auto plan = read_drop_plan(*connection, catalogue, options.name, context.settings());
+  const bool json = context.global().output == OutputFormat::json;
+  if (!json) context.say(render_drop_plan(plan));
+  if (!options.dry_run) {
+    confirm(context,
+            fmt::format("drop queue {} with {}?", options.name, counted(plan.listed.waiting, "due token")));
+    drop_queue(*connection, options.name, {.actor = operator_name(), .reason = options.reason},
+               context.settings().channel);
+  }
+  context.print(json              ? drop_json(plan, catalogue, !options.dry_run)
+                : options.dry_run ? "dry run: nothing was changed\n"
+                                  : fmt::format("done: queue {} is dropped\n", shown_text(options.name)));
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,55 @@
+// list and show.
+
+#include "base/json_text.hpp"
+#include "cmd/queue/queue_action.hpp"
+#include "cmd/queue/queue_report.hpp"
+#include "status/queue_status.hpp"
+
+namespace mailroom {
+namespace {
+
+ListedQueue with_waiting(Connection& connection, const QueueRecord& queue) {
+  const auto status = read_queue_status(connection, queue.name);
+  return {.queue = queue, .waiting = status.waiting.total(), .is_estimate = status.waiting.estimated};
+}
+
+/// Omits a queue that another session has dropped meanwhile.
+std::vector<ListedQueue> read_listed(Connection& connection, const QueueCatalogue& catalogue) {
+  std::vector<ListedQueue> queues;
+  for (const auto& queue : catalogue.queues) {
+    try {
+      queues.push_back(with_waiting(connection, queue));
+    } catch (const DatabaseError& error) {
+      if (error.sqlstate() != sqlstate::unknown_queue) throw;
+    }
+  }
+  return queues;
+}
+
+}  // namespace
+
+ExitCode queue_list(const QueueOptions&, Context& context) {
+  const auto connection = context.connect_to_schema("queue");
+  const auto catalogue = read_queues(*connection);
+  const auto queues = read_listed(*connection, catalogue);
+  if (context.global().output == OutputFormat::json) {
+    context.print(json_text(queue_list_json(queues, catalogue)) + "\n");
+  } else {
+    context.print(render_queue_list(queues, catalogue, context.out().width()));
+  }
+  return ExitCode::done;
+}
+
+ExitCode queue_show(const QueueOptions& options, Context& context) {
+  const auto connection = context.connect_to_schema("queue");
+  const auto catalogue = read_queues(*connection);
+  const auto listed = with_waiting(*connection, require_queue(catalogue, options.name));
+  if (context.global().output == OutputFormat::json) {
+    context.print(json_text(queue_json(listed, catalogue)) + "\n");
+  } else {
+    context.print(render_queue(listed, catalogue, context.out().width()));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

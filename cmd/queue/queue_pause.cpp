@@ -1,0 +1,44 @@
+// pause and resume.
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/actor.hpp"
+#include "base/json_text.hpp"
+#include "cmd/queue/queue_action.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string pause_result(const std::string& name, bool pause, bool has_changed) {
+  if (!has_changed) return fmt::format("queue {} was {}\n", name, pause ? "paused already" : "not paused");
+  return pause ? fmt::format("queue {} is paused; mailroom queue resume ends that\n", name)
+               : fmt::format("queue {} is resumed\n", name);
+}
+
+ExitCode run_pause(const QueueOptions& options, Context& context, bool pause) {
+  const auto connection = context.connect_to_schema("queue");
+  require_queue(read_queues(*connection), options.name);
+  const auto has_changed =
+      pause_queue(*connection, options.name, pause, {.actor = operator_name(), .reason = options.reason},
+                  context.settings().channel);
+  if (context.global().output == OutputFormat::json) {
+    const nlohmann::ordered_json object{{"queue", options.name}, {"paused", pause}, {"changed", has_changed}};
+    context.print(json_text(object) + "\n");
+  } else {
+    context.print(pause_result(shown_text(options.name), pause, has_changed));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+ExitCode queue_pause(const QueueOptions& options, Context& context) {
+  return run_pause(options, context, true);
+}
+
+ExitCode queue_resume(const QueueOptions& options, Context& context) {
+  return run_pause(options, context, false);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,176 @@
+// The text and the JSON of a plan.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.hpp"
+#include "cmd/queue/queue_report.hpp"
+
+namespace mailroom {
+namespace {
+
+using PlanJson = nlohmann::ordered_json;
+
+/// One change: of a property, or the creation of a queue or budget.
+struct PlanLine {
+  bool is_budget = false;
+  std::string name;
+  std::string property;               ///< empty for a creation
+  std::optional<std::string> before;  ///< nullopt for a creation
+  std::string after;
+};
+
+std::string begins_text(const QueueStart& start) {
+  return start.like.empty() ? fmt::format("after token {}", with_thousands(start.cursor))
+                            : fmt::format("at the cursor of queue {}, now {}", shown_text(start.like),
+                                          with_thousands(start.cursor));
+}
+
+void add_budget_lines(std::vector<PlanLine>& lines, const BudgetChange& change) {
+  if (!change.before) {
+    lines.push_back({true, change.name, "", std::nullopt, paced_text(change.after)});
+  } else {
+    lines.push_back({true, change.name, "rate", paced_text(*change.before), paced_text(change.after)});
+  }
+}
+
+void add_queue_lines(std::vector<PlanLine>& lines, const QueueChange& change) {
+  if (change.start) lines.push_back({false, change.name, "", std::nullopt, begins_text(*change.start)});
+  for (const auto& property : changes_between(change.before, change.after)) {
+    const auto before = change.start ? std::nullopt : std::optional(property.before);
+    lines.push_back({false, change.name, property.name, before, property.after});
+  }
+}
+
+std::vector<PlanLine> lines_of(const QueuePlan& plan) {
+  std::vector<PlanLine> lines;
+  for (const auto& change : plan.budgets)
+    add_budget_lines(lines, change);
+  for (const auto& change : plan.queues)
+    add_queue_lines(lines, change);
+  return lines;
+}
+
+std::string line_text(const PlanLine& line) {
+  const auto subject = fmt::format("{} {}", line.is_budget ? "budget" : "queue", shown_text(line.name));
+  if (line.property.empty()) {
+    return line.is_budget ? fmt::format("{}: create with {}", subject, line.after)
+                          : fmt::format("{}: create; it begins {}", subject, line.after);
+  }
+  if (!line.before) return fmt::format("{}: {} {}", subject, line.property, shown_text(line.after));
+  return fmt::format("{}: {} from {} to {}", subject, line.property, shown_text(*line.before),
+                     shown_text(line.after));
+}
+
+std::string quoted_name(const std::string& name) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_.").find(c) != std::string_view::npos;
+  };
+  if (std::all_of(name.begin(), name.end(), is_plain)) return name;
+  std::string text = "'";
+  for (const char c : name)
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  return shown_text(fmt::format("queue{} {}", names.size() == 1 ? "" : "s",
+                                fmt::join(names, names.size() == 2 ? " and " : ", ")));
+}
+
+std::string due_text(std::int64_t due, const std::string& action) {
+  return counted(due, "due " + action + (action.empty() ? "token" : " token"));
+}
+
+/// Emits the tokens of an action that the queue does not take from now on by itself.
+std::string replay_command(const std::string& queue, const std::string& action) {
+  return fmt::format("  mailroom rewind-cursor --queue {} --to-start --action {}\n", quoted_name(queue),
+                     action_text(action));
+}
+
+std::string taken_text(const QueueEffect& effect) {
+  if (effect.due == 0) return "";
+  return fmt::format("{} below the cursor of queue {} {} not emitted by it. This command emits them:\n",
+                     due_text(effect.due, action_text(effect.action)), shown_text(effect.queue),
+                     effect.due == 1 ? "is" : "are") +
+         replay_command(effect.queue, effect.action);
+}
+
+std::string released_text(const QueueEffect& effect) {
+  const auto action = action_text(effect.action);
+  auto text = fmt::format("Queue {} emits no {} tokens from now on", shown_text(effect.queue), action);
+  text += effect.others.empty() ? ".\n"
+                                : fmt::format("; {} {}.\n", names_text(effect.others),
+                                              effect.others.size() == 1 ? "does" : "do");
+  if (effect.due == 0) return text;
+  text += fmt::format("{} above its cursor {} emitted by no queue.", due_text(effect.due, action),
+                      effect.due == 1 ? "is" : "are");
+  if (effect.others.empty()) return text + "\n";
+  return text + " This command emits them:\n" + replay_command(effect.others.front(), effect.action);
+}
+
+std::string effect_text(const QueueEffect& effect) {
+  switch (effect.kind) {
+    case QueueEffect::Kind::begins:
+      return fmt::format("Queue {} emits {} at once.\n", shown_text(effect.queue), due_text(effect.due, ""));
+    case QueueEffect::Kind::taken:
+      return taken_text(effect);
+    case QueueEffect::Kind::released:
+      return released_text(effect);
+    case QueueEffect::Kind::doubled:
+      return fmt::format("{} {} {} tokens too: each is emitted by queue {} as well.\n",
+                         "Q" + names_text(effect.others).substr(1),
+                         effect.others.size() == 1 ? "takes" : "take", action_text(effect.action),
+                         shown_text(effect.queue));
+  }
+  return "";
+}
+
+std::string_view kind_name(QueueEffect::Kind kind) {
+  constexpr std::string_view names[] = {"begins", "taken", "released", "doubled"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace
+
+std::string render_plan(const QueuePlan& plan, const std::vector<QueueEffect>& effects,
+                        const QueueCatalogue& catalogue) {
+  std::string text;
+  for (const auto& line : lines_of(plan))
+    text += line_text(line) + "\n";
+  std::string notes;
+  for (const auto& change : plan.budgets) {
+    const auto sharers = catalogue.sharers_of(change.name);
+    if (change.before && !sharers.empty())
+      notes += fmt::format("Budget {} is that of {}.\n", shown_text(change.name), names_text(sharers));
+  }
+  for (const auto& effect : effects)
+    notes += effect_text(effect);
+  notes += untaken_note(queues_after(plan, catalogue));
+  return notes.empty() ? text : text + "\n" + notes;
+}
+
+nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueEffect>& effects,
+                                 const QueueCatalogue& catalogue) {
+  PlanJson object{{"changes", PlanJson::array()}, {"effects", PlanJson::array()}};
+  for (const auto& line : lines_of(plan)) {
+    object["changes"].push_back({{line.is_budget ? "budget" : "queue", line.name},
+                                 {"change", line.property.empty() ? "create" : line.property},
+                                 {"before", line.before ? PlanJson(*line.before) : PlanJson(nullptr)},
+                                 {"after", line.after}});
+  }
+  for (const auto& effect : effects) {
+    object["effects"].push_back(
+        {{"effect", kind_name(effect.kind)},
+         {"queue", effect.queue},
+         {"action", effect.action.empty() ? PlanJson(nullptr) : PlanJson(effect.action)},
+         {"due", effect.due},
+         {"others", effect.others}});
+  }
+  object["untaken_actions"] = untaken_actions(queues_after(plan, catalogue));
+  return object;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,151 @@
+#include "cmd/queue/queue_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/duration.hpp"
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string allowance_text(const Budget& budget) {
+  if (budget.left > 0) return fmt::format("{} now", counted(budget.left, "token"));
+  return fmt::format("the next in {}", format_duration(budget.next_in));
+}
+
+/// Those of the queue alone, and those that it shares.
+std::vector<const Budget*> budgets_of(const QueueRecord& queue, const QueueCatalogue& catalogue) {
+  std::vector<const Budget*> budgets;
+  for (const auto& budget : catalogue.budgets) {
+    if ((budget.name == queue.name && queue.properties.rate) || budget.name == queue.properties.budget)
+      budgets.push_back(&budget);
+  }
+  return budgets;
+}
+
+std::string pause_text(const std::optional<QueuePause>& pause) {
+  if (!pause) return "no";
+  return fmt::format("since {} by {}{}{}", moment_text(pause->since), shown_text(pause->actor),
+                     pause->reason.empty() ? "" : ": ", shown_text(pause->reason));
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json rate_json(const std::optional<PacedRate>& paced) {
+  if (!paced) return nullptr;
+  return {{"rate", format_rate(paced->rate)}, {"burst", paced->burst}};
+}
+
+Json budget_json(const Budget& budget, const QueueCatalogue& catalogue) {
+  return {{"name", budget.name},
+          {"rate", format_rate(budget.paced.rate)},
+          {"burst", budget.paced.burst},
+          {"left", budget.left},
+          {"next_in_ms", budget.next_in.count()},
+          {"queues", catalogue.sharers_of(budget.name)}};
+}
+
+}  // namespace
+
+std::string waiting_text(const ListedQueue& listed) {
+  return (listed.is_estimate ? "about " : "") + with_thousands(listed.waiting);
+}
+
+std::string render_queue_list(const std::vector<ListedQueue>& queues, const QueueCatalogue& catalogue,
+                              std::size_t width) {
+  constexpr auto right = TextTable::Align::right;
+  TextTable table({{"queue"},
+                   {"actions"},
+                   {"priority", right},
+                   {"rate"},
+                   {"budget"},
+                   {"paused"},
+                   {"cursor", right},
+                   {"waiting", right}});
+  for (const auto& listed : queues) {
+    const auto texts = property_texts(listed.queue.properties);
+    table.add({shown_text(listed.queue.name), texts[0].value, texts[1].value, texts[2].value,
+               shown_text(texts[3].value), listed.queue.pause ? "yes" : "no",
+               with_thousands(listed.queue.cursor), waiting_text(listed)});
+  }
+  auto text = table.render(width);
+  TextTable budgets({{"budget"}, {"rate"}, {"may go"}, {"queues"}});
+  for (const auto& name : catalogue.shared_budgets()) {
+    const auto& budget = *catalogue.find_budget(name);
+    const auto sharers = catalogue.sharers_of(name);
+    budgets.add({shown_text(name), paced_text(budget.paced), allowance_text(budget),
+                 sharers.empty() ? "none" : shown_text(fmt::format("{}", fmt::join(sharers, ", ")))});
+  }
+  if (!budgets.empty()) text += "\n" + budgets.render(width);
+  return text + untaken_note(catalogue.queues);
+}
+
+std::string render_queue(const ListedQueue& listed, const QueueCatalogue& catalogue, std::size_t width) {
+  TextTable table({{""}, {""}});
+  table.add({"queue", shown_text(listed.queue.name)});
+  for (const auto& property : property_texts(listed.queue.properties))
+    table.add({property.name, shown_text(property.value)});
+  table.add({"paused", pause_text(listed.queue.pause)});
+  table.add({"cursor", fmt::format("{}, of {}", with_thousands(listed.queue.cursor),
+                                   with_thousands(catalogue.newest))});
+  table.add({"waiting", waiting_text(listed)});
+  for (const auto* budget : budgets_of(listed.queue, catalogue)) {
+    table.add({budget->name == listed.queue.name ? "rate allows" : "budget allows",
+               fmt::format("{} ({})", allowance_text(*budget), paced_text(budget->paced))});
+  }
+  return table.render(width);
+}
+
+nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogue& catalogue) {
+  const auto& queue = listed.queue;
+  const auto& properties = queue.properties;
+  Json object{{"name", queue.name},
+              {"actions", properties.actions.empty() ? all_actions() : properties.actions},
+              {"priority", properties.priority},
+              {"rate", rate_json(properties.rate)},
+              {"budget", text_or_null(properties.budget)},
+              {"batch_limit", text_or_null(properties.batch_limit)},
+              {"batch_timeout", text_or_null(properties.batch_timeout)},
+              {"paused", nullptr},
+              {"cursor", queue.cursor},
+              {"waiting", {{"tokens", listed.waiting}, {"estimated", listed.is_estimate}}},
+              {"budgets", Json::array()}};
+  if (const auto& pause = queue.pause) {
+    object["paused"] = {{"since", moment_json<Json>(pause->since)},
+                        {"actor", pause->actor},
+                        {"reason", text_or_null(pause->reason)}};
+  }
+  for (const auto* budget : budgets_of(queue, catalogue))
+    object["budgets"].push_back(budget_json(*budget, catalogue));
+  return object;
+}
+
+nlohmann::ordered_json queue_list_json(const std::vector<ListedQueue>& queues,
+                                       const QueueCatalogue& catalogue) {
+  Json object{{"queues", Json::array()},
+              {"budgets", Json::array()},
+              {"untaken_actions", untaken_actions(catalogue.queues)}};
+  for (const auto& listed : queues)
+    object["queues"].push_back(queue_json(listed, catalogue));
+  for (const auto& name : catalogue.shared_budgets())
+    object["budgets"].push_back(budget_json(*catalogue.find_budget(name), catalogue));
+  return object;
+}
+
+std::string untaken_note(const std::vector<QueueRecord>& queues) {
+  std::string text;
+  for (const auto& action : untaken_actions(queues)) {
+    text +=
+        fmt::format("warning: no queue takes {} tokens: nobody is mailed for them\n", action_text(action));
+  }
+  return text;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "queue/queue_plan.hpp"
+
+namespace mailroom {
+
+/// A queue with what waits in it.
+struct ListedQueue {
+  QueueRecord queue;
+  std::int64_t waiting = 0;
+  bool is_estimate = false;
+};
+
+/// `1,234`, or `about 1,234`
+std::string waiting_text(const ListedQueue& listed);
+
+std::string render_queue_list(const std::vector<ListedQueue>& queues, const QueueCatalogue& catalogue,
+                              std::size_t width);
+nlohmann::ordered_json queue_list_json(const std::vector<ListedQueue>& queues,
+                                       const QueueCatalogue& catalogue);
+
+std::string render_queue(const ListedQueue& listed, const QueueCatalogue& catalogue, std::size_t width);
+nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogue& catalogue);
+
+/// One line for each change, then what the plan means for the tokens that exist.
+std::string render_plan(const QueuePlan& plan, const std::vector<QueueEffect>& effects,
+                        const QueueCatalogue& catalogue);
+nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueEffect>& effects,
+                                 const QueueCatalogue& catalogue);
+
+/// A warning for each action that none of `queues` takes.
+std::string untaken_note(const std::vector<QueueRecord>& queues);
+
+}  // namespace mailroom

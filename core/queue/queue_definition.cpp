@@ -1,0 +1,238 @@
+#include "queue/queue_definition.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "db/time_sql.hpp"
+
+namespace mailroom {
+namespace {
+
+const std::string queues_sql = fmt::format(R"(
+SELECT j.job_type, s.cursor, mailroom_queue_definition(j.job_type), {}, q.paused_by, q.pause_reason
+FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type, LATERAL mailroom_queue_state(j.job_type) s
+WHERE q.dropped_at IS NULL
+ORDER BY j.job_type)",
+                                           microseconds_sql("q.paused_at"));
+
+// What is left, and the wait, as mailroom_allowance computes them; but without a lock.
+constexpr const char* budgets_sql = R"(
+SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint, b.burst,
+  greatest(floor(b.burst - s.ahead / s.gap), 0)::integer,
+  ceil(greatest(s.ahead - (b.burst - 1) * s.gap, 0) * 1000)::bigint
+FROM mailroom_budgets b, (SELECT clock_timestamp() AS now) clock,
+  LATERAL (SELECT extract(epoch FROM b.period)::double precision / b.tokens AS gap,
+                  extract(epoch FROM greatest(b.taken_until, clock.now) - clock.now)::double precision AS ahead) s
+ORDER BY b.name)";
+
+constexpr const char* position_sql = R"(
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq))";
+
+std::string string_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<std::int64_t> integer_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::optional<PacedRate> read_paced(const nlohmann::json& object) {
+  if (!object.is_object()) return std::nullopt;
+  const auto tokens = integer_in(object, "tokens");
+  const auto period = integer_in(object, "milliseconds");
+  const auto burst = integer_in(object, "burst");
+  if (!tokens || !period || !burst) return std::nullopt;
+  return PacedRate{{static_cast<int>(*tokens), Milliseconds(*period)}, static_cast<int>(*burst)};
+}
+
+nlohmann::json write_paced(const PacedRate& paced) {
+  return {{"tokens", paced.rate.count}, {"milliseconds", paced.rate.period.count()}, {"burst", paced.burst}};
+}
+
+nlohmann::json json_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+}
+
+std::string text_or_none(const std::string& text) {
+  return text.empty() ? "none" : text;
+}
+
+template <typename Row>
+QueueRecord read_queue(const Row& row) {
+  QueueRecord queue{.name = row[0].c_str(),
+                    .cursor = row[1].template as<std::int64_t>(),
+                    .properties = properties_of(row[2].c_str())};
+  if (const auto since = optional_moment_in<std::chrono::microseconds>(row[3]))
+    queue.pause = QueuePause{.since = *since, .actor = row[4].c_str(), .reason = row[5].c_str()};
+  return queue;
+}
+
+template <typename Records>
+auto find_named(const Records& records, const std::string& name) -> decltype(&records.front()) {
+  const auto found =
+      std::find_if(records.begin(), records.end(), [&](const auto& record) { return record.name == name; });
+  return found == records.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string paced_text(const PacedRate& paced) {
+  return fmt::format("{}, burst {}", format_rate(paced.rate), paced.burst);
+}
+
+const std::vector<std::string>& all_actions() {
+  static const std::vector<std::string> actions{"activation", "password_recovery"};
+  return actions;
+}
+
+std::string action_text(const std::string& action) {
+  return action == "password_recovery" ? "recovery" : action;
+}
+
+bool QueueProperties::takes(const std::string& action) const {
+  return actions.empty() || std::find(actions.begin(), actions.end(), action) != actions.end();
+}
+
+QueueProperties properties_of(const std::string& json) {
+  const auto object = nlohmann::json::parse(sound_utf8(json), nullptr, false);
+  QueueProperties properties;
+  if (!object.is_object()) return properties;
+  const auto actions = object.value("actions", nlohmann::json());
+  for (const auto& action : all_actions()) {
+    if (actions.is_array() && std::find(actions.begin(), actions.end(), action) != actions.end())
+      properties.actions.push_back(action);
+  }
+  if (properties.actions == all_actions()) properties.actions.clear();
+  properties.priority = static_cast<int>(integer_in(object, "priority").value_or(0));
+  properties.rate = read_paced(object.value("rate", nlohmann::json()));
+  properties.budget = string_in(object, "budget");
+  properties.batch_limit = string_in(object, "batch_limit");
+  properties.batch_timeout = string_in(object, "batch_timeout");
+  return properties;
+}
+
+std::string properties_json(const QueueProperties& properties) {
+  const nlohmann::json object{
+      {"actions", properties.actions.empty() ? nlohmann::json(nullptr) : nlohmann::json(properties.actions)},
+      {"priority", properties.priority},
+      {"rate", properties.rate ? write_paced(*properties.rate) : nlohmann::json(nullptr)},
+      {"budget", json_or_null(properties.budget)},
+      {"batch_limit", json_or_null(properties.batch_limit)},
+      {"batch_timeout", json_or_null(properties.batch_timeout)}};
+  return object.dump();
+}
+
+std::optional<PacedRate> paced_of(const std::string& json) {
+  return read_paced(nlohmann::json::parse(sound_utf8(json), nullptr, false));
+}
+
+std::string paced_json(const PacedRate& paced) {
+  return write_paced(paced).dump();
+}
+
+std::vector<PropertyText> property_texts(const QueueProperties& properties) {
+  std::vector<std::string> actions;
+  for (const auto& action : properties.actions)
+    actions.push_back(action_text(action));
+  return {{"actions", actions.empty() ? "all" : fmt::format("{}", fmt::join(actions, ","))},
+          {"priority", std::to_string(properties.priority)},
+          {"rate", properties.rate ? paced_text(*properties.rate) : "none"},
+          {"budget", text_or_none(properties.budget)},
+          {"batch limit", text_or_none(properties.batch_limit)},
+          {"batch timeout", text_or_none(properties.batch_timeout)}};
+}
+
+std::vector<PropertyChange> changes_between(const QueueProperties& before, const QueueProperties& after) {
+  const auto old_texts = property_texts(before);
+  const auto new_texts = property_texts(after);
+  std::vector<PropertyChange> changes;
+  for (std::size_t i = 0; i < old_texts.size(); ++i) {
+    if (old_texts[i].value != new_texts[i].value)
+      changes.push_back({old_texts[i].name, old_texts[i].value, new_texts[i].value});
+  }
+  return changes;
+}
+
+const QueueRecord* QueueCatalogue::find_queue(const std::string& name) const {
+  return find_named(queues, name);
+}
+
+const Budget* QueueCatalogue::find_budget(const std::string& name) const {
+  return find_named(budgets, name);
+}
+
+std::vector<std::string> QueueCatalogue::shared_budgets() const {
+  std::vector<std::string> names;
+  for (const auto& budget : budgets) {
+    if (find_queue(budget.name) == nullptr) names.push_back(budget.name);
+  }
+  return names;
+}
+
+std::vector<std::string> QueueCatalogue::sharers_of(const std::string& budget) const {
+  std::vector<std::string> names;
+  for (const auto& queue : queues) {
+    if (queue.properties.budget == budget) names.push_back(queue.name);
+  }
+  return names;
+}
+
+QueueCatalogue read_queues_within(pqxx::transaction_base& transaction) {
+  QueueCatalogue catalogue;
+  const auto position = Connection::execute(transaction, position_sql)[0];
+  catalogue.now = moment_in<Milliseconds>(position[0]);
+  catalogue.newest = position[1].as<std::int64_t>();
+  for (const auto& row : Connection::execute(transaction, queues_sql))
+    catalogue.queues.push_back(read_queue(row));
+  for (const auto& row : Connection::execute(transaction, budgets_sql)) {
+    catalogue.budgets.push_back(
+        {.name = row[0].c_str(),
+         .paced = {{row[1].as<int>(), Milliseconds(row[2].as<std::int64_t>())}, row[3].as<int>()},
+         .left = row[4].as<int>(),
+         .next_in = Milliseconds(row[5].as<std::int64_t>())});
+  }
+  return catalogue;
+}
+
+QueueCatalogue read_queues(Connection& connection) {
+  return connection.transact([](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    return read_queues_within(transaction);
+  });
+}
+
+std::vector<std::string> queue_names(Connection& connection) {
+  std::vector<std::string> names;
+  for (const auto& row : connection.run(R"(
+SELECT j.job_type FROM jobs j
+WHERE NOT EXISTS (SELECT FROM mailroom_queues q WHERE q.name = j.job_type AND q.dropped_at IS NOT NULL)
+ORDER BY j.job_type)"))
+    names.emplace_back(row[0].c_str());
+  return names;
+}
+
+Error unknown_queue(const std::string& name, const std::vector<std::string>& names) {
+  const auto meant = nearest_word(name, names);
+  return {ExitCode::configuration, fmt::format("unknown queue \"{}\"", shown_text(name)),
+          !meant.empty()  ? "did you mean: " + meant
+          : names.empty() ? "there is no queue; mailroom queue create makes one"
+                          : fmt::format("queues: {}", fmt::join(names, ", "))};
+}
+
+const QueueRecord& require_queue(const QueueCatalogue& catalogue, const std::string& name) {
+  if (const auto* queue = catalogue.find_queue(name)) return *queue;
+  std::vector<std::string> names;
+  for (const auto& queue : catalogue.queues)
+    names.push_back(queue.name);
+  throw unknown_queue(name, names);
+}
+
+}  // namespace mailroom

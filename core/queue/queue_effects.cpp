@@ -1,0 +1,106 @@
+// What a plan means for the tokens that exist now.
+
+#include <algorithm>
+
+#include "db/array_text.hpp"
+#include "queue/queue_plan.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The due tokens of `actions` (empty: all) with ids above `from`, up to `to`.
+std::int64_t count_due(Connection& connection, std::int64_t from, std::int64_t to,
+                       const std::vector<std::string>& actions) {
+  return connection
+      .run(R"(
+SELECT count(*)
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
+  tokens t JOIN accounts a ON a.id = t.account
+WHERE t.id > $1 AND t.id <= $2 AND ($3::token_action[] = '{}' OR t.action = ANY ($3::token_action[]))
+  AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) = 'due')",
+           from, to, array_text(actions))[0][0]
+      .as<std::int64_t>();
+}
+
+/// Finds the effects of one plan.
+class EffectReader {
+ public:
+  EffectReader(Connection& connection, const QueuePlan& plan, const QueueCatalogue& catalogue)
+      : connection_(connection), plan_(plan), catalogue_(catalogue), after_(queues_after(plan, catalogue)) {}
+
+  std::vector<QueueEffect> read() {
+    for (const auto& change : plan_.queues) {
+      if (change.start) {
+        const auto due =
+            count_due(connection_, change.start->cursor, catalogue_.newest, change.after.actions);
+        if (due > 0)
+          effects_.push_back({.kind = QueueEffect::Kind::begins, .queue = change.name, .due = due});
+      }
+      for (const auto& action : all_actions())
+        read_action(change, action);
+    }
+    return std::move(effects_);
+  }
+
+ private:
+  void read_action(const QueueChange& change, const std::string& action) {
+    const bool was_taken = !change.start && change.before.takes(action);
+    const bool is_taken = change.after.takes(action);
+    if (is_taken && !was_taken) {
+      if (!change.start) read_taken(change.name, action);
+      read_doubled(change.name, action);
+    } else if (was_taken && !is_taken) {
+      read_released(change.name, action);
+    }
+  }
+
+  void read_taken(const std::string& queue, const std::string& action) {
+    effects_.push_back({.kind = QueueEffect::Kind::taken,
+                        .queue = queue,
+                        .action = action,
+                        .due = count_due(connection_, 0, catalogue_.find_queue(queue)->cursor, {action})});
+  }
+
+  void read_released(const std::string& queue, const std::string& action) {
+    const auto cursor = catalogue_.find_queue(queue)->cursor;
+    QueueEffect effect{.kind = QueueEffect::Kind::released, .queue = queue, .action = action};
+    auto covered = catalogue_.newest;
+    for (const auto& other : after_) {
+      if (!other.properties.takes(action)) continue;
+      effect.others.push_back(other.name);
+      covered = std::min(covered, std::max(other.cursor, cursor));
+    }
+    effect.due = count_due(connection_, cursor, covered, {action});
+    effects_.push_back(std::move(effect));
+  }
+
+  void read_doubled(const std::string& queue, const std::string& action) {
+    QueueEffect effect{.kind = QueueEffect::Kind::doubled, .queue = queue, .action = action};
+    for (const auto& other : after_) {
+      if (other.name != queue && other.properties.takes(action)) effect.others.push_back(other.name);
+    }
+    if (!effect.others.empty()) effects_.push_back(std::move(effect));
+  }
+
+  Connection& connection_;
+  const QueuePlan& plan_;
+  const QueueCatalogue& catalogue_;
+  const std::vector<QueueRecord> after_;
+  std::vector<QueueEffect> effects_{};
+};
+
+}  // namespace
+
+std::vector<QueueEffect> effects_of(Connection& connection, const QueuePlan& plan,
+                                    const QueueCatalogue& catalogue) {
+  return EffectReader(connection, plan, catalogue).read();
+}
+
+bool changes_who_is_mailed(const QueuePlan& plan, const std::vector<QueueEffect>& effects) {
+  const auto changes = [](const QueueChange& change) { return !change.start && change.changes_actions(); };
+  return std::any_of(plan.queues.begin(), plan.queues.end(), changes) ||
+         std::any_of(effects.begin(), effects.end(),
+                     [](const auto& effect) { return effect.kind == QueueEffect::Kind::begins; });
+}
+
+}  // namespace mailroom

@@ -1,0 +1,164 @@
+#include "queue/queue_plan.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+
+bool has_budget(const QueuePlan& plan, const QueueCatalogue& catalogue, const std::string& name) {
+  const auto shared = catalogue.shared_budgets();
+  return std::find(shared.begin(), shared.end(), name) != shared.end() ||
+         std::any_of(plan.budgets.begin(), plan.budgets.end(),
+                     [&](const auto& budget) { return budget.name == name; });
+}
+
+void refuse_unknown_budget(const QueueCatalogue& catalogue, const std::string& name) {
+  const auto known = catalogue.shared_budgets();
+  throw Error(
+      ExitCode::usage, fmt::format("there is no budget \"{}\"", name),
+      fmt::format("{}; --budget-rate RATE, or the section budgets of a file, creates it",
+                  known.empty() ? "there are none yet" : fmt::format("budgets: {}", fmt::join(known, ", "))));
+}
+
+/// The rate of a queue alone is kept in a budget with its name.
+void refuse_common_name(const QueuePlan& plan, const QueueCatalogue& catalogue) {
+  const auto queues = queues_after(plan, catalogue);
+  for (const auto& queue : queues) {
+    if (std::none_of(plan.budgets.begin(), plan.budgets.end(),
+                     [&](const auto& budget) { return budget.name == queue.name; }) &&
+        std::none_of(queues.begin(), queues.end(),
+                     [&](const auto& other) { return other.properties.budget == queue.name; }) &&
+        !(catalogue.find_queue(queue.name) == nullptr && catalogue.find_budget(queue.name) != nullptr))
+      continue;
+    throw Error(ExitCode::usage, fmt::format("\"{}\" cannot name both a queue and a budget", queue.name),
+                "the rate of a queue alone is set with --rate; give a shared budget another name");
+  }
+}
+
+/// Takes the locks of all queues first, as a claim takes that of its queue before those of its budgets.
+void lock_queues(pqxx::transaction_base& transaction, const QueuePlan& plan) {
+  std::vector<std::string> names;
+  for (const auto& change : plan.queues) {
+    names.push_back(change.name);
+    if (change.start && !change.start->like.empty()) names.push_back(change.start->like);
+  }
+  std::sort(names.begin(), names.end());
+  for (const auto& name : names)
+    Connection::execute(transaction, "SELECT pg_advisory_xact_lock(1835100524, hashtext($1))", name);
+}
+
+void refuse_outdated(const QueuePlan& plan, const QueueCatalogue& now) {
+  const auto is_outdated = [&](const QueueChange& change) {
+    const auto* queue = now.find_queue(change.name);
+    return change.start ? queue != nullptr : queue == nullptr || queue->properties != change.before;
+  };
+  const auto is_changed = [&](const BudgetChange& change) {
+    const auto* budget = now.find_budget(change.name);
+    return change.before ? budget == nullptr || budget->paced != *change.before : budget != nullptr;
+  };
+  if (std::none_of(plan.queues.begin(), plan.queues.end(), is_outdated) &&
+      std::none_of(plan.budgets.begin(), plan.budgets.end(), is_changed))
+    return;
+  throw Error(ExitCode::declined, "the queues have changed since the plan was made: nothing was changed",
+              "run the command again to see the new plan");
+}
+
+void write_queue(pqxx::transaction_base& transaction, const QueueChange& change, const std::string& channel) {
+  const auto definition = properties_json(change.after);
+  if (!change.start) {
+    Connection::execute(transaction, "SELECT mailroom_set_queue($1, $2::jsonb, $3)", change.name, definition,
+                        channel);
+    return;
+  }
+  Connection::execute(transaction, "SELECT mailroom_create_queue($1, $2, $3::jsonb, $4, nullif($5, ''))",
+                      change.name, change.start->cursor, definition, channel, change.start->like);
+}
+
+}  // namespace
+
+bool QueuePlan::changes_nothing() const {
+  return budgets.empty() && queues.empty();
+}
+
+QueuePlan checked(QueuePlan plan, const QueueCatalogue& catalogue) {
+  for (const auto& change : plan.queues) {
+    if (change.start && catalogue.find_queue(change.name) != nullptr) {
+      throw Error(ExitCode::usage, fmt::format("the queue \"{}\" exists", change.name),
+                  "mailroom queue set changes it");
+    }
+    if (!change.after.budget.empty() && !has_budget(plan, catalogue, change.after.budget))
+      refuse_unknown_budget(catalogue, change.after.budget);
+  }
+  refuse_common_name(plan, catalogue);
+  std::erase_if(plan.budgets, [](const auto& change) { return change.changes_nothing(); });
+  std::erase_if(plan.queues, [](const auto& change) { return change.changes_nothing(); });
+  std::sort(plan.budgets.begin(), plan.budgets.end(), by_name);
+  std::sort(plan.queues.begin(), plan.queues.end(), by_name);
+  return plan;
+}
+
+std::vector<QueueRecord> queues_after(const QueuePlan& plan, const QueueCatalogue& catalogue) {
+  auto queues = catalogue.queues;
+  for (const auto& change : plan.queues) {
+    const auto found = std::find_if(queues.begin(), queues.end(),
+                                    [&](const auto& queue) { return queue.name == change.name; });
+    if (found != queues.end()) {
+      found->properties = change.after;
+    } else if (change.start) {
+      queues.push_back({.name = change.name, .cursor = change.start->cursor, .properties = change.after});
+    }
+  }
+  return queues;
+}
+
+std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues) {
+  std::vector<std::string> actions;
+  for (const auto& action : all_actions()) {
+    if (std::none_of(queues.begin(), queues.end(),
+                     [&](const auto& queue) { return queue.properties.takes(action); }))
+      actions.push_back(action);
+  }
+  return actions;
+}
+
+void carry_out(Connection& connection, const QueuePlan& plan, const OperationAuthor& author,
+               const std::string& channel) {
+  connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, author);
+    lock_queues(transaction, plan);
+    refuse_outdated(plan, read_queues_within(transaction));
+    for (const auto& change : plan.budgets) {
+      Connection::execute(transaction, "SELECT mailroom_set_budget($1, $2::jsonb, $3)", change.name,
+                          paced_json(change.after), channel);
+    }
+    for (const auto& change : plan.queues)
+      write_queue(transaction, change, channel);
+  });
+}
+
+bool pause_queue(Connection& connection, const std::string& queue, bool pause, const OperationAuthor& author,
+                 const std::string& channel) {
+  return connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, author);
+    return Connection::execute(transaction, "SELECT mailroom_pause_queue($1, $2, $3)", queue, pause,
+                               channel)[0][0]
+        .as<bool>();
+  });
+}
+
+void drop_queue(Connection& connection, const std::string& queue, const OperationAuthor& author,
+                const std::string& channel) {
+  connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, author);
+    Connection::execute(transaction, "SELECT mailroom_drop_queue($1, $2)", queue, channel);
+  });
+}
+
+}  // namespace mailroom

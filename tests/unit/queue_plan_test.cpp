@@ -1,0 +1,142 @@
+// Definitions of queues: their texts, their JSON, values that operators write, and the checks of a plan.
+
+#include "queue/queue_plan.hpp"
+
+#include "queue/queue_setting.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+
+namespace {
+
+SettingValue given(const std::string& key, const std::string& text, std::vector<std::string> items = {}) {
+  return {.key = key, .text = text, .items = std::move(items), .origin = {OriginKind::flag, "--" + key}};
+}
+
+QueueCatalogue two_queues() {
+  return {.newest = 9,
+          .queues = {{.name = "mailroom", .cursor = 5, .properties = {.actions = {"activation"}}},
+                     {.name = "recovery",
+                      .cursor = 7,
+                      .properties = {.actions = {"password_recovery"}, .budget = "provider"}}},
+          .budgets = {{.name = "provider", .paced = {{14, 1s}, 50}}}};
+}
+
+/// The message of the error that checked() throws for a plan of one change.
+std::string refusal(const QueueChange& change, const std::vector<BudgetChange>& budgets = {}) {
+  try {
+    checked({.budgets = budgets, .queues = {change}}, two_queues());
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::usage);
+    CHECK_FALSE(error.hint().empty());
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the JSON of a definition reads back as the same definition") {
+  const QueueProperties full{.actions = {"password_recovery"},
+                             .priority = -3,
+                             .rate = PacedRate{{38, 100s}, 4},
+                             .budget = "provider",
+                             .batch_limit = "7",
+                             .batch_timeout = "0s"};
+  CHECK(properties_of(properties_json(full)) == full);
+  CHECK(properties_of(properties_json({})) == QueueProperties());
+  CHECK(properties_of("[1]") == QueueProperties());
+  CHECK(properties_of(R"({"actions": 5, "priority": "x", "rate": {"tokens": 1}, "budget": 7})") ==
+        QueueProperties());
+  // All actions by name are the same as all.
+  CHECK(properties_of(R"({"actions": ["password_recovery", "activation"]})") == QueueProperties());
+  CHECK(paced_of(paced_json({{38, 100s}, 4})) == PacedRate{{38, 100s}, 4});
+}
+
+TEST_CASE("values change the properties they name, and a later value replaces an earlier one") {
+  const QueueProperties before{.priority = 5, .rate = PacedRate{{1, 1s}, 3}, .budget = "provider"};
+  auto after = changed(before, {given("rate", "2/s"), given("rate", "0.5/s"), given("budget", "none"),
+                                given("actions", "recovery", {"recovery"})});
+  CHECK(after.rate == PacedRate{{5, 10s}, 3});
+  CHECK(after.budget.empty());
+  CHECK(after.priority == 5);
+  CHECK(after.actions == std::vector<std::string>{"password_recovery"});
+  after = changed(after, {given("rate", "none"), given("actions", "x", {"activation", " recovery"})});
+  CHECK_FALSE(after.rate);
+  CHECK(after.actions.empty());
+  CHECK(changed(QueueProperties(), {given("burst", "2"), given("rate", "7/s")}).rate ==
+        PacedRate{{7, 1s}, 2});
+  CHECK(changed(QueueProperties(), {given("rate", "7/s")}).rate == PacedRate{{7, 1s}, 10});
+}
+
+TEST_CASE("a value that no queue can have is refused") {
+  const auto& [key, text] = GENERATE(table<std::string, std::string>({{"rate", "0"},
+                                                                      {"rate", "fast"},
+                                                                      {"rate", "0/s"},
+                                                                      {"burst", "5"},
+                                                                      {"priority", "1.5"},
+                                                                      {"priority", "2000"},
+                                                                      {"batch_limit", "0"},
+                                                                      {"batch_timeout", "2d"},
+                                                                      {"actions", "login"},
+                                                                      {"budget", "a,b"}}));
+  CAPTURE(key, text);
+  CHECK_THROWS_AS(changed(QueueProperties(), {given(key, text, {text})}), Error);
+}
+
+TEST_CASE("the changes of a definition name the value before and after") {
+  const auto changes = changes_between({.actions = {"activation"}, .rate = PacedRate{{14, 1s}, 10}},
+                                       {.priority = 10, .rate = PacedRate{{38, 100s}, 10}});
+  REQUIRE(changes.size() == 3);
+  CHECK(changes[0].name + ": " + changes[0].before + " -> " + changes[0].after ==
+        "actions: activation -> all");
+  CHECK(changes[1].name + ": " + changes[1].before + " -> " + changes[1].after == "priority: 0 -> 10");
+  CHECK(changes[2].name + ": " + changes[2].before + " -> " + changes[2].after ==
+        "rate: 14/s, burst 10 -> 0.38/s, burst 10");
+}
+
+TEST_CASE("a plan is in order of names, and without what changes nothing") {
+  const QueueProperties kept{.actions = {"activation"}};
+  const auto plan =
+      checked({.budgets = {{.name = "provider", .before = PacedRate{{14, 1s}, 50}, .after = {{14, 1s}, 50}},
+                           {.name = "bulk", .before = std::nullopt, .after = {{1, 1s}, 10}}},
+               .queues = {{.name = "z", .start = QueueStart{.cursor = 9}},
+                          {.name = "mailroom", .before = kept, .after = kept},
+                          {.name = "a", .after = {.budget = "bulk"}, .start = QueueStart{.cursor = 9}}}},
+              two_queues());
+  REQUIRE(plan.budgets.size() == 1);
+  CHECK(plan.budgets[0].name == "bulk");
+  REQUIRE(plan.queues.size() == 2);
+  CHECK(plan.queues[0].name == "a");
+  CHECK(queues_after(plan, two_queues()).size() == 4);
+}
+
+TEST_CASE("a plan that cannot be carried out is refused") {
+  CHECK(refusal({.name = "mailroom", .start = QueueStart()}) == "the queue \"mailroom\" exists");
+  CHECK(refusal({.name = "mailroom", .after = {.budget = "other"}}) == "there is no budget \"other\"");
+  const std::string common = "cannot name both a queue and a budget";
+  CHECK(refusal({.name = "provider", .start = QueueStart()}).find(common) != std::string::npos);
+  CHECK(refusal({.name = "mailroom", .after = {.budget = "recovery"}},
+                {{.name = "recovery", .before = {}, .after = {}}})
+            .find(common) != std::string::npos);
+  CHECK(refusal({.name = "mailroom", .after = {.budget = "provider"}}).empty());
+}
+
+TEST_CASE("an action that no queue takes is found") {
+  auto queues = two_queues().queues;
+  CHECK(untaken_actions(queues).empty());
+  queues.pop_back();
+  CHECK(untaken_actions(queues) == std::vector<std::string>{"password_recovery"});
+  queues.push_back({.name = "all"});
+  CHECK(untaken_actions(queues).empty());
+  CHECK(untaken_actions({}) == all_actions());
+}
+
+TEST_CASE("an unknown queue is reported with the nearest name, or with all") {
+  const auto catalogue = two_queues();
+  CHECK(unknown_queue("recvery", {"mailroom", "recovery"}).hint() == "did you mean: recovery");
+  CHECK(unknown_queue("x", {"mailroom", "recovery"}).hint() == "queues: mailroom, recovery");
+  CHECK_THROWS_AS(require_queue(catalogue, "x"), Error);
+  CHECK(require_queue(catalogue, "recovery").cursor == 7);
+}

@@ -17,10 +17,10 @@ struct QueueAction {
 };
 
 /// An option that sets `key` of a queue or of a budget.
-void add_value(CommandSyntax& syntax, const std::string& spec, const std::string& key,
-               std::vector<SettingValue>& values, const std::string& help) {
+Option add_value(CommandSyntax& syntax, const std::string& spec, const std::string& key,
+                 std::vector<SettingValue>& values, const std::string& help) {
   const auto name = spec.substr(0, spec.find(' '));
-  syntax.value(spec, help, [&values, key, name](const std::string& text) {
+  return syntax.value(spec, help, [&values, key, name](const std::string& text) {
     SettingValue value{.key = key, .text = text, .items = {}, .origin = {OriginKind::flag, name}};
     for (const auto item : split(text, ','))
       value.items.emplace_back(item);
@@ -55,7 +55,8 @@ void add_properties(CommandSyntax& syntax, QueueOptions& options) {
   add_name(syntax, options);
   auto& values = options.values;
   add_value(syntax, "--action ACTION,...", "actions", values,
-            "take only activation or recovery tokens; all: take every token");
+            "take only activation or recovery tokens; all: take every token")
+      .offers({"activation", "recovery", "all"});
   add_value(syntax, "--priority N", "priority", values,
             "serve this queue before those with a lower number [0]");
   add_value(syntax, "--rate RATE", "rate", values,

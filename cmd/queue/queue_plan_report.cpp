@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "cmd/queue/queue_report.hpp"
+#include "doctor/secret_files.hpp"
 
 namespace mailroom {
 namespace {
@@ -63,18 +64,6 @@ std::string line_text(const PlanLine& line) {
                      shown_text(line.after));
 }
 
-std::string quoted_name(const std::string& name) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("-_.").find(c) != std::string_view::npos;
-  };
-  if (std::all_of(name.begin(), name.end(), is_plain)) return name;
-  std::string text = "'";
-  for (const char c : name)
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::string names_text(const std::vector<std::string>& names) {
   return shown_text(fmt::format("queue{} {}", names.size() == 1 ? "" : "s",
                                 fmt::join(names, names.size() == 2 ? " and " : ", ")));
@@ -86,7 +75,7 @@ std::string due_text(std::int64_t due, const std::string& action) {
 
 /// Emits the tokens of an action that the queue does not take from now on by itself.
 std::string replay_command(const std::string& queue, const std::string& action) {
-  return fmt::format("  mailroom rewind-cursor --queue {} --to-start --action {}\n", quoted_name(queue),
+  return fmt::format("  mailroom rewind-cursor --queue {} --to-start --action {}\n", shell_word(queue),
                      action_text(action));
 }
 

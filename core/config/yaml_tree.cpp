@@ -18,16 +18,16 @@ class TreeReader {
   explicit TreeReader(const std::string& path) : path_(path) {}
 
   std::vector<YamlEntry> entries_of(const YAML::Node& section, int depth) const {
-    std::vector<YamlEntry> entries;
+    std::vector<YamlEntry> found;
     std::map<std::string, int> lines;
     for (const auto& pair : section) {
       auto entry = entry_of(pair.first, pair.second, depth);
       const auto [first, is_new] = lines.emplace(entry.key, pair.first.Mark().line + 1);
       if (!is_new)
         refuse_entry(entry, "is given twice", fmt::format("the first is in line {}", first->second));
-      entries.push_back(std::move(entry));
+      found.push_back(std::move(entry));
     }
-    return entries;
+    return found;
   }
 
   [[noreturn]] void refuse_at(const YAML::Mark& mark, const std::string& problem) const {

@@ -70,11 +70,15 @@ WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
 /// Tokens of an action that no queue takes are never emitted.
 void warn_of_idle_actions(Connection& connection, Findings& findings) {
   for (const auto& row : connection.run(R"(
-SELECT a.action FROM unnest(enum_range(NULL::token_action)) a (action)
+SELECT a.name, EXISTS (SELECT FROM jobs j WHERE j.job_type = a.name)
+FROM (SELECT action, CASE action WHEN 'password_recovery' THEN 'recovery' ELSE action::text END AS name
+      FROM unnest(enum_range(NULL::token_action)) action) a
 WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), a.action)))")) {
     const std::string action = row[0].c_str();
-    findings.push_back(warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {},
-                               "mailroom queue set QUEUE --action " + action + " lets a queue take them"));
+    const auto fix = row[1].as<bool>() ? fmt::format("mailroom queue set {} --action all", action)
+                                       : fmt::format("mailroom queue create {0} --action {0}", action);
+    findings.push_back(
+        warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {fix}));
   }
 }
 

@@ -258,6 +258,8 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
             {"audit", "--batches"},
             {"audit", "--since", "2h", "--until", "1h"},
             {"template", "render", "recovery", "--account", "user1"},
+            {"queue", "list"},
+            {"queue", "show", "mailroom"},
             {"migrate", "status"}});
   check_follows(roles, database, "reader");
   const auto reader = roles.connect("reader");
@@ -295,6 +297,13 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot inse
         {"collect", "--once"},
         {"suspend", "user3", "-y", "--reason", "x"},
         {"suspend", "--undo", "--replay", "user3", "-y"},
+        {"queue", "create", "recovery", "--action", "recovery", "--rate", "14/s", "--budget", "shared",
+         "--budget-rate", "100/min"},
+        {"queue", "set", "recovery", "--rate", "none"},
+        {"queue", "list"},
+        {"queue", "pause", "recovery"},
+        {"queue", "resume", "recovery"},
+        {"queue", "drop", "recovery", "-y"},
         {"prune", "--older-than", "1h", "--dry-run"},
         {"prune", "--older-than", "1h", "-y"}}) {
     const auto run = roles.mailroom("operator", words);

@@ -67,7 +67,7 @@ TEST_CASE("a window holds all tokens up to its end, and ends at the limit or at 
     const auto after = static_cast<std::int64_t>(random() % newest);
     const auto top = after + static_cast<std::int64_t>(random() % (newest + 3 - after));
     const int limit = i % 4 == 0 ? 1 : 1 + static_cast<int>(random() % 150);
-    const auto row = connection->run("SELECT * FROM mailroom_window($1, $2, $3)", after, top, limit)[0];
+    const auto row = connection->run("SELECT * FROM mailroom_window($1, $2, $3, NULL)", after, top, limit)[0];
     const auto last = row["last"].as<std::int64_t>();
     CAPTURE(after, top, limit, last);
 
@@ -106,7 +106,7 @@ TEST_CASE("a window with few due tokens reads at most ten thousand tokens") {
   add_old_tokens(*connection, 12'000);
   const auto limit = GENERATE(1, 10, 1000, 10'000);
   CAPTURE(limit);
-  const auto row = connection->run("SELECT * FROM mailroom_window(1, 20000, $1)", limit)[0];
+  const auto row = connection->run("SELECT * FROM mailroom_window(1, 20000, $1, NULL)", limit)[0];
   CHECK(row["rows_read"].as<int>() == 10'000);
   CHECK(row["expired"].as<int>() == 10'000);
   CHECK(row["seen"].as<std::string>() == "{[2,10002)}");

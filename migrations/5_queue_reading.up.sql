@@ -40,7 +40,8 @@ BEGIN
 END
 $$;
 
--- Declares this session a collector: its leases last as long as the session. Returns the backend's pid.
+-- Declares this session a collector of a queue: its leases last as long as the session. A collector of several queues calls
+-- it for each. Returns the backend's pid.
 CREATE FUNCTION mailroom_attach(p_queue text) RETURNS integer LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM jobs WHERE job_type = p_queue) THEN
@@ -53,6 +54,8 @@ BEGIN
                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), pg_backend_pid()
             USING ERRCODE = 'MR006', HINT = 'reconnect to get another pid; mailroom status shows the holder';
     END IF;
+    -- Shows which queues this session serves. Does not wait: who holds the lock only hides that.
+    PERFORM pg_try_advisory_lock_shared(1835100529, hashtext(p_queue));
     RETURN pg_backend_pid();
 END
 $$;

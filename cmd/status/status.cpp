@@ -14,17 +14,17 @@ struct StatusOptions {
 
 ExitCode run_status(const StatusOptions& options, Context& context) {
   const auto& settings = context.settings();
-  StatusRequest request{.queue = only_queue(settings), .limits = options.limits};
+  StatusRequest request{.settings = settings, .limits = options.limits};
   request.limits.collector_silence = silence_limit(settings.poll_interval);
   if (options.watch) return watch_status(request, *options.watch, context);
 
   const auto connection = context.connect_to_schema("status");
-  const auto report = read_report(*connection, request);
+  const auto overview = read_overview(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
-  context.print(json ? render_json(report)
-                     : render_text(report, {.colour = context.colour_on(context.out()),
-                                            .width = context.out().width()}));
-  return judge(report);
+  context.print(json ? render_json(overview)
+                     : render_text(overview, {.colour = context.colour_on(context.out()),
+                                              .width = context.out().width()}));
+  return judge(overview);
 }
 
 Run add_status(CommandSyntax& syntax) {
@@ -38,7 +38,7 @@ Run add_status(CommandSyntax& syntax) {
                   "fail when the oldest token has waited longer");
   syntax.number<std::int64_t>("--max-pending N", options->limits.max_pending, {0},
                               "fail when more than N tokens wait");
-  syntax.setting("--queue NAME", "collect.queue", "show this queue, a row of jobs [mailroom]");
+  syntax.setting("--queue NAME", "collect.queue", "show this queue in detail, or a table of several [all]");
   return [options](Context& context) { return run_status(*options, context); };
 }
 
@@ -56,8 +56,11 @@ const Command status_command{
     "is held for more than 10 s; the sequence is behind the cursor; a limit is\n"
     "exceeded. Warnings, exit code 0: a batch was dead-lettered; a gap waits for a\n"
     "transaction for more than 1 min, which delays only its own tokens; collectors\n"
-    "sign with different keys. ~ marks an estimate. --watch reports an outage and\n"
-    "keeps trying.\n",
+    "sign with different keys; a queue is paused. ~ marks an estimate. --watch\n"
+    "reports an outage and keeps trying.\n"
+    "\n"
+    "Without --queue and collect.queue, several queues are shown in a table;\n"
+    "--queue NAME shows one in detail. --max-lag and --max-pending hold for each.\n",
     add_status,
     "Shows the cursor, how many tokens wait and for how long, the batches in flight, the gaps that open "
     "transactions leave and the sessions that hold them open, the connected collectors and the schema "

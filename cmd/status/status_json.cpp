@@ -3,7 +3,7 @@
 
 #include "base/json_text.hpp"
 #include "base/moment.hpp"
-#include "cmd/status/status_report.hpp"
+#include "cmd/status/status_overview.hpp"
 
 namespace mailroom {
 namespace {
@@ -103,8 +103,23 @@ Json deliveries_json(const DeliveryStatus& deliveries) {
   return {{"last_hour", states},
           {"deferred", deliveries.deferred},
           {"next_in_seconds", seconds_json(deliveries.next_in)},
-          {"rate_allows_in_seconds", seconds_json(deliveries.rate_allows_in)},
           {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};
+}
+
+Json budget_json(const BudgetStatus& budget) {
+  return {{"name", budget.name},
+          {"rate", format_rate(budget.rate)},
+          {"burst", budget.burst},
+          {"left", budget.left()},
+          {"next_in_seconds", seconds_json(budget.wait_for(1))}};
+}
+
+Json pause_json(const std::optional<QueuePause>& pause) {
+  if (!pause) return nullptr;
+  return {{"since", moment_text(pause->since)},
+          {"seconds", seconds_json(pause->lasts)},
+          {"actor", pause->actor},
+          {"reason", null_if_empty(pause->reason)}};
 }
 
 Json finding_json(const QueueFinding& finding) {
@@ -114,23 +129,9 @@ Json finding_json(const QueueFinding& finding) {
           {"fix", null_if_empty(finding.fix)}};
 }
 
-}  // namespace
-
-std::string render_json(const StatusOutage& outage) {
-  const Json object{{"queue", outage.queue},
-                    {"at", moment_text(outage.now)},
-                    {"health", severity_name(Severity::failure)},
-                    {"findings",
-                     {{{"severity", severity_name(Severity::failure)},
-                       {"code", "unreachable"},
-                       {"text", fmt::format("no answer for {}: {}", age_text(outage.lasts), outage.reason)},
-                       {"fix", ""}}}}};
-  return json_text(object) + "\n";
-}
-
-std::string render_json(const StatusReport& report) {
+Json report_json(const StatusReport& report) {
   const auto& queue = report.queue;
-  Json object{
+  return {
       {"queue", queue.queue},
       {"at", moment_text(queue.now)},
       {"health", severity_name(worst(report.findings))},
@@ -150,8 +151,31 @@ std::string render_json(const StatusReport& report) {
         {"replay_ids", queue.replay_ids},
         {"waiting_for", array_json<Json>(queue.gap_holders, holder_json)}}},
       {"deliveries", deliveries_json(queue.deliveries)},
+      {"actions", queue.rules.actions.empty() ? Json(nullptr) : Json(queue.rules.actions)},
+      {"priority", queue.rules.priority},
+      {"budgets", array_json<Json>(queue.rules.budgets, budget_json)},
+      {"paused", pause_json(queue.rules.pause)},
       {"schema", {{"version", report.schema_version}, {"newest", report.newest_schema_version}}},
       {"findings", array_json<Json>(report.findings, finding_json)}};
+}
+
+}  // namespace
+
+std::string render_json(const StatusOutage& outage) {
+  Json object = Json::object();
+  if (!outage.queue.empty()) object["queue"] = outage.queue;
+  object["at"] = moment_text(outage.now);
+  object["health"] = severity_name(Severity::failure);
+  object["findings"] = Json::array(
+      {finding_json({Severity::failure, "unreachable",
+                     fmt::format("no answer for {}: {}", age_text(outage.lasts), outage.reason), ""})});
+  return json_text(object) + "\n";
+}
+
+std::string render_json(const StatusOverview& overview) {
+  if (overview.is_single()) return json_text(report_json(overview.queues.front())) + "\n";
+  const Json object{{"queues", array_json<Json>(overview.queues, report_json)},
+                    {"health", severity_name(worst(findings_of(overview)))}};
   return json_text(object) + "\n";
 }
 

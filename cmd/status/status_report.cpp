@@ -9,45 +9,13 @@
 #include "base/moment.hpp"
 #include "base/sparkline.hpp"
 #include "base/text.hpp"
+#include "cmd/status/status_parts.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {
 namespace {
 
 constexpr std::size_t max_rows = 8;  ///< per table, so that the report fits on a screen
-constexpr std::size_t max_findings = 6;
-
-std::string row(const std::string& label, const std::string& value, std::size_t width) {
-  constexpr std::size_t indent = 13;
-  return fmt::format("{:<12} {}\n", label + ":", wrapped(value, width, indent, indent));
-}
-
-std::string painted(const std::string& text, Severity severity, bool colour) {
-  if (!colour) return text;
-  const char* paint = severity == Severity::failure   ? "\x1b[1;31m"
-                      : severity == Severity::warning ? "\x1b[1;33m"
-                                                      : "\x1b[1;32m";
-  return paint + text + "\x1b[0m";
-}
-
-std::int64_t count_of(const StatusReport& report, Severity severity) {
-  return std::count_if(report.findings.begin(), report.findings.end(),
-                       [&](const QueueFinding& finding) { return finding.severity == severity; });
-}
-
-std::string verdict_text(const StatusReport& report) {
-  const auto failures = count_of(report, Severity::failure);
-  const auto warnings = count_of(report, Severity::warning);
-  std::string text = failures > 0 ? "unhealthy, " + counted(failures, "failure") : "healthy";
-  if (warnings > 0) text += ", " + counted(warnings, "warning");
-  return text;
-}
-
-std::string headline(const StatusReport& report, const StatusStyle& style) {
-  if (style.outage == nullptr) return painted(verdict_text(report), worst(report.findings), style.colour);
-  return painted(fmt::format("no answer for {}; the last report is below", age_text(style.outage->lasts)),
-                 Severity::failure, style.colour);
-}
 
 std::string pending_text(const WaitingTokenCount& waiting) {
   std::string parts;
@@ -90,12 +58,6 @@ std::string sink_text(const UnavailableSink& sink) {
   return fmt::format("{} has been unavailable for {}, next probe {}", shown_text(sink.name),
                      age_text(sink.lasts),
                      sink.probe_in.count() == 0 ? "due now" : "in " + age_text(sink.probe_in));
-}
-
-/// With one decimal.
-std::string rate_text(double rate) {
-  const auto tenths = std::llround(rate * 10);
-  return fmt::format("{}.{}", with_thousands(tenths / 10), tenths % 10);
 }
 
 std::string emitted_text(const RecentEmissions& emissions) {
@@ -216,23 +178,6 @@ std::string render_tables(const QueueStatus& queue, std::size_t width, std::size
   return tables[0] + tables[2] + tables[1];
 }
 
-std::string render_findings(const StatusReport& report, const StatusStyle& style) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(report.findings.size(), max_findings); ++i) {
-    const auto& finding = report.findings[i];
-    const std::string word = severity_name(finding.severity);
-    const auto lines = wrapped(word + ": " + shown_text(finding.text), style.width, 2);
-    text += "\n" + painted(word, finding.severity, style.colour) + lines.substr(word.size()) + "\n";
-    // Not wrapped, so that it can be copied.
-    if (!finding.fix.empty()) text += "  fix: " + printable(finding.fix) + "\n";
-  }
-  if (report.findings.size() > max_findings) {
-    text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(),
-                        report.findings.size() - max_findings);
-  }
-  return text;
-}
-
 std::string trend_row(const std::string& label, const std::vector<std::optional<double>>& values,
                       const std::string& most) {
   // Not wrapped: a trend begins with blanks where no value is known.
@@ -247,10 +192,6 @@ std::string render_trend(const StatusTrend& trend) {
 
 }  // namespace
 
-ExitCode judge(const StatusReport& report) {
-  return worst(report.findings) == Severity::failure ? ExitCode::unusable : ExitCode::done;
-}
-
 std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) {
   std::vector<std::optional<double>> rates;
   for (auto i = RecentEmissions::bucket_count; i-- > 0;) {
@@ -264,11 +205,15 @@ std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) 
 std::string render_text(const StatusReport& report, const StatusStyle& style) {
   const auto& queue = report.queue;
   const auto line = [&style](const std::string& label, const std::string& value) {
-    return row(label, value, style.width);
+    return labelled(label, value, style.width);
   };
-  auto text = fmt::format("queue {}: {}\n", shown_text(queue.queue), headline(report, style));
+  auto text = fmt::format("queue {}: {}\n", shown_text(queue.queue), headline(report.findings, style));
   if (style.outage != nullptr) text += line("reason", shown_text(style.outage->reason));
   text += line("at", moment_text(queue.now));
+  const auto& rules = queue.rules;
+  if (rules.pause) text += line("paused", pause_text(*rules.pause));
+  if (!rules.actions.empty()) text += line("takes", takes_text(rules));
+  if (rules.priority != 0) text += line("priority", std::to_string(rules.priority));
   text += line("pending", pending_text(queue.waiting));
   text += line("oldest", oldest_text(queue));
   text += line("cursor", cursor_text(queue));
@@ -281,11 +226,8 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   if (!deliveries.empty()) text += line("mails", deliveries_text(deliveries));
   for (const auto& sink : deliveries.sinks)
     text += line("relay", sink_text(sink));
-  if (deliveries.rate_allows_in) {
-    text += line("rate", deliveries.rate_allows_in->count() == 0
-                             ? "the next token may go now"
-                             : "the next token may go in " + age_text(*deliveries.rate_allows_in));
-  }
+  for (const auto& budget : queue.rules.budgets)
+    text += line("rate", budget_text(budget, queue.queue));
   if (!queue.dead.empty()) {
     const auto count = queue.dead.size();
     text += line("dead", fmt::format("{} {} within a day", count, count == 1 ? "batch" : "batches"));
@@ -294,7 +236,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
                queue.on_standby ? "not visible on a standby" : std::to_string(queue.collectors.size()));
   if (const auto keys = pids_by_key(queue); !keys.empty()) text += line("signing key", keys_text(keys));
   text += line("schema", schema_text(report));
-  const auto findings = render_findings(report, style);
+  const auto findings = render_findings(report.findings, style);
   return text +
          render_tables(queue, style.width,
                        style.max_lines - std::min(style.max_lines, line_count(text + findings))) +

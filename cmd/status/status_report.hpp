@@ -24,13 +24,10 @@ struct StatusTrend {
   std::vector<std::optional<double>> lag;   ///< seconds
 };
 
-/// 8 when there is a failure, 0 otherwise.
-ExitCode judge(const StatusReport& report);
-
 /// How long the database has not answered, and why.
 struct StatusOutage {
-  std::string queue;
-  Moment now{};  ///< this host's clock
+  std::string queue;  ///< empty for several
+  Moment now{};       ///< this host's clock
   Milliseconds lasts{};
   std::string reason;
 };
@@ -45,10 +42,8 @@ struct StatusStyle {
 
 /// A screen: the verdict, `label: value` lines, tables, findings.
 std::string render_text(const StatusReport& report, const StatusStyle& style);
-/// `TIME VERDICT key=value …`, one line.
-std::string render_line(const StatusReport& report);
-/// One object in one line.
-std::string render_json(const StatusReport& report);
+/// `TIME VERDICT key=value …`, one line; with `queue=NAME` if that is not empty.
+std::string render_line(const StatusReport& report, const std::string& name = {});
 /// The same for an outage: `TIME failure findings=unreachable for=40s`.
 std::string render_line(const StatusOutage& outage);
 std::string render_json(const StatusOutage& outage);

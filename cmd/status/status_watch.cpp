@@ -10,6 +10,7 @@
 #include "process/environment.hpp"
 #include "process/retry_log.hpp"
 #include "schema/bookkeeping.hpp"
+#include "status/shown_queues.hpp"
 
 namespace mailroom {
 namespace {
@@ -72,10 +73,10 @@ class StatusWatch {
 
   void refresh() {
     try {
-      auto report = read_report(*connection_, request_);
+      auto overview = read_overview(*connection_, request_);
       backoff_.reset();
       retries_.worked();
-      show(std::move(report));
+      show(std::move(overview));
     } catch (const Error& error) {
       // A table that is locked now may be free at the next refresh.
       if (error.code() != ExitCode::locked) throw;
@@ -85,18 +86,20 @@ class StatusWatch {
 
   bool is_json() const { return context_.global().output == OutputFormat::json; }
 
-  void show(StatusReport report) {
-    if (is_json()) return output_.write(render_json(report));
-    if (!terminal_) return output_.write(render_line(report));
-    lags_.add(report.queue.now, report.queue.lag().value_or(Milliseconds{0}));
-    last_ = std::move(report);
+  void show(StatusOverview overview) {
+    last_ = std::move(overview);
+    if (is_json()) return output_.write(render_json(*last_));
+    if (!terminal_) return output_.write(render_line(*last_));
+    const auto& queue = last_->queues.front().queue;
+    if (last_->is_single()) lags_.add(queue.now, queue.lag().value_or(Milliseconds{0}));
     draw(*last_, nullptr);
   }
 
   /// Writes once per interval to a stream, as for reports; redraws a terminal at every attempt.
   void show_outage(const std::string& reason) {
     const auto now = environment_.now();
-    const StatusOutage outage{.queue = request_.queue,
+    const bool is_single = last_ && last_->is_single();
+    const StatusOutage outage{.queue = is_single ? last_->queues.front().queue.queue : "",
                               .now = std::chrono::floor<Moment::duration>(std::chrono::system_clock::now()),
                               .lasts = std::chrono::floor<std::chrono::seconds>(*retries_.failing_for(now)),
                               .reason = reason};
@@ -109,18 +112,18 @@ class StatusWatch {
     output_.write(is_json() ? render_json(outage) : render_line(outage));
   }
 
-  void draw(const StatusReport& report, const StatusOutage* outage) {
+  void draw(const StatusOverview& overview, const StatusOutage* outage) {
     auto& out = context_.out();
-    const auto& queue = report.queue;
+    const auto& queue = overview.queues.front().queue;
     const StatusTrend trend{.rate = rate_trend(queue.emissions), .lag = lags_.trend(queue.now)};
     const auto footer = fmt::format("\nevery {}; Ctrl-C ends\n", format_duration(interval_));
     // The last line is for the cursor. Longer output would scroll the screen.
     const auto room = out.lines() - 1;
-    const auto text = render_text(report, {.colour = context_.colour_on(out),
-                                           .width = out.width(),
-                                           .max_lines = room - std::min<std::size_t>(room, 2),
-                                           .trend = &trend,
-                                           .outage = outage});
+    const auto text = render_text(overview, {.colour = context_.colour_on(out),
+                                             .width = out.width(),
+                                             .max_lines = room - std::min<std::size_t>(room, 2),
+                                             .trend = &trend,
+                                             .outage = outage});
     // Clears the screen once.
     if (!drawn_) output_.write("\x1b[2J");
     drawn_ = true;
@@ -152,7 +155,7 @@ class StatusWatch {
   std::unique_ptr<Connection> connection_;
   RetryLog retries_;
   TimePoint next_outage_{};
-  std::optional<StatusReport> last_;  ///< shown on the terminal
+  std::optional<StatusOverview> last_;
   bool drawn_ = false;
 };
 
@@ -180,13 +183,31 @@ std::vector<std::optional<double>> LagHistory::trend(Moment now) const {
   return values;
 }
 
-StatusReport read_report(Connection& connection, const StatusRequest& request) {
-  StatusReport report;
-  report.queue = read_queue_status(connection, request.queue);
-  report.schema_version = read_schema_state(connection).version.value_or(0);
-  report.newest_schema_version = embedded_migrations().back().version;
-  report.findings = judge_queue(report.queue, request.limits);
-  return report;
+StatusOverview read_overview(Connection& connection, const StatusRequest& request) {
+  const auto queues = shown_queues(connection, request.settings);
+  const auto version = read_schema_state(connection).version.value_or(0);
+  StatusOverview overview;
+  for (const auto& queue : queues) {
+    try {
+      StatusReport report{.queue = read_queue_status(connection, queue),
+                          .schema_version = version,
+                          .newest_schema_version = embedded_migrations().back().version,
+                          .findings = {}};
+      report.findings = judge_queue(report.queue, request.limits);
+      overview.queues.push_back(std::move(report));
+    } catch (const DatabaseError& error) {
+      // One of all queues may have been dropped since they were listed.
+      if (error.sqlstate() != sqlstate::unknown_queue || names_queues(request.settings) || queues.size() == 1)
+        throw;
+    }
+  }
+  if (overview.queues.empty()) return read_overview(connection, request);
+  std::stable_sort(overview.queues.begin(), overview.queues.end(), [](const auto& a, const auto& b) {
+    if (a.queue.rules.priority != b.queue.rules.priority)
+      return a.queue.rules.priority > b.queue.rules.priority;
+    return a.queue.queue < b.queue.queue;
+  });
+  return overview;
 }
 
 ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Context& context) {

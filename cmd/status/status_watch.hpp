@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "cmd/status/status_report.hpp"
+#include "cmd/status/status_overview.hpp"
 #include "cmd/terminal/context.hpp"
 
 namespace mailroom {
@@ -28,14 +28,15 @@ class LagHistory {
   std::deque<Sample> samples_;
 };
 
-/// The queue to report on, and the limits beyond which a value is a finding.
+/// Which queues to report on, and the limits beyond which a value is a finding.
 struct StatusRequest {
-  std::string queue;
+  const Settings& settings;  ///< see shown_queues()
   HealthLimits limits;
 };
 
-/// Reads one report. Throws Error(locked) if a table is locked.
-StatusReport read_report(Connection& connection, const StatusRequest& request);
+/// Reads one report on each queue. Throws Error(locked) if a table is locked, and DatabaseError MR001 if a
+/// queue that collect.queue names is unknown.
+StatusOverview read_overview(Connection& connection, const StatusRequest& request);
 
 /// Reports every `interval` until SIGINT or SIGTERM: redraws a terminal, and writes one line per report
 /// elsewhere. Reconnects by itself, and reports the outage meanwhile. Returns ExitCode::done, also when the

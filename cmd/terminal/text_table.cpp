@@ -22,8 +22,8 @@ std::size_t TextTable::widest_cell(std::size_t column) const {
 std::size_t TextTable::narrowest(std::size_t column) const {
   constexpr std::size_t shortest_text = 8;
   constexpr std::size_t shortest_title = 4;
-  return columns_[column].align == Align::left ? shortest_text
-                                               : std::max(widest_cell(column), shortest_title);
+  const bool is_cut = columns_[column].align == Align::left && !columns_[column].is_whole;
+  return is_cut ? shortest_text : std::max(widest_cell(column), shortest_title);
 }
 
 /// Repeatedly narrows the column with the most spare width by one character.

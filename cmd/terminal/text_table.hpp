@@ -13,6 +13,7 @@ class TextTable {
   struct Column {
     std::string title;  ///< in the heading, which is omitted if no column has a title
     Align align = Align::left;
+    bool is_whole = false;  ///< its cells are not truncated
   };
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}

@@ -8,6 +8,7 @@
 #include "doctor/secret_files.hpp"
 #include "doctor/subject.hpp"
 #include "signing/configured_keys.hpp"
+#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {

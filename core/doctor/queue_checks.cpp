@@ -6,7 +6,6 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "doctor/secret_files.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
 #include "replay/sequence_fix.hpp"

@@ -1,9 +1,10 @@
 #include "doctor/secret_files.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fmt/format.h>
+
+#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {
@@ -16,17 +17,6 @@ bool is_readable_by_all(const std::string& path) {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
-  });
-  if (plain && !text.empty()) return text;
-  std::string quoted = "'";
-  for (const char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 Findings judge_permissions(const std::string& secret, const std::string& path, bool allowed) {
   if (!is_readable_by_all(path)) return {};

@@ -6,9 +6,6 @@
 
 namespace mailroom {
 
-/// Quotes `text` for a shell if needed.
-std::string shell_word(const std::string& text);
-
 /// A file with a secret, such as a `key`, that everyone can read is a failure, or a warning if
 /// signing.allow_readable_key is set (`allowed`).
 Findings judge_permissions(const std::string& secret, const std::string& path, bool allowed);

@@ -12,8 +12,7 @@ WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
 GROUP BY state ORDER BY count(*) DESC, state)";
 
 constexpr const char* waiting_sql = R"(
-SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint,
-  (SELECT (extract(epoch FROM greatest(taken_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint FROM mailroom_budgets WHERE name = $1)
+SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint
 FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)";
 
 constexpr const char* sinks_sql = R"(
@@ -38,7 +37,6 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
   const auto waiting = Connection::execute(transaction, waiting_sql, queue)[0];
   status.deferred = waiting[0].as<std::int64_t>();
   if (!waiting[1].is_null()) status.next_in = duration_of(waiting[1]);
-  if (!waiting[2].is_null()) status.rate_allows_in = duration_of(waiting[2]);
   for (const auto& row : Connection::execute(transaction, sinks_sql)) {
     status.sinks.push_back({.name = row[0].c_str(),
                             .failures = row[1].as<int>(),

@@ -28,8 +28,6 @@ struct DeliveryStatus {
   std::int64_t deferred = 0;            ///< tokens that wait for another attempt
   std::optional<Milliseconds> next_in;  ///< until the first of these attempts; 0 if it is due
   std::vector<UnavailableSink> sinks;   ///< of all queues
-  /// For a queue with a rate: how long until it allows the next token.
-  std::optional<Milliseconds> rate_allows_in;
 
   bool empty() const { return last_hour.empty() && deferred == 0 && sinks.empty(); }
 };

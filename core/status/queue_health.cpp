@@ -10,10 +10,6 @@
 namespace mailroom {
 namespace {
 
-bool longer(const std::optional<Milliseconds>& duration, Milliseconds limit) {
-  return duration && *duration > limit;
-}
-
 /// Collects findings. Each function is one rule and only reads the status.
 class Judge {
  public:
@@ -21,6 +17,7 @@ class Judge {
 
   std::vector<QueueFinding> findings() {
     judge_sequence();
+    judge_pause();
     if (status_.on_standby) {
       warn("standby",
            "this server is a standby: collectors, their batches and sessions that block the queue are "
@@ -33,7 +30,8 @@ class Judge {
       judge_silence();
       if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
       judge_sinks();
-      judge_holders();
+      for (auto& finding : judge_gaps(status_, limits_))
+        found_.push_back(std::move(finding));
     }
     judge_thresholds();
     judge_dead();
@@ -65,11 +63,23 @@ class Judge {
          fix_sequence_command);
   }
 
+  bool is_paused() const { return status_.rules.pause.has_value(); }
+  std::string resume() const { return "mailroom queue resume " + shell_word(status_.queue); }
+
+  void judge_pause() {
+    if (!is_paused()) return;
+    const auto& pause = *status_.rules.pause;
+    warn("paused",
+         fmt::format("the queue has been paused for {} by {}{}{}: no token is emitted", age_text(pause.lasts),
+                     pause.actor, pause.reason.empty() ? "" : ", ", pause.reason),
+         resume());
+  }
+
   void judge_lock() {
     if (!status_.lock) return;
     const auto& lock = *status_.lock;
-    const bool waited_for = longer(lock.longest_wait, limits_.lock_held);
-    if (!waited_for && !longer(lock.session.transaction_age, limits_.lock_held)) return;
+    const bool waited_for = lock.longest_wait > limits_.lock_held;
+    if (!waited_for && !(lock.session.transaction_age > limits_.lock_held)) return;
     const auto held_for = lock.session.transaction_age.value_or(lock.longest_wait.value_or(Milliseconds{0}));
     fail("queue_locked",
          fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
@@ -89,7 +99,10 @@ class Judge {
 
   void judge_absence() {
     if (!status_.collectors.empty()) return;
-    if (status_.waiting.total() > 0) {
+    if (is_paused() && status_.waiting.total() > 0) {
+      warn("no_collector", "no collector is connected for when the queue is resumed. " + start_service(),
+           service());
+    } else if (status_.waiting.total() > 0) {
       fail("no_collector", tokens_waiting() + " and no collector is connected. " + start_service(),
            service());
     } else {
@@ -126,7 +139,7 @@ class Judge {
       if (batch.age <= limits_.batch_open) continue;
       if (batch.session_lives) {
         fail_open_batch(batch);
-      } else if (!status_.collectors.empty() || status_.waiting.total() == 0) {
+      } else if (may_be_taken_over(batch) && (!status_.collectors.empty() || status_.waiting.total() == 0)) {
         fail("batch_left",
              fmt::format(
                  "{} was claimed {} ago by {}, whose session has ended, and no collector takes it over. "
@@ -135,6 +148,10 @@ class Judge {
              service());
       }
     }
+  }
+
+  bool may_be_taken_over(const OpenBatch& batch) const {
+    return !is_paused() && status_.rules.wait_for(batch.tokens) == Milliseconds{0};
   }
 
   static std::string batch_text(const OpenBatch& batch) {
@@ -171,7 +188,7 @@ class Judge {
 
   /// A working collector polls once per poll interval.
   bool is_silent(const ServerSession& session) const {
-    return longer(session.silent_for, limits_.collector_silence);
+    return session.silent_for > limits_.collector_silence;
   }
 
   bool any_at_work() const {
@@ -182,7 +199,7 @@ class Judge {
 
   /// Skips collectors whose problem another rule reports.
   void judge_silence() {
-    const bool holds_up = !any_at_work() && status_.waiting.total() > 0;
+    const bool holds_up = !is_paused() && !any_at_work() && status_.waiting.total() > 0;
     for (const auto& collector : status_.collectors) {
       const auto& session = collector.session;
       if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session)) continue;
@@ -211,37 +228,6 @@ class Judge {
             process ? continue_process(*process, status_.host) : std::string()};
   }
 
-  void judge_holders() {
-    bool hidden = false;
-    for (const auto& holder : status_.gap_holders) {
-      if (!holder.writes_tokens) continue;
-      hidden = hidden || !holder.session.readable;
-      if (!longer(holder.session.transaction_age, limits_.transaction_open)) continue;
-      const auto age = age_text(*holder.session.transaction_age);
-      const auto waits =
-          fmt::format("up to {} of its own in the gap wait for its end, all others are emitted",
-                      counted(holder.ids, "token"));
-      if (holder.session.pid == 0) {
-        warn("gap_held",
-             fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
-                         holder.session.user, age, waits),
-             printable(holder.gid) == holder.gid ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";"
-                                                 : "SELECT gid, prepared FROM pg_prepared_xacts;");
-      } else {
-        warn("gap_held",
-             fmt::format("{} has had a transaction open for {}, {}: {}", session_text(holder.session), age,
-                         activity_text(holder.session), waits),
-             end_session(holder.session.pid));
-      }
-    }
-    if (hidden) {
-      warn("gap_hidden",
-           "a gap waits for a transaction that is owned by another user: its age is visible only with "
-           "pg_monitor",
-           "GRANT pg_monitor TO " + status_.role + ";");
-    }
-  }
-
   void judge_sinks() {
     for (const auto& sink : status_.deliveries.sinks) {
       warn("sink_unavailable",
@@ -253,19 +239,23 @@ class Judge {
 
   void judge_thresholds() {
     const auto lag = status_.lag();
-    const auto* const help =
-        status_.collectors.empty() ? "" : ". Another instance of the collector's service shares the work";
-    if (limits_.max_lag && longer(lag, *limits_.max_lag)) {
+    const auto* const help = is_paused()                  ? ". The queue is paused"
+                             : status_.collectors.empty() ? ""
+                             : status_.rules.wait_for(1) > Milliseconds{0}
+                                 ? ". Its rate allows no more"
+                                 : ". Another instance of the collector's service shares the work";
+    const auto fix = is_paused() ? resume() : service();
+    if (limits_.max_lag && lag > *limits_.max_lag) {
       fail("max_lag",
            fmt::format("the oldest token has waited for {}, longer than --max-lag {}{}", age_text(*lag),
                        format_duration(*limits_.max_lag), help),
-           service());
+           fix);
     }
     if (limits_.max_pending && status_.waiting.total() > *limits_.max_pending) {
       fail("max_pending",
            fmt::format("{}, more than --max-pending {}{}", tokens_waiting(),
                        with_thousands(*limits_.max_pending), help),
-           service());
+           fix);
     }
   }
 

@@ -45,6 +45,9 @@ const char* severity_name(Severity severity);
 /// Maps each key's fingerprint to the collectors that sign with it: `pid 4567 and pid 4568`.
 std::map<std::string, std::string> pids_by_key(const QueueStatus& status);
 
+/// Returns warnings of the transactions that gaps wait for.
+std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimits& limits);
+
 /// Returns a warning if the collectors sign with different keys.
 std::optional<QueueFinding> judge_keys(const QueueStatus& status);
 

@@ -20,24 +20,27 @@ constexpr int session_width = 11;
 const std::string in_this_database =
     "l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// The classes of mailroom's advisory locks, which the migrations choose. The object of a queue's lock is a
-/// hash of its name, and that of a collector's lock its pid.
+/// The classes of mailroom's advisory locks, which the migrations choose. The object of the lock of a queue,
+/// of a budget and of serving a queue is a hash of the name, and that of a collector's lock its pid.
 constexpr auto queue_lock = 1835100524;
 constexpr auto collector_lock = 1835100525;
 constexpr auto polling_lock = 1835100526;
+constexpr auto budget_lock = 1835100528;
+constexpr auto serving_lock = 1835100529;
 
 /// `sql` with the names in braces replaced.
 std::string with_locks(const std::string& sql) {
   return fmt::format(fmt::runtime(sql), fmt::arg("session", session_columns),
                      fmt::arg("in_this_database", in_this_database), fmt::arg("queue_lock", queue_lock),
-                     fmt::arg("collector_lock", collector_lock), fmt::arg("polling_lock", polling_lock));
+                     fmt::arg("collector_lock", collector_lock), fmt::arg("polling_lock", polling_lock),
+                     fmt::arg("budget_lock", budget_lock), fmt::arg("serving_lock", serving_lock));
 }
 
-// $1 queue. The lock does not name the queue, so with several queues it is taken from the session's recent
-// claims.
+// $1 queue. A collector holds a shared lock for each queue that it serves, unless another session keeps it
+// from taking that lock.
 const std::string collectors_sql = with_locks(R"(
 SELECT {session},
-  CASE WHEN (SELECT count(*) FROM jobs) <= 1 THEN $1::text ELSE recent.job_type END,
+  CASE WHEN served.this OR (SELECT count(*) FROM jobs) <= 1 THEN $1::text END,
   coalesce((
     SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0'))
     FROM pg_locks k
@@ -45,24 +48,25 @@ SELECT {session},
       AND k.granted AND k.database = l.database), '')
 FROM pg_locks l
 JOIN pg_stat_activity a ON a.pid = l.pid
-LEFT JOIN (
-  SELECT DISTINCT ON (b.collector) b.collector, b.job_type, b.claimed_at
-  FROM (SELECT id, collector, job_type, claimed_at FROM mailroom_batches ORDER BY id DESC LIMIT 2000) b
-  ORDER BY b.collector, b.id DESC) recent
-  ON recent.collector = l.pid AND recent.claimed_at >= coalesce(a.backend_start, '-infinity')
-WHERE l.locktype = 'advisory' AND l.classid = {collector_lock} AND l.objid = l.pid::oid AND l.objsubid = 2
+CROSS JOIN LATERAL (
+  SELECT bool_or(s.objid::bigint = hashtext($1::text)::bigint & 4294967295) AS this FROM pg_locks s
+  WHERE s.pid = l.pid AND s.locktype = 'advisory' AND s.classid = {serving_lock} AND s.objsubid = 2 AND s.granted
+    AND s.database = l.database) served
+WHERE served.this IS NOT FALSE AND l.locktype = 'advisory' AND l.classid = {collector_lock} AND l.objid = l.pid::oid AND l.objsubid = 2
   AND mailroom_is_collector(l.pid) AND {in_this_database}
 ORDER BY a.backend_start, a.pid)");
 
-// Of the sessions with a queue's lock or the polling lock lists only those that may not claim: others hold
-// these locks as part of their work. Applications briefly take the polling lock in shared mode.
+// Of the sessions with the lock of a queue or a budget, or the polling lock, lists only those that may not
+// claim: others hold these locks as part of their work. Applications briefly take the polling lock in shared
+// mode, as collectors take that of serving a queue.
 const std::string foreign_locks_sql = with_locks(R"(
 SELECT DISTINCT {session}
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND {in_this_database}
   AND CASE WHEN l.classid = {collector_lock} AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid)
            WHEN l.classid = {collector_lock} THEN true
-           WHEN l.classid = {queue_lock} OR (l.classid = {polling_lock} AND l.mode = 'ExclusiveLock')
+           WHEN l.classid IN ({queue_lock}, {budget_lock})
+             OR (l.classid IN ({polling_lock}, {serving_lock}) AND l.mode = 'ExclusiveLock')
            THEN NOT EXISTS (
              SELECT FROM pg_roles r
              WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
@@ -141,10 +145,9 @@ std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transacti
                                                const std::string& queue) {
   std::vector<AttachedCollector> collectors;
   for (const auto& row : Connection::execute(transaction, collectors_sql, queue)) {
-    AttachedCollector collector{.session = read_session(row),
-                                .queue = optional_of<std::string>(row[session_width]),
-                                .key = row[session_width + 1].c_str()};
-    if (!collector.queue || *collector.queue == queue) collectors.push_back(std::move(collector));
+    collectors.push_back({.session = read_session(row),
+                          .queue = optional_of<std::string>(row[session_width]),
+                          .key = row[session_width + 1].c_str()});
   }
   return collectors;
 }

@@ -10,7 +10,7 @@ namespace mailroom {
 
 // All functions run within the caller's transaction.
 
-/// The collectors connected to this database, except those known to collect another queue.
+/// The collectors connected to this database, except those known to serve other queues only.
 std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transaction, const std::string& queue);
 
 /// The session that holds the lock of the queue's claims at this moment; usually nullopt.

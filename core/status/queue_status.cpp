@@ -159,6 +159,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.queue = queue;
   Connection::execute(transaction, begin_sql);
   const auto position = read_position(transaction, status);
+  status.rules = read_queue_rules(transaction, queue);
   status.collectors = find_collectors(transaction, queue);
   status.lock = find_queue_lock(transaction, queue);
   status.foreign_locks = find_foreign_locks(transaction);

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 #include "status/delivery_status.hpp"
+#include "status/queue_rules.hpp"
 
 namespace mailroom {
 
@@ -29,7 +30,7 @@ struct ServerSession {
 
 struct AttachedCollector {
   ServerSession session;
-  std::optional<std::string> queue;  ///< nullopt with several queues and no recent claim
+  std::optional<std::string> queue;  ///< nullopt with several queues, if a foreign lock hides which it serves
   std::string key{};                 ///< fingerprint of the signing key; empty if unknown
 };
 
@@ -99,6 +100,7 @@ struct RecentEmissions {
 
 struct QueueStatus {
   std::string queue;
+  QueueRules rules;
   Moment now{};             ///< the server's clock, in whole milliseconds
   std::string role;         ///< the current role, quoted for SQL
   std::string host;         ///< the host that this program runs on

@@ -38,6 +38,8 @@ struct Mallory {
 constexpr int collector_key = 1835100525;
 constexpr int queue_key = 1835100524;
 constexpr int waking_key = 1835100526;
+constexpr int budget_key = 1835100528;
+constexpr int serving_key = 1835100529;
 
 std::vector<std::string> codes(Connection& connection) {
   std::vector<std::string> found;
@@ -111,13 +113,14 @@ TEST_CASE("a collector whose role claims as another role that it is a member of 
   connection->run(fmt::format("DROP OWNED BY {0}_claims; DROP ROLE {0}_claims", member.role));
 }
 
-TEST_CASE("a session that holds a queue or waking lock without being a collector is named") {
+TEST_CASE(
+    "a session that holds a lock of a queue, a budget or of waking without being a collector is named") {
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory mallory(database);
-  const int key = GENERATE(queue_key, waking_key);
-  const auto object = key == queue_key ? value<std::int64_t>(*connection, "SELECT hashtext('mailroom')")
-                                       : value<std::int64_t>(*connection, "SELECT 'tokens'::regclass::oid");
+  const int key = GENERATE(queue_key, waking_key, budget_key, serving_key);
+  const auto object = key == waking_key ? value<std::int64_t>(*connection, "SELECT 'tokens'::regclass::oid")
+                                        : value<std::int64_t>(*connection, "SELECT hashtext('mailroom')");
   CHECK(read_queue_status(*connection, "mailroom").foreign_locks.empty());
   mallory.lock(key, object);
   const auto holders = read_queue_status(*connection, "mailroom").foreign_locks;

@@ -279,20 +279,6 @@ TEST_CASE("status blames the session that holds the queue's lock, and its fix le
   CHECK(eventually([&] { return !queue.status().lock; }));
 }
 
-TEST_CASE("with several queues a collector belongs to the queue it claims from") {
-  Queue queue;
-  queue.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
-  const auto session = attach(queue.database, "second");
-  REQUIRE(queue.status().collectors.size() == 1);
-  CHECK_FALSE(queue.status().collectors[0].queue);
-  insert_accounts(*queue.connection, 1);
-  CHECK(drain(*session) == 1);
-  CHECK(queue.status().collectors.empty());
-  REQUIRE(queue.status("second").collectors.size() == 1);
-  CHECK(queue.status("second").collectors[0].queue == "second");
-  CHECK_THROWS_AS(queue.status("third"), DatabaseError);
-}
-
 TEST_CASE("status reports a sequence behind the cursor") {
   Queue queue;
   insert_accounts(*queue.connection, 5);

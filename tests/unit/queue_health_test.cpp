@@ -351,3 +351,47 @@ TEST_CASE("samples are within their range, do not overlap, and represent all of 
   }
   CHECK(plan_samples(501, 500).empty());
 }
+
+TEST_CASE("a paused queue fails for its limits only, and the fix is to resume it") {
+  auto status = with_waiting(5, 60s);
+  status.collectors[0].session.silent_for = 60s;
+  status.rules.pause =
+      QueuePause{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
+  CHECK(judged(status) == Found{"warning paused", "warning collector_silent"});
+  CHECK(judge_queue(status, {}).front().text ==
+        "the queue has been paused for 5m by ops, relay moves: no token is emitted");
+  CHECK(judge_queue(status, {}).front().fix == "mailroom queue resume mailroom");
+  status.collectors.clear();
+  CHECK(judged(status) == Found{"warning paused", "warning no_collector"});
+  HealthLimits limits;
+  limits.max_lag = 30s;
+  const auto late = judge_queue(status, limits).front();
+  CHECK(late.code == "max_lag");
+  CHECK(late.severity == Severity::failure);
+  CHECK(late.text.ends_with("longer than --max-lag 30s. The queue is paused"));
+  CHECK(late.fix == "mailroom queue resume mailroom");
+}
+
+TEST_CASE("no other collector helps a queue that its rate holds") {
+  auto status = with_waiting(5, 60s);
+  status.rules.budgets = {
+      {.name = "mailroom", .rate = {1, 60'000ms}, .burst = 1, .ahead = std::chrono::duration<double>(12.0)}};
+  CHECK(judged(status).empty());
+  HealthLimits limits;
+  limits.max_pending = 4;
+  CHECK(only(status, limits).text == "5 tokens wait, more than --max-pending 4. Its rate allows no more");
+}
+
+TEST_CASE("a budget says how much is left, and when more may be taken") {
+  BudgetStatus budget{.name = "mailroom", .rate = {2, 1000ms}, .burst = 4, .ahead = {}};
+  CHECK(budget.left() == 4);
+  CHECK(budget.wait_for(4) == 0ms);
+  budget.ahead = std::chrono::duration<double>(0.75);
+  CHECK(budget.left() == 2);
+  CHECK(budget.wait_for(2) == 0ms);
+  CHECK(budget.wait_for(3) == 250ms);
+  CHECK(budget.wait_for(100) == 750ms);
+  budget.ahead = std::chrono::duration<double>(7.0);
+  CHECK(budget.left() == 0);
+  CHECK(budget.wait_for(1) == 5500ms);
+}

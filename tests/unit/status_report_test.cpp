@@ -1,12 +1,11 @@
 // The output of status: the screen, the line, the trends.
 
-#include "cmd/status/status_report.hpp"
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/sparkline.hpp"
 #include "base/text.hpp"
+#include "cmd/status/status_overview.hpp"
 #include "cmd/status/status_watch.hpp"
 #include "support/catch.hpp"
 #include "support/with_locale.hpp"
@@ -143,11 +142,11 @@ TEST_CASE("a line names each code once") {
 
 TEST_CASE("the exit code is 8 for a failure, and 0 for a warning") {
   StatusReport report;
-  CHECK(judge(report) == ExitCode::done);
+  CHECK(judge(StatusOverview{{report}}) == ExitCode::done);
   report.findings = {{Severity::warning, "a", "b", ""}};
-  CHECK(judge(report) == ExitCode::done);
+  CHECK(judge(StatusOverview{{report}}) == ExitCode::done);
   report.findings.push_back({Severity::failure, "a", "b", ""});
-  CHECK(judge(report) == ExitCode::unusable);
+  CHECK(judge(StatusOverview{{report}}) == ExitCode::unusable);
 }
 
 TEST_CASE("in JSON hidden values are null") {
@@ -155,13 +154,13 @@ TEST_CASE("in JSON hidden values are null") {
   ServerSession hidden;
   hidden.pid = 5;
   report.queue.collectors.push_back({.session = hidden, .queue = std::nullopt});
-  const auto object = nlohmann::json::parse(render_json(report));
+  const auto object = nlohmann::json::parse(render_json(StatusOverview{{report}}));
   const auto& collector = object.at("collectors").at(0);
   for (const auto* key : {"state", "address", "connected_seconds", "queue", "key"})
     CHECK(collector.at(key).is_null());
   CHECK(object.at("pending").at("lag_seconds").is_null());
   report.queue.on_standby = true;
-  CHECK(nlohmann::json::parse(render_json(report)).at("collectors").is_null());
+  CHECK(nlohmann::json::parse(render_json(StatusOverview{{report}})).at("collectors").is_null());
 }
 
 TEST_CASE("an outage has a headline, and a line or an object of its own") {
@@ -194,7 +193,8 @@ TEST_CASE("the keys of collectors are shown, with their pids if they differ") {
   for (auto& collector : collectors)
     collector.key = "aaaaaaaaaaaaaaaa";
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa");
-  CHECK(nlohmann::json::parse(render_json(report)).at("collectors").at(1).at("key") == "aaaaaaaaaaaaaaaa");
+  CHECK(nlohmann::json::parse(render_json(StatusOverview{{report}})).at("collectors").at(1).at("key") ==
+        "aaaaaaaaaaaaaaaa");
   collectors[1].key = "bbbbbbbbbbbbbbbb";
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa (pid 4194304), bbbbbbbbbbbbbbbb (pid 7)");
 }
@@ -244,4 +244,103 @@ TEST_CASE("the lag is unknown between polls, and old values are dropped") {
   const auto after = history.trend(start + 500s);
   CHECK(after[29] == 1.0);
   CHECK(std::count(after.begin(), after.end(), std::nullopt) == 29);
+}
+
+namespace {
+
+/// A queue with tokens and no collector, and one that is paused.
+StatusOverview two_queues() {
+  StatusOverview overview{std::vector<StatusReport>(2)};
+  auto& recovery = overview.queues[0];
+  recovery.queue.queue = "recovery";
+  recovery.queue.now = Moment(1'800'000'000s);
+  recovery.queue.rules.actions = {"password_recovery"};
+  recovery.queue.rules.priority = 10;
+  recovery.queue.waiting.above_cursor = 1234;
+  recovery.queue.waiting.oldest_created_at = Moment(1'800'000'000s - 90s);
+  auto& mailroom = overview.queues[1];
+  mailroom.queue.queue = "mailroom";
+  mailroom.queue.rules.pause = QueuePause{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
+  for (auto& report : overview.queues)
+    report.findings = judge_queue(report.queue, {});
+  return overview;
+}
+
+/// The lines that begin with the name of a queue.
+std::string row_of(const std::string& text, const std::string& queue) {
+  for (const auto& line : lines_of(text)) {
+    if (line.starts_with(queue + " ")) return line;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("several queues are shown in a table, and a finding names its queue") {
+  auto overview = two_queues();
+  const auto text = render_text(overview, {.width = 100});
+  CHECK(text.find("2 queues: unhealthy, 1 failure, 2 warnings\n") == 0);
+  CHECK(row_of(text, "recovery") ==
+        "recovery  recovery        10    1,234   1m30s        0.0           0  1 failure");
+  CHECK(row_of(text, "mailroom") ==
+        "mailroom  all              0        0       -        0.0           0  paused 5m by ops");
+  CHECK(text.find("failure: recovery: 1,234 tokens wait and no collector") != std::string::npos);
+  CHECK(text.find("warning: mailroom: the queue has been paused for 5m by ops: no token") !=
+        std::string::npos);
+  CHECK(text.find("  fix: mailroom queue resume mailroom\n") != std::string::npos);
+  CHECK(judge(overview) == ExitCode::unusable);
+  overview.queues[0].findings.clear();
+  CHECK(judge(overview) == ExitCode::done);
+}
+
+TEST_CASE("a problem of all queues is listed once, without their names") {
+  auto overview = two_queues();
+  for (auto& report : overview.queues)
+    report.findings = {{Severity::warning, "a", "it is late", ""}};
+  const auto findings = findings_of(overview);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].text == "it is late");
+  overview.queues.push_back(overview.queues[0]);
+  overview.queues[2].queue.queue = "third";
+  overview.queues[2].findings.clear();
+  CHECK(findings_of(overview).front().text == "recovery, mailroom: it is late");
+}
+
+TEST_CASE("a queue that waits for its rate says so, and how much is left") {
+  auto overview = two_queues();
+  auto& queue = overview.queues[0].queue;
+  queue.rules.budgets = {
+      {.name = "recovery", .rate = {14, 1000ms}, .burst = 10, .ahead = std::chrono::duration<double>(0.5)},
+      {.name = "relay", .rate = {1, 60'000ms}, .burst = 1, .ahead = std::chrono::duration<double>(12.0)}};
+  overview.queues[0].findings.clear();
+  CHECK(row_of(render_text(overview, {.width = 100}), "recovery").ends_with("  rate: next in 12s"));
+  const auto text = render_text(overview.queues[0], {});
+  CHECK(text.find("rate:        14/s, burst 10: 3 left\n") != std::string::npos);
+  CHECK(text.find("rate:        1/min, burst 1, shared as relay: next in 12s\n") != std::string::npos);
+  CHECK(text.find("takes:       recovery\n") != std::string::npos);
+  CHECK(text.find("priority:    10\n") != std::string::npos);
+  queue.waiting = {};
+  CHECK(row_of(render_text(overview, {.width = 100}), "recovery").ends_with("  healthy"));
+}
+
+TEST_CASE("several queues are a list in JSON, and a line each while watched") {
+  auto overview = two_queues();
+  const auto object = nlohmann::json::parse(render_json(overview));
+  CHECK(object.at("health") == "failure");
+  REQUIRE(object.at("queues").size() == 2);
+  const auto& recovery = object.at("queues").at(0);
+  CHECK(recovery.at("queue") == "recovery");
+  CHECK(recovery.at("priority") == 10);
+  CHECK(recovery.at("actions") == nlohmann::json{"password_recovery"});
+  CHECK(recovery.at("paused").is_null());
+  CHECK(recovery.at("findings").at(0).at("text").get<std::string>().starts_with("1,234 tokens wait"));
+  CHECK(object.at("queues").at(1).at("paused").at("actor") == "ops");
+  CHECK(object.at("queues").at(1).at("actions").is_null());
+  const auto lines = lines_of(render_line(overview));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].find(" failure queue=recovery pending=1234 ") != std::string::npos);
+  CHECK(lines[1].find(" warning queue=mailroom pending=0 ") != std::string::npos);
+  overview.queues.pop_back();
+  CHECK(render_line(overview).find("queue=") == std::string::npos);
+  CHECK(nlohmann::json::parse(render_json(overview)).at("queue") == "recovery");
 }

@@ -1,0 +1,110 @@
+#include "cmd/status/status_overview.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/locale_text.hpp"
+#include "base/moment.hpp"
+#include "base/text.hpp"
+#include "cmd/status/status_parts.hpp"
+#include "cmd/terminal/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A finding, and the queues that have it.
+struct SharedFinding {
+  QueueFinding finding;
+  std::vector<std::string> queues;
+};
+
+std::vector<SharedFinding> collect_findings(const StatusOverview& overview) {
+  std::vector<SharedFinding> shared;
+  for (const auto& report : overview.queues) {
+    for (const auto& finding : report.findings) {
+      auto same = std::find_if(shared.begin(), shared.end(), [&](const SharedFinding& other) {
+        return other.finding.severity == finding.severity && other.finding.code == finding.code &&
+               other.finding.text == finding.text && other.finding.fix == finding.fix;
+      });
+      if (same == shared.end()) same = shared.insert(same, {.finding = finding, .queues = {}});
+      same->queues.push_back(report.queue.queue);
+    }
+  }
+  return shared;
+}
+
+/// `paused 5m by ops`, `rate: next in 3s`, with the failures; or else the verdict.
+std::string state_text(const StatusReport& report) {
+  const auto& rules = report.queue.rules;
+  const auto wait = rules.wait_for(1);
+  std::string text;
+  if (rules.pause) {
+    text = fmt::format("paused {} by {}", age_text(rules.pause->lasts), shown_text(rules.pause->actor));
+  } else if (wait > Milliseconds{0} && report.queue.waiting.total() > 0) {
+    text = "rate: next in " + age_text(wait);
+  }
+  const auto failures = count_of(report.findings, Severity::failure);
+  const auto warnings = count_of(report.findings, Severity::warning);
+  if (failures > 0) return text + (text.empty() ? "" : ", ") + counted(failures, "failure");
+  if (!text.empty()) return text;
+  return warnings > 0 ? counted(warnings, "warning") : "healthy";
+}
+
+std::string render_table(const StatusOverview& overview, std::size_t width) {
+  using Align = TextTable::Align;
+  TextTable table({{"queue", Align::left, true},
+                   {"takes"},
+                   {"priority", Align::right},
+                   {"pending", Align::right},
+                   {"oldest", Align::right},
+                   {"emitted/s", Align::right},
+                   {"collectors", Align::right},
+                   {"state", Align::left, true}});
+  for (const auto& report : overview.queues) {
+    const auto& queue = report.queue;
+    const auto lag = queue.lag();
+    table.add({shown_text(queue.queue), takes_text(queue.rules), std::to_string(queue.rules.priority),
+               fmt::format("{}{}", queue.waiting.estimated ? "~" : "", with_thousands(queue.waiting.total())),
+               lag ? age_text(*lag) : "-", rate_text(queue.emissions.per_second()),
+               queue.on_standby ? "?" : std::to_string(queue.collectors.size()), state_text(report)});
+  }
+  return table.render(width);
+}
+
+}  // namespace
+
+std::vector<QueueFinding> findings_of(const StatusOverview& overview) {
+  std::vector<QueueFinding> findings;
+  for (auto& [finding, queues] : collect_findings(overview)) {
+    if (queues.size() < overview.queues.size())
+      finding.text = fmt::format("{}: {}", fmt::join(queues, ", "), finding.text);
+    findings.push_back(std::move(finding));
+  }
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const QueueFinding& a, const QueueFinding& b) { return a.severity > b.severity; });
+  return findings;
+}
+
+ExitCode judge(const StatusOverview& overview) {
+  return worst(findings_of(overview)) == Severity::failure ? ExitCode::unusable : ExitCode::done;
+}
+
+std::string render_text(const StatusOverview& overview, const StatusStyle& style) {
+  const auto& first = overview.queues.front();
+  if (overview.is_single()) return render_text(first, style);
+  const auto findings = findings_of(overview);
+  auto text = fmt::format("{} queues: {}\n", overview.queues.size(), headline(findings, style));
+  if (style.outage != nullptr) text += labelled("reason", shown_text(style.outage->reason), style.width);
+  text += labelled("at", moment_text(first.queue.now), style.width);
+  return text + "\n" + render_table(overview, style.width) + render_findings(findings, style);
+}
+
+std::string render_line(const StatusOverview& overview) {
+  std::string text;
+  for (const auto& report : overview.queues)
+    text += render_line(report, overview.is_single() ? "" : report.queue.queue);
+  return text;
+}
+
+}  // namespace mailroom

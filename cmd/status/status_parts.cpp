@@ -1,0 +1,93 @@
+#include "cmd/status/status_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/locale_text.hpp"
+#include "base/moment.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t max_findings = 6;
+
+}  // namespace
+
+std::string labelled(const std::string& label, const std::string& value, std::size_t width) {
+  constexpr std::size_t indent = 13;
+  return fmt::format("{:<12} {}\n", label + ":", wrapped(value, width, indent, indent));
+}
+
+std::string painted(const std::string& text, Severity severity, bool colour) {
+  if (!colour) return text;
+  const char* paint = severity == Severity::failure   ? "\x1b[1;31m"
+                      : severity == Severity::warning ? "\x1b[1;33m"
+                                                      : "\x1b[1;32m";
+  return paint + text + "\x1b[0m";
+}
+
+std::int64_t count_of(const std::vector<QueueFinding>& findings, Severity severity) {
+  return std::count_if(findings.begin(), findings.end(),
+                       [&](const QueueFinding& finding) { return finding.severity == severity; });
+}
+
+std::string verdict_text(const std::vector<QueueFinding>& findings) {
+  const auto failures = count_of(findings, Severity::failure);
+  const auto warnings = count_of(findings, Severity::warning);
+  std::string text = failures > 0 ? "unhealthy, " + counted(failures, "failure") : "healthy";
+  if (warnings > 0) text += ", " + counted(warnings, "warning");
+  return text;
+}
+
+std::string headline(const std::vector<QueueFinding>& findings, const StatusStyle& style) {
+  if (style.outage == nullptr) return painted(verdict_text(findings), worst(findings), style.colour);
+  return painted(fmt::format("no answer for {}; the last report is below", age_text(style.outage->lasts)),
+                 Severity::failure, style.colour);
+}
+
+std::string render_findings(const std::vector<QueueFinding>& findings, const StatusStyle& style) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(findings.size(), max_findings); ++i) {
+    const auto& finding = findings[i];
+    const std::string word = severity_name(finding.severity);
+    const auto lines = wrapped(word + ": " + shown_text(finding.text), style.width, 2);
+    text += "\n" + painted(word, finding.severity, style.colour) + lines.substr(word.size()) + "\n";
+    // Not wrapped, so that it can be copied.
+    if (!finding.fix.empty()) text += "  fix: " + printable(finding.fix) + "\n";
+  }
+  if (findings.size() > max_findings) {
+    text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(),
+                        findings.size() - max_findings);
+  }
+  return text;
+}
+
+/// With one decimal.
+std::string rate_text(double rate) {
+  const auto tenths = std::llround(rate * 10);
+  return fmt::format("{}.{}", with_thousands(tenths / 10), tenths % 10);
+}
+
+std::string takes_text(const QueueRules& rules) {
+  if (rules.actions.empty()) return "all";
+  std::string text;
+  for (const auto& action : rules.actions)
+    text += (text.empty() ? "" : ", ") + (action == "password_recovery" ? "recovery" : shown_text(action));
+  return text;
+}
+
+std::string budget_text(const BudgetStatus& budget, const std::string& queue) {
+  const auto left = budget.left();
+  const auto shared = budget.name == queue ? "" : ", shared as " + shown_text(budget.name);
+  return fmt::format("{}, burst {}{}: {}", format_rate(budget.rate), with_thousands(budget.burst), shared,
+                     left > 0 ? with_thousands(left) + " left" : "next in " + age_text(budget.wait_for(1)));
+}
+
+std::string pause_text(const QueuePause& pause) {
+  return fmt::format("since {} ({} ago), by {}{}{}", moment_text(pause.since), age_text(pause.lasts),
+                     shown_text(pause.actor), pause.reason.empty() ? "" : ": ", shown_text(pause.reason));
+}
+
+}  // namespace mailroom

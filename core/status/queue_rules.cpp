@@ -1,0 +1,68 @@
+#include "status/queue_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "db/time_sql.hpp"
+
+namespace mailroom {
+namespace {
+
+const std::string rules_sql = "SELECT priority, " + microseconds_sql("paused_at") + R"(,
+  (extract(epoch FROM clock_timestamp() - paused_at) * 1000)::bigint, paused_by, pause_reason
+FROM mailroom_queues WHERE name = $1)";
+
+constexpr const char* actions_sql = "SELECT action FROM unnest(mailroom_queue_actions($1)) a (action) ORDER BY 1";
+
+// As mailroom_allowance() reads them.
+constexpr const char* budgets_sql = R"(
+SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint, b.burst,
+  extract(epoch FROM greatest(b.taken_until, n.now) - n.now)::double precision
+FROM mailroom_queues q JOIN mailroom_budgets b ON b.name = ANY (q.budgets), (SELECT clock_timestamp() AS now) n
+WHERE q.name = $1 ORDER BY b.name)";
+
+std::optional<QueuePause> read_pause(const pqxx::row& row) {
+  const auto since = optional_moment_in<std::chrono::microseconds>(row[1]);
+  if (!since) return std::nullopt;
+  return QueuePause{.since = *since,
+                    .lasts = Milliseconds{std::max<std::int64_t>(row[2].as<std::int64_t>(), 0)},
+                    .actor = row[3].c_str(),
+                    .reason = row[4].c_str()};
+}
+
+}  // namespace
+
+std::int64_t BudgetStatus::left() const {
+  return std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(burst - ahead / rate.gap())), 0);
+}
+
+Milliseconds BudgetStatus::wait_for(std::int64_t tokens) const {
+  const auto spare = static_cast<double>(burst - std::min<std::int64_t>(tokens, burst));
+  return std::max(std::chrono::ceil<Milliseconds>(ahead - rate.gap() * spare), Milliseconds{0});
+}
+
+Milliseconds QueueRules::wait_for(std::int64_t tokens) const {
+  Milliseconds longest{0};
+  for (const auto& budget : budgets)
+    longest = std::max(longest, budget.wait_for(tokens));
+  return longest;
+}
+
+QueueRules read_queue_rules(pqxx::transaction_base& transaction, const std::string& queue) {
+  QueueRules rules;
+  for (const auto& row : Connection::execute(transaction, rules_sql, queue)) {
+    rules.priority = row[0].as<int>();
+    rules.pause = read_pause(row);
+  }
+  for (const auto& row : Connection::execute(transaction, actions_sql, queue))
+    rules.actions.emplace_back(row[0].c_str());
+  for (const auto& row : Connection::execute(transaction, budgets_sql, queue)) {
+    rules.budgets.push_back({.name = row[0].c_str(),
+                             .rate = {.count = row[1].as<int>(), .period = Milliseconds{row[2].as<std::int64_t>()}},
+                             .burst = row[3].as<int>(),
+                             .ahead = std::chrono::duration<double>(row[4].as<double>())});
+  }
+  return rules;
+}
+
+}  // namespace mailroom

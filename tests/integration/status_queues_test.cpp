@@ -1,0 +1,149 @@
+// What status reads of several queues: their definitions, which collectors serve them, and what holds them.
+
+#include "status/queue_health.hpp"
+#include "status/shown_queues.hpp"
+#include "support/catch.hpp"
+#include "support/several_queues.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+std::vector<std::string> codes(const QueueStatus& status, const HealthLimits& limits = {}) {
+  std::vector<std::string> found;
+  for (const auto& finding : judge_queue(status, limits))
+    found.push_back(std::string(severity_name(finding.severity)) + " " + finding.code);
+  return found;
+}
+
+using Codes = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("status reads what a queue takes, its priority and its budgets") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto defaults = read_queue_status(*connection, "mailroom").rules;
+  CHECK(defaults.actions.empty());
+  CHECK(defaults.priority == 0);
+  CHECK(defaults.budgets.empty());
+  CHECK_FALSE(defaults.pause);
+
+  connection->run(R"(SELECT mailroom_set_budget('relay', '{"tokens": 2, "milliseconds": 3600000, "burst": 5}', 'c'))");
+  make_queue(*connection, "recovery", R"({"actions": ["password_recovery"], "priority": 7, "budget": "relay",
+    "rate": {"tokens": 14, "milliseconds": 1000, "burst": 10}})");
+  const auto rules = read_queue_status(*connection, "recovery").rules;
+  CHECK(rules.actions == std::vector<std::string>{"password_recovery"});
+  CHECK(rules.priority == 7);
+  REQUIRE(rules.budgets.size() == 2);
+  CHECK(rules.budgets[0].name == "recovery");
+  CHECK(rules.budgets[0].rate == Rate{14, Milliseconds{1000}});
+  CHECK(rules.budgets[0].left() == 10);
+  CHECK(rules.budgets[1].name == "relay");
+  CHECK(rules.budgets[1].left() == 5);
+  CHECK(rules.wait_for(1) == Milliseconds{0});
+
+  // Four of five were taken: one is left, and all five again after two hours.
+  connection->run("SELECT mailroom_debit('{relay}', 4)");
+  const auto taken = read_queue_status(*connection, "recovery").rules;
+  CHECK(taken.budgets[1].left() == 1);
+  CHECK(taken.wait_for(1) == Milliseconds{0});
+  CHECK(taken.wait_for(5) > std::chrono::hours(1));
+  CHECK(taken.wait_for(5) <= std::chrono::hours(2));
+  CHECK(taken.wait_for(1000) <= std::chrono::hours(2));
+}
+
+TEST_CASE("a collector belongs to each queue that it serves, and to no other") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "recovery", recoveries_only);
+  make_queue(*connection, "activation", activations_only);
+  const auto one = attach(database, "recovery");
+  const PgQueueSession two(
+      {database.conninfo(), {"recovery", "activation"}, "token_insert", require_current_schema});
+  const auto recovery = read_queue_status(*connection, "recovery").collectors;
+  REQUIRE(recovery.size() == 2);
+  CHECK(recovery[0].queue == "recovery");
+  CHECK(recovery[1].queue == "recovery");
+  CHECK(read_queue_status(*connection, "activation").collectors.size() == 1);
+  CHECK(read_queue_status(*connection, "mailroom").collectors.empty());
+  CHECK_THROWS_AS(read_queue_status(*connection, "third"), DatabaseError);
+}
+
+TEST_CASE("a session that hides which queue a collector serves is named, and the collector still counts") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "recovery", recoveries_only);
+  const auto other = database.connect("other");
+  other->run("SELECT pg_advisory_lock(1835100529, hashtext('recovery'))");
+  const auto session = attach(database, "recovery");
+  const auto collectors = read_queue_status(*connection, "recovery").collectors;
+  REQUIRE(collectors.size() == 1);
+  CHECK_FALSE(collectors[0].queue);
+}
+
+TEST_CASE("a paused queue is a warning, whatever waits, and its fix names the queue") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  auto session = attach(database);
+  REQUIRE(session->claim({.limit = 2}).lease);
+  session.reset();
+  CHECK(eventually([&] { return read_queue_status(*connection, "mailroom").collectors.empty(); }));
+  connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '5 minutes'");
+  CHECK(codes(read_queue_status(*connection, "mailroom")) == Codes{"failure no_collector"});
+
+  pause_queue(*connection, "mailroom");
+  auto status = read_queue_status(*connection, "mailroom");
+  REQUIRE(status.rules.pause);
+  CHECK(status.rules.pause->actor == "ops");
+  CHECK(status.rules.pause->reason == "relay moves");
+  CHECK(codes(status) == Codes{"warning paused", "warning no_collector"});
+  const auto finding = judge_queue(status, {}).front();
+  CHECK(finding.text.ends_with(" by ops, relay moves: no token is emitted"));
+  CHECK(finding.fix == "mailroom queue resume mailroom");
+  const auto collector = attach(database);
+  CHECK(codes(read_queue_status(*connection, "mailroom")) == Codes{"warning paused"});
+
+  pause_queue(*connection, "mailroom", false);
+  status = read_queue_status(*connection, "mailroom");
+  CHECK_FALSE(status.rules.pause);
+  CHECK(codes(status) == Codes{"failure batch_left"});
+}
+
+TEST_CASE("an abandoned batch that waits for its budget is no failure") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  set_rate(*connection, "mailroom", 3600, 3);
+  auto session = attach(database);
+  REQUIRE(session->claim({.limit = 3}).lease);
+  session.reset();
+  CHECK(eventually([&] { return read_queue_status(*connection, "mailroom").collectors.empty(); }));
+  connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '5 minutes'");
+  const auto collector = attach(database);
+  auto status = read_queue_status(*connection, "mailroom");
+  CHECK(codes(status).empty());
+  CHECK(status.rules.wait_for(1) > std::chrono::minutes(50));
+  connection->run("UPDATE mailroom_budgets SET taken_until = '-infinity'");
+  CHECK(codes(read_queue_status(*connection, "mailroom")) == Codes{"failure batch_left"});
+}
+
+TEST_CASE("all queues are shown by priority and name, unless collect.queue names some") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "recovery", recoveries_only);
+  make_queue(*connection, "activation", activations_only);
+  make_queue(*connection, "old", "{}");
+  drop_queue(*connection, "old");
+  CHECK(shown_queues(*connection, load_settings({}, {}, FileUse::ignored)) ==
+        std::vector<std::string>{"recovery", "activation", "mailroom"});
+  CHECK(shown_queues(*connection, load_settings({}, {{"MAILROOM_QUEUE_NAME", "b,a"}}, FileUse::ignored)) ==
+        std::vector<std::string>{"b", "a"});
+  connection->run("DELETE FROM jobs");
+  CHECK(shown_queues(*connection, load_settings({}, {}, FileUse::ignored)) ==
+        std::vector<std::string>{"mailroom"});
+}

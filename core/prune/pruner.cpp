@@ -74,7 +74,8 @@ looked AS MATERIALIZED (
 old AS MATERIALIZED (
   SELECT l.id FROM looked l
   WHERE l.is_old
-    AND EXISTS (SELECT FROM mailroom_batches n WHERE n.job_type = l.job_type AND n.id > l.id)
+    AND (EXISTS (SELECT FROM mailroom_batches n WHERE n.job_type = l.job_type AND n.id > l.id)
+         OR NOT EXISTS (SELECT FROM queue q WHERE q.name = l.job_type))
     AND NOT EXISTS (
       SELECT FROM unnest(l.ids) u (g), LATERAL (
         SELECT FROM tokens t
@@ -169,7 +170,8 @@ WHERE EXISTS (
 ///
 /// A step reads rows in id order until it has found `step` old rows or has read 20,000, and removes:
 /// - tokens that are old, not above a cursor, and in no gap and no open batch;
-/// - batches that are old, not the newest of their queue, and have no token left (would have none, in a dry
+/// - batches that are old, not the newest of a queue that still exists, and have no token left (would have
+/// none, in a dry
 ///   run), so that every remaining token keeps the record of its emission;
 /// - deliveries that are old, do not wait for another attempt, and whose token is gone (would be).
 class Pass {
@@ -210,13 +212,14 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
   }
 
  private:
-  /// The tokens between the first and the last delivery of each queue.
+  /// The tokens between the first and the last delivery of each queue, also of those that were dropped.
   std::vector<std::pair<std::string, IdSpan>> delivery_spans() {
     std::vector<std::pair<std::string, IdSpan>> spans;
     for (const auto& row : connection_.run(R"(
-SELECT job_type, (SELECT min(token) FROM mailroom_deliveries WHERE queue = job_type),
-  (SELECT max(token) FROM mailroom_deliveries WHERE queue = job_type)
-FROM jobs ORDER BY job_type)")) {
+SELECT q.name, (SELECT min(token) FROM mailroom_deliveries WHERE queue = q.name),
+  (SELECT max(token) FROM mailroom_deliveries WHERE queue = q.name)
+FROM (SELECT job_type FROM jobs UNION SELECT name FROM mailroom_queues WHERE dropped_at IS NOT NULL) q (name)
+ORDER BY q.name)")) {
       if (!row[1].is_null())
         spans.emplace_back(row[0].c_str(), IdSpan{row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
     }

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/prune_rig.hpp"
+#include "support/several_queues.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -176,4 +177,55 @@ TEST_CASE("the record of a mail goes with its token, unless the mail is old and 
   CHECK(prune(database).deliveries == 2);
   CHECK(left() == "2 4 5 6");
   CHECK(prune(database).deliveries == 0);
+}
+
+TEST_CASE("the records of a dropped queue are removed entirely, and its cursor holds nothing back") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "recovery", recoveries_only);
+  make_queue(*connection, "behind", "{}");
+  insert_accounts(*connection, 4);
+  connection->run("UPDATE accounts SET status = 'active' WHERE id > 2");
+  connection->run(
+      "INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts WHERE id > 2");
+  drain(*attach(database));
+  drain(*attach(database, "recovery"));
+  // Left open by its drop: a dead letter.
+  const auto session = attach(database, "behind");
+  REQUIRE(session->claim({.limit = 1}).lease);
+  connection->run(
+      "INSERT INTO mailroom_deliveries (queue, token, state, batch, last_at) "
+      "SELECT 'recovery', id, 'accepted', 1, now() - interval '31 days' FROM tokens WHERE id > 4");
+  expire(*connection, "true");
+  CHECK(prune(database).held_back->queue == "behind");
+  drop_queue(*connection, "behind");
+  drop_queue(*connection, "recovery");
+  age_batches(*connection);
+
+  const auto planned = count(database);
+  CHECK_FALSE(planned.held_back);
+  const auto summary = prune(database);
+  CHECK(summary.deliveries == 2);
+  CHECK(planned.batches == summary.batches);
+  CHECK(tokens(*connection).empty());
+  // The newest row of the queue that is left is its state.
+  CHECK(value<std::string>(*connection, "SELECT string_agg(job_type, ',') FROM mailroom_batches") ==
+        "mailroom");
+  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries") == 0);
+}
+
+TEST_CASE("a queue that was created again keeps its state") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "recovery", recoveries_only);
+  insert_accounts(*connection, 2);
+  drain(*attach(database, "recovery"));
+  drop_queue(*connection, "recovery");
+  make_queue(*connection, "recovery", recoveries_only, 2);
+  drain(*attach(database));
+  expire(*connection, "true");
+  age_batches(*connection);
+  prune(database);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE job_type = 'recovery'") == 1);
+  CHECK(value<int>(*connection, "SELECT s.cursor FROM mailroom_queue_state('recovery') s") == 2);
 }

@@ -1,0 +1,67 @@
+// mailroom doctor in a database with several queues.
+
+#include "support/doctor_rig.hpp"
+#include "support/several_queues.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_queue.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+TEST_CASE("the doctor checks every queue of collect.queue") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  CHECK(summary(rig.examine("queue")) == "ok: mailroom has a row in jobs");
+  make_queue(*connection, "recovery", recoveries_only);
+  rig.environment["MAILROOM_QUEUE_NAME"] = "recovery,mailroom";
+  CHECK(summary(rig.examine("queue")) == "ok: recovery, mailroom have a row in jobs");
+  drop_queue(*connection, "recovery");
+  const auto findings = rig.examine("queue");
+  CHECK(summary(findings) == "failure: there is no queue recovery; the queues are: mailroom");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery"});
+}
+
+TEST_CASE("the doctor names the queue of a problem, and counts a collector of several queues once") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "recovery", recoveries_only);
+  make_queue(*connection, "activation", activations_only);
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_QUEUE_NAME"] = "recovery,activation";
+  {
+    const auto session = attach(database, "activation");
+    CHECK(summary(rig.examine("collectors")).starts_with("warning: queue recovery: no collector is connected"));
+  }
+  const PgQueueSession both(
+      {database.conninfo(), {"recovery", "activation"}, "token_insert", require_current_schema});
+  CHECK(eventually([&] { return summary(rig.examine("collectors")) == "ok: 1 is connected"; }));
+}
+
+TEST_CASE("the doctor warns of a paused queue, whoever serves it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "recovery", recoveries_only);
+  pause_queue(*connection, "recovery");
+  const DoctorRig rig(database);
+  const auto findings = rig.examine("queue");
+  CHECK(summary(findings) == "warning: recovery was paused by ops: relay moves");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue resume recovery"});
+  pause_queue(*connection, "recovery", false);
+  CHECK(all_fine(rig.examine("queue")));
+}
+
+TEST_CASE("the doctor warns of tokens that no queue takes") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  connection->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", activations_only);
+  const auto findings = rig.examine("queue");
+  CHECK(summary(findings) == "warning: no queue takes password_recovery tokens: they are not emitted");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].hint.find("mailroom queue set QUEUE --action") != std::string::npos);
+  make_queue(*connection, "recovery", recoveries_only);
+  CHECK(all_fine(rig.examine("queue")));
+}

@@ -16,43 +16,49 @@ std::uintmax_t size_of(const TestCollector& collector) {
 }  // namespace
 
 Crew::Crew(std::string conninfo, int size, std::vector<std::string> options,
-           std::map<std::string, std::string> environment)
-    : conninfo_(std::move(conninfo)), options_(std::move(options)), environment_(std::move(environment)) {
+           std::map<std::string, std::string> environment, std::vector<std::string> serving)
+    : conninfo_(std::move(conninfo)),
+      options_(std::move(options)),
+      environment_(std::move(environment)),
+      serving_(std::move(serving)) {
   for (int i = 0; i < size; ++i)
-    members_.push_back(make());
+    members_.push_back(make(members_.size()));
 }
 
 Crew::~Crew() {
   end_watch();
 }
 
-std::unique_ptr<TestCollector> Crew::make() const {
-  return std::make_unique<TestCollector>(conninfo_, options_, environment_);
+std::unique_ptr<TestCollector> Crew::make(std::size_t index) const {
+  auto options = options_;
+  if (!serving_.empty()) options.insert(options.end(), {"--queue", serving_.at(index)});
+  return std::make_unique<TestCollector>(conninfo_, std::move(options), environment_);
 }
 
 void Crew::hire(std::string conninfo) {
   const std::lock_guard lock(lock_);
   conninfo_ = std::move(conninfo);
-  members_.push_back(make());
+  members_.push_back(make(members_.size()));
 }
 
 void Crew::move_to(std::string conninfo) {
   const std::lock_guard lock(lock_);
   conninfo_ = std::move(conninfo);
-  for (auto& member : members_) {
-    bytes_of_gone_ += size_of(*member);
-    gone_.push_back(std::exchange(member, make()));
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    bytes_of_gone_ += size_of(*members_[i]);
+    gone_.push_back(std::exchange(members_[i], make(i)));
   }
 }
 
 int Crew::replace(int index, int signal) {
-  auto& place = members_.at(static_cast<std::size_t>(index));
+  const auto at = static_cast<std::size_t>(index);
+  auto& place = members_.at(at);
   place->process().signal(signal);
   const int status = place->process().wait();
   const std::lock_guard lock(lock_);
   bytes_of_gone_ += size_of(*place);
   gone_.push_back(std::move(place));
-  place = make();
+  place = make(at);
   return status;
 }
 

@@ -16,8 +16,9 @@ namespace mailroom::test {
 /// new files, and keeps the output of all. Also measures the longest time in which none of them wrote.
 class Crew {
  public:
+  /// `serving`: the queues of each member, as in --queue; empty if all have the default.
   Crew(std::string conninfo, int size, std::vector<std::string> options,
-       std::map<std::string, std::string> environment = {});
+       std::map<std::string, std::string> environment = {}, std::vector<std::string> serving = {});
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -45,12 +46,13 @@ class Crew {
   Milliseconds end_watch();
 
  private:
-  std::unique_ptr<TestCollector> make() const;
+  std::unique_ptr<TestCollector> make(std::size_t index) const;
   void watch();
 
   std::string conninfo_;
   std::vector<std::string> options_;
   std::map<std::string, std::string> environment_;
+  std::vector<std::string> serving_;
   mutable std::mutex lock_;
   std::vector<std::unique_ptr<TestCollector>> members_;
   std::vector<std::unique_ptr<TestCollector>> gone_;

@@ -63,6 +63,8 @@ std::vector<Fault> transaction_faults();
 std::vector<Fault> waking_faults();
 std::vector<Fault> data_faults();
 std::vector<Fault> clock_faults();
+std::vector<Fault> queue_faults();
+std::vector<Fault> rate_faults();
 std::vector<Fault> send_faults();
 std::vector<Fault> relay_faults();
 std::vector<Fault> relay_login_faults();

@@ -39,7 +39,8 @@ std::vector<Fault> all_faults() {
   for (const auto& group :
        {process_faults(), step_faults(), session_faults(), server_faults(), replica_faults(),
         network_faults(), output_faults(), backlog_faults(), transaction_faults(), waking_faults(),
-        data_faults(), clock_faults(), send_faults(), relay_faults(), relay_login_faults()})
+        data_faults(), clock_faults(), queue_faults(), rate_faults(), send_faults(), relay_faults(),
+        relay_login_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
@@ -106,12 +107,12 @@ bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions&
   try {
     const auto outcome = fault->run(cluster, plan);
     const auto& tally = outcome.tally;
-    const bool caught = tally.emitted > 0 && (tally.lost > 0 || tally.repeated > 0) &&
-                        !outcome.problems.empty() && !has_failed(outcome);
-    fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", sabotage.name, outcome.rounds,
+    const bool is_wrong = tally.lost + tally.repeated + tally.strange + tally.untimely > 0;
+    const bool caught = tally.emitted > 0 && is_wrong && !outcome.problems.empty() && !has_failed(outcome);
+    fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8} {:>7} {:>8}  {}\n", sabotage.name, outcome.rounds,
                with_thousands(static_cast<std::int64_t>(tally.committed)),
                with_thousands(static_cast<std::int64_t>(tally.emitted)), tally.lost, tally.repeated,
-               caught ? "caught" : "NOT CAUGHT");
+               tally.strange, tally.untimely, caught ? "caught" : "NOT CAUGHT");
     for (const auto& problem : std::set<std::string>(outcome.problems.begin(), outcome.problems.end()))
       fmt::print("  {}\n", problem);
     std::fflush(stdout);
@@ -125,8 +126,9 @@ bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions&
 int run_self_check(const HarnessOptions& options) {
   stop_clusters_on_signals();
   Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
-  fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8}  {}\n", options.seed, "broken on purpose",
-             "rounds", "committed", "emitted", "lost", "repeated", "verdict");
+  fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8} {:>7} {:>8}  {}\n", options.seed,
+             "broken on purpose", "rounds", "committed", "emitted", "lost", "repeated", "strange", "untimely",
+             "verdict");
   notify(Notifying::when_listening);
   int caught = 0;
   int missed = 0;

@@ -1,7 +1,7 @@
 #include "fault/oracle.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 
 #include "crypto/key_ring.hpp"
@@ -22,8 +22,9 @@ std::string hexadecimal(const Secret& secret) {
   return text;
 }
 
-void count_line(const std::string& line, Verifier& verifier, std::map<TokenIdentity, int>& found) {
+void count_line(const std::string& line, Verifier& verifier, std::map<std::string, Emissions>& all) {
   const auto batch = nlohmann::json::parse(line);
+  auto& found = all[batch.at("queue").get<std::string>()];
   for (const auto& token : batch.at("tokens")) {
     const auto decoded = decode_token(token.at("token").get<std::string>());
     if (!decoded || !verifier.verify(*decoded, token.at("code").get<std::string>(), false))
@@ -34,8 +35,8 @@ void count_line(const std::string& line, Verifier& verifier, std::map<TokenIdent
 
 }  // namespace
 
-std::map<TokenIdentity, int> emissions(const std::vector<std::string>& outputs) {
-  std::map<TokenIdentity, int> found;
+std::map<std::string, Emissions> emissions(const std::vector<std::string>& outputs) {
+  std::map<std::string, Emissions> found;
   Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
   for (const auto& output : outputs) {
     std::size_t start = 0;
@@ -47,31 +48,51 @@ std::map<TokenIdentity, int> emissions(const std::vector<std::string>& outputs) 
   return found;
 }
 
-std::vector<TokenIdentity> committed(Connection& connection) {
+std::vector<TokenIdentity> committed(Connection& connection, const std::string& action) {
   std::vector<TokenIdentity> tokens;
-  for (const auto& row :
-       connection.run("SELECT id, encode(secret, 'hex') FROM tokens WHERE expires_at > created_at"))
+  for (const auto& row : connection.run("SELECT id, encode(secret, 'hex') FROM tokens "
+                                        "WHERE expires_at > created_at AND ($1 = '' OR action::text = $1)",
+                                        action))
     tokens.emplace_back(row[0].as<std::int64_t>(), row[1].c_str());
   return tokens;
 }
 
-Tally compare(const std::vector<TokenIdentity>& committed, const std::map<TokenIdentity, int>& emitted) {
+Tally compare(const std::vector<TokenIdentity>& committed, const Emissions& emitted,
+              const std::vector<Replay>& replays) {
   const std::set<TokenIdentity> known(committed.begin(), committed.end());
   Tally tally{.committed = known.size(), .emitted = emitted.size()};
-  for (const auto& token : known)
-    tally.lost += emitted.count(token) == 0 ? 1 : 0;
+  for (const auto& token : known) {
+    const bool again = std::any_of(replays.begin(), replays.end(),
+                                   [&](const auto& replay) { return replay.emitted.count(token.first) > 0; });
+    const auto found = emitted.find(token);
+    tally.lost += found == emitted.end() || (again && found->second < 2) ? 1 : 0;
+  }
   for (const auto& [token, times] : emitted) {
     tally.strange += known.count(token) == 0 ? 1 : 0;
-    tally.repeated += static_cast<std::size_t>(times - 1);
+    const auto id = token.first;
+    const auto asked = std::count_if(replays.begin(), replays.end(), [&](const auto& replay) {
+      return replay.after < id && id <= replay.to;
+    });
+    tally.repeated += static_cast<std::size_t>(std::max<std::ptrdiff_t>(times - 1 - asked, 0));
   }
   return tally;
 }
 
+Tally& operator+=(Tally& sum, const Tally& tally) {
+  sum.committed += tally.committed;
+  sum.emitted += tally.emitted;
+  sum.lost += tally.lost;
+  sum.strange += tally.strange;
+  sum.repeated += tally.repeated;
+  sum.untimely += tally.untimely;
+  return sum;
+}
+
 bool is_drained(Connection& connection) {
-  return unfinished_work(connection) == 0 &&
-         value<bool>(connection,
-                     "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= "
-                     "coalesce((SELECT max(id) FROM tokens), 0)");
+  return unfinished_work(connection) == 0 && value<bool>(connection, R"(
+SELECT NOT EXISTS (
+  SELECT FROM jobs j, mailroom_queue_state(j.job_type) s, tokens t
+  WHERE t.id > s.cursor AND mailroom_takes(mailroom_queue_actions(j.job_type), t.action)))");
 }
 
 }  // namespace mailroom::test

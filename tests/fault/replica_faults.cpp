@@ -33,11 +33,7 @@ Outcome promote(Cluster& /*cluster*/, const Plan& plan) {
   for (int round = 0; round < plan.rounds; ++round) {
     const auto outcome = promote_once(plan, static_cast<std::uint64_t>(round));
     ++sum.rounds;
-    sum.tally.committed += outcome.tally.committed;
-    sum.tally.emitted += outcome.tally.emitted;
-    sum.tally.lost += outcome.tally.lost;
-    sum.tally.strange += outcome.tally.strange;
-    sum.tally.repeated += outcome.tally.repeated;
+    sum.tally += outcome.tally;
     sum.longest_gap =
         std::max(sum.longest_gap.value_or(Milliseconds{}), outcome.longest_gap.value_or(Milliseconds{}));
     sum.notes.insert(sum.notes.end(), outcome.notes.begin(), outcome.notes.end());

@@ -8,6 +8,9 @@ const std::vector<Sabotage>& sabotages() {
   static const std::string nothing_wrong = "no fault, eight collectors";
   static const std::string another_order = "ids in another order than transactions";
   static const std::string bursts = "bursts, committed while starting to listen";
+  static const std::string queues = "queues: no fault";
+  static const std::string pauses = "queues: pauses and kills";
+  static const std::string killed_in_rate = "rates: kill -9 at random";
   static const std::vector<Sabotage> all{
       {"a cursor alone, without gaps",
        {{"mailroom_append_batch", "IF NOT isempty(v_unseen) THEN", "IF false THEN"}},
@@ -85,7 +88,45 @@ const std::vector<Sabotage>& sabotages() {
       {"tokens that expire before a claim are forgotten",
        {{"mailroom_claim_any", "v_window.last, v_window.expired", "v_window.last, 0"}},
        "send: relay down until tokens expire",
-       1}};
+       1},
+      {"a queue takes the tokens of every action",
+       {{"mailroom_takes", "p_actions IS NULL", "true"}},
+       queues,
+       4},
+      {"the usual claim takes the tokens of every action",
+       {{"mailroom_claim", "AND mailroom_takes(v_queue.actions, action)", ""}},
+       "queues: no fault, calm",
+       4},
+      {"of a gap a queue leases what it does not take",
+       {{"mailroom_check_gap", "FILTER (WHERE v.is_taken), '{}')", "FILTER (WHERE v.id IS NOT NULL), '{}')"}},
+       queues,
+       4},
+      {"a gap is deleted before all of it is leased",
+       {{"mailroom_check_gap", "count(v.id) >= v_rows OR count(*) FILTER (WHERE v.is_taken) >= p_budget",
+         "false"}},
+       queues,
+       4},
+      {"a pause is ignored", {{"mailroom_claim", "v_queue.paused_at IS NOT NULL", "false"}}, pauses, 4},
+      {"a paused queue is taken over",
+       {{"mailroom_claim_any", "IF p_limit = 0 THEN",
+         "IF p_limit = 0 AND (mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, "
+         "p_receipt.attempt)).abandoned IS NULL THEN"}},
+       pauses,
+       15},
+      {"a rewind moves another queue too",
+       {{"mailroom_rewind", "PERFORM mailroom_append_state(",
+         "PERFORM mailroom_append_state('activation', least(s.cursor, p_target), s.open_from, s.gap_ids) "
+         "FROM mailroom_queue_state('activation') s; PERFORM mailroom_append_state("}},
+       "queues: rewinds of one",
+       4},
+      {"what is taken over is not debited",
+       {{"mailroom_claim", "IF size > 0 THEN", "IF size > 0 AND attempt = 1 THEN"}},
+       killed_in_rate,
+       60},
+      {"two claims read one budget at once",
+       {{"mailroom_allowance", "pg_advisory_xact_lock(1835100528", "int4larger(1835100528"}},
+       "rates: two queues share one",
+       20}};
   return all;
 }
 

@@ -1,6 +1,8 @@
 #include "fault/trial.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
 
 namespace mailroom::test {
 namespace {
@@ -53,11 +55,12 @@ Trial::Trial(Cluster& cluster, const Plan& plan, Options options)
   const auto connection = connect();
   if (plan.sabotage != nullptr) break_protocol(*connection, *plan.sabotage);
   if (options_.slow_triggers) connection->run(slow_trigger);
+  create_queues(*connection);
   if (options_.silent) connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   auto reach =
       options_.collectors_reach.empty() ? conninfo_ : options_.collectors_reach + " dbname=" + database_;
-  crew_ =
-      std::make_unique<Crew>(reach, options_.collectors, collector_options(options_), options_.environment);
+  crew_ = std::make_unique<Crew>(reach, options_.collectors, collector_options(options_),
+                                 options_.environment, options_.serving);
   for (int i = 0; i < options_.collectors; ++i) {
     if (!crew_->member(i).connected())
       throw std::runtime_error("a collector did not connect: " + crew_->member(i).log());
@@ -137,19 +140,57 @@ Outcome Trial::finish(int rounds) {
   return outcome_;
 }
 
+void Trial::create_queues(Connection& connection) const {
+  for (const auto& [queue, action] : options_.queues) {
+    if (queue == "mailroom") continue;
+    const auto definition = action.empty() ? "{}" : fmt::format(R"({{"actions": ["{}"]}})", action);
+    connection.run("SELECT mailroom_create_queue($1, 0, $2::jsonb, 'token_insert')", queue, definition);
+  }
+}
+
+void Trial::allow_repeats(int tokens, const std::vector<std::string>& queues) {
+  allowed_ += static_cast<std::size_t>(tokens);
+  for (const auto& [queue, action] : options_.queues) {
+    if (queues.empty() || std::find(queues.begin(), queues.end(), queue) != queues.end())
+      allowed_in_[queue] += static_cast<std::size_t>(tokens);
+  }
+}
+
 void Trial::judge() {
+  std::map<std::string, Emissions> emitted;
   try {
-    const auto tokens = committed(*connect());
-    outcome_.tally = compare(tokens, emissions(crew_->outputs()));
+    emitted = emissions(crew_->outputs());
   } catch (const std::exception& error) {
     outcome_.problems.push_back(std::string("the output cannot be read: ") + error.what());
     return;
   }
+  for (const auto& [queue, tokens] : emitted)
+    expect(options_.queues.count(queue) > 0, "every line is of a known queue (" + queue + ")");
+  for (const auto& [queue, action] : options_.queues)
+    judge_queue(queue, action, emitted[queue]);
   const auto& tally = outcome_.tally;
-  expect(tally.committed > 0, "something was committed");
-  expect(tally.lost == 0, "nothing is lost");
-  expect(tally.strange == 0 || strange_allowed_, "nothing is emitted that is not committed");
-  expect(tally.repeated <= allowed_, "at most " + std::to_string(allowed_) + " are repeated");
+  expect(tally.repeated <= allowed_,
+         fmt::format("at most {} are repeated ({} are)", allowed_, tally.repeated));
+  expect(tally.untimely == 0,
+         fmt::format("no token is leased while its queue is paused, or beyond its rate ({} are)",
+                     tally.untimely));
+}
+
+void Trial::judge_queue(const std::string& queue, const std::string& action, const Emissions& emitted) {
+  const auto tally = compare(committed(*connect(), action), emitted, replays_[queue]);
+  const auto allowed = allowed_in_[queue];
+  const auto prefix = options_.queues.size() > 1 ? queue + ": " : "";
+  expect(tally.committed > 0, prefix + "something was committed");
+  expect(tally.lost == 0, prefix + "nothing is lost");
+  expect(tally.strange == 0 || strange_allowed_, prefix + "nothing is emitted that is not committed for it");
+  expect(tally.repeated <= allowed, fmt::format("{}at most {} are repeated", prefix, allowed));
+  if (!prefix.empty()) {
+    const auto times = std::accumulate(emitted.begin(), emitted.end(), 0,
+                                       [](int sum, const auto& each) { return sum + each.second; });
+    note(fmt::format("{}{} committed, {} emitted in {} emissions, {} lost, {} of others, {} repeated", prefix,
+                     tally.committed, tally.emitted, times, tally.lost, tally.strange, tally.repeated));
+  }
+  outcome_.tally += tally;
 }
 
 }  // namespace mailroom::test

@@ -25,6 +25,9 @@ class Trial {
     bool writers_too = false;         ///< the writers use that connection string too
     std::vector<std::string> more{};  ///< more options of the collectors
     std::map<std::string, std::string> environment{};
+    /// The queues, each with the action that it takes; empty: all.
+    std::map<std::string, std::string> queues{{"mailroom", ""}};
+    std::vector<std::string> serving{};  ///< the queues of each collector, as in --queue
   };
 
   Trial(Cluster& cluster, const Plan& plan, Options options);
@@ -46,8 +49,12 @@ class Trial {
   /// Also ends the measurement of the longest gap.
   void stop_writers();
 
-  /// Allows this many more repeated tokens.
-  void allow_repeats(int tokens) { allowed_ += static_cast<std::size_t>(tokens); }
+  /// Allows this many more repeated tokens, all of one queue: any of `queues`, or of all if it is empty.
+  void allow_repeats(int tokens, const std::vector<std::string>& queues = {});
+  /// Expects the tokens of a rewind of `queue` once more.
+  void expect_again(const std::string& queue, Replay replay) { replays_[queue].push_back(std::move(replay)); }
+  /// Counts tokens that were leased when they should not have been.
+  void count_untimely(std::size_t tokens) { outcome_.tally.untimely += tokens; }
   /// Allows emitted tokens that do not exist in the end.
   void allow_strange() { strange_allowed_ = true; }
   void expect(bool met, const std::string& what);
@@ -62,7 +69,9 @@ class Trial {
   Outcome finish(int rounds);
 
  private:
+  void create_queues(Connection& connection) const;
   void judge();
+  void judge_queue(const std::string& queue, const std::string& action, const Emissions& emitted);
 
   Options options_;
   std::string database_;
@@ -71,7 +80,9 @@ class Trial {
   std::mt19937_64 random_;
   std::unique_ptr<Crew> crew_;
   std::unique_ptr<WriteLoad> load_;
-  std::size_t allowed_ = 0;
+  std::size_t allowed_ = 0;                          ///< of all queues together
+  std::map<std::string, std::size_t> allowed_in_{};  ///< of each queue
+  std::map<std::string, std::vector<Replay>> replays_{};
   bool strange_allowed_ = false;
   std::chrono::seconds patience_{120};
   std::optional<Milliseconds> slowest_recovery_{};

@@ -11,20 +11,34 @@ int draw(Random& random, int bound) {
   return static_cast<int>(random() % static_cast<unsigned>(bound));
 }
 
-void insert(pqxx::work& transaction, const std::string& prefix, int& next, int rows) {
-  Connection::execute(transaction,
-                      "INSERT INTO accounts (email, login) SELECT $1 || g || '@test.example', $1 || g "
-                      "FROM generate_series($2::int, $3::int) g",
-                      prefix, next, next + rows - 1);
-  next += rows;
+/// Inserts accounts with the logins $1$2 to $1$3, and their tokens. If $4, every third is active.
+constexpr auto insert_sql = R"(
+WITH made AS (
+  INSERT INTO accounts (email, login, status)
+  SELECT $1 || g || '@test.example', $1 || g,
+         CASE WHEN $4 AND g % 3 = 0 THEN 'active' ELSE 'provisioned' END::account_status
+  FROM generate_series($2::int, $3::int) g RETURNING id, status)
+INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM made WHERE status = 'active')";
+
+struct Logins {
+  std::string prefix;
+  bool recovers;
+  int next = 1;
+};
+
+void insert(pqxx::work& transaction, Logins& logins, int rows) {
+  Connection::execute(transaction, insert_sql, logins.prefix, logins.next, logins.next + rows - 1,
+                      logins.recovers);
+  logins.next += rows;
 }
 
 /// Inserts another token of the previous account, as the first write of its transaction.
-void insert_token(pqxx::work& transaction, const std::string& prefix, int next) {
-  Connection::execute(
-      transaction,
-      "INSERT INTO tokens (account, action) SELECT id, 'activation' FROM accounts WHERE login = $1",
-      prefix + std::to_string(next - 1));
+void insert_token(pqxx::work& transaction, const Logins& logins) {
+  Connection::execute(transaction, R"(
+INSERT INTO tokens (account, action)
+SELECT id, CASE status WHEN 'active' THEN 'password_recovery' ELSE 'activation' END::token_action
+FROM accounts WHERE login = $1)",
+                      logins.prefix + std::to_string(logins.next - 1));
 }
 
 void hold(Random& random) {
@@ -34,18 +48,18 @@ void hold(Random& random) {
 struct RollBack {};
 
 /// One transaction of a kind drawn from `random`.
-void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
+void write_once(Connection& connection, Random& random, Logins& logins) {
   const int kind = draw(random, 20);
   try {
     connection.transact([&](pqxx::work& transaction) {
-      if (kind == 11 || kind == 12) return insert_token(transaction, prefix, next);
-      insert(transaction, prefix, next, kind < 4 ? 1 + draw(random, 40) : 1);
+      if (kind == 11 || kind == 12) return insert_token(transaction, logins);
+      insert(transaction, logins, kind < 4 ? 1 + draw(random, 40) : 1);
       if (kind >= 4 && kind < 7) hold(random);
       if (kind >= 7 && kind < 9) {
         Connection::execute(transaction, "SAVEPOINT half");
-        insert(transaction, prefix, next, 2);
+        insert(transaction, logins, 2);
         Connection::execute(transaction, "ROLLBACK TO half");
-        insert(transaction, prefix, next, 1);
+        insert(transaction, logins, 1);
       }
       if (kind == 9) {
         hold(random);
@@ -59,15 +73,12 @@ void write_once(Connection& connection, Random& random, const std::string& prefi
 }
 
 /// A two-phase commit with a pause between its phases; some are rolled back.
-void write_in_two_phases(Connection& connection, Random& random, const std::string& prefix, int& next) {
-  const auto name = prefix + std::to_string(next);
+void write_in_two_phases(Connection& connection, Random& random, Logins& logins) {
+  const auto name = logins.prefix + std::to_string(logins.next);
   connection.run("BEGIN");
   try {
-    connection.run(
-        "INSERT INTO accounts (email, login) SELECT $1 || g || '@test.example', $1 || g "
-        "FROM generate_series($2::int, $2::int + 2) g",
-        prefix, next);
-    next += 3;
+    connection.run(insert_sql, logins.prefix, logins.next, logins.next + 2, logins.recovers);
+    logins.next += 3;
     connection.run("PREPARE TRANSACTION '" + name + "'");
   } catch (const DatabaseError&) {
     connection.run("ROLLBACK");
@@ -88,23 +99,22 @@ WriteLoad::WriteLoad(std::string conninfo, int writers, std::uint64_t seed, cons
 void WriteLoad::write(int writer, std::uint64_t seed) {
   Random random(seed);
   std::unique_ptr<Connection> connection;
-  int next = 1;
-  const auto prefix = options_.name + std::to_string(writer) + "-";
+  Logins logins{.prefix = options_.name + std::to_string(writer) + "-", .recovers = options_.recovers};
   while (!enough_) {
     try {
       if (!connection) connection = std::make_unique<Connection>(conninfo_, "writer");
       if (options_.prepares && draw(random, 10) == 0)
-        write_in_two_phases(*connection, random, prefix, next);
+        write_in_two_phases(*connection, random, logins);
       else if (options_.plain)
-        connection->transact([&](pqxx::work& transaction) { insert(transaction, prefix, next, 1); });
+        connection->transact([&](pqxx::work& transaction) { insert(transaction, logins, 1); });
       else
-        write_once(*connection, random, prefix, next);
+        write_once(*connection, random, logins);
       if (options_.pause_ms > 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(draw(random, options_.pause_ms)));
     } catch (const Error&) {
       if (!options_.tolerant) throw;
       connection.reset();
-      ++next;
+      ++logins.next;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }

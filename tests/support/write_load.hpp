@@ -19,6 +19,7 @@ class WriteLoad {
     bool plain = false;      ///< single rows that are committed at once, so that there are few gaps
     bool prepares = false;   ///< also two-phase commits, which PostgreSQL refuses if inserts notify
     bool tolerant = false;   ///< continue in a new session after an error or a lost connection
+    bool recovers = false;   ///< every third account is active, and its token a recovery
     int pause_ms = 0;        ///< maximum pause between two transactions
     std::string name = "w";  ///< prefix of its accounts, if several loads share a database
   };

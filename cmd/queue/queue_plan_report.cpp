@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "cmd/queue/queue_report.hpp"
-#include "doctor/secret_files.hpp"
+#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {

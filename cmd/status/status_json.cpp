@@ -114,7 +114,7 @@ Json budget_json(const BudgetStatus& budget) {
           {"next_in_seconds", seconds_json(budget.wait_for(1))}};
 }
 
-Json pause_json(const std::optional<QueuePause>& pause) {
+Json pause_json(const std::optional<PauseStatus>& pause) {
   if (!pause) return nullptr;
   return {{"since", moment_text(pause->since)},
           {"seconds", seconds_json(pause->lasts)},

@@ -35,7 +35,7 @@ std::vector<SharedFinding> collect_findings(const StatusOverview& overview) {
 }
 
 /// `paused 5m by ops`, `rate: next in 3s`, with the failures; or else the verdict.
-std::string state_text(const StatusReport& report) {
+std::string queue_state_text(const StatusReport& report) {
   const auto& rules = report.queue.rules;
   const auto wait = rules.wait_for(1);
   std::string text;
@@ -67,7 +67,7 @@ std::string render_table(const StatusOverview& overview, std::size_t width) {
     table.add({shown_text(queue.queue), takes_text(queue.rules), std::to_string(queue.rules.priority),
                fmt::format("{}{}", queue.waiting.estimated ? "~" : "", with_thousands(queue.waiting.total())),
                lag ? age_text(*lag) : "-", rate_text(queue.emissions.per_second()),
-               queue.on_standby ? "?" : std::to_string(queue.collectors.size()), state_text(report)});
+               queue.on_standby ? "?" : std::to_string(queue.collectors.size()), queue_state_text(report)});
   }
   return table.render(width);
 }

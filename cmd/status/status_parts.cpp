@@ -58,8 +58,7 @@ std::string render_findings(const std::vector<QueueFinding>& findings, const Sta
     if (!finding.fix.empty()) text += "  fix: " + printable(finding.fix) + "\n";
   }
   if (findings.size() > max_findings) {
-    text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(),
-                        findings.size() - max_findings);
+    text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(), findings.size() - max_findings);
   }
   return text;
 }
@@ -85,7 +84,7 @@ std::string budget_text(const BudgetStatus& budget, const std::string& queue) {
                      left > 0 ? with_thousands(left) + " left" : "next in " + age_text(budget.wait_for(1)));
 }
 
-std::string pause_text(const QueuePause& pause) {
+std::string pause_text(const PauseStatus& pause) {
   return fmt::format("since {} ({} ago), by {}{}{}", moment_text(pause.since), age_text(pause.lasts),
                      shown_text(pause.actor), pause.reason.empty() ? "" : ": ", shown_text(pause.reason));
 }

@@ -24,6 +24,6 @@ std::string rate_text(double rate);
 std::string takes_text(const QueueRules& rules);
 /// `14/s, burst 10: 3 left`, or when the next token may go.
 std::string budget_text(const BudgetStatus& budget, const std::string& queue);
-std::string pause_text(const QueuePause& pause);
+std::string pause_text(const PauseStatus& pause);
 
 }  // namespace mailroom

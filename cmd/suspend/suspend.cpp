@@ -14,6 +14,8 @@
 namespace mailroom {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct SuspendOptions {
   std::vector<std::string> accounts;
   bool undo = false;
@@ -104,7 +106,6 @@ std::string render_text(const SuspendOptions& options, const SuspendOutcome& out
 }
 
 std::string render_json(const SuspendOptions& options, const SuspendOutcome& outcome) {
-  using Json = nlohmann::ordered_json;
   const auto change_json = [&](const StatusChange& change) -> Json {
     return {{"id", change.account.id},
             {"login", change.account.login},

@@ -76,8 +76,7 @@ WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions
     const std::string action = row[0].c_str();
     const auto fix = row[1].as<bool>() ? fmt::format("mailroom queue set {} --action all", action)
                                        : fmt::format("mailroom queue create {0} --action {0}", action);
-    findings.push_back(
-        warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {fix}));
+    findings.push_back(warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {fix}));
   }
 }
 

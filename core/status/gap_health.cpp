@@ -35,10 +35,11 @@ std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimi
     if (holder.session.transaction_age > limits.transaction_open) found.push_back(held_by(holder));
   }
   if (hidden) {
-    found.push_back({Severity::warning, "gap_hidden",
-                     "a gap waits for a transaction that is owned by another user: its age is visible only with "
-                     "pg_monitor",
-                     "GRANT pg_monitor TO " + status.role + ";"});
+    found.push_back(
+        {Severity::warning, "gap_hidden",
+         "a gap waits for a transaction that is owned by another user: its age is visible only with "
+         "pg_monitor",
+         "GRANT pg_monitor TO " + status.role + ";"});
   }
   return found;
 }

@@ -12,7 +12,8 @@ const std::string rules_sql = "SELECT priority, " + microseconds_sql("paused_at"
   (extract(epoch FROM clock_timestamp() - paused_at) * 1000)::bigint, paused_by, pause_reason
 FROM mailroom_queues WHERE name = $1)";
 
-constexpr const char* actions_sql = "SELECT action FROM unnest(mailroom_queue_actions($1)) a (action) ORDER BY 1";
+constexpr const char* actions_sql =
+    "SELECT action FROM unnest(mailroom_queue_actions($1)) a (action) ORDER BY 1";
 
 // As mailroom_allowance() reads them.
 constexpr const char* budgets_sql = R"(
@@ -21,13 +22,13 @@ SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint, b.burst,
 FROM mailroom_queues q JOIN mailroom_budgets b ON b.name = ANY (q.budgets), (SELECT clock_timestamp() AS now) n
 WHERE q.name = $1 ORDER BY b.name)";
 
-std::optional<QueuePause> read_pause(const pqxx::row& row) {
+std::optional<PauseStatus> read_pause(const pqxx::row& row) {
   const auto since = optional_moment_in<std::chrono::microseconds>(row[1]);
   if (!since) return std::nullopt;
-  return QueuePause{.since = *since,
-                    .lasts = Milliseconds{std::max<std::int64_t>(row[2].as<std::int64_t>(), 0)},
-                    .actor = row[3].c_str(),
-                    .reason = row[4].c_str()};
+  return PauseStatus{.since = *since,
+                     .lasts = Milliseconds{std::max<std::int64_t>(row[2].as<std::int64_t>(), 0)},
+                     .actor = row[3].c_str(),
+                     .reason = row[4].c_str()};
 }
 
 }  // namespace
@@ -57,10 +58,11 @@ QueueRules read_queue_rules(pqxx::transaction_base& transaction, const std::stri
   for (const auto& row : Connection::execute(transaction, actions_sql, queue))
     rules.actions.emplace_back(row[0].c_str());
   for (const auto& row : Connection::execute(transaction, budgets_sql, queue)) {
-    rules.budgets.push_back({.name = row[0].c_str(),
-                             .rate = {.count = row[1].as<int>(), .period = Milliseconds{row[2].as<std::int64_t>()}},
-                             .burst = row[3].as<int>(),
-                             .ahead = std::chrono::duration<double>(row[4].as<double>())});
+    rules.budgets.push_back(
+        {.name = row[0].c_str(),
+         .rate = {.count = row[1].as<int>(), .period = Milliseconds{row[2].as<std::int64_t>()}},
+         .burst = row[3].as<int>(),
+         .ahead = std::chrono::duration<double>(row[4].as<double>())});
   }
   return rules;
 }

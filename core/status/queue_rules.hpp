@@ -25,7 +25,7 @@ struct BudgetStatus {
   Milliseconds wait_for(std::int64_t tokens) const;
 };
 
-struct QueuePause {
+struct PauseStatus {
   Moment since{};
   Milliseconds lasts{};
   std::string actor;
@@ -37,7 +37,7 @@ struct QueueRules {
   std::vector<std::string> actions;  ///< whose tokens it takes; empty for all
   int priority = 0;
   std::vector<BudgetStatus> budgets;  ///< ordered by name
-  std::optional<QueuePause> pause;
+  std::optional<PauseStatus> pause;
 
   /// How long until every budget allows that many tokens; 0 without a budget.
   Milliseconds wait_for(std::int64_t tokens) const;

@@ -29,12 +29,11 @@ const std::vector<std::vector<std::string>>& served() {
 }
 
 Trial::Options three_queues() {
-  Trial::Options options{.collectors = collectors,
-                         .writers = 12,
-                         .load = {.tolerant = true, .recovers = true, .pause_ms = 40},
-                         .queues = {{"mailroom", ""},
-                                    {"recovery", "password_recovery"},
-                                    {"activation", "activation"}}};
+  Trial::Options options{
+      .collectors = collectors,
+      .writers = 12,
+      .load = {.tolerant = true, .recovers = true, .pause_ms = 40},
+      .queues = {{"mailroom", ""}, {"recovery", "password_recovery"}, {"activation", "activation"}}};
   for (const auto& names : served())
     options.serving.push_back(fmt::format("{}", fmt::join(names, ",")));
   return options;
@@ -100,8 +99,8 @@ WHERE q.name = $1)",
 void rewind(Trial& trial, Connection& connection, const std::string& queue) {
   Replay replay;
   connection.transact([&](pqxx::work& work) {
-    replay.to =
-        Connection::execute(work, "SELECT cursor FROM mailroom_lock_queue($1)", queue)[0][0].as<std::int64_t>();
+    replay.to = Connection::execute(work, "SELECT cursor FROM mailroom_lock_queue($1)", queue)[0][0]
+                    .as<std::int64_t>();
     replay.after = std::max<std::int64_t>(replay.to - trial.draw(0, 400), 0);
     for (const auto& row : Connection::execute(work, R"(
 SELECT x FROM mailroom_batches b, unnest(b.ids) g, generate_series(lower(g), upper(g) - 1) x
@@ -207,7 +206,8 @@ std::vector<Fault> queue_faults() {
           {"queues: no fault, calm", "the same, by the usual claim", 20, 4, no_fault_when_calm},
           {"queues: kill -9 at random", "at most one batch per kill is repeated, of one queue", 200, 15,
            kill_at_random},
-          {"queues: pauses and kills", "a paused queue leases nothing, one batch per kill", 60, 6, pause_and_kill},
+          {"queues: pauses and kills", "a paused queue leases nothing, one batch per kill", 60, 6,
+           pause_and_kill},
           {"queues: rewinds of one", "repeats what the rewind covers, in its queue only", 60, 8, rewind_one},
           {"queues: stop -m immediate and start", "nothing repeated, delivery within 2 s", 12, 1,
            restart_in_a_loop},

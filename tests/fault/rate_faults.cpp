@@ -21,8 +21,7 @@ Trial::Options paced(std::vector<std::string> queues) {
   Trial::Options options{.collectors = collectors, .writers = 0, .limit = burst / 2, .queues = {}};
   for (const auto& queue : queues)
     options.queues[queue] = "";
-  if (queues.size() > 1)
-    options.serving = {queues[0], queues[1], fmt::format("{}", fmt::join(queues, ","))};
+  if (queues.size() > 1) options.serving = {queues[0], queues[1], fmt::format("{}", fmt::join(queues, ","))};
   return options;
 }
 
@@ -78,7 +77,8 @@ FROM leases WHERE NOT isempty(ids) ORDER BY at)")) {
 
 enum class Kills { no, at_random };
 
-Outcome keep_to_rate(Cluster& cluster, const Plan& plan, const std::vector<std::string>& queues, Kills kills) {
+Outcome keep_to_rate(Cluster& cluster, const Plan& plan, const std::vector<std::string>& queues,
+                     Kills kills) {
   Trial trial(cluster, plan, paced(queues));
   const auto connection = trial.connect();
   limit_rate(*connection, queues);
@@ -91,10 +91,12 @@ Outcome keep_to_rate(Cluster& cluster, const Plan& plan, const std::vector<std::
   }
   const auto sum = taken(*connection);
   const auto share = sum.tokens / (burst + rate * sum.seconds);
-  trial.note(fmt::format("took {} tokens in {:.1f} s, {:.4f} of what the rate allows", sum.tokens, sum.seconds, share));
+  trial.note(fmt::format("took {} tokens in {:.1f} s, {:.4f} of what the rate allows", sum.tokens,
+                         sum.seconds, share));
   trial.count_untimely(static_cast<std::size_t>(std::ceil(sum.excess - 1e-6)));
   trial.expect(sum.seconds > 0, "several batches are taken");
-  trial.expect(share >= least_share || kills != Kills::no, fmt::format("{} of the rate is used", least_share));
+  trial.expect(share >= least_share || kills != Kills::no,
+               fmt::format("{} of the rate is used", least_share));
   lift_rate(*connection, queues);
   for (int i = 0; i < collectors; ++i)
     trial.expect(trial.crew().member(i).connected(), "a collector connects");
@@ -112,7 +114,8 @@ auto run_of(std::vector<std::string> queues, Kills kills) {
 std::vector<Fault> rate_faults() {
   const std::vector<std::string> one{"mailroom"};
   const std::vector<std::string> two{"mailroom", "copy"};
-  return {{"rates: no fault", "never above 50/s and a burst of 10, at least 98 % of it", 60, 6, run_of(one, Kills::no)},
+  return {{"rates: no fault", "never above 50/s and a burst of 10, at least 98 % of it", 60, 6,
+           run_of(one, Kills::no)},
           {"rates: two queues share one", "the same, by both together", 60, 6, run_of(two, Kills::no)},
           {"rates: kill -9 at random", "never above, at most one batch per kill is repeated", 600, 6,
            run_of(one, Kills::at_random)}};

@@ -23,10 +23,10 @@ bool are_the_same(const std::vector<TakenMail>& mails) {
   });
 }
 
-/// Nearly every relay offers it; tests/smtp has those that do not.
-TestRelay::Options pipelining(TestRelay::Options options) {
-  options.offers_pipelining = true;
-  return options;
+TestRelay::Options relay_options(const SendTrial::Options& options) {
+  auto relay = options.relay;
+  relay.offers_pipelining = options.pipelining;
+  return relay;
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ SendTrial::SendTrial(Cluster& cluster, const Plan& plan, Options options)
       conninfo_(cluster.conninfo(database_)),
       admin_(cluster.conninfo("postgres")),
       random_(plan.seed),
-      relay_(pipelining(options_.relay)),
+      relay_(relay_options(options_)),
       // A broken protocol leaves tokens for ever.
       patience_(plan.sabotage == nullptr ? options_.patience : std::chrono::seconds(10)) {
   if (plan.sabotage != nullptr) break_protocol(*connect(), *plan.sabotage);

@@ -22,18 +22,21 @@ struct Rig {
     connection->run("DELETE FROM tokens");
     connection->run(
         R"(SELECT mailroom_create_queue('recovery', 0, '{"actions": ["password_recovery"], "priority": 10}', 'token_insert'))");
-    connection->run(R"(SELECT mailroom_set_queue('mailroom', '{"actions": ["activation"]}', 'token_insert'))");
+    connection->run(
+        R"(SELECT mailroom_set_queue('mailroom', '{"actions": ["activation"]}', 'token_insert'))");
   }
 
   void activations(int count, const std::string& prefix) { insert_accounts(*connection, count, prefix); }
   void recoveries(int count) {
-    connection->run("INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts "
-                    "WHERE id <= $1",
-                    count);
+    connection->run(
+        "INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts "
+        "WHERE id <= $1",
+        count);
   }
 
   static std::vector<std::string> options(std::vector<std::string> more = {}) {
-    std::vector<std::string> all{"--queue", "mailroom,recovery", "--format", "jsonl", "--poll-interval", "1h"};
+    std::vector<std::string> all{"--queue", "mailroom,recovery", "--format",
+                                 "jsonl",   "--poll-interval",   "1h"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

@@ -32,7 +32,8 @@ TEST_CASE("status reads what a queue takes, its priority and its budgets") {
   CHECK(defaults.budgets.empty());
   CHECK_FALSE(defaults.pause);
 
-  connection->run(R"(SELECT mailroom_set_budget('relay', '{"tokens": 2, "milliseconds": 3600000, "burst": 5}', 'c'))");
+  connection->run(
+      R"(SELECT mailroom_set_budget('relay', '{"tokens": 2, "milliseconds": 3600000, "burst": 5}', 'c'))");
   make_queue(*connection, "recovery", R"({"actions": ["password_recovery"], "priority": 7, "budget": "relay",
     "rate": {"tokens": 14, "milliseconds": 1000, "burst": 10}})");
   const auto rules = read_queue_status(*connection, "recovery").rules;

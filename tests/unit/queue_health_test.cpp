@@ -356,7 +356,7 @@ TEST_CASE("a paused queue fails for its limits only, and the fix is to resume it
   auto status = with_waiting(5, 60s);
   status.collectors[0].session.silent_for = 60s;
   status.rules.pause =
-      QueuePause{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
+      PauseStatus{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
   CHECK(judged(status) == Found{"warning paused", "warning collector_silent"});
   CHECK(judge_queue(status, {}).front().text ==
         "the queue has been paused for 5m by ops, relay moves: no token is emitted");

@@ -260,7 +260,7 @@ StatusOverview two_queues() {
   recovery.queue.waiting.oldest_created_at = Moment(1'800'000'000s - 90s);
   auto& mailroom = overview.queues[1];
   mailroom.queue.queue = "mailroom";
-  mailroom.queue.rules.pause = QueuePause{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
+  mailroom.queue.rules.pause = PauseStatus{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
   for (auto& report : overview.queues)
     report.findings = judge_queue(report.queue, {});
   return overview;

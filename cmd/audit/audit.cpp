@@ -9,6 +9,7 @@
 #include "cmd/audit/audit_text.hpp"
 #include "cmd/commands.hpp"
 #include "crypto/token.hpp"
+#include "status/shown_queues.hpp"
 
 namespace mailroom {
 namespace {
@@ -135,7 +136,8 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   parse_period(request.since, "", {});
   parse_period("", request.until, {});
   const auto connection = context.connect_to_schema("audit");
-  request.queue = only_queue(context.settings());
+  request.queues = shown_queues(*connection, context.settings());
+  request.only_queue = request.queues.size() == 1 && names_queues(context.settings());
   if (subject.kind == AuditSubject::Kind::everything) {
     write(context, read_overview(*connection, request), request.limit);
   } else {
@@ -155,7 +157,7 @@ Run add_audit(CommandSyntax& syntax) {
   syntax.number<std::int64_t>("--limit N", options->request.limit, {1, 1'000'000},
                               "show only the newest N entries [1000]");
   syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
-  syntax.setting("--queue NAME", "collect.queue", "judge a token's outcome by this queue [mailroom]");
+  syntax.setting("--queue NAME", "collect.queue", "show a token's outcome in this queue [each]");
   return [options](Context& context) { return run_audit(*options, context); };
 }
 

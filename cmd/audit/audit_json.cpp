@@ -140,6 +140,14 @@ void add_outcome(Json& object, const TokenReport& report) {
   object["batch"] = std::move(batch);
 }
 
+Json of_queue_json(const TokenReport& report) {
+  Json object{{"queue", report.queue}};
+  add_outcome(object, report);
+  object["reason"] = or_null(report.status.reason);
+  object["reason_certain"] = report.status.reason_certain;
+  return object;
+}
+
 Json token_report_json(const TokenReport& report, Moment now) {
   const auto& token = report.token;
   Json object{{"id", token.id},
@@ -153,6 +161,7 @@ Json token_report_json(const TokenReport& report, Moment now) {
   object["reason"] = or_null(report.status.reason);
   object["reason_certain"] = report.status.reason_certain;
   object["id_was_anothers"] = token.id_was_anothers;
+  object["queues"] = array_json<Json>(report.by_queue, of_queue_json);
   object["deliveries"] = Json::array();
   for (const auto& mail : report.mails)
     object["deliveries"].push_back(delivery_json(mail));

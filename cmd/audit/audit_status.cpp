@@ -88,6 +88,11 @@ std::string outcome_text(const TokenReport& report) {
           shown_text(status.queue));
     case Outcome::not_recorded:
       return "not known to be emitted: the records do not reach back to it";
+    case Outcome::not_taken:
+      return fmt::format(
+          "not emitted: {} its action, {}",
+          status.queue.empty() ? "no queue takes" : "queue " + shown_text(status.queue) + " does not take",
+          shown_text(report.token.action));
     case Outcome::unexplained:
       break;
   }
@@ -99,9 +104,14 @@ std::string next_text(const TokenStatus& status) {
   return *status.next == Outcome::in_open_batch ? ", and leased again" : "; it will be emitted again";
 }
 
-/// The mails, and what other queues did with the token.
+/// What each queue did with the token; for one queue the mails, and what other queues did.
 std::string what_became_of(const TokenReport& report, Moment now) {
   std::string text;
+  for (const auto& of_queue : report.by_queue) {
+    text += fmt::format("{}in queue {}, {}", text.empty() ? "" : "; ", shown_text(of_queue.queue),
+                        what_became_of(of_queue, now));
+  }
+  if (!text.empty()) return text;
   for (const auto& mail : report.mails)
     text += (text.empty() ? "" : "; ") + mail_status_text(mail, now);
   if (!report.has_status()) return text;

@@ -8,6 +8,7 @@
 #include "cmd/simulate/simulate_report.hpp"
 #include "cmd/terminal/progress_bar.hpp"
 #include "process/retry_log.hpp"
+#include "simulation/emission_watch.hpp"
 #include "simulation/simulated_rows.hpp"
 #include "simulation/simulation.hpp"
 
@@ -113,6 +114,10 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
   if (plays) request = make_request(options);
   auto connection = context.connect_to_schema("simulate");
   context.require_own_session(*connection, "simulate");
+  if (request && !request->delay) {
+    if (request->shares.activate > 0) require_queue_for(*connection, "activation");
+    if (request->shares.recover > 0) require_queue_for(*connection, "password_recovery");
+  }
   const StopSignal stop;
   SimulateReport report;
   {
@@ -188,7 +193,8 @@ const Command simulate_command{
     "Creates accounts and simulates their lifecycle. With --accounts alone each account gets an activation "
     "token and nothing more. With --activate some of the accounts are activated, with --recover some of "
     "those recover their password, and with --suspend some are suspended at the end. A token is consumed "
-    "once a collector has emitted it, so start a collector as well, as a service or into a file. With "
+    "once a collector of any queue has emitted it, so start a collector as well, as a service or into a file, for "
+    "queues that take the actions that are simulated. With "
     "--delay tokens are consumed after that time, and no collector is needed.\n\n"
     "On a terminal a bar shows the progress. A summary at the end shows what was done, how fast, and how "
     "long the transactions took. The first SIGINT or SIGTERM ends the simulation with exit status 130 or "

@@ -26,7 +26,8 @@ struct SuspendOptions {
 /// The changed accounts, and how many tokens are emitted again.
 struct SuspendOutcome {
   std::vector<StatusChange> changes;
-  std::int64_t replayed = 0;
+  std::int64_t replayed = 0;    ///< by all queues
+  std::int64_t replayable = 0;  ///< the same, with those that an earlier run has replayed
 };
 
 /// Replaces `-` with the lines of stdin. Throws Error(usage) if no account is named.
@@ -46,20 +47,29 @@ std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
               "give ids, emails or logins, or - to read them from stdin, one per line");
 }
 
+/// Emits the tokens again, in each queue those that it has not emitted.
+void replay(pqxx::transaction_base& transaction, const Settings& settings, SuspendOutcome& outcome) {
+  const auto details = nlohmann::json{{"after", "suspend --undo"}}.dump();
+  for (const auto& queue : settings.queues) {
+    std::vector<std::int64_t> tokens;
+    for (const auto& change : outcome.changes) {
+      const auto& of_queue = change.by_queue.at(queue);
+      tokens.insert(tokens.end(), of_queue.begin(), of_queue.end());
+    }
+    outcome.replayable += static_cast<std::int64_t>(tokens.size());
+    outcome.replayed += replay_tokens(transaction, queue, tokens, details, settings.channel);
+  }
+}
+
 SuspendOutcome carry_out(const SuspendOptions& options, Context& context, Connection& connection,
                          const std::vector<AccountRecord>& accounts) {
   const auto& settings = context.settings();
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, {.actor = operator_name(), .reason = options.reason});
     if (!options.undo)
-      return SuspendOutcome{.changes = suspend_accounts(transaction, only_queue(settings), accounts)};
-    SuspendOutcome outcome{.changes = restore_accounts(transaction, only_queue(settings), accounts)};
-    if (!options.replay) return outcome;
-    std::vector<std::int64_t> tokens;
-    for (const auto& change : outcome.changes)
-      tokens.insert(tokens.end(), change.tokens.begin(), change.tokens.end());
-    const auto details = nlohmann::json{{"after", "suspend --undo"}}.dump();
-    outcome.replayed = replay_tokens(transaction, only_queue(settings), tokens, details, settings.channel);
+      return SuspendOutcome{.changes = suspend_accounts(transaction, settings.queues, accounts)};
+    SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.queues, accounts)};
+    if (options.replay) replay(transaction, settings, outcome);
     return outcome;
   });
 }
@@ -81,10 +91,10 @@ std::string undo_note(const SuspendOptions& options, const SuspendOutcome& outco
   if (count == 0) return "no token was skipped meanwhile\n";
   const auto tokens = tokens_text(count, "token that was skipped is", "tokens that were skipped are");
   if (!options.replay) return tokens + " not emitted; --undo --replay emits what is still due\n";
-  return static_cast<std::size_t>(outcome.replayed) == count
+  return outcome.replayed == outcome.replayable
              ? tokens + " to be emitted\n"
              : fmt::format("{} to be emitted, {} of them by an earlier run\n", tokens,
-                           with_thousands(static_cast<std::int64_t>(count) - outcome.replayed));
+                           with_thousands(outcome.replayable - outcome.replayed));
 }
 
 std::string render_text(const SuspendOptions& options, const SuspendOutcome& outcome, std::size_t width) {
@@ -146,7 +156,7 @@ Run add_suspend(CommandSyntax& syntax) {
   syntax.flag("--undo", options->undo, "lift the suspension");
   syntax.flag("--replay", options->replay, "with --undo, emit skipped tokens that are still due");
   syntax.text("--reason TEXT", options->reason, "record TEXT as the reason");
-  syntax.setting("--queue NAME", "collect.queue", "use this queue, a row of jobs [mailroom]");
+  syntax.setting("--queue NAME", "collect.queue", "count and replay the tokens of these queues [mailroom]");
   return [options](Context& context) { return run_suspend(*options, context); };
 }
 

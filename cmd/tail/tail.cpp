@@ -14,6 +14,7 @@
 #include "feed/event_feed.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
+#include "status/shown_queues.hpp"
 
 namespace mailroom {
 namespace {
@@ -90,7 +91,8 @@ HistoryRequest make_history(const TailOptions& options, Moment now) {
 /// Returns the line of an event.
 using EventRenderer = std::function<std::string(const Event&)>;
 
-EventRenderer make_render(const TailOptions& options, Context& context) {
+EventRenderer make_render(const TailOptions& options, Context& context,
+                          const std::vector<std::string>& queues) {
   EventRenderer render;
   if (options.line_template) {
     render = [line = EventTemplate(*options.line_template)](const Event& event) {
@@ -99,7 +101,7 @@ EventRenderer make_render(const TailOptions& options, Context& context) {
   } else if (context.global().output == OutputFormat::json) {
     render = [](const Event& event) { return render_json(event); };
   } else {
-    const EventLines::Layout layout{.queue = only_queue(context.settings()),
+    const EventLines::Layout layout{.queue = queues.size() == 1 ? queues.front() : std::string(),
                                     .columns = context.out().columns(),
                                     .colour = context.colour_on(context.out())};
     render = [lines = EventLines(layout)](const Event& event) mutable { return lines.render(event); };
@@ -117,8 +119,7 @@ std::unique_ptr<Connection> connect(const Settings& settings, bool follow) {
   return connect_reader(settings.database_url, check, follow ? settings.channel : "");
 }
 
-void show_events(const TailOptions& options, Context& context, const EventRenderer& render,
-                 EventFilter filter) {
+void show_events(const TailOptions& options, Context& context, EventFilter filter) {
   StopSignal signal;
   SystemEnvironment environment(signal, context.out().fd());
   const auto& settings = context.settings();
@@ -128,6 +129,7 @@ void show_events(const TailOptions& options, Context& context, const EventRender
   for (const auto& account : find_accounts(*session, options.accounts))
     filter.accounts.push_back(account.id);
 
+  const auto render = make_render(options, context, shown_queues(*session, settings));
   const auto history = make_history(options, session->server_time());
   const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
   EventFeed feed(
@@ -148,9 +150,9 @@ ExitCode run_tail(const TailOptions& options, Context& context) {
   check_together(options, context.global().output);
   const auto filter = read_filter(options);
   if (!options.since.empty()) read_moment(options.since, {});
-  const auto render = make_render(options, context);
+  if (options.line_template) EventTemplate{*options.line_template};
   try {
-    show_events(options, context, render, filter);
+    show_events(options, context, filter);
   } catch (const Error& error) {
     // A reader that closes the pipe is not a failure.
     if (error.code() != ExitCode::output_closed || !context.out().reader_is_gone()) throw;

@@ -11,7 +11,7 @@ namespace mailroom {
 class EventLines {
  public:
   struct Layout {
-    std::string queue;                   ///< the queue that lines do not name
+    std::string queue;                   ///< the queue that lines do not name; empty if they name each
     std::optional<std::size_t> columns;  ///< of the terminal; nullopt cuts nothing
     bool colour = false;
   };

@@ -24,13 +24,13 @@ std::string set_status(pqxx::transaction_base& transaction, const AccountRecord&
       .c_str();
 }
 
-/// The account's due tokens with ids up to `last` that no acknowledged batch of the queue held.
+/// The account's due tokens with ids up to `last` that the queue takes and no acknowledged batch of it held.
 std::vector<std::int64_t> unemitted_tokens(pqxx::transaction_base& transaction, const std::string& queue,
                                            std::int64_t account, std::int64_t last) {
   const auto rows = Connection::execute(transaction, R"(
 WITH due AS MATERIALIZED (
   SELECT t.id, t.created_at FROM tokens t JOIN accounts a ON a.id = t.account
-  WHERE t.account = $2 AND t.id <= $3
+  WHERE t.account = $2 AND t.id <= $3 AND mailroom_takes(mailroom_queue_actions($1), t.action)
     AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                              floor(extract(epoch FROM clock_timestamp()))::bigint) = 'due')
 SELECT id
@@ -50,8 +50,25 @@ std::int64_t cursor_of(pqxx::transaction_base& transaction, const std::string& q
       .as<std::int64_t>();
 }
 
-void require_queue(pqxx::transaction_base& transaction, const std::string& queue) {
-  cursor_of(transaction, queue);
+using Cursors = std::map<std::string, std::int64_t>;
+
+/// Throws for an unknown queue.
+Cursors cursors_of(pqxx::transaction_base& transaction, const std::vector<std::string>& queues) {
+  Cursors cursors;
+  for (const auto& queue : queues)
+    cursors[queue] = cursor_of(transaction, queue);
+  return cursors;
+}
+
+/// Sets the tokens with ids up to `last` of each queue.
+void set_tokens(pqxx::transaction_base& transaction, const Cursors& last, StatusChange& change) {
+  for (const auto& [queue, id] : last) {
+    auto& tokens = change.by_queue[queue];
+    tokens = unemitted_tokens(transaction, queue, change.account.id, id);
+    change.tokens.insert(change.tokens.end(), tokens.begin(), tokens.end());
+  }
+  std::sort(change.tokens.begin(), change.tokens.end());
+  change.tokens.erase(std::unique(change.tokens.begin(), change.tokens.end()), change.tokens.end());
 }
 
 template <typename Change>
@@ -66,29 +83,33 @@ std::vector<StatusChange> change_each(const std::vector<AccountRecord>& accounts
 
 }  // namespace
 
-std::vector<StatusChange> suspend_accounts(pqxx::transaction_base& transaction, const std::string& queue,
+std::vector<StatusChange> suspend_accounts(pqxx::transaction_base& transaction,
+                                           const std::vector<std::string>& queues,
                                            const std::vector<AccountRecord>& accounts) {
-  require_queue(transaction, queue);
+  auto all = cursors_of(transaction, queues);
+  for (auto& [queue, last] : all)
+    last = std::numeric_limits<std::int64_t>::max();
   return change_each(accounts, [&](const AccountRecord& account) {
-    const auto before = status_of(transaction, account);
-    if (before == "suspended")
-      return StatusChange{.account = account, .before = before, .after = before, .tokens = {}};
-    auto tokens = unemitted_tokens(transaction, queue, account.id, std::numeric_limits<std::int64_t>::max());
-    const auto after = set_status(transaction, account, "suspended");
-    return StatusChange{.account = account, .before = before, .after = after, .tokens = std::move(tokens)};
+    StatusChange change{
+        .account = account, .before = status_of(transaction, account), .after = {}, .tokens = {}};
+    change.after = change.before;
+    if (change.before == "suspended") return change;
+    set_tokens(transaction, all, change);
+    change.after = set_status(transaction, account, "suspended");
+    return change;
   });
 }
 
-std::vector<StatusChange> restore_accounts(pqxx::transaction_base& transaction, const std::string& queue,
+std::vector<StatusChange> restore_accounts(pqxx::transaction_base& transaction,
+                                           const std::vector<std::string>& queues,
                                            const std::vector<AccountRecord>& accounts) {
-  const auto cursor = cursor_of(transaction, queue);
+  const auto cursors = cursors_of(transaction, queues);
   return change_each(accounts, [&](const AccountRecord& account) {
-    const auto before = status_of(transaction, account);
-    const auto after = before == "suspended" ? set_status(transaction, account, "active") : before;
-    return StatusChange{.account = account,
-                        .before = before,
-                        .after = after,
-                        .tokens = unemitted_tokens(transaction, queue, account.id, cursor)};
+    StatusChange change{
+        .account = account, .before = status_of(transaction, account), .after = {}, .tokens = {}};
+    change.after = change.before == "suspended" ? set_status(transaction, account, "active") : change.before;
+    set_tokens(transaction, cursors, change);
+    return change;
   });
 }
 

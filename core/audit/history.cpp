@@ -79,6 +79,44 @@ std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
   return spans;
 }
 
+TokenReport report_on(TokenFacts token) {
+  auto mails = judge_mails(token);
+  if (!mails.empty()) token = without_mails(std::move(token));
+  const auto status = mails.empty() || !token.batches.empty() ? judge_token(token) : TokenStatus{};
+  return {.token = std::move(token), .status = status, .mails = std::move(mails)};
+}
+
+/// A report for each of `queues` that takes the token, and for each other queue with a record of it, such as
+/// one that was dropped.
+std::vector<TokenReport> reports_by_queue(const TokenFacts& token, const std::vector<std::string>& queues) {
+  std::vector<TokenReport> reports;
+  const auto add = [&](const std::string& queue) {
+    if (std::any_of(reports.begin(), reports.end(), [&](const auto& known) { return known.queue == queue; }))
+      return;
+    reports.push_back(report_on(in_queue(token, queue)));
+    reports.back().queue = queue;
+  };
+  for (const auto& position : token.queues) {
+    if (std::find(queues.begin(), queues.end(), position.queue) != queues.end()) add(position.queue);
+  }
+  for (const auto& batch : token.batches)
+    add(batch.queue);
+  for (const auto& mail : token.mails)
+    add(mail.queue);
+  return reports;
+}
+
+void add_skip(Timeline& timeline, const TokenReport& report) {
+  const auto& status = report.status;
+  if (status.outcome != Outcome::skipped) return;
+  timeline.entries.push_back({EventKind::skipped, status.skip->claimed_at,
+                              TokenSkip{.token = report.token,
+                                        .batch = status.skip->id,
+                                        .queue = status.queue,
+                                        .reason = status.reason,
+                                        .reason_certain = status.reason_certain}});
+}
+
 void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                         std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
                         const std::vector<BatchRecord>& batches) {
@@ -90,20 +128,16 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
       if (contains(batch.of_others, token.id)) token.id_was_anothers = true;
     }
   }
-  read_token_positions(transaction, request.queue, tokens);
-  for (auto& token : tokens) {
-    auto mails = judge_mails(token);
-    if (!mails.empty()) token = without_mails(std::move(token));
-    const auto status = mails.empty() || !token.batches.empty() ? judge_token(token) : TokenStatus{};
-    if (status.outcome == Outcome::skipped) {
-      history.timeline.entries.push_back({EventKind::skipped, status.skip->claimed_at,
-                                          TokenSkip{.token = token,
-                                                    .batch = status.skip->id,
-                                                    .queue = status.queue,
-                                                    .reason = status.reason,
-                                                    .reason_certain = status.reason_certain}});
-    }
-    history.tokens.push_back({.token = std::move(token), .status = status, .mails = std::move(mails)});
+  read_token_positions(transaction, request.queues, tokens);
+  for (const auto& token : tokens) {
+    auto report = report_on(request.only_queue ? in_queue(token, request.queues.front()) : token);
+    if (request.only_queue && report.status.outcome == Outcome::not_taken)
+      report.status.queue = request.queues.front();
+    if (request.queues.size() > 1) report.by_queue = reports_by_queue(token, request.queues);
+    if (report.by_queue.empty()) add_skip(history.timeline, report);
+    for (const auto& of_queue : report.by_queue)
+      add_skip(history.timeline, of_queue);
+    history.tokens.push_back(std::move(report));
   }
 }
 
@@ -189,9 +223,9 @@ void add_mails_of(pqxx::transaction_base& transaction, Timeline& timeline, const
 
 /// Calls `fill(transaction, history)`, then arranges the timeline.
 template <typename Fill>
-History read(Connection& connection, const AuditRequest& request, const std::string& queue,
+History read(Connection& connection, const AuditRequest& request, const std::vector<std::string>& queues,
              const Fill& fill) {
-  return in_one_snapshot(connection, queue, [&](pqxx::transaction_base& transaction, Moment now) {
+  return in_one_snapshot(connection, queues, [&](pqxx::transaction_base& transaction, Moment now) {
     History history{.now = now};
     fill(transaction, history);
     history.timeline.arrange(parse_period(request.since, request.until, now), request.limit);
@@ -202,45 +236,48 @@ History read(Connection& connection, const AuditRequest& request, const std::str
 }  // namespace
 
 History read_account_history(Connection& connection, std::int64_t account, const AuditRequest& request) {
-  return read(connection, request, request.queue, [&](pqxx::transaction_base& transaction, History& history) {
-    history.is_of_account = true;
-    history.account_id = account;
-    const auto operations = operations_on_account(transaction, account);
-    const auto changes = read_account(transaction, account);
-    if (changes.empty() && operations.empty()) {
-      throw Error(ExitCode::unusable, fmt::format("there is no account {}, and no record of one", account),
-                  fmt::format("for a token type token:{}, for a batch batch:{}", account, account));
-    }
-    if (!changes.empty()) history.account = *changes.front().account();
-    for (const auto& change : changes) {
-      if (!is_recorded(operations, change)) history.timeline.entries.push_back(change);
-    }
-    for (const auto& operation : operations)
-      history.timeline.add(operation);
-    const auto tokens = find_tokens_of(transaction, account, request.limit);
-    history.tokens_total = tokens.total;
-    std::vector<TokenFacts> facts;
-    for (const auto& token : tokens.newest)
-      facts.push_back({token});
-    add_tokens(transaction, request, history, std::move(facts));
-  });
+  return read(
+      connection, request, request.queues, [&](pqxx::transaction_base& transaction, History& history) {
+        history.is_of_account = true;
+        history.account_id = account;
+        const auto operations = operations_on_account(transaction, account);
+        const auto changes = read_account(transaction, account);
+        if (changes.empty() && operations.empty()) {
+          throw Error(ExitCode::unusable,
+                      fmt::format("there is no account {}, and no record of one", account),
+                      fmt::format("for a token type token:{}, for a batch batch:{}", account, account));
+        }
+        if (!changes.empty()) history.account = *changes.front().account();
+        for (const auto& change : changes) {
+          if (!is_recorded(operations, change)) history.timeline.entries.push_back(change);
+        }
+        for (const auto& operation : operations)
+          history.timeline.add(operation);
+        const auto tokens = find_tokens_of(transaction, account, request.limit);
+        history.tokens_total = tokens.total;
+        std::vector<TokenFacts> facts;
+        for (const auto& token : tokens.newest)
+          facts.push_back({token});
+        add_tokens(transaction, request, history, std::move(facts));
+      });
 }
 
 History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request) {
-  return read(connection, request, request.queue, [&](pqxx::transaction_base& transaction, History& history) {
-    history.tokens_total = 1;
-    const auto facts = read_token(transaction, token, history.now);
-    add_account_of_token(transaction, history, facts);
-    add_tokens(transaction, request, history, {facts});
-    if (!facts.exists && history.timeline.entries.empty()) {
-      throw Error(ExitCode::unusable, fmt::format("there is no token {}, and no record of one", token),
-                  "its account was deleted, or the transaction that created it was rolled back");
-    }
-  });
+  return read(
+      connection, request, request.queues, [&](pqxx::transaction_base& transaction, History& history) {
+        history.tokens_total = 1;
+        const auto facts = read_token(transaction, token, history.now);
+        add_account_of_token(transaction, history, facts);
+        add_tokens(transaction, request, history, {facts});
+        if (!facts.exists && history.timeline.entries.empty()) {
+          throw Error(ExitCode::unusable, fmt::format("there is no token {}, and no record of one", token),
+                      "its account was deleted, or the transaction that created it was rolled back");
+        }
+      });
 }
 
 History read_batch_history(Connection& connection, std::int64_t batch, const AuditRequest& request) {
-  return read(connection, request, "", [&](pqxx::transaction_base& transaction, History& history) {
+  return read(connection, request, {}, [&](pqxx::transaction_base& transaction, History& history) {
     const auto found = find_batch(transaction, batch);
     if (!found) {
       throw Error(ExitCode::unusable, fmt::format("there is no record of a batch {}", batch),

@@ -40,17 +40,21 @@ std::vector<Event> abandonments_of(const BatchRecord& batch);
 
 /// Which part of a history to read.
 struct AuditRequest {
-  std::string queue{};        ///< a token's outcome is for this queue, if there are several
-  std::string since{};        ///< as parse_moment reads it, by the server's clock; empty for no bound
-  std::string until{};        ///< likewise
-  std::int64_t limit = 1000;  ///< entries, and tokens of an account
-  bool batches = false;       ///< in an overview, add an entry for each batch
+  std::vector<std::string> queues{};  ///< of several, a token's outcome is told for each
+  bool only_queue = false;            ///< of the single one of `queues`, tell nothing of others
+  std::string since{};                ///< as parse_moment reads it, by the server's clock; empty for no bound
+  std::string until{};                ///< likewise
+  std::int64_t limit = 1000;          ///< entries, and tokens of an account
+  bool batches = false;               ///< in an overview, add an entry for each batch
 };
 
 struct TokenReport {
   TokenFacts token;    ///< with mails: what without_mails() leaves
   TokenStatus status;  ///< of queues without a mail
   std::vector<MailStatus> mails{};
+  std::string queue{};  ///< in `by_queue`: the queue
+  std::vector<TokenReport>
+      by_queue{};  ///< if several queues were requested: those that take it or have a record of it
 
   /// False if there is nothing to tell but its mails.
   bool has_status() const { return mails.empty() || status.batch.has_value(); }

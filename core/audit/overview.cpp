@@ -63,7 +63,7 @@ void add_batches(pqxx::transaction_base& transaction, std::int64_t limit, Overvi
 }  // namespace
 
 Overview read_overview(Connection& connection, const AuditRequest& request) {
-  return in_one_snapshot(connection, request.queue, [&](pqxx::transaction_base& transaction, Moment now) {
+  return in_one_snapshot(connection, request.queues, [&](pqxx::transaction_base& transaction, Moment now) {
     const auto since = request.since.empty() ? "24h" : request.since;
     Overview overview{.now = now, .period = parse_period(since, request.until, now)};
     auto& period = overview.period;

@@ -1,5 +1,6 @@
 #include "audit/token_facts.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "db/array_text.hpp"
@@ -64,7 +65,7 @@ SELECT (SELECT created_at FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT 1),
   return token;
 }
 
-void read_token_positions(pqxx::transaction_base& transaction, const std::string& first_queue,
+void read_token_positions(pqxx::transaction_base& transaction, const std::vector<std::string>& first,
                           std::vector<TokenFacts>& tokens) {
   std::vector<std::int64_t> ids;
   for (const auto& token : tokens)
@@ -76,24 +77,27 @@ void read_token_positions(pqxx::transaction_base& transaction, const std::string
 SELECT j.job_type, s.cursor,
   EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id),
   (SELECT {} FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id LIMIT 1),
-  coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1
-FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s, unnest($2::bigint[]) WITH ORDINALITY t (id, n)
-ORDER BY j.job_type <> $1, j.job_type, t.n)",
+  coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1,
+  coalesce(mailroom_takes(mailroom_queue_actions(j.job_type), (SELECT action FROM tokens WHERE tokens.id = t.id)), true)
+FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s, unnest($1::bigint[]) WITH ORDINALITY t (id, n)
+ORDER BY j.job_type, t.n)",
                                                     microseconds_sql("claimed_at")),
-                                        first_queue, array_text(ids));
+                                        array_text(ids));
   auto token = tokens.begin();
   for (const auto& row : rows) {
     const bool is_pruned = row[4].as<bool>();
     auto since = is_pruned ? std::nullopt : recorded_since;
     if (!since) since = optional_moment_in<std::chrono::microseconds>(row[3]);
-    TokenPosition position{
-        .queue = row[0].c_str(), .cursor = row[1].as<std::int64_t>(), .in_gap = row[2].as<bool>()};
+    TokenPosition position{.queue = row[0].c_str(),
+                           .cursor = row[1].as<std::int64_t>(),
+                           .in_gap = row[2].as<bool>(),
+                           .takes = row[5].as<bool>()};
     // The creation time of a deleted token is an estimate. A token is created after the table, perhaps within
     // the same second.
     position.records_complete =
         token->exists ? since && token->created_at >= std::chrono::floor<std::chrono::seconds>(*since)
                       : !is_pruned;
-    if (is_passed(*token, position))
+    if (position.takes && is_passed(*token, position))
       position.skip = find_first_claim(transaction, position.queue,
                                        token_span(token->id, token->created_at, token->expires_at).since,
                                        token->exists ? token->created_at : Moment(), token->id);
@@ -101,6 +105,14 @@ ORDER BY j.job_type <> $1, j.job_type, t.n)",
     if (++token != tokens.end()) continue;
     mark_missed(transaction, tokens);
     token = tokens.begin();
+  }
+  const auto place = [&](const TokenPosition& position) {
+    return std::find(first.begin(), first.end(), position.queue) - first.begin();
+  };
+  for (auto& each : tokens) {
+    std::erase_if(each.queues, [](const TokenPosition& position) { return !position.takes; });
+    std::stable_sort(each.queues.begin(), each.queues.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
   }
 }
 

@@ -10,13 +10,14 @@ namespace mailroom {
 
 /// Runs `body(transaction, now)` in a read-only transaction whose statements all see one snapshot. `now` =
 /// the server's clock, in whole seconds. Throws DatabaseError MR001 if there is no such queue; accepts an
-/// empty name.
+/// empty list.
 template <typename Body>
-auto in_one_snapshot(Connection& connection, const std::string& queue, const Body& body) {
+auto in_one_snapshot(Connection& connection, const std::vector<std::string>& queues, const Body& body) {
   return connection.transact([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     const auto now = Connection::execute(transaction, "SELECT floor(extract(epoch FROM now()))::bigint");
-    if (!queue.empty()) Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
+    for (const auto& queue : queues)
+      Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
     return body(transaction, moment_in<std::chrono::seconds>(now[0][0]));
   });
 }
@@ -28,9 +29,9 @@ auto in_one_snapshot(Connection& connection, const std::string& queue, const Bod
 /// Error(unusable) for an id that the sequence has not reached. Batches, operations and queues are empty.
 TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, Moment now);
 
-/// Sets the queues of each of `tokens`, `first_queue` first. Searches for the claim that skipped a token only
-/// if no batch holds the token.
-void read_token_positions(pqxx::transaction_base& transaction, const std::string& first_queue,
+/// Sets the queues of each of `tokens` that take its action, `first` first. Searches for the claim that
+/// skipped a token only if no batch holds the token.
+void read_token_positions(pqxx::transaction_base& transaction, const std::vector<std::string>& first,
                           std::vector<TokenFacts>& tokens);
 
 }  // namespace mailroom

@@ -99,6 +99,7 @@ void explain_absence(const TokenFacts& facts, const TokenPosition& position, Tok
 
 /// Explains a token that no batch holds. A queue in which it still waits takes precedence over other queues.
 void find_absence_reason(const TokenFacts& facts, TokenStatus& status) {
+  if (facts.queues.empty() && facts.exists) status.outcome = Outcome::not_taken;
   if (facts.queues.empty()) return;
   const auto waiting = std::find_if(facts.queues.begin(), facts.queues.end(), [&](const auto& position) {
     return waits_in(facts, position).has_value();
@@ -127,6 +128,14 @@ Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut) {
   return all_recorded && !cut ? Outcome::emitted : Outcome::maybe_emitted;
 }
 
+TokenFacts in_queue(TokenFacts facts, const std::string& queue) {
+  const auto is_of_another = [&](const auto& record) { return record.queue != queue; };
+  std::erase_if(facts.batches, is_of_another);
+  std::erase_if(facts.queues, is_of_another);
+  std::erase_if(facts.mails, is_of_another);
+  return facts;
+}
+
 TokenStatus judge_token(const TokenFacts& facts) {
   TokenStatus status;
   count_batches(facts, status);
@@ -140,9 +149,9 @@ TokenStatus judge_token(const TokenFacts& facts) {
 }
 
 const char* outcome_name(Outcome outcome) {
-  static constexpr std::array names{"emitted", "maybe emitted",    "in open batch", "dead",    "skipped",
-                                    "waiting", "waiting, not due", "waiting again", "skipped", "moved past",
-                                    "missed",  "not recorded",     "unexplained"};
+  static constexpr std::array names{"emitted", "maybe emitted",    "in open batch", "dead",     "skipped",
+                                    "waiting", "waiting, not due", "waiting again", "skipped",  "moved past",
+                                    "missed",  "not recorded",     "unexplained",   "not taken"};
   return names.at(static_cast<std::size_t>(outcome));
 }
 

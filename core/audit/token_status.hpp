@@ -14,6 +14,7 @@ struct TokenPosition {
   std::string queue{};
   std::int64_t cursor = 0;
   bool in_gap = false;                ///< in a gap below the cursor: a replay, or a late commit
+  bool takes = true;                  ///< the queue takes tokens of this action
   bool records_complete = false;      ///< the records reach back to the token's creation
   std::optional<BatchRecord> skip{};  ///< the first claim whose cursor reached it, if no batch holds it
   bool missed = false;                ///< the cursor passed its id before it was created
@@ -25,7 +26,7 @@ struct TokenFacts : StoredToken {
   std::vector<BatchRecord> batches{};   ///< those that hold it, ordered by id
   bool id_was_anothers = false;         ///< another token had its id before it was created
   std::vector<Operation> operations{};  ///< those that may have touched it
-  std::vector<TokenPosition> queues{};  ///< the requested queue first
+  std::vector<TokenPosition> queues{};  ///< those that take its action; the requested ones first
   std::vector<MailRecord> mails{};      ///< without outcomes of an earlier token with its id
 };
 
@@ -44,6 +45,7 @@ enum class Outcome {
   missed,            ///< the cursor passed its id before it was created
   not_recorded,      ///< the records do not reach back to it
   unexplained,       ///< below the cursor, and no record says why
+  not_taken,         ///< no queue takes tokens of its action
 };
 
 struct TokenStatus {
@@ -52,7 +54,7 @@ struct TokenStatus {
   int maybe = 0;                       ///< number of batches that may have emitted it
   std::optional<BatchRecord> batch{};  ///< the batch that decides the outcome
   std::optional<Outcome> next{};       ///< if emitted: in_open_batch, waiting or waiting_again
-  std::string queue{};                 ///< where it waits or was skipped
+  std::string queue{};                 ///< where it waits or was skipped, or which does not take it
   /// Of skipped and skipped_in_batch: `expired`, `consumed`, `wrong status` or `invalid`.
   std::string reason{};
   bool reason_certain = false;           ///< recorded, not derived from the present state
@@ -62,6 +64,9 @@ struct TokenStatus {
 
 /// Derives the status of a token.
 TokenStatus judge_token(const TokenFacts& facts);
+
+/// What is known of a token in one queue.
+TokenFacts in_queue(TokenFacts facts, const std::string& queue);
 
 /// Where a token waits in a queue: waiting, waiting_not_due or waiting_again; nullopt if it does not.
 std::optional<Outcome> waits_in(const TokenFacts& facts, const TokenPosition& position);

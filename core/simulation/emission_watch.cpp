@@ -6,6 +6,15 @@
 
 namespace mailroom {
 
+void require_queue_for(Connection& connection, const std::string& action) {
+  const auto rows = connection.run(R"(
+SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), $1::token_action) LIMIT 1)",
+                                   action);
+  if (!rows.empty()) return;
+  throw Error(ExitCode::unusable, "no queue takes " + action + " tokens, so none would be emitted",
+              "let a queue take them, or give --delay to consume them unemitted");
+}
+
 EmissionWatch::EmissionWatch(LastingConnection& connection) : connection_(connection) {
   const auto rows = connection_.run([](Connection& session) {
     return session.run(R"(

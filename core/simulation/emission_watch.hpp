@@ -9,6 +9,9 @@
 
 namespace mailroom {
 
+/// Throws Error(unusable) if no queue takes tokens of `action`, so that none would be emitted.
+void require_queue_for(Connection& connection, const std::string& action);
+
 /// Follows the emissions of all queues. Only reads.
 class EmissionWatch {
  public:

@@ -84,14 +84,14 @@ TEST_CASE("the history of one account or token reads only its own period, howeve
   History history;
   SECTION("an account with an old token and a new one") {
     const auto reader = database.connect();
-    history = read_account_history(*reader, 7, {.queue = "mailroom"});
+    history = read_account_history(*reader, 7, {.queues = {"mailroom"}});
     REQUIRE(history.tokens.size() == 2);
     CHECK(history.tokens[1].status.outcome == Outcome::emitted);
     CHECK(history.tokens[1].status.batch->id == 7);
   }
   SECTION("one token from the middle of the period") {
     const auto reader = database.connect();
-    history = read_token_history(*reader, accounts / 2, {.queue = "mailroom"});
+    history = read_token_history(*reader, accounts / 2, {.queues = {"mailroom"}});
     CHECK(history.tokens.front().mails.size() == 1);
   }
   const auto token_reads = reads_after(*connection, "tokens", tokens);

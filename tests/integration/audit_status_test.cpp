@@ -15,7 +15,7 @@ void skip(QueueSession& session, BatchCounts counts) {
 }
 
 TokenStatus status_of(Connection& connection, std::int64_t token) {
-  const auto history = read_token_history(connection, token, {.queue = "mailroom"});
+  const auto history = read_token_history(connection, token, {.queues = {"mailroom"}});
   REQUIRE(history.tokens.size() == 1);
   return history.tokens.front().status;
 }
@@ -53,7 +53,7 @@ TEST_CASE("the reason why a token was not emitted is found") {
     CHECK(status.reason == "wrong status");
     CHECK(status.reason_certain);
     CHECK(outcome_of(*connection, 3) == std::string("emitted"));
-    const auto report = read_token_history(*connection, 2, {.queue = "mailroom"}).tokens.front();
+    const auto report = read_token_history(*connection, 2, {.queues = {"mailroom"}}).tokens.front();
     CHECK(report.token.state == "due");
   }
   SECTION("one of two possible reasons") {
@@ -173,8 +173,8 @@ TEST_CASE(
   CHECK(event_names(history.timeline) == Names{"leased", "rewound", "emitted"});
   CHECK(outcome_of(*connection, 1) == std::string("maybe emitted"));
   CHECK(outcome_of(*connection, 2) == std::string("waiting"));
-  CHECK(event_names(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) ==
+  CHECK(event_names(read_token_history(*connection, 1, {.queues = {"mailroom"}}).timeline) ==
         Names{"issued", "emitted"});
-  CHECK(event_names(read_token_history(*connection, 2, {.queue = "mailroom"}).timeline) ==
+  CHECK(event_names(read_token_history(*connection, 2, {.queues = {"mailroom"}}).timeline) ==
         Names{"issued", "rewound"});
 }

@@ -50,7 +50,7 @@ TEST_CASE("the history of an account begins with its sign-up") {
   emit(*session);
   connection->run("SELECT mailroom_replay('mailroom', ARRAY[4::bigint], '{}')");
 
-  const auto history = read_account_history(*connection, 1, {.queue = "mailroom"});
+  const auto history = read_account_history(*connection, 1, {.queues = {"mailroom"}});
   REQUIRE(history.account);
   CHECK(history.account->login == "user1");
   CHECK(history.tokens_total == 2);
@@ -99,7 +99,7 @@ TEST_CASE("a removed account leaves its record of operations, and its tokens lea
   CHECK(code_of([&] { read_account_history(*connection, 3, {}); }).substr(0, 23) ==
         "8 there is no account 3");
 
-  const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
+  const auto token = read_token_history(*connection, 2, {.queues = {"mailroom"}});
   CHECK_FALSE(token.tokens.front().token.exists);
   CHECK(token.tokens.front().status.outcome == Outcome::emitted);
   CHECK(event_names(token.timeline) == Names{"emitted"});
@@ -174,7 +174,8 @@ INSERT INTO mailroom_operations (kind, actor, details) VALUES
   ('rewind', 'x', '{"cursor_before": 1e30, "cursor_after": 1}'),
   ('rewind', 'x', '{"cursor_before": 1, "cursor_after": {}, "cut": [{"batch": "x"}, 7]}'),
   ('rewind', 'x', '{"sequence_before": "a"}'), ('rewind', 'x', '{"sequence_before": 1e30}'))");
-  CHECK(event_names(read_token_history(*connection, 1, {.queue = "mailroom"}).timeline) == Names{"issued"});
+  CHECK(event_names(read_token_history(*connection, 1, {.queues = {"mailroom"}}).timeline) ==
+        Names{"issued"});
   const auto overview = read_overview(*connection, {});
   CHECK(overview.timeline.entries.size() >= 12);
   CHECK_FALSE(render_text(overview, 80).empty());
@@ -214,7 +215,7 @@ TEST_CASE("the collector that held a batch before a take-over stays on record, w
   CHECK(held[0].taken_over_at == held[1].claimed_at);
   CHECK(held[1].taken_over_at == history.batch->claimed_at);
 
-  const auto token = read_token_history(*connection, 2, {.queue = "mailroom"});
+  const auto token = read_token_history(*connection, 2, {.queues = {"mailroom"}});
   CHECK(event_names(token.timeline) == Names{"issued", "abandoned", "abandoned", "emitted"});
   const auto text = render_text(token, 0);
   CHECK(text.find("token 2 in batch 1 by collect@mail1:7, leased ") != std::string::npos);

@@ -23,7 +23,7 @@ struct MailRig {
             std::optional<std::string> reply = {}) {
     record(*connection, {.token = token, .state = state, .code = code, .reply = std::move(reply)});
   }
-  History token(std::int64_t id) { return read_token_history(*connection, id, {.queue = "mailroom"}); }
+  History token(std::int64_t id) { return read_token_history(*connection, id, {.queues = {"mailroom"}}); }
   std::string sentence(std::int64_t id) {
     const auto history = token(id);
     return status_text(history.tokens.at(0), history.now);
@@ -71,7 +71,7 @@ TEST_CASE("an audit after real deliveries shows each attempt with the relay's wo
 
   const auto sink = "127.0.0.1:" + std::to_string(strict.port());
   const auto other_sink = "127.0.0.1:" + std::to_string(willing.port());
-  const auto history = read_account_history(*rig.connection, 2, {.queue = "mailroom"});
+  const auto history = read_account_history(*rig.connection, 2, {.queues = {"mailroom"}});
   CHECK(mails_of(history) == Names{"deferred, " + sink + ": 451 4.7.1 greylisted",
                                    "accepted by " + other_sink + ": 250 2.0.0 Ok: queued as 4Z1"});
   // The batch of the deferred mail is not told again as one that skipped the token.

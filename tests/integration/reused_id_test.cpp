@@ -38,13 +38,13 @@ struct ReusedIds {
   }
 
   TokenReport report_of(std::int64_t token) {
-    const auto history = read_token_history(*rig.connection, token, {.queue = "mailroom"});
+    const auto history = read_token_history(*rig.connection, token, {.queues = {"mailroom"}});
     REQUIRE(history.tokens.size() == 1);
     return history.tokens.front();
   }
   std::string status_of(std::int64_t token) { return outcome_name(report_of(token).status.outcome); }
   Names timeline_of(std::int64_t token) {
-    return event_names(read_token_history(*rig.connection, token, {.queue = "mailroom"}).timeline);
+    return event_names(read_token_history(*rig.connection, token, {.queues = {"mailroom"}}).timeline);
   }
 
   std::vector<TokenEmission> emissions_of(std::int64_t token) {
@@ -140,7 +140,7 @@ TEST_CASE("a lifted suspension emits a token whose id was emitted for an earlier
   const auto accounts = find_accounts(*ids.rig.connection, {"2"});
   const auto changes = ids.rig.connection->transact([&](pqxx::work& transaction) {
     set_author(transaction, rewind_author);
-    return restore_accounts(transaction, "mailroom", accounts);
+    return restore_accounts(transaction, {"mailroom"}, accounts);
   });
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].tokens == Ids{2});
@@ -173,7 +173,7 @@ TEST_CASE("a restored token keeps its record, and is not missed unless claimed i
     rig.connection->run(sql);
   CHECK(plan_sequence_fix(*rig.connection, {}).to_emit() == (long_ago ? 0 : 3));
   CHECK(rig.plan(to(0)).deliverable.emitted_before == 3);
-  const auto history = read_token_history(*rig.connection, 2, {.queue = "mailroom"});
+  const auto history = read_token_history(*rig.connection, 2, {.queues = {"mailroom"}});
   CHECK(history.tokens[0].status.outcome == (long_ago ? Outcome::emitted : Outcome::maybe_emitted));
   CHECK_FALSE(history.tokens[0].token.id_was_anothers);
 }

@@ -17,7 +17,7 @@ Changes suspend(Connection& connection, const std::vector<std::string>& names) {
   const auto accounts = find_accounts(connection, names);
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, {.actor = "tester@host", .reason = "test"});
-    return suspend_accounts(transaction, "mailroom", accounts);
+    return suspend_accounts(transaction, {"mailroom"}, accounts);
   });
 }
 
@@ -25,7 +25,7 @@ Changes restore(Connection& connection, const std::vector<std::string>& names) {
   const auto accounts = find_accounts(connection, names);
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, {.actor = "tester@host", .reason = ""});
-    return restore_accounts(transaction, "mailroom", accounts);
+    return restore_accounts(transaction, {"mailroom"}, accounts);
   });
 }
 

@@ -30,7 +30,7 @@ struct Tally {
   std::size_t lost = 0;      ///< committed and not emitted, or not again after a rewind
   std::size_t strange = 0;   ///< emitted and not committed, or not one of the queue's
   std::size_t repeated = 0;  ///< emissions beyond the first of each token, and those that a rewind asked for
-  std::size_t untimely = 0;  ///< leased while the queue was paused, or beyond its rate
+  std::size_t untimely = 0;  ///< leased while the queue was paused, beyond its rate, or too late for it
 };
 
 Tally& operator+=(Tally& sum, const Tally& tally);

@@ -101,13 +101,14 @@ Outcome stray_replies(Cluster& cluster, const Plan& plan) {
       return RelayAnswer::reply("250 2.0.0 ok\r\n554 5.7.1 refused");
     return {};
   };
-  SendTrial trial(cluster, plan,
-                  {.senders = 3,
-                   .writers = 2,
-                   .relay = {.play = play},
-                   // A reply is late when the sender has sent something else, which a pipelining one has at once.
-                   .pipelining = false,
-                   .environment = {{"MAILROOM_SEND_TIMEOUT", "1s"}}});
+  SendTrial trial(
+      cluster, plan,
+      {.senders = 3,
+       .writers = 2,
+       .relay = {.play = play},
+       // A reply is late when the sender has sent something else, which a pipelining one has at once.
+       .pipelining = false,
+       .environment = {{"MAILROOM_SEND_TIMEOUT", "1s"}}});
   trial.allow_no_other_attempt();
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(500, 500);

@@ -22,7 +22,7 @@ class SendTrial {
     int writers = 6;
     int limit = 5;
     TestRelay::Options relay{};
-    bool pipelining = true;  ///< the relay offers it, as nearly every relay does
+    bool pipelining = true;            ///< the relay offers it, as nearly every relay does
     TestRelay* first_relay = nullptr;  ///< tried before the trial's; what it takes counts too
     std::map<std::string, std::string> environment{};
     std::chrono::seconds patience{120};  ///< of finish()

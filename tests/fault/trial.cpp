@@ -169,10 +169,9 @@ void Trial::judge() {
   for (const auto& [queue, action] : options_.queues)
     judge_queue(queue, action, emitted[queue]);
   const auto& tally = outcome_.tally;
-  expect(tally.repeated <= allowed_,
-         fmt::format("at most {} are repeated ({} are)", allowed_, tally.repeated));
+  expect(tally.repeated <= allowed_, fmt::format("at most {} are repeated in all queues", allowed_));
   expect(tally.untimely == 0,
-         fmt::format("no token is leased while its queue is paused, or beyond its rate ({} are)",
+         fmt::format("no token is leased while its queue is paused, beyond its rate, or too late ({} are)",
                      tally.untimely));
 }
 
@@ -183,7 +182,8 @@ void Trial::judge_queue(const std::string& queue, const std::string& action, con
   expect(tally.committed > 0, prefix + "something was committed");
   expect(tally.lost == 0, prefix + "nothing is lost");
   expect(tally.strange == 0 || strange_allowed_, prefix + "nothing is emitted that is not committed for it");
-  expect(tally.repeated <= allowed, fmt::format("{}at most {} are repeated", prefix, allowed));
+  expect(tally.repeated <= allowed,
+         fmt::format("{}at most {} are repeated ({} are)", prefix, allowed, tally.repeated));
   if (!prefix.empty()) {
     const auto times = std::accumulate(emitted.begin(), emitted.end(), 0,
                                        [](int sum, const auto& each) { return sum + each.second; });

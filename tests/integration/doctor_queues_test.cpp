@@ -60,9 +60,9 @@ TEST_CASE("the doctor warns of tokens that no queue takes") {
   const DoctorRig rig(database);
   connection->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", activations_only);
   const auto findings = rig.examine("queue");
-  CHECK(summary(findings) == "warning: no queue takes password_recovery tokens: they are not emitted");
+  CHECK(summary(findings) == "warning: no queue takes recovery tokens: they are not emitted");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].hint.find("mailroom queue set QUEUE --action") != std::string::npos);
+  CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery --action recovery"});
   make_queue(*connection, "recovery", recoveries_only);
   CHECK(all_fine(rig.examine("queue")));
 }

@@ -40,11 +40,13 @@ std::string recovery_token(const std::string& code) {
 }
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
-/// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector; a
-/// relay; a key, tokens.txt, accounts.txt and queues.yaml in the directory.
+/// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector
+/// of each; a relay; a key, tokens.txt, accounts.txt and queues.yaml in the directory.
 class World {
  public:
-  World() : collector_(prepared(), {"--format", "jsonl", "--batch-limit", "100", "--batch-timeout", "50ms"}) {
+  World()
+      : collector_(prepared(), {"--format", "jsonl", "--batch-limit", "100", "--batch-timeout", "50ms"}),
+        second_(database_, {"--queue", "newsletter", "--batch-timeout", "50ms"}) {
     key_ = directory_.write("mailroom.key", std::string(test_key) + "\n");
     REQUIRE(eventually([&] { return emitted_ids(collector_.output()).size() == 5; }));
     const auto batch = nlohmann::json::parse(collector_.lines().front());
@@ -125,6 +127,7 @@ class World {
   TestDatabase database_;
   TemporaryDirectory directory_;
   TestCollector collector_;
+  TestCollector second_;
   TestRelay relay_;
   std::string key_;
   std::string token_;

@@ -327,5 +327,5 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot inse
        "INSERT INTO mailroom_operations (kind, actor, at) VALUES ('prune', 'x', '2020-01-01')",
        "INSERT INTO mailroom_operations (kind, actor, db_user) VALUES ('prune', 'x', 'postgres')",
        "INSERT INTO mailroom_operations (id, kind, actor) OVERRIDING SYSTEM VALUE VALUES (1, 'prune', 'x')",
-       "DELETE FROM jobs", "DROP TABLE tokens"});
+       "DELETE FROM mailroom_queues", "DROP TABLE tokens"});
 }

@@ -6,7 +6,7 @@
 
 #include "base/moment.hpp"
 #include "base/text.hpp"
-#include "queue/queue_definition.hpp"
+#include "queue/queue_properties.hpp"
 
 namespace mailroom {
 namespace {

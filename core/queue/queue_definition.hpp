@@ -5,65 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/rate.hpp"
 #include "db/connection.hpp"
+#include "queue/queue_properties.hpp"
 
 namespace mailroom {
-
-/// A rate, and how many tokens may be taken at once.
-struct PacedRate {
-  static constexpr int default_burst = 10;
-
-  Rate rate{};
-  int burst = default_burst;
-
-  bool operator==(const PacedRate&) const = default;
-};
-
-/// `14/s, burst 10`
-std::string paced_text(const PacedRate& paced);
-
-/// Every action, as the database names it, in the order of QueueProperties::actions.
-const std::vector<std::string>& all_actions();
-/// `recovery` for `password_recovery`.
-std::string action_text(const std::string& action);
-
-/// What makes a queue different from others. A queue without a definition has the defaults.
-struct QueueProperties {
-  std::vector<std::string> actions{};  ///< those that it takes; empty for all
-  int priority = 0;
-  std::optional<PacedRate> rate{};
-  std::string budget{};         ///< the rate that it shares with other queues; empty for none
-  std::string batch_limit{};    ///< as in the configuration; empty: not defined
-  std::string batch_timeout{};  ///< the same
-
-  bool operator==(const QueueProperties&) const = default;
-  bool takes(const std::string& action) const;
-};
-
-/// Reads what mailroom_queue_definition() returns; ignores members of other types than it returns.
-QueueProperties properties_of(const std::string& json);
-/// What mailroom_write_queue() reads.
-std::string properties_json(const QueueProperties& properties);
-/// Reads a rate as mailroom_set_budget() records it; nullopt for another text.
-std::optional<PacedRate> paced_of(const std::string& json);
-std::string paced_json(const PacedRate& paced);
-
-/// A property as `queue show` names it, and its value: `all` or `none` if it is not set.
-struct PropertyText {
-  std::string name;
-  std::string value;
-};
-/// All of them, in one order.
-std::vector<PropertyText> property_texts(const QueueProperties& properties);
-
-struct PropertyChange {
-  std::string name;
-  std::string before;
-  std::string after;
-};
-/// Those properties whose texts differ.
-std::vector<PropertyChange> changes_between(const QueueProperties& before, const QueueProperties& after);
 
 struct QueuePause {
   Moment since{};

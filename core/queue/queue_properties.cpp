@@ -1,0 +1,125 @@
+#include "queue/queue_properties.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string string_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<std::int64_t> integer_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::optional<PacedRate> read_paced(const nlohmann::json& object) {
+  if (!object.is_object()) return std::nullopt;
+  const auto tokens = integer_in(object, "tokens");
+  const auto period = integer_in(object, "milliseconds");
+  const auto burst = integer_in(object, "burst");
+  if (!tokens || !period || !burst) return std::nullopt;
+  return PacedRate{{static_cast<int>(*tokens), Milliseconds(*period)}, static_cast<int>(*burst)};
+}
+
+nlohmann::json write_paced(const PacedRate& paced) {
+  return {{"tokens", paced.rate.count}, {"milliseconds", paced.rate.period.count()}, {"burst", paced.burst}};
+}
+
+nlohmann::json json_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+}
+
+std::string text_or_none(const std::string& text) {
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+std::string paced_text(const PacedRate& paced) {
+  return fmt::format("{}, burst {}", format_rate(paced.rate), paced.burst);
+}
+
+const std::vector<std::string>& all_actions() {
+  static const std::vector<std::string> actions{"activation", "password_recovery"};
+  return actions;
+}
+
+std::string action_text(const std::string& action) {
+  return action == "password_recovery" ? "recovery" : action;
+}
+
+bool QueueProperties::takes(const std::string& action) const {
+  return actions.empty() || std::find(actions.begin(), actions.end(), action) != actions.end();
+}
+
+QueueProperties properties_of(const std::string& json) {
+  const auto object = nlohmann::json::parse(sound_utf8(json), nullptr, false);
+  QueueProperties properties;
+  if (!object.is_object()) return properties;
+  const auto actions = object.value("actions", nlohmann::json());
+  for (const auto& action : all_actions()) {
+    if (actions.is_array() && std::find(actions.begin(), actions.end(), action) != actions.end())
+      properties.actions.push_back(action);
+  }
+  if (properties.actions == all_actions()) properties.actions.clear();
+  properties.priority = static_cast<int>(integer_in(object, "priority").value_or(0));
+  properties.rate = read_paced(object.value("rate", nlohmann::json()));
+  properties.budget = string_in(object, "budget");
+  properties.batch_limit = string_in(object, "batch_limit");
+  properties.batch_timeout = string_in(object, "batch_timeout");
+  return properties;
+}
+
+std::string properties_json(const QueueProperties& properties) {
+  const nlohmann::json object{
+      {"actions", properties.actions.empty() ? nlohmann::json(nullptr) : nlohmann::json(properties.actions)},
+      {"priority", properties.priority},
+      {"rate", properties.rate ? write_paced(*properties.rate) : nlohmann::json(nullptr)},
+      {"budget", json_or_null(properties.budget)},
+      {"batch_limit", json_or_null(properties.batch_limit)},
+      {"batch_timeout", json_or_null(properties.batch_timeout)}};
+  return object.dump();
+}
+
+std::optional<PacedRate> paced_of(const std::string& json) {
+  return read_paced(nlohmann::json::parse(sound_utf8(json), nullptr, false));
+}
+
+std::string paced_json(const PacedRate& paced) {
+  return write_paced(paced).dump();
+}
+
+std::vector<PropertyText> property_texts(const QueueProperties& properties) {
+  std::vector<std::string> actions;
+  for (const auto& action : properties.actions)
+    actions.push_back(action_text(action));
+  return {{"actions", actions.empty() ? "all" : fmt::format("{}", fmt::join(actions, ","))},
+          {"priority", std::to_string(properties.priority)},
+          {"rate", properties.rate ? paced_text(*properties.rate) : "none"},
+          {"budget", text_or_none(properties.budget)},
+          {"batch limit", text_or_none(properties.batch_limit)},
+          {"batch timeout", text_or_none(properties.batch_timeout)}};
+}
+
+std::vector<PropertyChange> changes_between(const QueueProperties& before, const QueueProperties& after) {
+  const auto old_texts = property_texts(before);
+  const auto new_texts = property_texts(after);
+  std::vector<PropertyChange> changes;
+  for (std::size_t i = 0; i < old_texts.size(); ++i) {
+    if (old_texts[i].value != new_texts[i].value)
+      changes.push_back({old_texts[i].name, old_texts[i].value, new_texts[i].value});
+  }
+  return changes;
+}
+
+}  // namespace mailroom

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstring>
 
 #include "base/text.hpp"
 #include "base/utf8.hpp"
@@ -63,6 +65,17 @@ std::string replaced(std::string_view text, Replace replace) {
   return result;
 }
 
+/// The size of as many whole words of ASCII as are at the front of `text`: eight bytes at once.
+std::size_t ascii_words_size(std::string_view text) {
+  constexpr std::uint64_t high_bits = 0x8080808080808080U;
+  std::size_t size = 0;
+  for (std::uint64_t word = 0; text.size() - size >= sizeof word; size += sizeof word) {
+    std::memcpy(&word, text.data() + size, sizeof word);
+    if ((word & high_bits) != 0) break;
+  }
+  return size;
+}
+
 std::string_view question_mark(std::string_view& rest) {
   take_one(rest);
   return "?";
@@ -80,12 +93,13 @@ std::string escaped_point(char32_t point) {
 }  // namespace
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    text.remove_prefix(ascii_words_size(text));
+    if (text.empty()) return true;
     const auto length = sequence_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
-  return true;
 }
 
 std::string sound_utf8(std::string_view text) {

@@ -7,10 +7,10 @@
 namespace mailroom {
 namespace {
 
-using Data = kainjow::mustache::data;
-using DataByName = std::map<std::string, Data>;
+using Value = kainjow::mustache::data;
+using ValueByName = std::map<std::string, Value>;
 
-const Data* find_in(const DataByName& all, const std::string& name) {
+const Value* find_in(const ValueByName& all, const std::string& name) {
   const auto found = all.find(name);
   if (found == all.end()) throw std::logic_error("a template has an unknown name: " + name);
   return &found->second;
@@ -20,18 +20,18 @@ const Data* find_in(const DataByName& all, const std::string& name) {
 /// variable for the partial of that name, and parse it.
 class SeparateNames final : public kainjow::mustache::basic_context<std::string> {
  public:
-  SeparateNames(const DataByName& variables, const DataByName& partials)
+  SeparateNames(const ValueByName& variables, const ValueByName& partials)
       : variables_(variables), partials_(partials) {}
 
   // A section adds no names: no value has any below it.
-  void push(const Data* /*data*/) override {}
+  void push(const Value* /*data*/) override {}
   void pop() override {}
-  const Data* get(const std::string& name) const override { return find_in(variables_, name); }
-  const Data* get_partial(const std::string& name) const override { return find_in(partials_, name); }
+  const Value* get(const std::string& name) const override { return find_in(variables_, name); }
+  const Value* get_partial(const std::string& name) const override { return find_in(partials_, name); }
 
  private:
-  const DataByName& variables_;
-  const DataByName& partials_;
+  const ValueByName& variables_;
+  const ValueByName& partials_;
 };
 
 /// What the library takes for a stream; an std::ostringstream costs a copy.
@@ -50,9 +50,22 @@ std::string unescaped(const std::string& text) {
 
 }  // namespace
 
+struct MustacheValues::Data {
+  ValueByName by_name;
+};
+
+MustacheValues::MustacheValues(const TemplateVariables& variables) : data_(std::make_unique<Data>()) {
+  // The library takes an empty text for true.
+  for (const auto& [name, text] : variables)
+    data_->by_name.emplace_hint(data_->by_name.end(), name,
+                                text.empty() ? Value(Value::type::bool_false) : Value(text));
+}
+
+MustacheValues::~MustacheValues() = default;
+
 struct MustacheTemplate::Parsed {
   kainjow::mustache::mustache program;
-  DataByName partials;
+  ValueByName partials;
 };
 
 MustacheTemplate::MustacheTemplate(const std::string& text, Escape escape,
@@ -62,19 +75,15 @@ MustacheTemplate::MustacheTemplate(const std::string& text, Escape escape,
   if (!program.is_valid()) throw std::invalid_argument(program.error_message());
   program.set_custom_escape(escape == Escape::html ? escaped_html : unescaped);
   for (const auto& [name, partial] : partials)
-    parsed_->partials.emplace(name, Data(partial));
+    parsed_->partials.emplace(name, Value(partial));
 }
 
 MustacheTemplate::~MustacheTemplate() = default;
 MustacheTemplate::MustacheTemplate(MustacheTemplate&&) noexcept = default;
 MustacheTemplate& MustacheTemplate::operator=(MustacheTemplate&&) noexcept = default;
 
-std::string MustacheTemplate::render(const TemplateVariables& variables) const {
-  DataByName data;
-  // The library takes an empty text for true.
-  for (const auto& [name, text] : variables)
-    data.emplace(name, text.empty() ? Data(Data::type::bool_false) : Data(text));
-  SeparateNames names(data, parsed_->partials);
+std::string MustacheTemplate::render(const MustacheValues& values) const {
+  SeparateNames names(values.data_->by_name, parsed_->partials);
   Collected result;
   parsed_->program.render(names, result);
   if (!parsed_->program.is_valid()) throw std::logic_error(parsed_->program.error_message());

@@ -8,6 +8,20 @@
 
 namespace mailroom {
 
+/// The variables of one mail as the library wants them, made once for all its parts.
+class MustacheValues {
+ public:
+  explicit MustacheValues(const TemplateVariables& variables);
+  ~MustacheValues();
+  MustacheValues(const MustacheValues&) = delete;
+  MustacheValues& operator=(const MustacheValues&) = delete;
+
+ private:
+  friend class MustacheTemplate;
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
+
 /// A parsed Mustache template. Hides kainjow's library: its header takes seconds to compile.
 class MustacheTemplate {
  public:
@@ -24,7 +38,7 @@ class MustacheTemplate {
   /// A section of an empty variable is left out. A value is never parsed as a template. Throws
   /// std::logic_error for a name that is no variable, and for a partial that is missing or does not parse:
   /// they are checked when a template is loaded. Not thread-safe.
-  std::string render(const TemplateVariables& variables) const;
+  std::string render(const MustacheValues& values) const;
 
  private:
   struct Parsed;

@@ -18,9 +18,9 @@ constexpr auto is_literal = [] {
   return literal;
 }();
 
-bool is_plain(char c) {
-  return c > ' ' && is_literal[static_cast<unsigned char>(c)];
-}
+/// What stands for itself wherever in a line it comes. A function object, which is inlined where it is
+/// passed.
+constexpr auto is_plain = [](char c) { return c > ' ' && is_literal[static_cast<unsigned char>(c)]; };
 
 bool is_mistaken_at_start(std::string_view rest) {
   return rest.front() == '.' || rest.starts_with("From ");

@@ -32,7 +32,7 @@ MustacheTemplate parse(const std::string& place, const CheckedTemplate& checked,
         part == MailPart::html ? MustacheTemplate::Escape::html : MustacheTemplate::Escape::none,
         checked.partials);
     for (const bool are_empty : {false, true})
-      parsed.render(trial_variables(are_empty));
+      parsed.render(MustacheValues(trial_variables(are_empty)));
     return parsed;
   } catch (const std::exception& error) {
     throw Error(ExitCode::configuration,
@@ -62,7 +62,7 @@ TemplateSet::TemplateSet(const TemplateFiles& files) {
 }
 
 RenderedMail TemplateSet::render(const TemplateValues& values) const {
-  const auto variables = variables_of(values);
+  const MustacheValues variables(variables_of(values));
   const auto rendered = [&](MailPart part) { return slot(values.action, part)->render(variables); };
   RenderedMail mail{
       .subject = rendered(MailPart::subject), .text = rendered(MailPart::text), .html = std::nullopt};

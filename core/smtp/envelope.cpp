@@ -15,12 +15,13 @@ bool is_ascii(std::string_view text) {
 
 /// True if every CR of `message` is followed by LF, and every LF preceded by CR.
 bool has_crlf_only(std::string_view message) {
-  char before = 0;
-  for (const char c : message) {
-    if ((c == '\n') != (before == '\r')) return false;
-    before = c;
+  while (true) {
+    const auto line_end = message.find('\n');
+    const auto cr = message.substr(0, line_end).find('\r');
+    if (line_end == std::string_view::npos) return cr == std::string_view::npos;
+    if (cr == std::string_view::npos || cr + 1 != line_end) return false;
+    message.remove_prefix(line_end + 1);
   }
-  return before != '\r';
 }
 
 }  // namespace

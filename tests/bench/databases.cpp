@@ -11,6 +11,16 @@ constexpr const char* insert_accounts =
     "CASE WHEN g % 3 = 0 THEN 'active' ELSE 'provisioned' END::account_status "
     "FROM generate_series(1, $1::bigint) g";
 
+/// Inserts due tokens $1 to $2 for accounts 1 to $3, for provisioned and active ones in turn ($4: 0), or only
+/// for one kind ($4: 1 or 2).
+constexpr const char* insert_mixed_tokens =
+    "INSERT INTO tokens (id, account, action, secret, code, expires_at) "
+    "SELECT g, 1 + (k.active + 3 * (g / 2)) % ($3::bigint / 3 * 3), "
+    "CASE WHEN k.active = 2 THEN 'password_recovery' ELSE 'activation' END::token_action, "
+    "sha256(int8send(g)), lpad((g * 7919 % 100000)::text, 5, '0'), extract(epoch FROM now())::bigint + 2592000 "
+    "FROM generate_series($1::bigint, $2::bigint) g, "
+    "LATERAL (SELECT CASE $4::integer WHEN 0 THEN g % 2 * 2 ELSE ($4::integer - 1) * 2 END AS active) k";
+
 /// Inserts tokens $1 to $2 for accounts 1 to $3 that expire at $4 (seconds since 1970). If $5 is true, every
 /// second token is consumed. Accounts are used in order of sign-up and repeatedly, or in scattered order if
 /// $6 is true.
@@ -84,6 +94,17 @@ Backlog load_backlog(Stage& stage, const Backlog& backlog, const Mixture& mixtur
   return backlog;
 }
 
+Backlog load_mixed(Stage& stage, const Backlog& backlog, const std::function<void(Connection&)>& load) {
+  make_live_database(stage, backlog.database);
+  stage.once(backlog.database + " tokens", [&] {
+    const auto connection = stage.connect(backlog.database);
+    without_triggers(*connection);
+    with_indexes_dropped(*connection, [&] { load(*connection); });
+    finish(*connection);
+  });
+  return backlog;
+}
+
 }  // namespace
 
 std::int64_t account_count(const Stage& stage) {
@@ -107,6 +128,22 @@ Backlog deep_backlog(Stage& stage) {
 Backlog expired_backlog(Stage& stage) {
   return load_backlog(stage, {.database = "expired", .old_tokens = stage.scaled(1'000'000), .due = 1'000},
                       {});
+}
+
+Backlog mixed_backlog(Stage& stage) {
+  const auto due = stage.scaled(500'000);
+  return load_mixed(stage, {.database = "mixed", .old_tokens = due, .due = due}, [&](Connection& connection) {
+    connection.run(insert_mixed_tokens, 1, 2 * due, account_count(stage), 0);
+  });
+}
+
+Backlog others_backlog(Stage& stage) {
+  const Backlog backlog{.database = "others", .old_tokens = stage.scaled(1'000'000), .due = 1'000};
+  return load_mixed(stage, backlog, [&](Connection& connection) {
+    const auto others = backlog.old_tokens;
+    connection.run(insert_mixed_tokens, 1, others, account_count(stage), 1);
+    connection.run(insert_mixed_tokens, others + 1, others + backlog.due, account_count(stage), 2);
+  });
 }
 
 std::string make_live_database(Stage& stage, const std::string& name) {

@@ -26,6 +26,8 @@ Backlog plain_backlog(Stage& stage);      ///< 500,000 due, in order of sign-up
 Backlog scattered_backlog(Stage& stage);  ///< 500,000 due, accounts in scattered order
 Backlog deep_backlog(Stage& stage);       ///< 500,000 due after ten million old tokens
 Backlog expired_backlog(Stage& stage);    ///< 1,000 due after a million that expired unemitted
+Backlog mixed_backlog(Stage& stage);      ///< 500,000 recoveries, each after an activation; all due
+Backlog others_backlog(Stage& stage);     ///< 1,000 recoveries after a million activations, all due
 
 /// A database with accounts only, for rows that insert tokens themselves.
 std::string make_live_database(Stage& stage, const std::string& name);

@@ -85,7 +85,7 @@ class Measurement {
         consumer_(consumer),
         arrivals_(arrivals),
         times_(account_count(stage)),
-        sink_(times_) {}
+        sink_(times_, consumer.only_action) {}
 
   Figures run() {
     if (consumer_.watch) consumer_.watch(times_);

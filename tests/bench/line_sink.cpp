@@ -9,7 +9,8 @@
 
 namespace mailroom::bench {
 
-LineSink::LineSink(ArrivalTimes& times) : times_(times) {
+LineSink::LineSink(ArrivalTimes& times, std::string only_action)
+    : times_(times), only_action_(std::move(only_action)) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   read_end_ = ends[0];
@@ -44,8 +45,9 @@ void LineSink::note_whole_lines(std::string& bytes) {
   const auto end = bytes.rfind('\n') + 1;
   for (std::size_t start = 0; start < end;) {
     const auto line_end = bytes.find('\n', start);
-    read_line(std::string_view(bytes).substr(start, line_end - start),
-              [&](const CollectedToken& token) { times_.note(token.login); });
+    read_line(std::string_view(bytes).substr(start, line_end - start), [&](const CollectedToken& token) {
+      if (only_action_.empty() || token.action == only_action_) times_.note(token.login);
+    });
     start = line_end + 1;
   }
   bytes.erase(0, end);

@@ -10,7 +10,8 @@ namespace mailroom::bench {
 /// Reads a collector's lines from a pipe in its own thread, and notes when each token was read.
 class LineSink {
  public:
-  explicit LineSink(ArrivalTimes& times);
+  /// Notes only tokens of `only_action`, unless it is empty.
+  explicit LineSink(ArrivalTimes& times, std::string only_action = {});
   ~LineSink();
   LineSink(const LineSink&) = delete;
   LineSink& operator=(const LineSink&) = delete;
@@ -24,6 +25,7 @@ class LineSink {
   void note_whole_lines(std::string& bytes);
 
   ArrivalTimes& times_;
+  std::string only_action_;
   int read_end_ = -1;
   int write_end_ = -1;
   std::thread reader_;

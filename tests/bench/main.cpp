@@ -26,8 +26,8 @@ struct BenchOptions {
 
 std::vector<Row> all_rows(const BenchOptions& options) {
   std::vector<Row> all;
-  for (const auto& group : {drain_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(),
-                            migrate_rows(), idle_rows(), send_rows()})
+  for (const auto& group : {drain_rows(), queue_rows(), latency_rows(), producer_rows(), memory_rows(),
+                            verify_rows(), migrate_rows(), idle_rows(), send_rows()})
     all.insert(all.end(), group.begin(), group.end());
   if (options.rivals.empty()) return all;
   for (const auto& group : {pgq_rows(), node_rows(options.rivals)})

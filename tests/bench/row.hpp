@@ -28,6 +28,7 @@ struct Row {
 
 std::vector<Row> drain_rows();
 std::vector<Row> latency_rows();
+std::vector<Row> queue_rows();
 std::vector<Row> producer_rows();
 std::vector<Row> migrate_rows();
 std::vector<Row> memory_rows();

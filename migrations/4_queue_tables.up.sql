@@ -27,11 +27,16 @@ CREATE TABLE mailroom_batches (
     cursor           bigint NOT NULL,
     open_from        bigint NOT NULL,
     gap_ids         bigint[] NOT NULL,
-    earlier_attempts jsonb
+    earlier_attempts jsonb,
+    ids_mask         bit varying
 );
 
 COMMENT ON TABLE mailroom_batches IS 'one row per batch of tokens; the newest row of a queue is its state';
-COMMENT ON COLUMN mailroom_batches.ids IS 'the tokens of this batch: leased, or emitted';
+COMMENT ON COLUMN mailroom_batches.ids IS 'the tokens of this batch: leased, or emitted; with a mask, those of them that it names';
+COMMENT ON COLUMN mailroom_batches.ids_mask IS
+    'a bit for each id of a single range: set for the tokens of this batch; the others are of actions that the queue does not take';
+-- Never compressed nor out of line: the fetch reads it for each token.
+ALTER TABLE mailroom_batches ALTER COLUMN ids_mask SET STORAGE PLAIN;
 COMMENT ON COLUMN mailroom_batches.collector IS 'backend pid of the session that holds or held the lease';
 COMMENT ON COLUMN mailroom_batches.attempts IS 'how often it was leased; an acknowledgement names the attempt';
 COMMENT ON COLUMN mailroom_batches.emitted_at IS 'when its line was acknowledged; null while it is leased';

@@ -15,3 +15,5 @@ DROP FUNCTION mailroom_token_state(token_action, bigint, bigint, account_status,
 DROP FUNCTION mailroom_queue_state(text);
 DROP FUNCTION mailroom_queue_actions(text);
 DROP FUNCTION mailroom_takes(token_action[], token_action);
+DROP FUNCTION mailroom_batch_ids(int8multirange, bit varying);
+DROP FUNCTION mailroom_masked_ids(int8multirange, bit varying);

@@ -21,6 +21,17 @@ CREATE FUNCTION mailroom_takes(p_actions token_action[], p_action token_action) 
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN p_actions IS NULL OR p_action = ANY (p_actions);
 
+-- Returns the tokens of a batch from the columns ids and ids_mask. A range of ids with a mask stands for as many ranges as it
+-- has tokens, and takes a fiftieth of the time to write. Inlined where there is no mask.
+CREATE FUNCTION mailroom_masked_ids(p_ids int8multirange, p_mask bit varying) RETURNS int8multirange
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(range_agg(int8range(lower(p_ids) + i, lower(p_ids) + i + 1)), '{}'::int8multirange)
+        FROM generate_series(0, length(p_mask) - 1) i WHERE get_bit(p_mask, i) = 1);
+
+CREATE FUNCTION mailroom_batch_ids(p_ids int8multirange, p_mask bit varying) RETURNS int8multirange
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_mask IS NULL THEN p_ids ELSE mailroom_masked_ids(p_ids, p_mask) END;
+
 -- Returns the actions that a queue takes; null for all.
 CREATE FUNCTION mailroom_queue_actions(p_queue text) RETURNS token_action[] LANGUAGE sql STABLE
 RETURN (SELECT q.actions FROM mailroom_queues q WHERE q.name = p_queue);
@@ -237,18 +248,20 @@ $$;
 -- Returns the tokens of a batch with their accounts, ordered by id, and whether they may still be emitted; no rows if
 -- the batch has been leased again since. It has no SET clause, so that queries inline it. Its body is not parsed
 -- here, because that would keep the column types from changing. Each gap-free range becomes an index condition on
--- tokens. The limit keeps the planner from joining all tokens, whatever the statistics say.
+-- tokens. The limit keeps the planner from joining all tokens, whatever the statistics say. OFFSET 0 makes it compute the first
+-- id once, which takes longer than all else that the mask costs.
 CREATE FUNCTION mailroom_batch_tokens(p_batch bigint, p_attempt integer)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text)
 LANGUAGE sql STABLE AS $$
     SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login,
            mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                                 (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))
-    FROM mailroom_batches b, unnest(b.ids) u(g), LATERAL (
+    FROM (SELECT ids, ids_mask, lower(ids) AS first FROM mailroom_batches
+          WHERE mailroom_batches.id = p_batch AND mailroom_batches.attempts = p_attempt OFFSET 0) b, unnest(b.ids) u(g), LATERAL (
         SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
         ORDER BY tokens.id LIMIT 2000000000) t
     JOIN accounts a ON a.id = t.account
-    WHERE b.id = p_batch AND b.attempts = p_attempt
+    WHERE CASE WHEN b.ids_mask IS NULL THEN true ELSE get_bit(b.ids_mask, (t.id - b.first)::integer) = 1 END
 $$;
 
 -- The same, for use in the statement that claims the batch. The snapshot of that statement is older than the claim's

@@ -75,7 +75,7 @@ BEGIN
         RETURN NULL;
     END IF;
     IF p_receipt.outcomes IS NOT NULL THEN
-        SELECT b.job_type, b.ids INTO v_queue, v_ids FROM mailroom_batches b
+        SELECT b.job_type, mailroom_batch_ids(b.ids, b.ids_mask) INTO v_queue, v_ids FROM mailroom_batches b
         WHERE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL FOR UPDATE;
         IF FOUND THEN
             PERFORM mailroom_record_outcomes(v_queue, p_receipt.batch, v_ids, p_receipt.outcomes);
@@ -83,7 +83,9 @@ BEGIN
     END IF;
     UPDATE mailroom_batches SET
         emitted_at = clock_timestamp(),
-        ids = ids - p_receipt.skipped_ids,
+        ids = CASE WHEN isempty(p_receipt.skipped_ids) THEN ids
+              ELSE mailroom_batch_ids(ids, ids_mask) - p_receipt.skipped_ids END,
+        ids_mask = CASE WHEN isempty(p_receipt.skipped_ids) THEN ids_mask END,
         skipped_ids = p_receipt.skipped_ids,
         emitted = p_receipt.emitted,
         skipped_expired = skipped_expired + p_receipt.expired,
@@ -181,7 +183,7 @@ BEGIN
         SELECT sum(upper(g) - lower(g)) INTO v_needed
         FROM mailroom_queue_state(p_queue) s,
              mailroom_find_abandoned(p_queue, s.open_from, p_take_over, p_receipt.batch, p_receipt.attempt) f
-        JOIN mailroom_batches b ON b.id = f.abandoned, unnest(b.ids) g;
+        JOIN mailroom_batches b ON b.id = f.abandoned, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g;
         IF v_needed IS NULL AND NOT p_partial AND allowed < least(p_limit, v_now.burst) THEN
             SELECT w.due, w.last INTO seen, last FROM mailroom_window(p_cursor, p_top, p_limit, p_actions) w;
             IF seen BETWEEN 1 AND p_limit - 1 THEN
@@ -199,28 +201,31 @@ BEGIN
 END
 $$;
 
--- The same as mailroom_window() for the usual claim of a queue that takes some actions: the due tokens after p_after, up to
--- p_limit of them, and seen = how many tokens were read up to last. Returns no row if this case needs more: few of the
--- tokens are the queue's, one of these is expired or consumed, or none is there.
+-- The same as mailroom_window() for the usual claim of a queue that takes some actions: the first due tokens after p_after,
+-- p_limit of them, or fewer if the tokens up to p_top have no more. seen = how many tokens are up to last; mask has a bit for
+-- each, set for those that are due. Returns no row if this case needs more: few of the tokens are the queue's, one of these
+-- is expired or consumed, or none is there. Two scans in one statement, so that both see the same tokens. Nothing is joined
+-- below the aggregate of the bits, so it reads them in the order of the subquery.
 CREATE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
-    OUT due integer, OUT last bigint, OUT seen integer, OUT ids int8multirange)
+    OUT due integer, OUT last bigint, OUT seen integer, OUT mask bit varying)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 DECLARE
-    v_rows integer := p_limit * 3 + 20;
+    v_end bigint := least(p_top, p_after + least(p_limit * 10 + 20, 30000));
+    v_now bigint := floor(extract(epoch FROM clock_timestamp()));
     v_is_plain boolean;
-    v_read integer;
 BEGIN
-    SELECT count(*) FILTER (WHERE t.is_due AND t.n <= p_limit), max(t.id) FILTER (WHERE t.is_seen), count(*) FILTER (WHERE t.is_seen),
-           range_agg(int8range(t.id, t.id, '[]')) FILTER (WHERE t.is_due AND t.n <= p_limit),
-           bool_and(t.is_due OR NOT t.is_taken), count(*)
-    INTO due, last, seen, ids, v_is_plain, v_read
-    FROM (SELECT id, is_taken, is_due, n, n < p_limit OR (n = p_limit AND is_due) AS is_seen
-          FROM (SELECT id, is_taken, is_due, count(*) FILTER (WHERE is_due) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS n
-                FROM (SELECT id, mailroom_takes(p_actions, action) AS is_taken,
-                             mailroom_takes(p_actions, action) AND consumed_at IS NULL
-                                 AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint AS is_due
-                      FROM tokens WHERE id > p_after AND id <= p_top ORDER BY id LIMIT v_rows) r) c) t;
-    IF due > 0 AND v_is_plain AND (due = p_limit OR v_read < v_rows) THEN
+    WITH ends AS MATERIALIZED (
+        SELECT count(*) AS taken, bool_and(is_due) AS is_plain, CASE WHEN count(*) = p_limit THEN max(id)
+            ELSE (SELECT max(id) FROM tokens WHERE id > p_after AND id <= v_end) END AS last
+        FROM (SELECT id, consumed_at IS NULL AND expires_at > v_now AS is_due FROM tokens
+              WHERE id > p_after AND id <= v_end AND action = ANY (p_actions) ORDER BY id LIMIT p_limit) t)
+    SELECT e.taken, e.is_plain, e.last, a.seen, a.mask
+    INTO due, v_is_plain, last, seen, mask
+    FROM ends e, LATERAL (
+        SELECT count(*) AS seen, string_agg(t.bit, '')::bit varying AS mask
+        FROM (SELECT CASE WHEN action = ANY (p_actions) THEN '1' ELSE '0' END AS bit FROM tokens
+              WHERE id > p_after AND id <= e.last ORDER BY id) t) a;
+    IF v_is_plain AND (due = p_limit OR v_end = p_top) THEN
         RETURN NEXT;
     END IF;
 END
@@ -244,9 +249,10 @@ $$;
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
--- A small claim first checks for the usual case: no gap, no batch in flight but that of p_receipt, and a gap-free range of due
--- tokens, and of tokens that the queue does not take. That case takes five statements in a row and leaves no gap; mailroom_claim_any() handles all others. From
--- 1,000 tokens on, reading a range twice in the other cases would cost more than the usual case saves.
+-- A claim first checks for the usual case: no gap, no batch in flight but that of p_receipt, and a gap-free range of due
+-- tokens, and of tokens that the queue does not take. That case takes five statements in a row and leaves no gap;
+-- mailroom_claim_any() handles all others. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a
+-- range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
@@ -260,7 +266,7 @@ DECLARE
     v_cursor bigint;
     v_due integer;
     v_seen integer;
-    v_ids int8multirange;
+    v_mask bit varying;
     v_limit integer := p_limit;
     v_is_paced boolean := false;
     v_paced record;
@@ -298,15 +304,15 @@ BEGIN
         v_limit := v_paced.allowed;
     END IF;
     v_cursor := v_queue.cursor;
-    IF v_limit BETWEEN 1 AND 999 AND v_queue.is_usual AND v_cursor <= v_queue.top THEN
-        IF v_queue.actions IS NULL THEN
+    IF v_limit > 0 AND v_queue.is_usual AND v_cursor <= v_queue.top THEN
+        IF v_queue.actions IS NOT NULL THEN
+            SELECT f.due, f.last, f.seen, f.mask INTO v_due, last, v_seen, v_mask
+            FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
+        ELSIF v_limit < 1000 THEN
             SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
             FROM (SELECT id, consumed_at IS NULL AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
-            v_seen := v_due; v_ids := int8multirange(int8range(v_cursor, last, '(]'));
-        ELSE
-            SELECT f.due, f.last, f.seen, f.ids INTO v_due, last, v_seen, v_ids
-            FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
+            v_seen := v_due;
         END IF;
     END IF;
     IF (last - v_cursor = v_seen) IS TRUE THEN
@@ -314,9 +320,10 @@ BEGIN
         more := v_due = v_limit;
         IF v_due > 0 AND (more OR p_partial) THEN
             batch := nextval('mailroom_batches_id_seq'); attempt := 1; size := v_due;
-            INSERT INTO mailroom_batches (id, job_type, ids, collector, cursor, open_from, gap_ids)
+            INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, cursor, open_from, gap_ids)
             OVERRIDING SYSTEM VALUE
-            VALUES (batch, p_queue, v_ids, p_collector, last, batch, '{}');
+            VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), CASE WHEN v_due < v_seen THEN v_mask END,
+                    p_collector, last, batch, '{}');
             v_cursor := last;
         ELSE
             pending := v_due;
@@ -409,10 +416,10 @@ BEGIN
         dead := v_lease.exhausted;
         UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = dead;
         IF p_delivers THEN
-            PERFORM mailroom_record_outcomes(p_queue, dead, b.ids, (
+            PERFORM mailroom_record_outcomes(p_queue, dead, mailroom_batch_ids(b.ids, b.ids_mask), (
                 SELECT jsonb_agg(jsonb_build_object('token', x, 'state', 'unknown', 'unknowns', 1,
                                                     'reply', 'its batch was dead-lettered after too many attempts'))
-                FROM unnest(b.ids) g, generate_series(lower(g), upper(g) - 1) x))
+                FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g, generate_series(lower(g), upper(g) - 1) x))
             FROM mailroom_batches b WHERE b.id = dead;
         END IF;
     END IF;
@@ -424,7 +431,7 @@ BEGIN
             earlier_attempts = coalesce(b.earlier_attempts, '[]') || jsonb_build_object(
                 'attempt', b.attempts, 'collector', b.collector, 'claimed_by', b.claimed_by, 'claimed_at', b.claimed_at)
         WHERE b.id = v_lease.abandoned
-        RETURNING b.id, b.attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(b.ids) g)
+        RETURNING b.id, b.attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g)
         INTO batch, attempt, size;
         RETURN;
     END IF;
@@ -547,7 +554,8 @@ BEGIN
         WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
           AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
                           'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor',
-                          'mailroom_takes', 'mailroom_queue_actions')
+                          'mailroom_takes', 'mailroom_queue_actions', 'mailroom_masked_ids',
+                          'mailroom_batch_ids')
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

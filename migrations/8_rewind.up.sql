@@ -34,7 +34,7 @@ CREATE FUNCTION mailroom_emitted_ids(p_queue text, p_created_at bigint, p_within
 RETURNS int8multirange LANGUAGE sql STABLE AS $$
     SELECT coalesce(range_agg(g), '{}')
     FROM mailroom_batches b,
-         LATERAL (SELECT b.ids * int8multirange(p_within) AS ids) held,
+         LATERAL (SELECT mailroom_batch_ids(b.ids, b.ids_mask) * int8multirange(p_within) AS ids) held,
          LATERAL (SELECT range_agg(int8range(t.id, t.id, '[]')) AS ids FROM tokens t
                   WHERE t.id >= lower(held.ids) AND t.id < upper(held.ids)
                     AND t.created_at > extract(epoch FROM b.claimed_at)) later,
@@ -76,7 +76,8 @@ CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUA
         FROM (SELECT NULL::bigint AS id, at, cursor FROM steps UNION ALL SELECT id, at, NULL FROM made) moments)
     SELECT r.id FROM reached r
     WHERE r.id <= r.cursor AND NOT EXISTS (
-        SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.claimed_at >= r.at AND b.ids @> r.id)
+        SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.claimed_at >= r.at AND b.ids @> r.id
+          AND mailroom_batch_ids(b.ids, b.ids_mask) @> r.id)
 $$;
 
 -- The functions below find batches by bisection, about twenty index probes each. PL/pgSQL caches their plans, so that
@@ -143,13 +144,14 @@ DECLARE
 BEGIN
     FOR v_queue, v_token IN SELECT j.job_type, t FROM jobs j, unnest(p_tokens) t LOOP
         v_id := mailroom_batch_reaching(v_queue, v_token);
-        RETURN QUERY SELECT b.id FROM mailroom_batches b WHERE b.id = v_id AND (b.ids @> v_token OR b.skipped_ids @> v_token);
+        RETURN QUERY SELECT b.id FROM mailroom_batches b 
+            WHERE b.id = v_id AND (b.ids @> v_token AND mailroom_batch_ids(b.ids, b.ids_mask) @> v_token OR b.skipped_ids @> v_token);
     END LOOP;
     -- Batches before the next one with one attempt may have been first leased within the time too.
     SELECT b.id INTO v_to FROM mailroom_batches b WHERE b.attempts = 1 AND b.id >= v_to ORDER BY b.id LIMIT 1;
     RETURN QUERY SELECT b.id FROM mailroom_batches b
         WHERE b.id >= v_from AND b.id < coalesce(v_to, 9223372036854775807)
-          AND (b.ids && v_ids OR b.skipped_ids && v_ids);
+          AND (b.ids && v_ids AND mailroom_batch_ids(b.ids, b.ids_mask) && v_ids OR b.skipped_ids && v_ids);
 END
 $$;
 
@@ -174,10 +176,11 @@ $$;
 CREATE FUNCTION mailroom_cut_open_batches(p_queue text, p_open_from bigint, p_cut int8multirange) RETURNS jsonb
 LANGUAGE sql AS $$
     WITH cut AS (
-        UPDATE mailroom_batches b SET ids = b.ids - p_cut
-        FROM (SELECT o.id, o.ids * p_cut AS ids FROM mailroom_batches o
+        UPDATE mailroom_batches b SET ids = mailroom_batch_ids(b.ids, b.ids_mask) - p_cut, ids_mask = NULL
+        FROM (SELECT o.id, e.ids * p_cut AS ids
+              FROM mailroom_batches o, LATERAL (SELECT mailroom_batch_ids(o.ids, o.ids_mask) AS ids) e
               WHERE o.job_type = p_queue AND o.id >= p_open_from AND o.emitted_at IS NULL
-                AND o.dead_at IS NULL AND o.ids && p_cut) taken
+                AND o.dead_at IS NULL AND e.ids && p_cut) taken
         WHERE b.id = taken.id
         RETURNING b.id, taken.ids)
     SELECT coalesce(jsonb_agg(jsonb_build_object('batch', cut.id, 'ids', cut.ids::text) ORDER BY cut.id), '[]') FROM cut

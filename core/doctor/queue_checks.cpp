@@ -155,7 +155,7 @@ Findings check_batches(Subject& subject) {
   constexpr int shown = 5;
   Findings findings;
   const auto rows = subject.connection->run(R"(
-SELECT id, job_type, attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(ids) g),
+SELECT id, job_type, attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(mailroom_batch_ids(ids, ids_mask)) g),
   count(*) OVER ()
 FROM mailroom_batches
 WHERE dead_at IS NOT NULL AND emitted_at IS NULL

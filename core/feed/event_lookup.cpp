@@ -10,7 +10,7 @@ namespace {
 // Each range of ids is a condition of the index of tokens, as in the fetch of a batch's rows. A token that
 // was created after the claim reuses the id of an earlier token.
 constexpr const char* matches_sql =
-    "SELECT b.id, t.id FROM mailroom_batches b, unnest(b.ids) u (g), LATERAL ("
+    "SELECT b.id, t.id FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) u (g), LATERAL ("
     "SELECT id, action, account, created_at FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) "
     "ORDER BY id LIMIT 2000000000) t "
     "WHERE b.id = ANY ($1::bigint[]) AND t.created_at <= extract(epoch FROM b.claimed_at) "

@@ -50,7 +50,7 @@ WHERE b.claimed_at >= to_timestamp($1::bigint) - interval '1 day' AND e.at >= to
   AND ($4::bigint[] IS NULL OR b.ids && (
     SELECT coalesce(range_agg(int8range(t.id, t.id, '[]')), '{}') FROM tokens t WHERE t.account = ANY ($4)))
   AND (($3::token_action IS NULL AND $4::bigint[] IS NULL) OR EXISTS (
-    SELECT FROM unnest(b.ids) u (g),
+    SELECT FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) u (g),
       LATERAL (SELECT action, account, created_at FROM tokens
                WHERE id >= lower(u.g) AND id < upper(u.g) ORDER BY id LIMIT 2000000000) t
     WHERE ($3::token_action IS NULL OR t.action = $3) AND ($4::bigint[] IS NULL OR t.account = ANY ($4))

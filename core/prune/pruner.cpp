@@ -39,7 +39,7 @@ held AS MATERIALIZED (
   FROM (
     SELECT unnest(h.ids) FROM queue q JOIN mailroom_gaps h ON h.id = ANY (q.gap_ids)
     UNION ALL
-    SELECT unnest(b.ids)
+    SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask))
     FROM queue q JOIN mailroom_batches b ON b.job_type = q.name AND b.id >= q.open_from
       AND b.emitted_at IS NULL AND b.dead_at IS NULL) x (g)))";
 
@@ -66,7 +66,7 @@ gone AS (DELETE FROM tokens t USING locked l WHERE t.id = l.id RETURNING t.id))"
 // $7: whether old tokens count as removed.
 constexpr const char* looked_batches_sql = R"(,
 looked AS MATERIALIZED (
-  SELECT b.id, b.job_type, b.ids, greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) AS is_old
+  SELECT b.id, b.job_type, mailroom_batch_ids(b.ids, b.ids_mask) AS ids, greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) AS is_old
   FROM mailroom_batches b
   WHERE b.id > $1::bigint AND b.id <= $2::bigint
   ORDER BY b.id

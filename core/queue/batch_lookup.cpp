@@ -20,7 +20,7 @@ constexpr Moment last_moment = year_10000 - std::chrono::seconds(1);
 std::string columns(const std::string& ids) {
   return fmt::format(R"(
   id, job_type, ({})::text,
-  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(ids + skipped_ids) g),
+  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(ids, ids_mask) + skipped_ids) g),
   claimed_by, collector, attempts, {}, {}, {},
   emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, skipped_ids::text,
   CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (
@@ -139,25 +139,29 @@ std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
     const auto more = batches_of(transaction, search);
     found.insert(found.end(), more.begin(), more.end());
   }
-  auto batches =
-      read(Connection::execute(transaction,
-                               "SELECT " + columns("(ids + skipped_ids) * $2::int8multirange") +
-                                   " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
-                               array_text(found), multirange_text(tokens)));
+  auto batches = read(Connection::execute(
+      transaction,
+      "SELECT " + columns("(mailroom_batch_ids(ids, ids_mask) + skipped_ids) * $2::int8multirange") +
+          " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
+      array_text(found), multirange_text(tokens)));
   separate_reused_ids(spans, find_id_reuses(transaction), batches);
   return batches;
 }
 
 std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
                                       const std::vector<std::int64_t>& ids) {
-  return read(Connection::execute(
-      transaction, "SELECT " + columns("ids") + " FROM mailroom_batches WHERE id = ANY ($1::bigint[])",
-      array_text(ids)));
+  return read(Connection::execute(transaction,
+                                  "SELECT " + columns("mailroom_batch_ids(ids, ids_mask)") +
+                                      " FROM mailroom_batches WHERE id = ANY ($1::bigint[])",
+                                  array_text(ids)));
 }
 
 std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id) {
-  const auto batches = read(Connection::execute(
-      transaction, "SELECT " + columns("ids + skipped_ids") + " FROM mailroom_batches WHERE id = $1", id));
+  const auto batches =
+      read(Connection::execute(transaction,
+                               "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
+                                   " FROM mailroom_batches WHERE id = $1",
+                               id));
   if (batches.empty()) return std::nullopt;
   return batches.front();
 }
@@ -166,7 +170,7 @@ std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, Momen
                                       std::int64_t limit) {
   // A row without ids and skipped tokens is the state after a rewind.
   return read(Connection::execute(transaction,
-                                  "SELECT " + columns("ids + skipped_ids") +
+                                  "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
                                       R"(
 FROM mailroom_batches
 WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
@@ -180,15 +184,16 @@ LIMIT $3)",
 std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction, const std::string& queue,
                                             Moment since, Moment claimed_since, std::int64_t token) {
   // The subquery is evaluated once, before the scan.
-  const auto batches = read(Connection::execute(transaction,
-                                                "SELECT " + columns("ids + skipped_ids") +
-                                                    R"(
+  const auto batches =
+      read(Connection::execute(transaction,
+                               "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
+                                   R"(
 FROM mailroom_batches
 WHERE job_type = $1 AND id >= (SELECT coalesce(mailroom_first_batch_since(to_timestamp($2::bigint)), 1))
   AND claimed_at >= to_timestamp($3::bigint) AND cursor >= $4
 ORDER BY id
 LIMIT 1)",
-                                                queue, as_time(since), in_seconds(claimed_since), token));
+                               queue, as_time(since), in_seconds(claimed_since), token));
   if (batches.empty()) return std::nullopt;
   return batches.front();
 }

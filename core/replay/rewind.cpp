@@ -30,7 +30,7 @@ WHERE t.id > $1 AND t.id <= $2 AND mailroom_takes(clock.actions, t.action) AND (
       SELECT range_agg(waiting.g) FROM (
         SELECT unnest(h.ids) FROM mailroom_queue_state($7) s JOIN mailroom_gaps h ON h.id = ANY (s.gap_ids)
         UNION ALL
-        SELECT unnest(b.ids) FROM mailroom_batches b
+        SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b
         WHERE b.job_type = $7 AND b.emitted_at IS NULL AND b.dead_at IS NULL) waiting (g)), '{}')
     AND $6 = coalesce(
       (SELECT d.state FROM mailroom_deliveries d WHERE d.queue = $7 AND d.token = t.id),

@@ -265,9 +265,10 @@ class Judge {
            fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
                        with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
                        batch.claimed_by),
-           fmt::format("SELECT mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
-                       "mailroom_batches, unnest(ids) g WHERE id = {}), '{{}}');",
-                       sql_literal(status_.queue), batch.id));
+           fmt::format(
+               "SELECT mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
+               "mailroom_batches, unnest(mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
+               sql_literal(status_.queue), batch.id));
     }
   }
 

@@ -32,7 +32,7 @@ FROM mailroom_queue_state($1) s)";
 
 // $1 queue, $2 open_from
 constexpr const char* open_batches_sql = R"(
-SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(b.ids) g), b.attempts,
+SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g), b.attempts,
   b.collector, b.claimed_by, (extract(epoch FROM clock_timestamp() - b.claimed_at) * 1000)::bigint
 FROM mailroom_batches b
 WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
@@ -69,8 +69,8 @@ WHERE emitted_at > clock.now - interval '300 seconds' AND emitted > 0
 GROUP BY bucket
 UNION ALL
 SELECT 'dead-lettered', r.id, (extract(epoch FROM clock.now - r.dead_at) * 1000)::bigint,
-  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM mailroom_batches b, unnest(b.ids) g
-   WHERE b.id = r.id),
+  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint 
+   FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g WHERE b.id = r.id),
   r.claimed_by
 FROM recent r, clock
 WHERE r.emitted_at IS NULL AND r.dead_at > clock.now - interval '1 day'

@@ -47,7 +47,7 @@ GROUP BY s.n)";
 // claim, as mailroom_check_gaps does: no ids of the others have become visible.
 constexpr const char* passed_sql = R"(
 WITH sources AS (
-  SELECT 'batch' AS kind, b.ids FROM mailroom_batches b
+  SELECT 'batch' AS kind, mailroom_batch_ids(b.ids, b.ids_mask) AS ids FROM mailroom_batches b
   WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
   UNION ALL
   SELECT CASE WHEN h.horizon = '0' THEN 'replay' ELSE 'gap' END, h.ids FROM mailroom_gaps h

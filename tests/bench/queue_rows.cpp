@@ -1,4 +1,5 @@
-// What several queues cost: a queue that takes one action only, and a recovery behind a backlog of activations.
+// What several queues cost: a queue that takes one action only, and a recovery behind a backlog of
+// activations.
 
 #include <fmt/format.h>
 
@@ -18,49 +19,50 @@ void define_queue(Stage& stage, const std::string& database, std::vector<std::st
   Process(std::move(setup)).wait();
 }
 
-/// One collector drains the last `tokens` of its queue, which are half of all.
-Figures measure_filtered(Stage& stage, const Backlog& backlog, int limit, std::int64_t tokens) {
-  tokens = std::min(stage.scaled(tokens), backlog.due);
-  const auto connection = stage.connect(backlog.database);
-  const auto first = connection->run(
-      "SELECT min(id) FROM (SELECT id FROM tokens WHERE action = 'password_recovery' ORDER BY id DESC LIMIT "
-      "$1) x",
-      tokens);
-  place_cursor(*connection, first[0][0].as<std::int64_t>() - 1);
-  auto setup = stage.mailroom(backlog.database,
-                              {"collect", "--once", "-q", "--batch-limit", std::to_string(limit)});
+/// What one collector drains a second from `cursor` on, which are `tokens`.
+double drain_rate(Stage& stage, const Backlog& backlog, std::int64_t cursor, int limit, std::int64_t tokens) {
+  place_cursor(*stage.connect(backlog.database), cursor);
+  auto setup =
+      stage.mailroom(backlog.database, {"collect", "--once", "-q", "--batch-limit", std::to_string(limit)});
   setup.output = stage.path("collected0");
   const auto cost = Process(setup).wait();
   require_tokens({setup.output}, tokens);
-  return {{.value = static_cast<double>(tokens) / cost.seconds, .unit = "tokens/s"}};
+  return static_cast<double>(tokens) / cost.seconds;
 }
 
-Backlog recoveries_only(Stage& stage, const Backlog& mixed) {
-  stage.once(mixed.database + " takes recoveries", [&] {
-    define_queue(stage, mixed.database, {"set", "mailroom", "--action", "recovery"});
-  });
-  return mixed;
+void take_recoveries(Stage& stage, const std::string& database) {
+  define_queue(stage, database, {"set", "mailroom", "--action", "recovery"});
+}
+
+/// The queue drains recoveries that are half of all tokens, then as many tokens as a queue of all.
+Figures measure_filtered(Stage& stage, int limit, std::int64_t tokens) {
+  const auto backlog = mixed_backlog(stage);
+  tokens = std::min(stage.scaled(tokens), backlog.due);
+  const auto all = backlog.old_tokens + backlog.due;
+  take_recoveries(stage, backlog.database);
+  const auto filtered = drain_rate(stage, backlog, all - 2 * tokens, limit, tokens);
+  define_queue(stage, backlog.database, {"set", "mailroom", "--action", "all"});
+  const auto plain = drain_rate(stage, backlog, all - tokens, limit, tokens);
+  return {{.value = filtered, .unit = "tokens/s"},
+          {.name = "unfiltered", .value = plain, .unit = "tokens/s"},
+          {.name = "share", .value = filtered / plain, .unit = ""}};
 }
 
 Row filtered_row(int limit, std::int64_t tokens) {
   return {.name = fmt::format("drain/{}/filtered", limit),
-          .meaning = fmt::format("one collector, every second token is another queue's, at batch limit {}", limit),
-          .prepare = [](Stage& stage) { recoveries_only(stage, mixed_backlog(stage)); },
-          .measure =
-              [limit, tokens](Stage& stage) {
-                return measure_filtered(stage, recoveries_only(stage, mixed_backlog(stage)), limit, tokens);
-              }};
+          .meaning =
+              fmt::format("one collector, every second token is another queue's, at batch limit {}", limit),
+          .prepare = [](Stage& stage) { mixed_backlog(stage); },
+          .measure = [limit, tokens](Stage& stage) { return measure_filtered(stage, limit, tokens); }};
 }
 
 /// One collector skips the tokens of another queue and stops after the first batch of its own.
 Figures measure_skip(Stage& stage) {
-  const auto backlog = recoveries_only(stage, others_backlog(stage));
-  place_cursor(*stage.connect(backlog.database), 0);
-  auto setup = stage.mailroom(backlog.database, {"collect", "--once", "-q", "--batch-limit", "1000"});
-  setup.output = stage.path("collected0");
-  const auto cost = Process(setup).wait();
-  require_tokens({setup.output}, backlog.due);
-  return {{.value = static_cast<double>(backlog.old_tokens) / cost.seconds, .unit = "tokens/s"}};
+  const auto backlog = others_backlog(stage);
+  stage.once("others skipped", [&] { take_recoveries(stage, backlog.database); });
+  const auto rate = drain_rate(stage, backlog, 0, 1'000, backlog.due);
+  const auto skipped = static_cast<double>(backlog.old_tokens) / static_cast<double>(backlog.due);
+  return {{.value = rate * skipped, .unit = "tokens/s"}};
 }
 
 // --- a recovery behind a backlog ---
@@ -94,17 +96,18 @@ void load_activations(Stage& stage, const std::string& database, std::int64_t co
 }
 
 Figures recover(Stage& stage, const std::string& database) {
-  const Consumer consumer{
-      .database = database,
-      .setup =
-          [&] {
-            return stage.mailroom(database, {"collect", "--queue", "recovery,mailroom", "--batch-limit",
-                                             std::to_string(behind_limit), "--batch-timeout", "1ms"});
-          },
-      .is_ready = [&] { return has_collector(stage, database); },
-      .insert = "INSERT INTO tokens (account, action) VALUES ($1, 'password_recovery') "
-                "RETURNING pg_current_xact_id()::text",
-      .only_action = "password_recovery"};
+  const Consumer consumer{.database = database,
+                          .setup =
+                              [&] {
+                                return stage.mailroom(
+                                    database, {"collect", "--queue", "recovery,mailroom", "--batch-limit",
+                                               std::to_string(behind_limit), "--batch-timeout", "1ms"});
+                              },
+                          .is_ready = [&] { return has_collector(stage, database); },
+                          .insert =
+                              "INSERT INTO tokens (account, action) VALUES ($1, 'password_recovery') "
+                              "RETURNING pg_current_xact_id()::text",
+                          .only_action = "2"};
   return measure_latency(stage, consumer, {.rate = 100, .clients = 2, .seconds = 3});
 }
 
@@ -141,11 +144,13 @@ Figures measure_behind(Stage& stage) {
 }  // namespace
 
 std::vector<Row> queue_rows() {
-  return {filtered_row(10, 30'000), filtered_row(100, 200'000), filtered_row(1'000, 500'000),
+  return {filtered_row(10, 30'000),
+          filtered_row(100, 200'000),
+          filtered_row(1'000, 500'000),
           filtered_row(10'000, 500'000),
           {.name = "skip/others",
            .meaning = "a million tokens of another queue skipped, batch limit 1000",
-           .prepare = [](Stage& stage) { recoveries_only(stage, others_backlog(stage)); },
+           .prepare = [](Stage& stage) { others_backlog(stage); },
            .measure = measure_skip},
           {.name = "latency/behind",
            .meaning = fmt::format("a recovery behind 500,000 activations, one collector, batch limit {}",

@@ -96,12 +96,12 @@ class Situation {
       const int attempts = 1 + below(2);
       if (id == newest_) attempts_ = attempts;
       const int collectors[] = {own_pid_, living_pid_, 1};
-      run(
-          fmt::format("INSERT INTO mailroom_batches (id, job_type, ids, collector, attempts, emitted_at, "
-                      "cursor, open_from, gap_ids) OVERRIDING SYSTEM VALUE "
-                      "VALUES ({}, 'mailroom', '{{[30,35)}}', {}, {}, {}, {}, {}, '{}')",
-                      id, collectors[id == newest_ ? 0 : below(3)], attempts, is_open ? "NULL" : "now()",
-                      cursor, one_in(6) ? 1 : open_from, has_gap ? "{1}" : "{}"));
+      run(fmt::format(
+          "INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, attempts, emitted_at, "
+          "cursor, open_from, gap_ids) OVERRIDING SYSTEM VALUE "
+          "VALUES ({}, 'mailroom', '{{[30,35)}}', {}, {}, {}, {}, {}, {}, '{}')",
+          id, id % 3 == 0 ? "B'10110'" : "NULL", collectors[id == newest_ ? 0 : below(3)], attempts,
+          is_open ? "NULL" : "now()", cursor, one_in(6) ? 1 : open_from, has_gap ? "{1}" : "{}"));
     }
     run(fmt::format("UPDATE mailroom_batches SET open_from = least(open_from, {}) WHERE id = {}", open_from,
                     newest_));
@@ -122,8 +122,8 @@ constexpr const char* outcome_sql = R"(
 WITH r AS (SELECT *, row_number() OVER (ORDER BY id) AS place FROM mailroom_batches)
 SELECT concat_ws(E'\n',
   (SELECT place FROM r WHERE r.id = $1),
-  (SELECT string_agg(((to_jsonb(r) - '{id,claimed_at,emitted_at,dead_at,open_from,gap_ids}'::text[])
-     || jsonb_build_object('emitted_at', emitted_at IS NOT NULL, 'dead', dead_at IS NOT NULL,
+  (SELECT string_agg(((to_jsonb(r) - '{id,claimed_at,emitted_at,dead_at,open_from,gap_ids,ids_mask}'::text[])
+     || jsonb_build_object('ids', mailroom_batch_ids(ids, ids_mask), 'emitted_at', emitted_at IS NOT NULL, 'dead', dead_at IS NOT NULL,
                            'open_from', (SELECT o.place FROM r o WHERE o.id = r.open_from),
                            'gaps', cardinality(gap_ids)))::text, E'\n' ORDER BY id) FROM r),
   (SELECT string_agg(concat_ws(' ', ids, pending), E'\n' ORDER BY id) FROM mailroom_gaps),

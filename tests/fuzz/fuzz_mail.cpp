@@ -1,7 +1,9 @@
-// A mail of any content is refused, or built so that it reads back as what it was made of.
+// A mail of any content is refused, or built so that it reads back as what it was made of: by GMime, a
+// library that is not ours, while our own reader checks the rules that GMime forgives.
 
 #include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
+#include "fuzz/gmime_reader.hpp"
 #include "mail/extra_header.hpp"
 #include "mail/message.hpp"
 #include "support/parsed_message.hpp"
@@ -51,16 +53,29 @@ std::vector<std::string> expected_names(const Input& input) {
   return names;
 }
 
+bool has_header(const fuzz::ReadMessage& read, const std::string& name, const std::string& value) {
+  return std::find(read.headers.begin(), read.headers.end(), std::pair(name, value)) != read.headers.end();
+}
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
 void check_message(const std::string& message, const Input& input) {
   const bool is_utf8 = needs_smtputf8(input.to) || needs_smtputf8(input.from.address);
-  const auto parsed = test::parse_message(message, is_utf8);
-  require(parsed.names() == expected_names(input), "it has its headers and no other");
-  require(parsed.header("To") == input.to.text(), "it is for the recipient");
-  require(test::decoded_words(parsed.header("Subject")) == input.subject, "the subject reads back");
-  require(parsed.text == test::as_part(input.text), "the text reads back");
-  require(parsed.html == test::as_part(input.html), "the HTML reads back");
+  require(test::parse_message(message, is_utf8).names() == expected_names(input),
+          "it has its headers and no other");
+  const auto read = fuzz::read_by_gmime(message);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : read.headers)
+    names.push_back(name);
+  require(names == expected_names(input), "GMime finds its headers and no other");
+  // GMime shows a domain that begins with xn-- decoded, so the header itself is compared.
+  require(has_header(read, "To", input.to.text()) && read.recipients == 1, "it is for the recipient alone");
+  require(read.subject == input.subject, "the subject reads back");
+  require(read.parts ==
+              Pairs{{"text/plain", test::as_part(input.text)}, {"text/html", test::as_part(input.html)}},
+          "both parts read back, and there is no other");
   for (const auto& header : input.headers)
-    require(parsed.header(header.name) == header.value, "a header of the operator reads back");
+    require(has_header(read, header.name, header.value), "a header of the operator reads back");
 }
 
 }  // namespace

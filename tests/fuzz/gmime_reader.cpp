@@ -1,0 +1,88 @@
+#include "fuzz/gmime_reader.hpp"
+
+#include <gmime/gmime.h>
+#include <memory>
+#include <stdexcept>
+
+namespace mailroom::fuzz {
+namespace {
+
+struct Release {
+  void operator()(void* object) const { g_object_unref(object); }
+};
+struct Free {
+  void operator()(void* memory) const { g_free(memory); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Release>;
+using OwnedText = std::unique_ptr<char, Free>;
+
+std::string text_or_empty(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+std::string trimmed(std::string text) {
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  return text;
+}
+
+void append_headers(ReadMessage& read, GMimeObject* object) {
+  auto* const headers = g_mime_object_get_header_list(object);
+  for (int i = 0; i < g_mime_header_list_get_count(headers); ++i) {
+    auto* const header = g_mime_header_list_get_header_at(headers, i);
+    const OwnedText value(g_mime_utils_header_unfold(g_mime_header_get_raw_value(header)));
+    read.headers.emplace_back(text_or_empty(g_mime_header_get_name(header)),
+                              trimmed(text_or_empty(value.get())));
+  }
+}
+
+std::string with_lf(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\r' || i + 1 == text.size() || text[i + 1] != '\n') result += text[i];
+  }
+  return result;
+}
+
+void append_part(ReadMessage& read, GMimeObject* object) {
+  if (!GMIME_IS_PART(object)) throw std::runtime_error("a part is not a leaf");
+  const OwnedText type(g_mime_content_type_get_mime_type(g_mime_object_get_content_type(object)));
+  auto* const content = g_mime_part_get_content(GMIME_PART(object));
+  if (content == nullptr) throw std::runtime_error("a part has no content");
+  const Owned<GMimeStream> stream(g_mime_stream_mem_new());
+  g_mime_data_wrapper_write_to_stream(content, stream.get());
+  const auto* const bytes = g_mime_stream_mem_get_byte_array(GMIME_STREAM_MEM(stream.get()));
+  read.parts.emplace_back(
+      text_or_empty(type.get()),
+      with_lf({static_cast<const char*>(static_cast<const void*>(bytes->data)), bytes->len}));
+}
+
+}  // namespace
+
+ReadMessage read_by_gmime(const std::string& message) {
+  static const bool initialised = [] {
+    g_mime_init();
+    return true;
+  }();
+  static_cast<void>(initialised);
+  const Owned<GMimeStream> stream(g_mime_stream_mem_new_with_buffer(message.data(), message.size()));
+  const Owned<GMimeParser> parser(g_mime_parser_new_with_stream(stream.get()));
+  const Owned<GMimeMessage> parsed(g_mime_parser_construct_message(parser.get(), nullptr));
+  if (!parsed) throw std::runtime_error("GMime finds no message");
+  ReadMessage read;
+  auto* const body = g_mime_message_get_mime_part(parsed.get());
+  append_headers(read, GMIME_OBJECT(parsed.get()));
+  append_headers(read, body);
+  read.recipients = internet_address_list_length(g_mime_message_get_to(parsed.get()));
+  read.subject = text_or_empty(g_mime_message_get_subject(parsed.get()));
+  if (GMIME_IS_MULTIPART(body)) {
+    for (int i = 0; i < g_mime_multipart_get_count(GMIME_MULTIPART(body)); ++i)
+      append_part(read, g_mime_multipart_get_part(GMIME_MULTIPART(body), i));
+  } else {
+    append_part(read, body);
+  }
+  return read;
+}
+
+}  // namespace mailroom::fuzz

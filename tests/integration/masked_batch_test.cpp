@@ -1,5 +1,5 @@
-// A batch whose tokens lie between those of other queues is stored as one range with a mask. Whatever reads or changes
-// the batch sees its own tokens only.
+// A batch whose tokens lie between those of other queues is stored as one range with a mask. Whatever reads
+// or changes the batch sees its own tokens only.
 
 #include "queue/batch_lookup.hpp"
 #include "status/queue_health.hpp"
@@ -25,7 +25,8 @@ struct Rig {
     connection->run(
         "SELECT mailroom_create_queue('recovery', 0, '{\"actions\": [\"password_recovery\"]}', 'token_insert')");
     for (int i = 0; i < 10; ++i)
-      connection->run("INSERT INTO tokens (account, action) VALUES (11, 'password_recovery'), (1, 'activation')");
+      connection->run(
+          "INSERT INTO tokens (account, action) VALUES (11, 'password_recovery'), (1, 'activation')");
     session = attach(database, "recovery");
   }
 
@@ -38,12 +39,15 @@ struct Rig {
   Ids recorded(std::int64_t batch) const {
     return ids(*connection,
                "SELECT x FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g, "
-               "generate_series(lower(g), upper(g) - 1) x WHERE b.id = " + std::to_string(batch) + " ORDER BY x");
+               "generate_series(lower(g), upper(g) - 1) x WHERE b.id = " +
+                   std::to_string(batch) + " ORDER BY x");
   }
 
   bool is_masked(std::int64_t batch) const {
-    return value<bool>(*connection, "SELECT ids_mask IS NOT NULL AND cardinality(ARRAY(SELECT unnest(ids))) = 1 "
-                                    "FROM mailroom_batches WHERE id = " + std::to_string(batch));
+    return value<bool>(*connection,
+                       "SELECT ids_mask IS NOT NULL AND cardinality(ARRAY(SELECT unnest(ids))) = 1 "
+                       "FROM mailroom_batches WHERE id = " +
+                           std::to_string(batch));
   }
 };
 
@@ -99,18 +103,21 @@ TEST_CASE("a take-over leases the tokens of a masked batch, and a rewind cuts th
   CHECK(fetch_ids(*rig.session, *again.lease) == Ids{1, 3, 5, 7});
   rig.connection->run("SELECT mailroom_rewind('recovery', 4, 100, '{}')");
   CHECK(rig.recorded(lease.batch) == Ids{1, 3});
-  CHECK(value<std::string>(*rig.connection, "SELECT details->'cut'->0->>'ids' FROM mailroom_operations "
-                                            "ORDER BY id DESC LIMIT 1") == "{[5,6),[7,8)}");
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT details->'cut'->0->>'ids' FROM mailroom_operations "
+                           "ORDER BY id DESC LIMIT 1") == "{[5,6),[7,8)}");
   CHECK(fetch_ids(*rig.session, *again.lease) == Ids{1, 3});
 }
 
 TEST_CASE("a token between those of a masked batch belongs to no batch of that queue") {
   const Rig rig;
   drain(*rig.session, 4);
-  CHECK(ids(*rig.connection, "SELECT mailroom_batches_of(ARRAY[4], now() - interval '1 day', now() + interval '1 day')")
+  CHECK(ids(*rig.connection,
+            "SELECT mailroom_batches_of(ARRAY[4], now() - interval '1 day', now() + interval '1 day')")
             .empty());
-  CHECK(ids(*rig.connection, "SELECT DISTINCT mailroom_batches_of(ARRAY[5], now() - interval '1 day', "
-                             "now() + interval '1 day')")
+  CHECK(ids(*rig.connection,
+            "SELECT DISTINCT mailroom_batches_of(ARRAY[5], now() - interval '1 day', "
+            "now() + interval '1 day')")
             .size() == 1);
   CHECK(value<std::string>(*rig.connection, "SELECT mailroom_emitted_ids('recovery', 0, '[1,6)')::text") ==
         "{[1,2),[3,4),[5,6)}");
@@ -124,7 +131,8 @@ TEST_CASE("the fix for a dead masked batch emits its own tokens again") {
   REQUIRE(status.dead.size() == 1);
   CHECK(status.dead.front().tokens == 4);
   const auto findings = judge_queue(status, {});
-  const auto dead = std::find_if(findings.begin(), findings.end(), [](const auto& each) { return each.code == "dead"; });
+  const auto dead =
+      std::find_if(findings.begin(), findings.end(), [](const auto& each) { return each.code == "dead"; });
   REQUIRE(dead != findings.end());
   CHECK(value<int>(*rig.connection, dead->fix) == 4);
   CHECK(fetch_ids(*rig.session, rig.claim(10)) == Ids{1, 3, 5, 7, 9, 11, 13, 15, 17, 19});
@@ -135,11 +143,13 @@ TEST_CASE("prune removes the record of a masked batch when its own tokens are go
   drain(*rig.session, 4);
   drain(*attach(rig.database), 20);
   age_batches(*rig.connection);
-  rig.connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) - 86400 * 31 "
-                      "WHERE action = 'password_recovery'");
+  rig.connection->run(
+      "UPDATE tokens SET consumed_at = extract(epoch FROM now()) - 86400 * 31 "
+      "WHERE action = 'password_recovery'");
   prune(rig.database);
   CHECK(ids(*rig.connection, "SELECT id FROM tokens WHERE action = 'password_recovery'").empty());
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM tokens") == 10);
   // The newest row is the state of the queue.
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE job_type = 'recovery'") == 1);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE job_type = 'recovery'") ==
+        1);
 }

@@ -102,6 +102,30 @@ TEST_CASE("with a shared budget the queue of the highest priority is served firs
   CHECK(collector.stop() == 0);
 }
 
+TEST_CASE("with a shared budget a recovery waits for no activation that was not taken before it") {
+  Rig rig;
+  rig.connection->run(
+      R"(SELECT mailroom_set_budget('provider', '{"tokens": 14, "milliseconds": 1000, "burst": 10}', 'x'))");
+  rig.connection->run(
+      R"(SELECT mailroom_set_queue('recovery', '{"actions": ["password_recovery"], "priority": 10, "budget": "provider"}', 'x'))");
+  rig.connection->run(
+      R"(SELECT mailroom_set_queue('mailroom', '{"actions": ["activation"], "budget": "provider"}', 'x'))");
+  rig.activations(5'000, "backlog");
+  TestCollector collector(rig.database, Rig::options({"--batch-limit", "10", "--batch-timeout", "0ms"}));
+  for (int round = 1; round <= 4; ++round) {
+    const auto emitted = lines_of(collector, "mailroom");
+    REQUIRE(eventually([&] { return lines_of(collector, "mailroom") > emitted; }));
+    const auto before = lines_of(collector, "mailroom");
+    rig.recoveries(1);
+    REQUIRE(eventually([&] { return lines_of(collector, "recovery") == round; }));
+    const auto queues = queues_of(collector);
+    const auto recovery = std::find(queues.rbegin(), queues.rend(), "recovery");
+    // One line may be claimed while the recovery is inserted, and another may have been claimed just before.
+    CHECK(std::count(recovery, queues.rend(), "mailroom") <= before + 2);
+  }
+  CHECK(collector.stop() == 0);
+}
+
 TEST_CASE("a paused queue is emitted by nobody until it is resumed, and the others go on") {
   Rig rig;
   TestCollector collector(rig.database, Rig::options({"--batch-timeout", "0ms"}));

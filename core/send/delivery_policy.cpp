@@ -94,7 +94,8 @@ TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& deli
       outcome.state = DeliveryState::accepted;
       break;
     case MailOutcome::rejected:
-      outcome.state = DeliveryState::rejected;
+      // The attempt before may have been accepted, although the relay refuses the mail now.
+      outcome.state = may_have_been_mailed(history) > 0 ? DeliveryState::unknown : DeliveryState::rejected;
       break;
     case MailOutcome::deferred:
       outcome.state = DeliveryState::deferred;

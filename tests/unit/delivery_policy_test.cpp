@@ -76,6 +76,16 @@ TEST_CASE("an answer is recorded as it is") {
   CHECK(outcome_of_attempt({}, answer(MailOutcome::rejected), {}, 0).state == DeliveryState::rejected);
 }
 
+TEST_CASE("a mail that is refused after an attempt without an answer may have arrived") {
+  for (const auto& history : {MailHistory{.unknowns = 1}, MailHistory{.take_overs = 1}}) {
+    const auto refused = outcome_of_attempt(history, answer(MailOutcome::rejected), {}, 0);
+    CHECK(refused.state == DeliveryState::unknown);
+    CHECK(refused.code == 451);
+    CHECK(refused.reply == "try later");
+    CHECK(refused.unknowns == history.take_overs);
+  }
+}
+
 TEST_CASE("a deferred token waits longer after each attempt, with a fifth of jitter") {
   const int pauses[] = {15, 30, 60, 120, 240, 240, 240};
   for (int attempts = 0; attempts < 7; ++attempts) {

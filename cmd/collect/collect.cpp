@@ -64,8 +64,8 @@ ExitCode run_collect(const CollectOptions& options, Context& context) {
   warn_of_terminal(context);
   return run_consumer(
       context, make_limits(options),
-      [&context](const Settings& settings, const StopSignal&, StopWatcher& watcher) {
-        return make_setup(settings, context, watcher);
+      [&context](const Settings& settings, const ConsumerParts& parts) {
+        return make_setup(settings, context, parts.watcher);
       },
       context.out().fd());
 }

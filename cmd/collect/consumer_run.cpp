@@ -72,13 +72,15 @@ ExitCode run_consumer(Context& context, const CollectorLimits& limits, const Mak
   const auto& settings = context.settings();
   StopSignal signal;
   StopWatcher watcher(signal, context.log());
-  auto setup = make_setup(settings, signal, watcher);
+  ConsumerObservers observers;
+  const ConsumerParts parts{signal, watcher, observers};
+  auto setup = make_setup(settings, parts);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings, setup.turns.batcher);
   SystemEnvironment environment(signal, peer, &watcher);
   const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
-    auto next = make_setup(fresh, signal, watcher);
+    auto next = make_setup(fresh, parts);
     next.changes = changes_between(running, fresh);
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
@@ -86,7 +88,7 @@ ExitCode run_consumer(Context& context, const CollectorLimits& limits, const Mak
     fingerprint = next.key.fingerprint();
     return next;
   };
-  Collector collector(std::move(setup), limits, reload, environment, context.log());
+  Collector collector(std::move(setup), limits, reload, environment, context.log(), observers);
   context.explain_unreachable([&] { collector.run(); });
   context.log().info("stopped");
   return ExitCode::done;

@@ -10,9 +10,15 @@
 
 namespace mailroom {
 
+/// What lasts as long as a consumer runs.
+struct ConsumerParts {
+  const StopSignal& signal;
+  StopWatcher& watcher;
+  ConsumerObserver& observer;
+};
+
 /// How to set up a consumer from the configuration; called at the start and at each reload. Throws Error.
-using MakeSetup =
-    std::function<CollectorSetup(const Settings& settings, const StopSignal& signal, StopWatcher& watcher)>;
+using MakeSetup = std::function<CollectorSetup(const Settings& settings, const ConsumerParts& parts)>;
 
 /// Runs a consumer until it is stopped. `peer`: a pipe or socket whose reader it depends on; -1 for none.
 /// Throws as Collector::run() does.

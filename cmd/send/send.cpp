@@ -25,17 +25,19 @@ PgQueueSession::Setup delivering_session(const Settings& settings, const Key& ke
   return session;
 }
 
-CollectorSetup make_setup(const Settings& settings, const StopSignal& signal, StopWatcher& watcher,
-                          Log& log) {
+CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto key = load_key_ring(settings).current;
-  const auto session = delivering_session(settings, key, watcher);
+  const auto session = delivering_session(settings, key, parts.watcher);
   const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
   return {.connect = session_factory(session),
           .session_identity = session_identity(session),
           .key = key,
-          .make_sink = [writer, relays, policy = delivery_policy(settings), stop = signal.stop_fd(),
-                        &log] { return std::make_unique<MailSink>(writer, relays, policy, stop, log); },
+          .make_sink =
+              [writer, relays, policy = delivery_policy(settings), stop = parts.signal.stop_fd(), &log,
+               &observer = parts.observer] {
+                return std::make_unique<MailSink>(writer, relays, policy, stop, log, observer);
+              },
           .queues = settings.queues,
           .turns = {.batcher = {.batch_timeout = Milliseconds(0),
                                 .poll_interval = settings.poll_interval,
@@ -52,8 +54,8 @@ ExitCode run_send(SendOptions options, Context& context) {
   options.limits.wait_for_database = options.wait.value_or(Milliseconds{0});
   return run_consumer(
       context, options.limits,
-      [&log = context.log()](const Settings& settings, const StopSignal& signal, StopWatcher& watcher) {
-        return make_setup(settings, signal, watcher, log);
+      [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
+        return make_setup(settings, parts, log);
       },
       -1);
 }

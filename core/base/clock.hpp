@@ -16,4 +16,14 @@ class Clock {
   virtual TimePoint now() const = 0;
 };
 
+/// The system's monotonic clock.
+class SteadyClock final : public Clock {
+ public:
+  static const SteadyClock& only() {
+    static const SteadyClock clock;
+    return clock;
+  }
+  TimePoint now() const override { return std::chrono::steady_clock::now(); }
+};
+
 }  // namespace mailroom

@@ -45,11 +45,24 @@ void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& count
 }  // namespace
 
 Receipt BatchSigner::emit(QueueSession& session, const Lease& lease, int line_limit, Sink& sink,
-                          const std::function<void()>& when_slow) {
+                          const std::function<void()>& when_slow,
+                          const std::function<void()>& before_finish) {
   Receipt receipt{lease, {}};
+  created_.clear();
+  last_token_ = 0;
+  const auto began = clock_.now();
+  auto fetched = began;
   sink.begin(lease, line_limit);
-  session.fetch(lease, [&](const TokenRow& row) { add(row, receipt.counts, sink); });
+  session.fetch(lease, [&](const TokenRow& row) {
+    if (last_token_ == 0) fetched = clock_.now();
+    last_token_ = row.id;
+    add(row, receipt.counts, sink);
+  });
+  const auto added = clock_.now();
+  if (last_token_ == 0) fetched = added;
+  if (before_finish) before_finish();
   auto outcome = sink.finish(when_slow);
+  times_ = {.claim = {}, .fetch = fetched - began, .sign = added - fetched, .write = clock_.now() - added};
   receipt.counts.emitted = outcome.emitted;
   if (outcome.outcomes) count_refused(*outcome.outcomes, receipt.counts);
   receipt.outcomes = std::move(outcome.outcomes);
@@ -63,7 +76,11 @@ void BatchSigner::add(const TokenRow& row, BatchCounts& counts, Sink& sink) {
     log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
     count = &counts.invalid;
   }
-  if (count == nullptr) return sink.add(row, sign_token(hmac_, row.action, *row.secret, row.code));
+  if (count == nullptr) {
+    if (created_.empty() || created_.back().second != row.created_at) created_.push_back({row.created_at, 0});
+    ++created_.back().count;
+    return sink.add(row, sign_token(hmac_, row.action, *row.secret, row.code));
+  }
   ++*count;
   counts.skipped_ids.push_back(row.id);
   sink.skip(row, defect);

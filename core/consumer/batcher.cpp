@@ -62,6 +62,8 @@ Batcher::Decision Batcher::decide(TimePoint now, bool polling) const {
             .partial = partial,
             .routine = !draining_ && !poll_ && !deadline_,
             .limit = limit(partial),
+            .draining = draining_,
+            .full = full,
             .from = from};
   }
   auto until = next_poll_;

@@ -40,12 +40,14 @@ class Batcher {
   explicit Batcher(const Options& options) { configure(options); }
 
   struct Decision {
-    bool poll = false;     ///< claim now
-    bool partial = false;  ///< … even less than a full line
-    bool routine = false;  ///< … only because the poll interval has ended
-    int limit = 0;         ///< … at most this many tokens
-    TimePoint until{};     ///< otherwise wait until then, or until a notification
-    TimePoint from{};      ///< earliest arrival of tokens that the previous poll did not find
+    bool poll = false;      ///< claim now
+    bool partial = false;   ///< … even less than a full line
+    bool routine = false;   ///< … only because the poll interval has ended
+    int limit = 0;          ///< … at most this many tokens
+    bool draining = false;  ///< … everything, whether or not a line is full
+    bool full = false;      ///< … since a line as short as the load asks for is full
+    TimePoint until{};      ///< otherwise wait until then, or until a notification
+    TimePoint from{};       ///< earliest arrival of tokens that the previous poll did not find
   };
 
   void configure(const Options& options);

@@ -9,20 +9,35 @@ constexpr Milliseconds take_over_grace{1500};
 constexpr Milliseconds publish_interval{500};
 constexpr Milliseconds longest_hold{100};  ///< without an acknowledgement, while nothing may be claimed
 constexpr Milliseconds wake_interval{5};   ///< between two notifications of other queues' collectors
-constexpr Milliseconds farewell{5000};     ///< how long to try to acknowledge the last batch
+
+/// Observes nothing.
+ConsumerObserver nobody;
+
+/// Why the batch of `reply` was taken. `passed`: the cursor had passed all of its tokens before.
+BatchTrigger trigger_of(const QueueTurns::Turn& turn, const ClaimReply& reply, bool passed) {
+  if (passed || reply.lease->attempt > 1) return BatchTrigger::replay;
+  const auto& decision = turn.decision;
+  if (!decision.partial || decision.full || reply.size >= turn.line_limit) return BatchTrigger::full;
+  return decision.draining ? BatchTrigger::drain : BatchTrigger::timeout;
+}
 
 }  // namespace
 
 Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
                      Log& log)
+    : Collector(std::move(setup), limits, std::move(reload), environment, log, nobody) {}
+
+Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
+                     Log& log, ConsumerObserver& observer)
     : setup_(std::move(setup)),
       limits_(limits),
       reload_(std::move(reload)),
       environment_(environment),
       log_(log),
+      observer_(observer),
       turns_(setup_.queues, setup_.turns),
       waker_(polling_state_options(), environment, log),
-      signer_(setup_.key, log),
+      signer_(setup_.key, log, environment),
       sink_(setup_.make_sink()),
       backoff_(environment.random_seed()),
       retries_(log) {}
@@ -38,8 +53,10 @@ void Collector::run() {
 }
 
 void Collector::collect() {
+  observer_.turned(environment_.now());
   connect_first();
   while (!finished()) {
+    observer_.turned(environment_.now());
     // Also without a session: the new configuration may make one possible.
     if (environment_.take_reload()) reload();
     try {
@@ -48,11 +65,12 @@ void Collector::collect() {
     } catch (const ConnectionLost& error) {
       if (session_) retries_.worked();
       retries_.failed("connection lost", error.what(), environment_.now());
-      session_.reset();
+      drop_session();
     } catch (const DatabaseError& error) {
       if (!fixes(error)) throw;
     }
   }
+  observer_.stopping();
   acknowledge_last();
   log_totals();
 }
@@ -64,7 +82,7 @@ bool Collector::fixes(const DatabaseError& error) {
   } else if (fix == Retry::new_session) {
     retries_.failed(is_pid_locked(error) ? "reconnecting" : "the server accepts no writes, reconnecting",
                     reason_of(error), environment_.now());
-    session_.reset();
+    drop_session();
   } else if (!environment_.stop_requested()) {
     log_.warn("statement failed, retrying", {{"reason", error.what()}});
     environment_.sleep_for(backoff_.next());
@@ -80,6 +98,7 @@ bool Collector::finished() const {
 void Collector::connect_first() {
   const auto give_up = environment_.now() + limits_.wait_for_database;
   while (!environment_.stop_requested()) {
+    observer_.turned(environment_.now());
     try {
       return adopt_session(setup_.connect());
     } catch (const Error& error) {
@@ -105,7 +124,13 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
   last_round_trip_ = environment_.now();
   turns_.connected();
   waker_.session_began();
+  observer_.connected();
   if (retries_.is_news()) log_.info("connected");
+}
+
+void Collector::drop_session() {
+  if (session_) observer_.disconnected();
+  session_.reset();
 }
 
 void Collector::step() {
@@ -152,6 +177,7 @@ void Collector::poll(const QueueTurns::Turn& turn) {
                             .routine = turn.decision.routine,
                             .wakes = wakes,
                             .receipt = receipt_});
+  const auto took = environment_.now() - started;
   if (publish) last_published_ = started;
   if (wakes) next_wake_ = started + wake_interval;
   // The other queues need a poll after the question too.
@@ -163,10 +189,13 @@ void Collector::poll(const QueueTurns::Turn& turn) {
   note_pauses(turn, was_paused);
   since_idle_.skipped += reply.skipped;
   if (reply.lease) {
-    emit(*reply.lease, turn.line_limit);
+    emit(turn, reply, took);
   } else {
     drained_ = limits_.once && turns_.drained();
   }
+  // Tokens that the claim saw and did not take are above the cursor.
+  auto& passed = passed_[turn.queue];
+  if (reply.pending == 0) passed = std::max(passed, reply.last);
 }
 
 void Collector::note_pauses(const QueueTurns::Turn& turn, bool was_paused) {
@@ -182,11 +211,16 @@ PollingState::Options Collector::polling_state_options() const {
 }
 
 ClaimReply Collector::claim(const ClaimRequest& request) {
+  const auto started = environment_.now();
   const auto reply = session_->claim(request);
   receipt_.reset();
   last_round_trip_ = environment_.now();
   backoff_.reset();
   retries_.worked();
+  observer_.claimed({.queue = request.queue,
+                     .reply = reply,
+                     .only_acknowledged = request.limit == 0,
+                     .took = last_round_trip_ - started});
   return reply;
 }
 
@@ -202,13 +236,26 @@ void Collector::report(const ClaimReply& reply) {
   }
 }
 
-void Collector::emit(const Lease& lease, int line_limit) {
+void Collector::emit(const QueueTurns::Turn& turn, const ClaimReply& reply,
+                     std::chrono::nanoseconds claim_took) {
+  const auto& lease = *reply.lease;
   // While this collector waits for its reader, the other collectors need notifications.
-  receipt_ = signer_.emit(*session_, lease, line_limit, *sink_, [&] {
+  const auto when_slow = [&] {
     waker_.hand_over(session_.get());
     environment_.note_wait(Awaited::reader);
-  });
+  };
+  receipt_ =
+      signer_.emit(*session_, lease, turn.line_limit, *sink_, when_slow, [&] { observer_.delivers(); });
   environment_.note_wait(Awaited::nothing);
+  observer_.turned(environment_.now());
+  auto times = signer_.times();
+  times.claim = claim_took;
+  const bool passed = signer_.last_token() > 0 && signer_.last_token() <= passed_[turn.queue];
+  observer_.finished({.receipt = *receipt_,
+                      .size = reply.size,
+                      .trigger = trigger_of(turn, reply, passed),
+                      .times = times,
+                      .created = signer_.created()});
   const auto& counts = receipt_->counts;
   if (counts.emitted > 0) ++batches_written_;
   since_idle_.batches += counts.emitted > 0 ? 1 : 0;
@@ -229,92 +276,13 @@ void Collector::wait_until(TimePoint until) {
     last_round_trip_ = environment_.now();
     return;
   }
+  observer_.waits(std::min(until, health));
   environment_.wait(session_->socket(), std::min(until, health));
 }
 
 void Collector::acknowledge(Receipt receipt) {
   auto queue = receipt.lease.queue;
   report(claim({.queue = std::move(queue), .publish_cursor = true, .receipt = std::move(receipt)}));
-}
-
-void Collector::acknowledge_last() {
-  const auto give_up = environment_.now() + farewell;
-  if (receipt_) environment_.note_wait(Awaited::database);
-  while (receipt_) {
-    try {
-      if (!session_) session_ = setup_.connect();
-      acknowledge(*receipt_);
-    } catch (const Error& error) {
-      const auto fix = retry_for(error);
-      if (fix == Retry::new_session) session_.reset();
-      if (fix == Retry::same_session && environment_.stop_requested()) {
-        acknowledge_without_lock();
-        break;
-      }
-      if (fix == Retry::none || environment_.now() >= give_up) {
-        log_.error("the last batch is written but not acknowledged: it will be emitted again");
-        throw;
-      }
-      environment_.pause_for(backoff_.next());
-    }
-  }
-  environment_.note_wait(Awaited::nothing);
-}
-
-void Collector::acknowledge_without_lock() {
-  try {
-    report(claim({.queue = receipt_->lease.queue, .without_lock = true, .receipt = receipt_}));
-  } catch (const Error& error) {
-    log_.error("the last batch is written but not acknowledged: it will be emitted again");
-    if (retry_for(error) == Retry::new_session) throw;
-    throw Error(ExitCode::locked, std::string("the last batch cannot be acknowledged: ") + error.what(),
-                "run mailroom status to see which session holds the queue's lock");
-  }
-}
-
-void Collector::acknowledge_before_leaving() {
-  try {
-    acknowledge_last();
-  } catch (const Error& error) {
-    // The caller reports the error that ended the run; this error is a consequence of it.
-    log_.debug("acknowledgement failed", {{"reason", error.what()}});
-  }
-}
-
-void Collector::reload() {
-  try {
-    auto setup = reload_();
-    if (setup.session_identity != setup_.session_identity) leave_session();
-    setup_ = std::move(setup);
-    turns_.configure(setup_.queues, setup_.turns);
-    waker_.configure(polling_state_options());
-    signer_.configure(setup_.key);
-    sink_ = setup_.make_sink();
-    report_changes();
-  } catch (const Error& error) {
-    log_.error("reload failed, keeping the previous configuration", {{"reason", error.what()}});
-  }
-}
-
-void Collector::report_changes() {
-  for (const auto& change : setup_.changes) {
-    log_.info(change.takes_effect ? "changed" : "changed, effective after a restart",
-              {{"setting", change.name}, {"from", change.before}, {"to", change.after}});
-  }
-  log_.info("configuration reloaded",
-            {{"changed", setup_.changes.size()}, {"signing_key", setup_.key.fingerprint()}});
-}
-
-void Collector::leave_session() {
-  try {
-    acknowledge_last();
-  } catch (const Error& error) {
-    if (retry_for(error) != Retry::new_session) throw;
-    // Already logged. The receipt is dropped: in another database the same number is another batch.
-    receipt_.reset();
-  }
-  waker_.hand_over(session_.get());
-  session_.reset();
 }
 
 void Collector::log_totals() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "consumer/batch_signer.hpp"
+#include "consumer/consumer_observer.hpp"
 #include "consumer/queue_session.hpp"
 #include "consumer/queue_turns.hpp"
 #include "consumer/sink.hpp"
@@ -57,6 +59,10 @@ class Collector {
  public:
   using Reload = std::function<CollectorSetup()>;
 
+  /// `environment`, `log` and `observer` must outlive this.
+  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment, Log& log,
+            ConsumerObserver& observer);
+  /// Nobody observes it.
   Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment, Log& log);
 
   /// Returns after a stop request or when a limit is reached, with every written batch acknowledged. Throws
@@ -77,6 +83,7 @@ class Collector {
   /// Prepares a retry; returns false, after acknowledging, if a retry does not help.
   bool fixes(const DatabaseError& error);
   void adopt_session(std::unique_ptr<QueueSession> session);
+  void drop_session();
   void step();
   void poll(const QueueTurns::Turn& turn);
   /// Claims nothing until then: the sink is unavailable.
@@ -89,7 +96,7 @@ class Collector {
   PollingState::Options polling_state_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);
-  void emit(const Lease& lease, int line_limit);
+  void emit(const QueueTurns::Turn& turn, const ClaimReply& reply, std::chrono::nanoseconds claim_took);
   void acknowledge_last();
   /// Does not wait for the queue's lock. Throws Error(locked) when the acknowledgement fails.
   void acknowledge_without_lock();
@@ -105,6 +112,7 @@ class Collector {
   Reload reload_;
   Environment& environment_;
   Log& log_;
+  ConsumerObserver& observer_;
 
   QueueTurns turns_;
   Waker waker_;
@@ -119,6 +127,7 @@ class Collector {
   TimePoint next_wake_{};           ///< while polling: when to notify the collectors of other queues
   TimePoint last_round_trip_{};
   TimePoint last_published_{};
+  std::map<std::string, std::int64_t> passed_;  ///< the highest cursor of each queue that claims have shown
   std::int64_t batches_written_ = 0;
   bool drained_ = false;
   Totals since_idle_;

@@ -56,7 +56,7 @@ bool is_due(const Breaker& breaker) {
 }  // namespace
 
 MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier,
-                   DeliveryPolicy policy, int stop_fd, Log& log)
+                   DeliveryPolicy policy, int stop_fd, Log& log, ConsumerObserver& observer)
     : writer_(std::move(writer)),
       relays_(names_of(courier.relays)),
       probe_time_(courier.relay.timeout + courier.relay.end_timeout),
@@ -66,6 +66,7 @@ MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOption
       policy_(policy),
       stop_fd_(stop_fd),
       log_(log),
+      observer_(observer),
       random_(courier.seed) {}
 
 void MailSink::begin(const Lease& lease, int /*line_limit*/) {
@@ -95,8 +96,10 @@ void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText&
     return;
   }
   ++mails_by_account_[row.account];
-  pending_.push_back(
-      {std::move(history), std::move(std::get<WrittenMail>(written)), {token.data(), token.size()}});
+  pending_.push_back({.history = std::move(history),
+                      .mail = std::move(std::get<WrittenMail>(written)),
+                      .token = {token.data(), token.size()},
+                      .created_at = row.created_at});
   courier_.submit(static_cast<std::int64_t>(pending_.size()) - 1, pending_.back().mail.view());
 }
 
@@ -141,6 +144,7 @@ void MailSink::wait_for_relays(const std::function<void()>& when_slow) {
 void MailSink::record(const DeliveredMail& delivered) {
   std::uniform_real_distribution<double> jitter(-1, 1);
   const auto& pending = pending_[static_cast<std::size_t>(delivered.id)];
+  observe(delivered.delivery, pending);
   auto delivery = delivered.delivery;
   delivery.reply = recordable_reply(delivery.reply, pending.token);
   outcomes_.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
@@ -157,6 +161,16 @@ void MailSink::record(const DeliveredMail& delivered) {
     log_.info("the relay is available again", {{"relay", delivered.delivery.relay}});
   }
   is_unavailable_ = is_unavailable;
+}
+
+void MailSink::observe(const Delivery& delivery, const Pending& pending) {
+  SinkAnswer answer{.sink = delivery.relay,
+                    .outcome = mail_outcome_name(delivery.outcome),
+                    .code = delivery.code,
+                    .took = delivery.took};
+  if (delivery.outcome == MailOutcome::accepted)
+    answer.delay = delivery.ended.time_since_epoch() - std::chrono::seconds(pending.created_at);
+  observer_.answered(answer);
 }
 
 void MailSink::log_outcome(const TokenOutcome& outcome) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
 #include "send/delivery_policy.hpp"
 #include "send/mail_writer.hpp"
@@ -24,7 +25,7 @@ class MailSink final : public Sink {
 
   /// `stop_fd` becomes readable when a stop is requested.
   MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier, DeliveryPolicy policy,
-           int stop_fd, Log& log);
+           int stop_fd, Log& log, ConsumerObserver& observer);
 
   void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, const TokenText& token) override;
@@ -39,11 +40,13 @@ class MailSink final : public Sink {
     MailHistory history;
     WrittenMail mail;
     std::string token;  ///< which no answer may repeat
+    std::int64_t created_at = 0;
   };
 
   void submit(MailHistory history, const TokenRow& row, const TokenText& token);
   void wait_for_relays(const std::function<void()>& when_slow);
   void record(const DeliveredMail& delivered);
+  void observe(const Delivery& delivery, const Pending& pending);
   void log_outcome(const TokenOutcome& outcome);
 
   std::shared_ptr<const MailWriter> writer_;
@@ -55,6 +58,7 @@ class MailSink final : public Sink {
   DeliveryPolicy policy_;
   int stop_fd_;
   Log& log_;
+  ConsumerObserver& observer_;
   std::mt19937_64 random_;
   Lease lease_;
   std::deque<Pending> pending_;  ///< the mails of the batch; a mail's place is its id at the courier

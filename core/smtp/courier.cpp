@@ -152,7 +152,10 @@ void Courier::work(Relays& relays) {
 Delivery Courier::deliver(Relays& relays, const Mail& mail) {
   std::optional<Delivery> last;
   for (auto next = route_.admit(0); next; next = route_.admit(next->relay + 1)) {
+    const auto began = std::chrono::steady_clock::now();
     last = attempt(*relays[next->relay], mail);
+    last->took = std::chrono::steady_clock::now() - began;
+    last->ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
     route_.note(*next, *last);
     if (last->outcome != MailOutcome::unavailable) return *std::move(last);
   }

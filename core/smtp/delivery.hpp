@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.hpp"
+
 namespace mailroom {
 
 /// What became of a mail.
@@ -37,6 +39,8 @@ struct Delivery {
   std::string relay;                                ///< host:port
   std::optional<std::chrono::seconds> retry_after;  ///< when the reply names a time, or the breaker does
   bool throttled = false;                           ///< the relay asks for a lower rate
+  std::chrono::nanoseconds took{};                  ///< the attempt; 0 if no relay was tried
+  WallTime ended{};                                 ///< when it ended
 };
 
 }  // namespace mailroom

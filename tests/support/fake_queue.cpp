@@ -183,6 +183,7 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
     abandoned->second.holder = session;
     abandoned->second.holds.push_back({session, environment_.now()});
     reply.lease = Lease{abandoned->first, ++abandoned->second.attempt, request.queue};
+    reply.size = static_cast<int>(abandoned->second.tokens.size());
     reply.more = true;
   } else if (request.limit > 0) {
     take(session, request, reply);

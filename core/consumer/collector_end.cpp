@@ -1,0 +1,54 @@
+#include "consumer/collector.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
+
+}  // namespace
+
+void Collector::acknowledge_last() {
+  const auto give_up = environment_.now() + farewell;
+  if (receipt_) environment_.note_wait(Awaited::database);
+  while (receipt_) {
+    try {
+      if (!session_) session_ = setup_.connect();
+      acknowledge(*receipt_);
+    } catch (const Error& error) {
+      const auto fix = retry_for(error);
+      if (fix == Retry::new_session) drop_session();
+      if (fix == Retry::same_session && environment_.stop_requested()) {
+        acknowledge_without_lock();
+        break;
+      }
+      if (fix == Retry::none || environment_.now() >= give_up) {
+        log_.error("the last batch is written but not acknowledged: it will be emitted again");
+        throw;
+      }
+      environment_.pause_for(backoff_.next());
+    }
+  }
+  environment_.note_wait(Awaited::nothing);
+}
+
+void Collector::acknowledge_without_lock() {
+  try {
+    report(claim({.queue = receipt_->lease.queue, .without_lock = true, .receipt = receipt_}));
+  } catch (const Error& error) {
+    log_.error("the last batch is written but not acknowledged: it will be emitted again");
+    if (retry_for(error) == Retry::new_session) throw;
+    throw Error(ExitCode::locked, std::string("the last batch cannot be acknowledged: ") + error.what(),
+                "run mailroom status to see which session holds the queue's lock");
+  }
+}
+
+void Collector::acknowledge_before_leaving() {
+  try {
+    acknowledge_last();
+  } catch (const Error& error) {
+    // The caller reports the error that ended the run; this error is a consequence of it.
+    log_.debug("acknowledgement failed", {{"reason", error.what()}});
+  }
+}
+
+}  // namespace mailroom

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "consumer/queue_session.hpp"
+
+namespace mailroom {
+
+/// Why a consumer took a batch when it did.
+enum class BatchTrigger {
+  full,     ///< it was full
+  timeout,  ///< its first token had waited for the batch timeout
+  drain,    ///< everything was emitted at once: at the start, after a reconnect, with --once
+  replay,   ///< the queue had passed its tokens before: see FinishedBatch::trigger
+};
+
+/// `full`.
+const char* batch_trigger_name(BatchTrigger trigger);
+
+/// How long each step of a batch took.
+struct BatchTimes {
+  std::chrono::nanoseconds claim{};  ///< the statement that claimed it, which also fetches a small batch
+  std::chrono::nanoseconds fetch{};  ///< then until its first token was there
+  std::chrono::nanoseconds sign{};   ///< then until its last token was signed; a large batch arrives meanwhile
+  std::chrono::nanoseconds write{};  ///< then until the sink had finished it
+};
+
+/// How many tokens were created in a second.
+struct CreatedTokens {
+  std::int64_t second = 0;  ///< since 1970, by the server's clock
+  int count = 0;
+};
+
+/// A batch that the sink has finished. The next claim acknowledges it.
+struct FinishedBatch {
+  const Receipt& receipt;
+  int size = 0;  ///< tokens claimed
+  /// A batch is a replay if it was taken over, or if this process has seen the cursor pass all of its tokens:
+  /// they are emitted again, tried again, or were committed late.
+  BatchTrigger trigger = BatchTrigger::full;
+  BatchTimes times{};
+  std::span<const CreatedTokens> created{};  ///< of the tokens that the sink was given
+};
+
+/// A claim that has succeeded, also one that found nothing.
+struct ObservedClaim {
+  const std::string& queue;
+  const ClaimReply& reply;
+  bool only_acknowledged = false;  ///< it was not to take a batch
+  std::chrono::nanoseconds took{};
+};
+
+/// What the other side of a sink, such as a relay, answered to one token.
+struct SinkAnswer {
+  std::string sink;             ///< host and port; empty if nothing was tried
+  const char* outcome = "";     ///< `accepted`, `deferred`, `rejected`, `unknown` or `unavailable`
+  int code = 0;                 ///< 0 for none
+  std::chrono::nanoseconds took{};
+  /// From the creation of the token to the answer; only if it was accepted.
+  std::optional<std::chrono::duration<double>> delay{};
+};
+
+/// Learns what a consumer does, and changes nothing about it. All calls come from the thread of the consumer's
+/// loop, which they must not hold up: no call waits, or throws.
+class ConsumerObserver {
+ public:
+  virtual ~ConsumerObserver() = default;
+
+  /// The loop has come around. Statements and other work follow, until the next of these three calls.
+  virtual void turned(TimePoint /*now*/) {}
+  /// The loop has nothing to do before `until`, unless a notification or a signal comes.
+  virtual void waits(TimePoint /*until*/) {}
+  /// The sink delivers a batch, which takes as long as its reader or its relay does. turned() follows.
+  virtual void delivers() {}
+
+  /// A session has begun: the schema fits, and notifications are heard.
+  virtual void connected() {}
+  /// The session has ended, or is given up.
+  virtual void disconnected() {}
+  virtual void claimed(const ObservedClaim& /*claim*/) {}
+  virtual void finished(const FinishedBatch& /*batch*/) {}
+  /// Follows for each token that the other side has answered, before finished().
+  virtual void answered(const SinkAnswer& /*answer*/) {}
+
+  virtual void reloading() {}
+  /// False: the previous configuration stays.
+  virtual void reloaded(bool /*succeeded*/) {}
+  /// The loop has ended. Only the last batch is still to be acknowledged.
+  virtual void stopping() {}
+};
+
+/// Tells several observers, in the order in which they were added.
+class ConsumerObservers final : public ConsumerObserver {
+ public:
+  /// `observer` must outlive this.
+  void add(ConsumerObserver& observer) { observers_.push_back(&observer); }
+
+  void turned(TimePoint now) override;
+  void waits(TimePoint until) override;
+  void delivers() override;
+  void connected() override;
+  void disconnected() override;
+  void claimed(const ObservedClaim& claim) override;
+  void finished(const FinishedBatch& batch) override;
+  void answered(const SinkAnswer& answer) override;
+  void reloading() override;
+  void reloaded(bool succeeded) override;
+  void stopping() override;
+
+ private:
+  std::vector<ConsumerObserver*> observers_;
+};
+
+}  // namespace mailroom

@@ -251,11 +251,13 @@ $$;
 -- tokens. The limit keeps the planner from joining all tokens, whatever the statistics say. OFFSET 0 makes it compute the first
 -- id once, which takes longer than all else that the mask costs.
 CREATE FUNCTION mailroom_batch_tokens(p_batch bigint, p_attempt integer)
-RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
+               created_at bigint)
 LANGUAGE sql STABLE AS $$
     SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login,
            mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
-                                (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))
+                                (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)),
+           t.created_at
     FROM (SELECT ids, ids_mask, lower(ids) AS first FROM mailroom_batches
           WHERE mailroom_batches.id = p_batch AND mailroom_batches.attempts = p_attempt OFFSET 0) b, unnest(b.ids) u(g), LATERAL (
         SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
@@ -267,15 +269,15 @@ $$;
 -- The same, for use in the statement that claims the batch. The snapshot of that statement is older than the claim's
 -- reads and writes; a volatile function takes its own. Returns no rows if p_batch is null.
 CREATE FUNCTION mailroom_fetch(p_batch bigint, p_attempt integer)
-RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
+               created_at bigint)
 LANGUAGE plpgsql STRICT AS $$
 BEGIN
     RETURN QUERY SELECT * FROM mailroom_batch_tokens(p_batch, p_attempt);
 END
 $$;
 
--- The same, with what a sink with outcomes needs to know about each token: when it was created (in seconds since 1970),
--- its earlier attempts, whether its account has a newer recovery token that may still be emitted (null if not), and how
+-- The same, with what a sink with outcomes needs to know about each token: its earlier attempts, whether its account has a newer recovery token that may still be emitted (null if not), and how
 -- many mails of the queue the account was sent in the last p_period (0 if that is null). LIMIT and OFFSET 0 make
 -- the planner use the indexes on the account and on queue and token, whatever the statistics say: the plan may be made
 -- while the tables are empty.
@@ -283,7 +285,7 @@ CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_period
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)
 LANGUAGE sql STABLE AS $$
-    SELECT b.*, t.created_at, t.account, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
+    SELECT b.*, t.account, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
            CASE WHEN t.action = 'password_recovery' THEN (
                SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = t.account OFFSET 0) n
                WHERE n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL

@@ -245,6 +245,7 @@ $$;
 --   acknowledged   null without p_receipt; false if the batch had been taken over meanwhile
 --   dead           a batch that became a dead letter in this claim, after 20 attempts
 --   skipped        how many expired or consumed tokens this claim skipped, as recorded
+--   expired        how many of them had expired
 --   wait           seconds until the next token may be taken: 0 without a budget, infinity while the queue is paused
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
@@ -256,7 +257,7 @@ $$;
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision)
+    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision, OUT expired integer)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -271,7 +272,7 @@ DECLARE
     v_is_paced boolean := false;
     v_paced record;
 BEGIN
-    pending := 0; more := false; skipped := 0; wait := 0;
+    pending := 0; more := false; skipped := 0; wait := 0; expired := 0;
     IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a claim needs a read committed transaction of its own' USING ERRCODE = 'MR003';
     END IF;
@@ -332,7 +333,7 @@ BEGIN
             PERFORM mailroom_publish_cursor(p_queue, v_cursor);
         END IF;
     ELSE
-        SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped
+        SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired
         FROM mailroom_claim_any(p_queue, v_limit, p_partial, p_take_over, p_publish, p_delivers, p_receipt,
                                 v_queue.actions) c;
     END IF;
@@ -354,7 +355,7 @@ $$;
 CREATE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean,
     p_delivers boolean, p_receipt mailroom_receipt, p_actions token_action[],
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer)
+    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT expired integer)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_state record;
@@ -371,7 +372,7 @@ DECLARE
     v_seen integer;
     v_take boolean;
 BEGIN
-    pending := 0; more := false; skipped := 0;
+    pending := 0; more := false; skipped := 0; expired := 0;
     v_state := mailroom_queue_state(p_queue);
     IF p_limit = 0 THEN
         acknowledged := mailroom_acknowledge(p_receipt);
@@ -451,7 +452,7 @@ BEGIN
         v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.gap_ids, v_lease.oldest_open, v_window.ids + v_found,
             v_window.seen, v_window.last, v_window.expired, v_window.consumed);
         batch := v_batch.batch; attempt := v_batch.attempt; size := v_window.due + v_late;
-        skipped := v_window.expired + v_window.consumed;
+        skipped := v_window.expired + v_window.consumed; expired := v_window.expired;
         v_state.cursor := v_batch.cursor;
     END IF;
     IF p_publish THEN

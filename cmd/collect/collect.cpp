@@ -62,12 +62,11 @@ void warn_of_terminal(Context& context) {
 
 ExitCode run_collect(const CollectOptions& options, Context& context) {
   warn_of_terminal(context);
-  return run_consumer(
-      context, make_limits(options),
-      [&context](const Settings& settings, const ConsumerParts& parts) {
-        return make_setup(settings, context, parts.watcher);
-      },
-      context.out().fd());
+  const ConsumerKind kind{.command = "collect", .peer = context.out().fd()};
+  return run_consumer(context, kind, make_limits(options),
+                      [&context](const Settings& settings, const ConsumerParts& parts) {
+                        return make_setup(settings, context, parts.watcher);
+                      });
 }
 
 Run add_collect(CommandSyntax& syntax) {
@@ -94,6 +93,8 @@ Run add_collect(CommandSyntax& syntax) {
                  "choose when inserts notify: when_listening, always [when_listening]");
   syntax.setting("--healthcheck-interval DURATION", "collect.healthcheck_interval",
                  "check an idle connection this often [4m30s]");
+  syntax.setting("--metrics ADDRESS", "metrics.listen",
+                 "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket");
   syntax.setting("--key-file FILE", "signing.key_file",
                  "read the signing key, 64 hexadecimal digits, from FILE");
   return [options](Context& context) { return run_collect(*options, context); };

@@ -6,6 +6,7 @@
 #include "base/duration.hpp"
 #include "cmd/config/shown_setting.hpp"
 #include "db/conninfo.hpp"
+#include "metrics/metrics_endpoint.hpp"
 #include "schema/bookkeeping.hpp"
 
 namespace mailroom {
@@ -15,9 +16,9 @@ std::vector<SettingChange> changes_between(const Settings& before, const Setting
   std::vector<SettingChange> changes;
   for (const auto& value : after.values) {
     const auto& old = setting_of(before, value.key);
-    // Log settings take effect at the next start.
-    if (old.text != value.text)
-      changes.push_back({value.key, shown(old), shown(value), !value.key.starts_with("log.")});
+    // Log settings and the address of the metrics take effect at the next start.
+    const bool takes_effect = !value.key.starts_with("log.") && !value.key.starts_with("metrics.");
+    if (old.text != value.text) changes.push_back({value.key, shown(old), shown(value), takes_effect});
   }
   return changes;
 }
@@ -41,6 +42,25 @@ void log_configuration(Log& log, const Settings& settings, const Batcher::Option
                           timeout_field(batcher),
                           {"healthcheck_interval", format_duration(settings.healthcheck_interval)}});
   log.info("connecting", {{"to", describe_target(settings.database_url)}});
+}
+
+DatabaseReader::Source metrics_source(const Settings& settings) {
+  DatabaseReader::Source source{.conninfo = settings.database_url, .queues = settings.queues, .limits = {}};
+  source.limits.collector_silence = silence_limit(settings.poll_interval);
+  return source;
+}
+
+/// Serves metrics, if the configuration says where.
+std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const ConsumerKind& kind, Log& log) {
+  if (!settings.metrics_listen) return nullptr;
+  auto endpoint = std::make_unique<MetricsEndpoint>(*settings.metrics_listen,
+                                                    ConsumerMetrics::Options{.version = MAILROOM_VERSION,
+                                                                             .command = kind.command,
+                                                                             .queues = settings.queues,
+                                                                             .delivers = kind.delivers},
+                                                    metrics_source(settings), log);
+  log.info("serving metrics", {{"at", endpoint->address().text()}});
+  return endpoint;
 }
 
 }  // namespace
@@ -67,8 +87,8 @@ std::string session_identity(const PgQueueSession::Setup& setup) {
                      setup.fingerprint, period);
 }
 
-ExitCode run_consumer(Context& context, const CollectorLimits& limits, const MakeSetup& make_setup,
-                      int peer) {
+ExitCode run_consumer(Context& context, const ConsumerKind& kind, const CollectorLimits& limits,
+                      const MakeSetup& make_setup) {
   const auto& settings = context.settings();
   StopSignal signal;
   StopWatcher watcher(signal, context.log());
@@ -77,13 +97,16 @@ ExitCode run_consumer(Context& context, const CollectorLimits& limits, const Mak
   auto setup = make_setup(settings, parts);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings, setup.turns.batcher);
-  SystemEnvironment environment(signal, peer, &watcher);
+  const auto metrics = serve_metrics(settings, kind, context.log());
+  if (metrics) metrics->observe(observers);
+  SystemEnvironment environment(signal, kind.peer, &watcher);
   const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
     auto next = make_setup(fresh, parts);
     next.changes = changes_between(running, fresh);
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
+    if (metrics) metrics->configure(metrics_source(fresh));
     running = fresh;
     fingerprint = next.key.fingerprint();
     return next;

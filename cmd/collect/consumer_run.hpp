@@ -20,9 +20,16 @@ struct ConsumerParts {
 /// How to set up a consumer from the configuration; called at the start and at each reload. Throws Error.
 using MakeSetup = std::function<CollectorSetup(const Settings& settings, const ConsumerParts& parts)>;
 
-/// Runs a consumer until it is stopped. `peer`: a pipe or socket whose reader it depends on; -1 for none.
-/// Throws as Collector::run() does.
-ExitCode run_consumer(Context& context, const CollectorLimits& limits, const MakeSetup& make_setup, int peer);
+/// Which consumer runs.
+struct ConsumerKind {
+  const char* command = "";  ///< `collect`
+  bool delivers = false;     ///< its sink has outcomes
+  int peer = -1;             ///< a pipe or socket whose reader it depends on; -1 for none
+};
+
+/// Runs a consumer until it is stopped. Throws as MetricsEndpoint() and Collector::run() do.
+ExitCode run_consumer(Context& context, const ConsumerKind& kind, const CollectorLimits& limits,
+                      const MakeSetup& make_setup);
 
 /// A session with the configured queue, for a sink without outcomes.
 PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher);

@@ -85,9 +85,13 @@ std::string render_function(const Place& place, const CommandReference& program)
       text += "    " + zsh_option(option) + "\n";
     text += "  )\n";
   }
-  text += "  _arguments -C -s -S \"${mailroom_global[@]}\"";
+  // What follows the name of a command is for its function. Of two options of one name zsh takes the first:
+  // that of the command.
+  text += "  _arguments -C -s -S";
+  if (!command.commands.empty()) text += " -A '-*'";
   for (const auto& option : place.options)
     text += " \\\n    " + zsh_option(option);
+  text += " \\\n    \"${mailroom_global[@]}\"";
   std::size_t position = 0;
   for (const auto& operand : command.operands)
     text += " \\\n    " + render_operand(operand, ++position);

@@ -52,12 +52,10 @@ ExitCode run_send(SendOptions options, Context& context) {
   if (options.dry_run) return run_send_preview(context);
   if (!options.trial.to.empty()) return run_send_trial(options.trial, context);
   options.limits.wait_for_database = options.wait.value_or(Milliseconds{0});
-  return run_consumer(
-      context, options.limits,
-      [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
-        return make_setup(settings, parts, log);
-      },
-      -1);
+  return run_consumer(context, {.command = "send", .delivers = true}, options.limits,
+                      [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
+                        return make_setup(settings, parts, log);
+                      });
 }
 
 Run add_send(CommandSyntax& syntax) {
@@ -94,6 +92,8 @@ Run add_send(CommandSyntax& syntax) {
                  "listen for notifications on this channel [token_insert]");
   syntax.setting("--poll-interval DURATION", "collect.poll_interval",
                  "poll this often without a notification [1s]");
+  syntax.setting("--metrics ADDRESS", "metrics.listen",
+                 "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket");
   syntax.setting("--key-file FILE", "signing.key_file",
                  "read the signing key, 64 hexadecimal digits, from FILE");
   return [options](Context& context) { return run_send(*options, context); };

@@ -3,32 +3,66 @@
 #include "base/duration.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/status/status_watch.hpp"
+#include "metrics/database_metrics.hpp"
+#include "status/shown_queues.hpp"
 
 namespace mailroom {
 namespace {
 
+/// How to print the status; `global` is what the global option says.
+enum class StatusFormat { global, text, json, prometheus };
+
 struct StatusOptions {
+  StatusFormat format = StatusFormat::global;
   std::optional<Milliseconds> watch;
   HealthLimits limits;
 };
+
+/// Prints also that the database cannot be read, or which schema does not fit, before it throws why.
+ExitCode print_metrics(const StatusRequest& request, Context& context) {
+  DatabaseReading reading;
+  try {
+    const auto connection = context.connect("status");
+    reading = read_database(
+        *connection, [&](Connection& schema) { return shown_queues(schema, request.settings); },
+        request.limits);
+  } catch (const Error& error) {
+    reading.error = error.what();
+    context.print(exposition_text(database_metrics(reading).all()));
+    throw;
+  }
+  context.print(exposition_text(database_metrics(reading).all()));
+  if (reading.schema_error) throw Error(*reading.schema_error);
+  return ExitCode::done;
+}
 
 ExitCode run_status(const StatusOptions& options, Context& context) {
   const auto& settings = context.settings();
   StatusRequest request{.settings = settings, .limits = options.limits};
   request.limits.collector_silence = silence_limit(settings.poll_interval);
+  request.json = options.format == StatusFormat::json ||
+                 (options.format == StatusFormat::global && context.global().output == OutputFormat::json);
+  if (options.format == StatusFormat::prometheus) {
+    if (!options.watch) return print_metrics(request, context);
+    throw Error(ExitCode::usage, "--watch cannot be combined with --output prometheus",
+                "run it from a timer; each run prints the metrics once");
+  }
   if (options.watch) return watch_status(request, *options.watch, context);
 
   const auto connection = context.connect_to_schema("status");
   const auto overview = read_overview(*connection, request);
-  const bool json = context.global().output == OutputFormat::json;
-  context.print(json ? render_json(overview)
-                     : render_text(overview, {.colour = context.colour_on(context.out()),
-                                              .width = context.out().width()}));
+  context.print(request.json ? render_json(overview)
+                             : render_text(overview, {.colour = context.colour_on(context.out()),
+                                                      .width = context.out().width()}));
   return judge(overview);
 }
 
 Run add_status(CommandSyntax& syntax) {
   auto options = std::make_shared<StatusOptions>();
+  const Choices<StatusFormat> formats{
+      {"text", StatusFormat::text}, {"json", StatusFormat::json}, {"prometheus", StatusFormat::prometheus}};
+  syntax.choice("-o,--output FORMAT", options->format, formats, "text, json or prometheus",
+                "print text, json or, for Prometheus' node_exporter, prometheus");
   syntax
       .duration("--watch [INTERVAL]", options->watch, {Milliseconds{100}, std::chrono::hours(1)},
                 "refresh every INTERVAL until stopped [2s]")
@@ -47,9 +81,9 @@ Run add_status(CommandSyntax& syntax) {
 const Command status_command{
     "status", "show queue status, and what blocks the queue",
     "Examples:\n"
-    "  mailroom status                                   show one report\n"
     "  mailroom status --watch                           report and trends every 2 s\n"
     "  mailroom status --max-lag 1m --max-pending 5000   for alerting: exit code 8\n"
+    "  mailroom status -o prometheus                     metrics of the database\n"
     "\n"
     "Failures, exit code 8: tokens wait and no collector is connected, or none of\n"
     "them works; a collector has held a batch for more than 30 s; the queue's lock\n"

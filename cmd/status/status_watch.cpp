@@ -84,7 +84,7 @@ class StatusWatch {
     }
   }
 
-  bool is_json() const { return context_.global().output == OutputFormat::json; }
+  bool is_json() const { return request_.json; }
 
   void show(StatusOverview overview) {
     last_ = std::move(overview);

@@ -28,10 +28,11 @@ class LagHistory {
   std::deque<Sample> samples_;
 };
 
-/// Which queues to report on, and the limits beyond which a value is a finding.
+/// Which queues to report on, the limits beyond which a value is a finding, and how to print them.
 struct StatusRequest {
   const Settings& settings;  ///< see shown_queues()
   HealthLimits limits;
+  bool json = false;
 };
 
 /// Reads one report on each queue. Throws Error(locked) if a table is locked, and DatabaseError MR001 if a

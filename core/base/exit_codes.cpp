@@ -22,7 +22,7 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "or type is missing; a trigger or sequence is not as the queue needs it, or the sequence has reached "
      "the largest bigint",
      "mailroom migrate, mailroom migrate verify, or the statement in the hint"},
-    {"6", "another process holds the lock, or a table is locked",
+    {"6", "another process holds the lock or listens at the address of --metrics, or a table is locked",
      "wait, or find the process with the statement in the hint"},
     {"7", "declined, no terminal to ask on, or more than --max-replay allows",
      "pass --yes, or raise the limit"},

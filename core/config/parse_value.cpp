@@ -171,6 +171,20 @@ std::vector<std::string> parse_names(const SettingValue& value) {
   return names;
 }
 
+std::optional<ListenAddress> parse_listen_value(const SettingValue& value) {
+  if (value.text.empty()) return std::nullopt;
+  auto address = parse_listen_address(value.text);
+  if (!address) {
+    refuse(value, "an IP address of this host and a port, or the path of a unix socket",
+           "for example 127.0.0.1:9464, [::1]:9464 or /run/mailroom/metrics.sock");
+  }
+  if (address->path.size() > longest_socket_path) {
+    refuse(value, fmt::format("a path of at most {} bytes", longest_socket_path),
+           "the system allows no longer path for a unix socket");
+  }
+  return address;
+}
+
 std::string parse_key(const SettingValue& value) {
   const auto text = without_line_end(value.text);
   require_key_text(text, value.origin.where);

@@ -47,6 +47,9 @@ std::string parse_name(const SettingValue& value);
 /// Different names as of parse_name(), separated by commas.
 std::vector<std::string> parse_names(const SettingValue& value);
 
+/// Where to listen; nullopt for an empty text.
+std::optional<ListenAddress> parse_listen_value(const SettingValue& value);
+
 /// 64 hexadecimal digits.
 std::string parse_key(const SettingValue& value);
 

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/rate.hpp"
+#include "config/listen_address.hpp"
 
 namespace mailroom {
 
@@ -94,7 +95,8 @@ struct Settings {
   std::optional<Rate> send_per_account;
   WhenUnknown send_when_unknown = WhenUnknown::resend;
   bool send_supersede = true;
-  std::vector<std::string> send_throttled_by;  ///< parts of replies
+  std::vector<std::string> send_throttled_by;   ///< parts of replies
+  std::optional<ListenAddress> metrics_listen;  ///< nullopt: nowhere
   Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;

@@ -27,7 +27,7 @@ const char* batch_trigger_name(BatchTrigger trigger);
 struct BatchTimes {
   std::chrono::nanoseconds claim{};  ///< the statement that claimed it, which also fetches a small batch
   std::chrono::nanoseconds fetch{};  ///< then until its first token was there
-  std::chrono::nanoseconds sign{};   ///< then until its last token was signed; a large batch arrives meanwhile
+  std::chrono::nanoseconds sign{};  ///< then until its last token was signed; a large batch arrives meanwhile
   std::chrono::nanoseconds write{};  ///< then until the sink had finished it
 };
 
@@ -58,16 +58,17 @@ struct ObservedClaim {
 
 /// What the other side of a sink, such as a relay, answered to one token.
 struct SinkAnswer {
-  std::string sink;             ///< host and port; empty if nothing was tried
-  const char* outcome = "";     ///< `accepted`, `deferred`, `rejected`, `unknown` or `unavailable`
-  int code = 0;                 ///< 0 for none
+  std::string queue;
+  std::string sink;          ///< host and port; empty if nothing was tried
+  const char* outcome = "";  ///< `accepted`, `deferred`, `rejected`, `unknown` or `unavailable`
+  int code = 0;              ///< 0 for none
   std::chrono::nanoseconds took{};
   /// From the creation of the token to the answer; only if it was accepted.
   std::optional<std::chrono::duration<double>> delay{};
 };
 
-/// Learns what a consumer does, and changes nothing about it. All calls come from the thread of the consumer's
-/// loop, which they must not hold up: no call waits, or throws.
+/// Learns what a consumer does, and changes nothing about it. All calls come from the thread of the
+/// consumer's loop, which they must not hold up: no call waits, or throws.
 class ConsumerObserver {
  public:
   virtual ~ConsumerObserver() = default;

@@ -17,7 +17,8 @@ class LoopState final : public ConsumerObserver {
   void delivers() override { busy_from_ = TimePoint::max(); }
 
   /// How long the loop has been overdue: 0 while it waits as it said, and while its sink delivers. Statements
-  /// usually take milliseconds; one that waits for a lock may take long, and the loop does not turn meanwhile.
+  /// usually take milliseconds; one that waits for a lock may take long, and the loop does not turn
+  /// meanwhile.
   std::chrono::nanoseconds overdue(TimePoint now) const {
     const auto from = busy_from_.load();
     return from < now ? now - from : std::chrono::nanoseconds(0);

@@ -50,9 +50,9 @@ LEFT JOIN mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt) t ON
 using Seconds = std::chrono::duration<double>;
 
 /// The first token column in such a row.
-constexpr int claim_columns = 10;
+constexpr int claim_columns = 11;
 
-using TokenFields = std::array<std::string_view, 8>;
+using TokenFields = std::array<std::string_view, 9>;
 
 int hex_digit(char c) {
   return c <= '9' ? c - '0' : c - 'a' + 10;
@@ -83,7 +83,8 @@ TokenRow read_token(const TokenFields& fields) {
       .expires_at = read_number(fields[4]),
       .email = fields[5],
       .login = fields[6],
-      .state = parse_token_state(fields[7])};
+      .state = parse_token_state(fields[7]),
+      .created_at = read_number(fields[8])};
 }
 
 template <typename Row>
@@ -100,7 +101,6 @@ TokenRow token_of(const Row& row, int first_column) {
 template <typename Row>
 TokenRow mail_of(const Row& row) {
   auto token = token_of(row, 0);
-  token.created_at = row[8].template as<std::int64_t>();
   token.account = row[9].template as<std::int64_t>();
   token.attempts = row[10].template as<int>();
   token.unknowns = row[11].template as<int>();
@@ -129,6 +129,7 @@ ClaimReply read_reply(const Row& row, const std::string& queue) {
   if (!row[7].is_null()) reply.dead = row[7].template as<std::int64_t>();
   reply.skipped = row[8].template as<int>();
   reply.wait = wait_of(row[9]);
+  reply.skipped_expired = row[10].template as<int>();
   return reply;
 }
 

@@ -45,11 +45,11 @@ const char* delivery_state_name(DeliveryState state);
 struct TokenOutcome {
   std::int64_t token = 0;
   DeliveryState state = DeliveryState::accepted;
-  int attempts = 0;                      ///< how many attempts it counts as: 0 or 1
-  int unknowns = 0;                      ///< how often the token may have been accepted without an answer
-  std::chrono::duration<double> wait{};  ///< of deferred: how long to wait before the next attempt
-  std::string sink{};                    ///< host and port; empty if nothing was tried
-  int code = 0;                          ///< of the answer; 0 for none
+  int attempts = 0;                       ///< how many attempts it counts as: 0 or 1
+  int unknowns = 0;                       ///< how often the token may have been accepted without an answer
+  std::chrono::duration<double> wait{};   ///< of deferred: how long to wait before the next attempt
+  std::string sink{};                     ///< host and port; empty if nothing was tried
+  int code = 0;                           ///< of the answer; 0 for none
   std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
 };
 
@@ -83,6 +83,7 @@ struct ClaimReply {
   int skipped = 0;                     ///< expired and consumed tokens that the claim skipped and recorded
   /// Until the budgets of the queue allow the next token; nullopt while the queue is paused.
   std::optional<Milliseconds> wait = Milliseconds(0);
+  int skipped_expired = 0;  ///< of `skipped`, the expired ones
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };
@@ -101,8 +102,8 @@ struct TokenRow {
   std::string_view email;
   std::string_view login;
   TokenState state = TokenState::due;
-  // The rest is read only for a sink with outcomes.
   std::int64_t created_at = 0;  ///< seconds since 1970
+  // The rest is read only for a sink with outcomes.
   std::int64_t account = 0;
   int attempts = 0;                     ///< earlier attempts to deliver it
   int unknowns = 0;                     ///< of these, how many may have been accepted without an answer

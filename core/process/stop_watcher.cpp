@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/blocked_signals.hpp"
 #include "base/log.hpp"
 #include "db/connection.hpp"
 
@@ -19,28 +19,12 @@ TimePoint now() {
   return std::chrono::steady_clock::now();
 }
 
-/// Blocks all signals, so that a thread started meanwhile inherits the mask and handles none.
-class SignalsHeldBack {
- public:
-  SignalsHeldBack() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~SignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeldBack(const SignalsHeldBack&) = delete;
-  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 StopWatcher::StopWatcher(const StopSignal& signal, Log& log)
     : signal_(signal), log_(log), end_(eventfd(0, EFD_CLOEXEC)) {
   if (end_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
-  const SignalsHeldBack held_back;
+  const BlockedSignals blocked;
   thread_ = std::thread([this] { watch(); });
 }
 

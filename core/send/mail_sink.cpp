@@ -164,7 +164,8 @@ void MailSink::record(const DeliveredMail& delivered) {
 }
 
 void MailSink::observe(const Delivery& delivery, const Pending& pending) {
-  SinkAnswer answer{.sink = delivery.relay,
+  SinkAnswer answer{.queue = lease_.queue,
+                    .sink = delivery.relay,
                     .outcome = mail_outcome_name(delivery.outcome),
                     .code = delivery.code,
                     .took = delivery.took};

@@ -1,33 +1,16 @@
 #include "smtp/courier.hpp"
 
-#include <csignal>
 #include <exception>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <utility>
 
+#include "base/blocked_signals.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom {
 namespace {
-
-/// Threads that are started meanwhile handle no signals: those are for the main thread.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 Delivery given_up(std::string why) {
   Delivery delivery;
@@ -64,7 +47,7 @@ Courier::Courier(const CourierOptions& options)
     close(ready_);
     throw;
   }
-  const NoSignals held_back;
+  const BlockedSignals blocked;
   for (auto& relays : relays_)
     threads_.emplace_back([this, &relays] { work(relays); });
 }

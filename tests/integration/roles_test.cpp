@@ -9,6 +9,7 @@
 #include "support/build_paths.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/finished_run.hpp"
+#include "support/http_client.hpp"
 #include "support/mail_rows.hpp"
 #include "support/test_collector.hpp"
 
@@ -328,4 +329,27 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot inse
        "INSERT INTO mailroom_operations (kind, actor, db_user) VALUES ('prune', 'x', 'postgres')",
        "INSERT INTO mailroom_operations (id, kind, actor) OVERRIDING SYSTEM VALUE VALUES (1, 'prune', 'x')",
        "DELETE FROM mailroom_queues", "DROP TABLE tokens"});
+}
+
+TEST_CASE("a collector's metrics need only its role, and say what that does not see") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  TestCollector collector(roles.conninfo("collector"), {"--metrics", "127.0.0.1:0", "--batch-limit", "1"});
+  const auto address = metrics_address([&] { return collector.log(); });
+  const auto open = database.connect();
+  open->run("BEGIN");
+  open->run("INSERT INTO accounts (email, login) VALUES ('open@mail.example', 'open')");
+  insert_accounts(roles.owner(), 1);
+  REQUIRE(eventually([&] { return collector.lines().size() == 1; }));
+  Scrape scrape("");
+  REQUIRE(eventually([&] {
+    scrape = Scrape::of(address);
+    return scrape.sum("mailroom_queue_gap_holders") == 1;
+  }));
+  INFO(scrape.text);
+  CHECK(scrape.value("mailroom_database_up") == 1);
+  CHECK(scrape.sum("mailroom_queue_gap_holders", "visible=\"false\"") == 1);
+  CHECK(scrape.text.find("mailroom_queue_gap_holder_age_seconds{") == std::string::npos);
+  CHECK(scrape.sum("mailroom_queue_problems", "code=\"gap_hidden\"") == 1);
+  open->run("ROLLBACK");
 }

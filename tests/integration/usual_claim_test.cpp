@@ -46,7 +46,8 @@ class Situation {
       receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{}', NULL)::mailroom_receipt", newest_,
                             attempts_ + (one_in(8) ? 1 : 0), one_in(3) ? "{[30,31)}" : "{}");
     else if (newest_ > 0 && one_in(4))
-      receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}', NULL)::mailroom_receipt", 1 + below(newest_));
+      receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}', NULL)::mailroom_receipt",
+                            1 + below(newest_));
     return {.arguments = fmt::format("'mailroom', {}, {}, {}, {}, {}", limits[below(7)], !one_in(3),
                                      !one_in(3), one_in(3), one_in(2)),
             .receipt = receipt,

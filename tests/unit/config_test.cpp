@@ -92,6 +92,8 @@ const std::vector<Row> rows{
      [](const Settings& s) { return s.send_supersede ? "true" : "false"; }},
     {"send.throttled_by", "", "4.7.28", "a,b", "c",
      [](const Settings& s) { return joined(s.send_throttled_by); }},
+    {"metrics.listen", "", "127.0.0.1:9464", "[::1]:80", "unix:/run/mailroom.sock",
+     [](const Settings& s) { return s.metrics_listen ? s.metrics_listen->text() : ""; }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
      [](const Settings& s) { return format_duration(s.audit_retention); }},
     {"log.level", "info", "debug", "warn", "error",

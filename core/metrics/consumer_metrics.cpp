@@ -1,0 +1,263 @@
+#include "metrics/consumer_metrics.hpp"
+
+#include <algorithm>
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+namespace mailroom {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using Seconds = std::chrono::duration<double>;
+using Buckets = Histogram::BucketBoundaries;
+
+/// From a claim of a small batch to a reader that is stuck.
+const Buckets stage_buckets{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                            0.1,    0.25,    0.5,    1,     2.5,    5,     10,   30,    60};
+/// Tokens have whole seconds, and usually live for 15 minutes.
+const Buckets delay_buckets{1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600};
+const Buckets size_buckets{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10'000};
+const Buckets answer_buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                             0.5,   1,      2.5,   5,    10,    30,   60,  120};
+
+constexpr std::array<const char*, 4> stages{"claim", "fetch", "sign", "write"};
+constexpr std::array<const char*, 4> skip_reasons{"expired", "consumed", "wrong_status", "invalid"};
+constexpr std::array<BatchTrigger, 4> triggers{BatchTrigger::full, BatchTrigger::timeout, BatchTrigger::drain,
+                                               BatchTrigger::replay};
+constexpr std::array<DeliveryState, 6> delivery_states{DeliveryState::accepted, DeliveryState::deferred,
+                                                       DeliveryState::rejected, DeliveryState::unknown,
+                                                       DeliveryState::expired,  DeliveryState::cancelled};
+constexpr std::array<const char*, 5> answer_outcomes{"accepted", "deferred", "rejected", "unknown",
+                                                     "unavailable"};
+constexpr std::array<const char*, 4> reply_classes{"2xx", "4xx", "5xx", "none"};
+
+Family<Counter>& counters(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+Family<Gauge>& gauges(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+Family<Histogram>& histograms(prometheus::Registry& registry, const std::string& name,
+                              const std::string& help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+}
+
+std::size_t class_of(int code) {
+  if (code >= 200 && code < 300) return 0;
+  if (code >= 400 && code < 500) return 1;
+  return code >= 500 && code < 600 ? 2 : 3;
+}
+
+/// Observes all tokens of a batch under one lock.
+void observe_delays(Histogram& histogram, std::span<const CreatedTokens> created) {
+  if (created.empty()) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::vector<double> in_bucket(delay_buckets.size() + 1);
+  double sum = 0;
+  for (const auto& tokens : created) {
+    // Clocks differ, and the second of creation is rounded.
+    const auto delay = std::max(Seconds(now - std::chrono::seconds(tokens.second)).count(), 0.0);
+    const auto bucket = std::lower_bound(delay_buckets.begin(), delay_buckets.end(), delay);
+    in_bucket[static_cast<std::size_t>(bucket - delay_buckets.begin())] += tokens.count;
+    sum += delay * tokens.count;
+  }
+  histogram.ObserveMultiple(in_bucket, sum);
+}
+
+}  // namespace
+
+struct ConsumerMetrics::Families {
+  explicit Families(prometheus::Registry& registry)
+      : tokens(counters(registry, "mailroom_tokens_total",
+                        "Tokens by what became of them: emitted, skipped, or the outcome of a mail.")),
+        batches(counters(registry, "mailroom_batches_total", "Batches written, by why they were taken.")),
+        claims(counters(registry, "mailroom_claims_total", "Claims, also those that found nothing.")),
+        dead(counters(registry, "mailroom_dead_batches_total",
+                      "Batches that this process gave up after too many attempts.")),
+        repeated(
+            counters(registry, "mailroom_repeated_batches_total",
+                     "Batches that were taken over before they were acknowledged: maybe emitted twice.")),
+        size(histograms(registry, "mailroom_batch_tokens", "Tokens in a batch, as claimed.")),
+        stage(histograms(registry, "mailroom_batch_stage_seconds",
+                         "Time that a batch spent in each stage: claim, fetch, sign, write.")),
+        emission(histograms(registry, "mailroom_emission_delay_seconds",
+                            "From the creation of a token until its line was written.")),
+        acceptance(histograms(registry, "mailroom_acceptance_delay_seconds",
+                              "From the creation of a token until a relay accepted its mail.")),
+        answers(counters(registry, "mailroom_relay_answers_total",
+                         "Attempts to deliver a mail, by outcome and class of the reply.")),
+        answer_time(histograms(registry, "mailroom_relay_answer_seconds",
+                               "Time that an attempt to deliver a mail took.")),
+        session(
+            gauges(registry, "mailroom_session_up", "1 while the consumer has its session with the database.")
+                .Add({})),
+        reconnects(counters(registry, "mailroom_reconnects_total", "Sessions after the first one.").Add({})),
+        reloads(counters(registry, "mailroom_reloads_total", "Reloads of the configuration, by result.")) {}
+
+  Family<Counter>& tokens;
+  Family<Counter>& batches;
+  Family<Counter>& claims;
+  Family<Counter>& dead;
+  Family<Counter>& repeated;
+  Family<Histogram>& size;
+  Family<Histogram>& stage;
+  Family<Histogram>& emission;
+  Family<Histogram>& acceptance;
+  Family<Counter>& answers;
+  Family<Histogram>& answer_time;
+  Gauge& session;
+  Counter& reconnects;
+  Family<Counter>& reloads;
+};
+
+struct ConsumerMetrics::QueueCounters {
+  QueueCounters(Families& families, const std::string& queue, bool delivers)
+      : emitted(delivers ? nullptr : &tokens(families, queue, "emitted")),
+        claims(families.claims.Add({{"queue", queue}})),
+        dead(families.dead.Add({{"queue", queue}})),
+        repeated(families.repeated.Add({{"queue", queue}})),
+        size(families.size.Add({{"queue", queue}}, size_buckets)),
+        delay((delivers ? families.acceptance : families.emission).Add({{"queue", queue}}, delay_buckets)) {
+    for (std::size_t i = 0; i < triggers.size(); ++i)
+      batches[i] = &families.batches.Add({{"queue", queue}, {"trigger", batch_trigger_name(triggers[i])}});
+    for (std::size_t i = 0; i < stages.size(); ++i)
+      stage[i] = &families.stage.Add({{"queue", queue}, {"stage", stages[i]}}, stage_buckets);
+    for (std::size_t i = 0; i < skip_reasons.size(); ++i)
+      skipped[i] = &tokens(families, queue, "skipped", skip_reasons[i]);
+    for (std::size_t i = 0; delivers && i < delivery_states.size(); ++i)
+      delivered[i] = &tokens(families, queue, delivery_state_name(delivery_states[i]));
+  }
+
+  static Counter& tokens(Families& families, const std::string& queue, const std::string& outcome,
+                         const std::string& reason = {}) {
+    return families.tokens.Add({{"queue", queue}, {"outcome", outcome}, {"reason", reason}});
+  }
+
+  Counter* emitted;  ///< null for a sink with outcomes
+  Counter& claims;
+  Counter& dead;
+  Counter& repeated;
+  Histogram& size;
+  Histogram& delay;
+  std::array<Counter*, triggers.size()> batches{};
+  std::array<Histogram*, stages.size()> stage{};
+  std::array<Counter*, skip_reasons.size()> skipped{};
+  std::array<Counter*, delivery_states.size()> delivered{};
+};
+
+struct ConsumerMetrics::RelayCounters {
+  RelayCounters(Families& families, const std::string& relay)
+      : time(families.answer_time.Add({{"relay", relay}}, answer_buckets)) {
+    for (std::size_t i = 0; i < answer_outcomes.size(); ++i) {
+      for (std::size_t j = 0; j < reply_classes.size(); ++j)
+        answers[i][j] = &families.answers.Add(
+            {{"relay", relay}, {"outcome", answer_outcomes[i]}, {"reply", reply_classes[j]}});
+    }
+  }
+
+  Histogram& time;
+  std::array<std::array<Counter*, reply_classes.size()>, answer_outcomes.size()> answers{};
+};
+
+ConsumerMetrics::ConsumerMetrics(const Options& options)
+    : delivers_(options.delivers),
+      registry_(std::make_unique<prometheus::Registry>()),
+      families_(std::make_unique<Families>(*registry_)) {
+  gauges(*registry_, "mailroom_build_info", "1, with the version and the command.")
+      .Add({{"version", options.version}, {"command", options.command}})
+      .Set(1);
+  for (const auto* result : {"success", "failure"})
+    families_->reloads.Add({{"result", result}});
+  for (const auto& name : options.queues)
+    queue(name);
+}
+
+ConsumerMetrics::~ConsumerMetrics() = default;
+
+void ConsumerMetrics::connected() {
+  families_->session.Set(1);
+  if (was_connected_) families_->reconnects.Increment();
+  was_connected_ = true;
+  is_connected_ = true;
+}
+
+void ConsumerMetrics::disconnected() {
+  families_->session.Set(0);
+  is_connected_ = false;
+}
+
+void ConsumerMetrics::claimed(const ObservedClaim& claim) {
+  auto& counters = queue(claim.queue);
+  const auto& reply = claim.reply;
+  if (!claim.only_acknowledged) counters.claims.Increment();
+  if (reply.dead) counters.dead.Increment();
+  if (reply.receipt_void) counters.repeated.Increment();
+  counters.skipped[0]->Increment(reply.skipped_expired);
+  counters.skipped[1]->Increment(reply.skipped - reply.skipped_expired);
+}
+
+void ConsumerMetrics::finished(const FinishedBatch& batch) {
+  const auto& receipt = batch.receipt;
+  auto& counters = queue(receipt.lease.queue);
+  counters.batches[static_cast<std::size_t>(batch.trigger)]->Increment();
+  counters.size.Observe(batch.size);
+  const std::array times{batch.times.claim, batch.times.fetch, batch.times.sign, batch.times.write};
+  for (std::size_t i = 0; i < times.size(); ++i)
+    counters.stage[i]->Observe(Seconds(times[i]).count());
+  if (receipt.outcomes) return count_outcomes(receipt, counters);
+  const auto& counts = receipt.counts;
+  counters.emitted->Increment(counts.emitted);
+  const std::array skipped{counts.expired, counts.consumed, counts.wrong_status, counts.invalid};
+  for (std::size_t i = 0; i < skipped.size(); ++i)
+    counters.skipped[i]->Increment(skipped[i]);
+  observe_delays(counters.delay, batch.created);
+}
+
+void ConsumerMetrics::count_outcomes(const Receipt& receipt, QueueCounters& counters) {
+  std::array<int, delivery_states.size()> counts{};
+  for (const auto& outcome : *receipt.outcomes)
+    ++counts[static_cast<std::size_t>(outcome.state)];
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    counters.delivered[i]->Increment(counts[i]);
+}
+
+void ConsumerMetrics::answered(const SinkAnswer& answer) {
+  if (answer.delay) queue(answer.queue).delay.Observe(std::max(answer.delay->count(), 0.0));
+  if (answer.sink.empty()) return;
+  auto& counters = relay(answer.sink);
+  counters.time.Observe(Seconds(answer.took).count());
+  const auto outcome =
+      std::find(answer_outcomes.begin(), answer_outcomes.end(), std::string_view(answer.outcome));
+  if (outcome == answer_outcomes.end()) return;
+  counters.answers[static_cast<std::size_t>(outcome - answer_outcomes.begin())][class_of(answer.code)]
+      ->Increment();
+}
+
+void ConsumerMetrics::reloaded(bool succeeded) {
+  families_->reloads.Add({{"result", succeeded ? "success" : "failure"}}).Increment();
+}
+
+ConsumerMetrics::QueueCounters& ConsumerMetrics::queue(const std::string& name) {
+  const auto found = queues_.find(name);
+  if (found != queues_.end()) return found->second;
+  return queues_.try_emplace(name, *families_, name, delivers_).first->second;
+}
+
+ConsumerMetrics::RelayCounters& ConsumerMetrics::relay(const std::string& name) {
+  const auto found = relays_.find(name);
+  if (found != relays_.end()) return found->second;
+  return relays_.try_emplace(name, *families_, name).first->second;
+}
+
+std::vector<prometheus::MetricFamily> ConsumerMetrics::collect() const {
+  return registry_->Collect();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <prometheus/metric_family.h>
+#include <string>
+#include <vector>
+
+#include "consumer/consumer_observer.hpp"
+
+namespace prometheus {
+class Registry;
+}  // namespace prometheus
+
+namespace mailroom {
+
+/// Counts what a consumer does, for other threads to read. The loop takes a lock for nanoseconds once or
+/// twice a batch; a reader never holds one for long.
+class ConsumerMetrics final : public ConsumerObserver {
+ public:
+  struct Options {
+    std::string version;              ///< of mailroom
+    std::string command;              ///< `collect`
+    std::vector<std::string> queues;  ///< whose counters begin at 0
+    bool delivers = false;            ///< for a sink with outcomes
+  };
+
+  explicit ConsumerMetrics(const Options& options);
+  ~ConsumerMetrics() override;
+
+  void connected() override;
+  void disconnected() override;
+  void claimed(const ObservedClaim& claim) override;
+  void finished(const FinishedBatch& batch) override;
+  void answered(const SinkAnswer& answer) override;
+  void reloaded(bool succeeded) override;
+
+  /// True while the consumer has a session.
+  bool is_connected() const { return is_connected_; }
+  /// From any thread.
+  std::vector<prometheus::MetricFamily> collect() const;
+
+ private:
+  struct Families;
+  struct QueueCounters;
+  struct RelayCounters;
+
+  QueueCounters& queue(const std::string& name);
+  RelayCounters& relay(const std::string& name);
+  void count_outcomes(const Receipt& receipt, QueueCounters& counters);
+
+  bool delivers_;
+  std::unique_ptr<prometheus::Registry> registry_;
+  std::unique_ptr<Families> families_;
+  std::map<std::string, QueueCounters> queues_;
+  std::map<std::string, RelayCounters> relays_;
+  std::atomic<bool> is_connected_ = false;
+  bool was_connected_ = false;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,177 @@
+#include "metrics/database_metrics.hpp"
+
+#include <algorithm>
+
+namespace mailroom {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+double seconds(Milliseconds duration) {
+  return Seconds(duration).count();
+}
+
+/// The name of a program without host and process: `psql`, `mailroom collect`.
+std::string program_of(const ServerSession& session) {
+  const auto& name = session.application;
+  return name.starts_with("mailroom ") ? name.substr(0, name.find('@')) : name;
+}
+
+void add_backlog(const QueueStatus& status, MetricFamilies& metrics) {
+  const auto& waiting = status.waiting;
+  const std::pair<const char*, std::int64_t> places[]{{"above_cursor", waiting.above_cursor},
+                                                      {"in_open_batches", waiting.in_open_batches},
+                                                      {"in_gaps", waiting.in_gaps},
+                                                      {"in_replay", waiting.in_replay},
+                                                      {"deferred", waiting.deferred}};
+  for (const auto& [place, tokens] : places) {
+    metrics.gauge("mailroom_queue_backlog_tokens",
+                  "Due tokens that are not acknowledged, by where they wait.",
+                  {{"queue", status.queue}, {"place", place}}, static_cast<double>(tokens));
+  }
+  metrics.gauge("mailroom_queue_backlog_estimated", "1 if the backlog is so large that it is estimated.",
+                {{"queue", status.queue}}, waiting.estimated ? 1 : 0);
+  metrics.gauge("mailroom_queue_oldest_age_seconds",
+                "How long the oldest due token has waited; 0 if none waits.", {{"queue", status.queue}},
+                seconds(status.lag().value_or(Milliseconds(0))));
+  metrics.gauge("mailroom_queue_recently_emitted_tokens",
+                "Tokens that were acknowledged in the last five minutes, by all consumers.",
+                {{"queue", status.queue}}, static_cast<double>(status.emissions.total()));
+}
+
+void add_batches(const QueueStatus& status, MetricFamilies& metrics) {
+  const MetricLabels labels{{"queue", status.queue}};
+  const auto& open = status.open_batches;
+  metrics.gauge("mailroom_queue_open_batches", "Batches that are leased and not acknowledged.", labels,
+                static_cast<double>(open.size()));
+  const auto lost =
+      std::count_if(open.begin(), open.end(), [](const auto& batch) { return !batch.session_lives; });
+  // Collectors are not visible on a standby.
+  metrics.gauge("mailroom_queue_abandoned_batches",
+                "Batches whose consumer has gone, until another one takes them over.", labels,
+                status.on_standby ? 0 : static_cast<double>(lost));
+  Milliseconds oldest{};
+  for (const auto& batch : open)
+    oldest = std::max(oldest, batch.age);
+  metrics.gauge("mailroom_queue_oldest_batch_age_seconds",
+                "How long the oldest open batch has been leased; 0 if there is none.", labels,
+                seconds(oldest));
+  metrics.gauge("mailroom_queue_dead_batches",
+                "Batches that were given up within a day, after too many attempts.", labels,
+                static_cast<double>(status.dead.size()));
+}
+
+void add_gaps(const QueueStatus& status, MetricFamilies& metrics) {
+  metrics.gauge("mailroom_queue_gap_ids", "Ids below the cursor that open transactions may still show.",
+                {{"queue", status.queue}}, static_cast<double>(status.gap_ids));
+  constexpr auto holders = "mailroom_queue_gap_holders";
+  constexpr auto holders_help =
+      "Open transactions for whose tokens a gap waits; visible is false without the privileges of pg_monitor.";
+  constexpr auto age = "mailroom_queue_gap_holder_age_seconds";
+  constexpr auto age_help = "How long the oldest of these transactions has been open, where it is visible.";
+  metrics.gauge(holders, holders_help);
+  metrics.gauge(age, age_help);
+  std::map<MetricLabels, std::pair<int, Milliseconds>> found;
+  for (const auto& holder : status.gap_holders) {
+    if (!holder.writes_tokens) continue;
+    const auto& session = holder.session;
+    const bool is_prepared = session.pid == 0;
+    auto& [count, oldest] =
+        found[{{"queue", status.queue},
+               {"user", session.user},
+               {"application", is_prepared ? "prepared transaction" : program_of(session)},
+               {"visible", session.readable ? "true" : "false"}}];
+    ++count;
+    oldest = std::max(oldest, session.transaction_age.value_or(Milliseconds(0)));
+  }
+  for (const auto& [labels, holder] : found) {
+    metrics.gauge(holders, holders_help, labels, holder.first);
+    if (labels.back().second == "true")
+      metrics.gauge(age, age_help, {labels.begin(), labels.end() - 1}, seconds(holder.second));
+  }
+}
+
+void add_deliveries(const QueueStatus& status, MetricFamilies& metrics) {
+  for (const auto* state : {"accepted", "deferred", "rejected", "unknown", "expired", "cancelled"}) {
+    const auto& last_hour = status.deliveries.last_hour;
+    const auto found = std::find_if(last_hour.begin(), last_hour.end(),
+                                    [&](const auto& entry) { return entry.first == state; });
+    metrics.gauge("mailroom_queue_deliveries",
+                  "Tokens whose last outcome was recorded within an hour, by that outcome.",
+                  {{"queue", status.queue}, {"state", state}},
+                  found == last_hour.end() ? 0 : static_cast<double>(found->second));
+  }
+}
+
+void add_rules(const QueueStatus& status, MetricFamilies& metrics) {
+  metrics.gauge("mailroom_queue_paused", "1 while the queue is paused.", {{"queue", status.queue}},
+                status.rules.pause ? 1 : 0);
+  constexpr auto left = "mailroom_queue_rate_left_tokens";
+  constexpr auto left_help = "Tokens that a rate of the queue allows at once now.";
+  constexpr auto rate = "mailroom_queue_rate_tokens_per_second";
+  constexpr auto rate_help = "A rate that the queue keeps.";
+  metrics.gauge(left, left_help);
+  metrics.gauge(rate, rate_help);
+  for (const auto& budget : status.rules.budgets) {
+    const MetricLabels labels{{"queue", status.queue}, {"budget", budget.name}};
+    metrics.gauge(left, left_help, labels, static_cast<double>(budget.left()));
+    metrics.gauge(rate, rate_help, labels, 1 / budget.rate.gap().count());
+  }
+}
+
+void add_problems(const QueueReading& reading, MetricFamilies& metrics) {
+  constexpr auto name = "mailroom_queue_problems";
+  constexpr auto help = "Problems that mailroom status finds, by their code; none has no value.";
+  metrics.gauge(name, help);
+  std::map<MetricLabels, int> found;
+  for (const auto& finding : reading.findings) {
+    ++found[{{"queue", reading.status.queue},
+             {"code", finding.code},
+             {"severity", severity_name(finding.severity)}}];
+  }
+  for (const auto& [labels, count] : found)
+    metrics.gauge(name, help, labels, count);
+}
+
+/// Relays are shared by all queues.
+void add_sinks(const DatabaseReading& reading, MetricFamilies& metrics) {
+  constexpr auto name = "mailroom_relay_unavailable_seconds";
+  constexpr auto help = "How long a relay has taken no mail; a relay that works has no value.";
+  metrics.gauge(name, help);
+  if (reading.queues.empty()) return;
+  for (const auto& sink : reading.queues.front().status.deliveries.sinks)
+    metrics.gauge(name, help, {{"relay", sink.name}}, seconds(sink.lasts));
+}
+
+}  // namespace
+
+MetricFamilies database_metrics(const DatabaseReading& reading) {
+  MetricFamilies metrics;
+  metrics.gauge("mailroom_database_up", "1 if the database could be read for these metrics.", {},
+                reading.is_up() ? 1 : 0);
+  if (!reading.is_up()) return metrics;
+  metrics.gauge("mailroom_database_reading_seconds",
+                "How long it took to read the database for these metrics.", {}, reading.took.count());
+  metrics.gauge("mailroom_schema_version", "Version of the schema.", {},
+                static_cast<double>(reading.schema_version));
+  metrics.gauge("mailroom_schema_newest_version",
+                "The newest version of the schema that this mailroom knows.", {},
+                static_cast<double>(reading.newest_schema_version));
+  metrics.gauge("mailroom_schema_dirty", "1 if a migration has failed in the middle.", {},
+                reading.schema_is_dirty ? 1 : 0);
+  for (const auto& queue : reading.queues) {
+    const auto& status = queue.status;
+    add_backlog(status, metrics);
+    metrics.gauge("mailroom_queue_consumers", "Connected consumers of the queue; not visible on a standby.",
+                  {{"queue", status.queue}}, static_cast<double>(status.collectors.size()));
+    add_batches(status, metrics);
+    add_gaps(status, metrics);
+    add_deliveries(status, metrics);
+    add_rules(status, metrics);
+    add_problems(queue, metrics);
+  }
+  add_sinks(reading, metrics);
+  return metrics;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,115 @@
+#include "metrics/database_reader.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/blocked_signals.hpp"
+#include "db/conninfo.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A server that does not answer must not keep the process from ending.
+std::string impatient_conninfo(const std::string& conninfo) {
+  return with_defaults(conninfo, {{"connect_timeout", "3"}, {"tcp_user_timeout", "5000"}});
+}
+
+}  // namespace
+
+DatabaseReader::DatabaseReader(Source source, Log& log)
+    : log_(log), ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), source_(std::move(source)) {
+  if (ready_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { work(); });
+}
+
+DatabaseReader::~DatabaseReader() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  asked_.notify_all();
+  thread_.join();
+  close(ready_);
+}
+
+void DatabaseReader::configure(Source source) {
+  const std::lock_guard lock(mutex_);
+  source_ = std::move(source);
+  latest_.reset();
+}
+
+std::shared_ptr<const DatabaseReading> DatabaseReader::latest() {
+  const std::lock_guard lock(mutex_);
+  if (latest_ && std::chrono::steady_clock::now() - read_at_ < kept_for) return latest_;
+  is_asked_ = true;
+  asked_.notify_all();
+  return nullptr;
+}
+
+void DatabaseReader::take_ready() {
+  eventfd_t count = 0;
+  eventfd_read(ready_, &count);
+}
+
+void DatabaseReader::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto is_wanted = [this] { return ended_ || is_asked_; };
+    if (connection_ && !asked_.wait_for(lock, session_kept_for, is_wanted)) {
+      connection_.reset();
+    }
+    asked_.wait(lock, is_wanted);
+    if (ended_) return;
+    const auto source = source_;
+    lock.unlock();
+    auto reading = std::make_shared<const DatabaseReading>(read(source));
+    note(*reading);
+    lock.lock();
+    is_asked_ = false;
+    latest_ = std::move(reading);
+    read_at_ = std::chrono::steady_clock::now();
+    eventfd_write(ready_, 1);
+  }
+}
+
+DatabaseReading DatabaseReader::read(const Source& source) {
+  DatabaseReading failed;
+  // A session that was kept may have ended since the last reading.
+  for (bool again = connection_ != nullptr;; again = false) {
+    try {
+      open(source);
+      return read_database(
+          *connection_, [&](Connection&) { return source.queues; }, source.limits);
+    } catch (const ConnectionLost& error) {
+      failed.error = error.what();
+      connection_.reset();
+      if (!again) return failed;
+    } catch (const std::exception& error) {
+      failed.error = error.what();
+      return failed;
+    }
+  }
+}
+
+void DatabaseReader::open(const Source& source) {
+  if (connection_ && connected_to_ == source.conninfo) return;
+  connection_.reset();
+  connection_ = std::make_unique<Connection>(impatient_conninfo(source.conninfo), "mailroom metrics");
+  connected_to_ = source.conninfo;
+  connection_->run("SELECT set_config('statement_timeout', $1, false)",
+                   fmt::format("{}ms", statement_timeout.count()));
+}
+
+void DatabaseReader::note(const DatabaseReading& reading) {
+  if (std::exchange(was_up_, reading.is_up()) == reading.is_up()) return;
+  if (reading.is_up()) {
+    log_.info("the database can be read for metrics again");
+  } else {
+    log_.warn("the database cannot be read for metrics", {{"reason", reading.error}});
+  }
+}
+
+}  // namespace mailroom

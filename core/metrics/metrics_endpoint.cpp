@@ -1,0 +1,74 @@
+#include "metrics/metrics_endpoint.hpp"
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "metrics/database_metrics.hpp"
+#include "metrics/process_metrics.hpp"
+
+namespace mailroom {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr const char* exposition_type = "text/plain; version=0.0.4; charset=utf-8";
+
+TimePoint this_moment() {
+  return std::chrono::steady_clock::now();
+}
+
+void append(std::vector<prometheus::MetricFamily>& families, const MetricFamilies& more) {
+  families.insert(families.end(), more.all().begin(), more.all().end());
+}
+
+}  // namespace
+
+MetricsEndpoint::MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
+                                 DatabaseReader::Source source, Log& log)
+    : started_(std::chrono::floor<Milliseconds>(std::chrono::system_clock::now())),
+      loop_(this_moment()),
+      consumer_(options),
+      database_(std::move(source), log),
+      server_(address, *this) {}
+
+void MetricsEndpoint::observe(ConsumerObservers& observers) {
+  observers.add(loop_);
+  observers.add(consumer_);
+}
+
+std::optional<HttpPage> MetricsEndpoint::page(const std::string& path, bool last_chance) {
+  if (path == "/metrics") return metrics_page(last_chance);
+  if (path == "/healthz") return health_page();
+  if (path == "/readyz") return readiness_page();
+  return HttpPage{.status = 404, .text = "there are /metrics, /healthz and /readyz\n"};
+}
+
+std::optional<HttpPage> MetricsEndpoint::metrics_page(bool last_chance) {
+  const auto reading = database_.latest();
+  if (!reading && !last_chance) return std::nullopt;
+  auto families = consumer_.collect();
+  MetricFamilies of_loop;
+  of_loop.gauge("mailroom_loop_overdue_seconds",
+                "How long the loop has neither turned nor waited as it should; 0 if it works.", {},
+                Seconds(loop_.overdue(this_moment())).count());
+  append(families, of_loop);
+  append(families, process_metrics(started_));
+  // A database that does not answer in time is down.
+  append(families, database_metrics(reading ? *reading : DatabaseReading{.error = "no answer in time"}));
+  return HttpPage{.text = exposition_text(families), .type = exposition_type};
+}
+
+HttpPage MetricsEndpoint::health_page() const {
+  const auto overdue = loop_.overdue(this_moment());
+  if (overdue < longest_turn) return {.text = "ok\n"};
+  return {.status = 503,
+          .text = fmt::format("the loop has not turned for {}\n",
+                              format_duration(std::chrono::floor<std::chrono::seconds>(overdue)))};
+}
+
+HttpPage MetricsEndpoint::readiness_page() const {
+  if (consumer_.is_connected()) return {.text = "ok\n"};
+  return {.status = 503, .text = "there is no session with the database\n"};
+}
+
+}  // namespace mailroom

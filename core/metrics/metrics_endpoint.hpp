@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "consumer/loop_state.hpp"
+#include "metrics/consumer_metrics.hpp"
+#include "metrics/database_reader.hpp"
+#include "metrics/http_server.hpp"
+
+namespace mailroom {
+
+/// What a consumer shows of itself over HTTP:
+///
+///     /metrics   its metrics and those of the database, for Prometheus
+///     /healthz   200 while the loop turns, otherwise 503
+///     /readyz    200 while there is a session, which implies that the schema fits, otherwise 503
+class MetricsEndpoint final : public HttpPages {
+ public:
+  /// How long the loop may be overdue.
+  static constexpr std::chrono::seconds longest_turn{60};
+
+  /// Throws as HttpServer(). `log` must outlive this.
+  MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
+                  DatabaseReader::Source source, Log& log);
+
+  void observe(ConsumerObservers& observers);
+  /// Takes effect with the next reading of the database.
+  void configure(DatabaseReader::Source source) { database_.configure(std::move(source)); }
+  const ListenAddress& address() const { return server_.address(); }
+
+  std::optional<HttpPage> page(const std::string& path, bool last_chance) override;
+  int fd() const override { return database_.fd(); }
+  void take_ready() override { database_.take_ready(); }
+
+ private:
+  std::optional<HttpPage> metrics_page(bool last_chance);
+  HttpPage health_page() const;
+  HttpPage readiness_page() const;
+
+  WallTime started_;
+  LoopState loop_;
+  ConsumerMetrics consumer_;
+  DatabaseReader database_;
+  HttpServer server_;
+};
+
+}  // namespace mailroom

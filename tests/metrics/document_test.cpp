@@ -1,0 +1,113 @@
+// docs/metrics.md lists the metrics that a collector and a sender show, no more and no less, and promtool
+// finds nothing wrong with them.
+
+#include <regex>
+#include <set>
+
+#include "metrics/prometheus_tool.hpp"
+#include "support/build_paths.hpp"
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+#include "support/test_queue.hpp"
+#include "support/test_sender.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+struct Described {
+  std::string type;
+  std::set<std::string> labels;
+
+  bool operator==(const Described&) const = default;
+};
+
+std::set<std::string> words_in(const std::string& text, const std::regex& form) {
+  std::set<std::string> words;
+  for (std::sregex_iterator it(text.begin(), text.end(), form), end; it != end; ++it)
+    words.insert((*it)[1]);
+  return words;
+}
+
+std::map<std::string, Described> documented() {
+  const auto text = read_file(source_directory + "/docs/metrics.md");
+  const std::regex row(R"re(\| `([a-z_]+)` \| (counter|gauge|histogram) \| ([^|]*)\|)re");
+  std::map<std::string, Described> metrics;
+  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
+    const bool is_new =
+        metrics.emplace((*it)[1], Described{(*it)[2], words_in((*it)[3], std::regex("`([a-z]+)`"))}).second;
+    INFO((*it)[1]);
+    CHECK(is_new);
+  }
+  return metrics;
+}
+
+/// The family of a series, and the names of its labels.
+std::pair<std::string, std::set<std::string>> parts_of(const std::string& series, const Scrape& scrape) {
+  auto name = series.substr(0, series.find('{'));
+  if (scrape.types.count(name) == 0) name = std::regex_replace(name, std::regex("_(bucket|sum|count)$"), "");
+  auto labels = words_in(series, std::regex(R"re(([a-z]+)=")re"));
+  labels.erase("le");
+  return {name, labels};
+}
+
+/// Two transactions, of which the second leaves a gap for the first.
+void leave_gap(Connection& open, Connection& connection) {
+  open.run("BEGIN");
+  open.run("INSERT INTO accounts (email, login) VALUES ('open@mail.example', 'open')");
+  insert_accounts(connection, 2, "after");
+}
+
+}  // namespace
+
+TEST_CASE("the page on metrics lists what a scrape shows, no more and no less") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const auto open = database.connect();
+  connection->run(
+      "INSERT INTO mailroom_budgets (name, tokens, period, burst) VALUES ('mailroom', 1000, '1 s', 1000)");
+  connection->run("INSERT INTO mailroom_queues (name, budgets) VALUES ('mailroom', '{mailroom}')");
+  connection->run(
+      "INSERT INTO mailroom_sinks VALUES ('relay.example:587', 1, now(), now(), now() + interval '1 h', 'down')");
+  TestCollector collector(database, {"--metrics", "127.0.0.1:0", "--batch-limit", "1"});
+  const auto collects = metrics_address([&] { return collector.log(); });
+  leave_gap(*open, *connection);
+  REQUIRE(eventually([&] { return collector.lines().size() == 2; }));
+  const TestRelay relay;
+  TestSender sender(database.conninfo(), relay.url(), {"--metrics", "127.0.0.1:0"});
+  const auto sends = metrics_address([&] { return sender.log(); });
+  CHECK(collector.stop() == 0);
+  insert_accounts(*connection, 1, "mailed");
+  REQUIRE(eventually([&] { return Scrape::of(sends).sum("mailroom_relay_answers_total") == 1; }));
+  connection->run("UPDATE mailroom_queues SET paused_at = now(), paused_by = 'test'");
+  TestCollector again(database, {"--metrics", "127.0.0.1:0"});
+  const auto collects_again = metrics_address([&] { return again.log(); });
+  REQUIRE(eventually([&] { return Scrape::of(collects_again).sum("mailroom_queue_paused") == 1; }));
+
+  std::map<std::string, Described> shown;
+  for (const auto& address : {collects_again, sends}) {
+    const auto scrape = Scrape::of(address);
+    check_metrics(scrape.text);
+    for (const auto& [name, type] : scrape.types)
+      shown[name].type = type;
+    for (const auto& [series, value] : scrape.values) {
+      const auto [name, labels] = parts_of(series, scrape);
+      INFO(series);
+      CHECK((shown[name].labels.empty() || shown[name].labels == labels));
+      shown[name].labels = labels;
+    }
+  }
+  const auto written = documented();
+  for (const auto& [name, metric] : shown) {
+    INFO(name);
+    REQUIRE(written.count(name) == 1);
+    CHECK(written.at(name).type == metric.type);
+    CHECK(written.at(name).labels == metric.labels);
+  }
+  for (const auto& [name, metric] : written) {
+    INFO(name);
+    CHECK(shown.count(name) == 1);
+  }
+  open->run("ROLLBACK");
+}

@@ -16,8 +16,10 @@ CREATE TABLE mailroom_batches (
     claimed_by       text NOT NULL DEFAULT current_setting('application_name'),
     attempts         integer NOT NULL DEFAULT 1,
     claimed_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    signed_at        timestamptz,
+    written_at       timestamptz,
     emitted_at       timestamptz,
-    dead_at     timestamptz,
+    dead_at          timestamptz,
     emitted          integer NOT NULL DEFAULT 0,
     skipped_expired  integer NOT NULL DEFAULT 0,
     skipped_consumed integer NOT NULL DEFAULT 0,
@@ -39,6 +41,8 @@ COMMENT ON COLUMN mailroom_batches.ids_mask IS
 ALTER TABLE mailroom_batches ALTER COLUMN ids_mask SET STORAGE PLAIN;
 COMMENT ON COLUMN mailroom_batches.collector IS 'backend pid of the session that holds or held the lease';
 COMMENT ON COLUMN mailroom_batches.attempts IS 'how often it was leased; an acknowledgement names the attempt';
+COMMENT ON COLUMN mailroom_batches.signed_at IS 'when its last token was signed';
+COMMENT ON COLUMN mailroom_batches.written_at IS 'when its line was written, or its last mail answered';
 COMMENT ON COLUMN mailroom_batches.emitted_at IS 'when its line was acknowledged; null while it is leased';
 COMMENT ON COLUMN mailroom_batches.skipped_ids IS 'leased tokens that were skipped when the line was written';
 COMMENT ON COLUMN mailroom_batches.dead_at IS 'when it became a dead letter after too many attempts';
@@ -79,6 +83,7 @@ CREATE TABLE mailroom_deliveries (
     first_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
     accepted_at      timestamptz,
+    answered_at      timestamptz,
     sink             text,
     code             integer,
     reply            text,
@@ -94,6 +99,8 @@ COMMENT ON COLUMN mailroom_deliveries.not_before IS
     'when a deferred token may be tried again; null while a batch, a gap or the cursor holds it';
 COMMENT ON COLUMN mailroom_deliveries.batch IS 'the batch of the last outcome';
 COMMENT ON COLUMN mailroom_deliveries.accepted_at IS 'when it was last accepted; later states do not erase it';
+COMMENT ON COLUMN mailroom_deliveries.answered_at IS
+    'when the other side answered the last attempt, which is before the record of it';
 COMMENT ON COLUMN mailroom_deliveries.sink IS 'host and port of the other side';
 COMMENT ON COLUMN mailroom_deliveries.reply IS 'its answer, or the reason of the state';
 COMMENT ON COLUMN mailroom_deliveries.earlier_attempts IS

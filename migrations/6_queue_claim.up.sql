@@ -9,7 +9,8 @@
 -- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
 -- expired to invalid say why. A sink with outcomes adds one for each token that it was given: an array of objects with
 -- token, state (as in mailroom_deliveries), attempts and unknowns (how many to add), wait (seconds until a deferred token
--- may be tried again), sink, code and reply.
+-- may be tried again), ago (seconds since the answer), sink, code and reply. signed_ago and written_ago are the seconds since
+-- its last token was signed, and since the sink had finished it; null if unknown.
 CREATE TYPE mailroom_receipt AS (
     batch        bigint,
     attempt      integer,
@@ -19,7 +20,9 @@ CREATE TYPE mailroom_receipt AS (
     wrong_status integer,
     invalid      integer,
     skipped_ids  int8multirange,
-    outcomes     jsonb
+    outcomes     jsonb,
+    signed_ago   double precision,
+    written_ago  double precision
 );
 
 -- Records the outcomes of a batch: of p_ids, the ids that it still has, since a rewind may have taken others to emit them
@@ -32,15 +35,15 @@ DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN
     INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
-                                          accepted_at, sink, code, reply)
+                                          accepted_at, answered_at, sink, code, reply)
     SELECT p_queue, g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
            CASE WHEN s.state = 'deferred' THEN v_now + o.wait * interval '1 second' END, p_batch, v_now, v_now,
-           CASE WHEN s.state = 'accepted' THEN v_now END, o.sink, o.code,
+           CASE WHEN s.state = 'accepted' THEN v_now END, v_now - o.ago * interval '1 second', o.sink, o.code,
            CASE WHEN s.state = 'cancelled' AND (o.token IS NULL OR e.expires_at IS NULL) THEN 'the token was deleted'
            ELSE o.reply END
     FROM unnest(p_ids) u (g), LATERAL generate_series(lower(u.g), upper(u.g) - 1) g (id)
     LEFT JOIN jsonb_to_recordset(p_outcomes) o (token bigint, state text, attempts integer, unknowns integer,
-                                                wait double precision, sink text, code integer, reply text) ON o.token = g.id,
+                                                wait double precision, ago double precision, sink text, code integer, reply text) ON o.token = g.id,
     LATERAL (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e,
     LATERAL (SELECT CASE
         WHEN o.token IS NULL OR (o.state = 'deferred' AND e.expires_at IS NULL) THEN 'cancelled'
@@ -51,6 +54,7 @@ BEGIN
         state = excluded.state, attempts = d.attempts + excluded.attempts, unknowns = d.unknowns + excluded.unknowns,
         not_before = excluded.not_before, batch = excluded.batch, last_at = excluded.last_at,
         accepted_at = coalesce(excluded.accepted_at, d.accepted_at),
+        answered_at = coalesce(excluded.answered_at, d.answered_at),
         sink = CASE WHEN excluded.reply IS NULL THEN d.sink ELSE excluded.sink END,
         code = CASE WHEN excluded.reply IS NULL THEN d.code ELSE excluded.code END,
         reply = coalesce(excluded.reply, d.reply),
@@ -82,6 +86,8 @@ BEGIN
         END IF;
     END IF;
     UPDATE mailroom_batches SET
+        signed_at = clock_timestamp() - p_receipt.signed_ago * interval '1 second',
+        written_at = clock_timestamp() - p_receipt.written_ago * interval '1 second',
         emitted_at = clock_timestamp(),
         ids = CASE WHEN isempty(p_receipt.skipped_ids) THEN ids
               ELSE mailroom_batch_ids(ids, ids_mask) - p_receipt.skipped_ids END,

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cmd/audit/audit_json.hpp"
 #include "cmd/audit/audit_text.hpp"
+#include "cmd/audit/stages_report.hpp"
 #include "cmd/commands.hpp"
 #include "crypto/token.hpp"
 #include "status/shown_queues.hpp"
@@ -20,6 +21,7 @@ struct AuditOptions {
   std::string token;
   std::string batch;
   AuditRequest request;
+  bool stages = false;
 };
 
 /// The subject of the history.
@@ -129,6 +131,32 @@ void write(Context& context, const Report& report, std::int64_t limit) {
   if (omitted > 0) context.log().warn("older entries are omitted", {{"omitted", omitted}, {"limit", limit}});
 }
 
+StageSubject stage_subject(Connection& connection, const AuditSubject& subject) {
+  switch (subject.kind) {
+    case AuditSubject::Kind::everything:
+      return {};
+    case AuditSubject::Kind::account:
+      return {.account = account_id(connection, subject.name)};
+    case AuditSubject::Kind::batch:
+      return {.batch = subject.id};
+    case AuditSubject::Kind::signed_token:
+      return {.token = token_id(connection, subject.name)};
+    default:
+      return {.token = subject.id};
+  }
+}
+
+void write_stages(Connection& connection, const AuditSubject& subject, const AuditRequest& request,
+                  Context& context) {
+  const auto report = read_stages(connection, stage_subject(connection, subject), request);
+  if (subject.kind != AuditSubject::Kind::everything && report.tokens == 0) {
+    throw Error(ExitCode::unusable, "there is no record of an emitted token",
+                "without --stages mailroom audit shows what is on record");
+  }
+  const bool json = context.global().output == OutputFormat::json;
+  context.print(json ? render_json(report) : render_text(report, context.out().width()));
+}
+
 ExitCode run_audit(const AuditOptions& options, Context& context) {
   const auto subject = subject_of(options);
   auto request = options.request;
@@ -138,7 +166,9 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("audit");
   request.queues = shown_queues(*connection, context.settings());
   request.only_queue = request.queues.size() == 1 && names_queues(context.settings());
-  if (subject.kind == AuditSubject::Kind::everything) {
+  if (options.stages) {
+    write_stages(*connection, subject, request, context);
+  } else if (subject.kind == AuditSubject::Kind::everything) {
     write(context, read_overview(*connection, request), request.limit);
   } else {
     write(context, read_history(*connection, subject, request), request.limit);
@@ -156,7 +186,9 @@ Run add_audit(CommandSyntax& syntax) {
   syntax.text("--until TIME", options->request.until, "end before TIME");
   syntax.number<std::int64_t>("--limit N", options->request.limit, {1, 1'000'000},
                               "show only the newest N entries [1000]");
-  syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
+  auto batches = syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
+  syntax.flag("--stages", options->stages, "show how long tokens took from stage to stage, and the slowest")
+      .excludes(batches);
   syntax.setting("--queue NAME", "collect.queue", "show a token's outcome in this queue [each]");
   return [options](Context& context) { return run_audit(*options, context); };
 }
@@ -168,7 +200,7 @@ const Command audit_command{
     "Examples:\n"
     "  mailroom audit user1@mail.example    show when its tokens were emitted\n"
     "  mailroom audit token:1               show one token; batch:1 shows a batch\n"
-    "  mailroom audit --since 2h            show totals, operations, migrations\n",
+    "  mailroom audit --stages              show where the time of mails went\n",
     add_audit,
     "Shows the history of one account, token or batch: when a token was created and emitted, in which batch, "
     "by which collector and how often, what the relay answered to each mail, when it expired or was consumed, "
@@ -176,6 +208,9 @@ const Command audit_command{
     "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed.\n\n"
     "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
     "pruning and migration, with its actor and reason.\n\n"
+    "--stages shows how long tokens took until they were committed, claimed, signed, and written or accepted by a relay: "
+    "percentiles, and the slowest tokens. Creation times have whole seconds, so the first stage is up to a second too "
+    "long. Commits are known if the server keeps their times (track_commit_timestamp), until the token is consumed.\n\n"
     "Batch records are kept until prune deletes them: for audit.retention, and while their tokens exist."};
 
 }  // namespace mailroom

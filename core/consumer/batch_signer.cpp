@@ -62,7 +62,10 @@ Receipt BatchSigner::emit(QueueSession& session, const Lease& lease, int line_li
   if (last_token_ == 0) fetched = added;
   if (before_finish) before_finish();
   auto outcome = sink.finish(when_slow);
-  times_ = {.claim = {}, .fetch = fetched - began, .sign = added - fetched, .write = clock_.now() - added};
+  const auto finished = clock_.now();
+  times_ = {.claim = {}, .fetch = fetched - began, .sign = added - fetched, .write = finished - added};
+  receipt.signed_at = added;
+  receipt.written_at = finished;
   receipt.counts.emitted = outcome.emitted;
   if (outcome.outcomes) count_refused(*outcome.outcomes, receipt.counts);
   receipt.outcomes = std::move(outcome.outcomes);

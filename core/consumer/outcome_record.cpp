@@ -1,5 +1,6 @@
 #include "consumer/outcome_record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,7 @@ const char* delivery_state_name(DeliveryState state) {
 
 std::optional<std::string> outcomes_json(const Receipt& receipt) {
   if (!receipt.outcomes) return std::nullopt;
+  const auto now = std::chrono::system_clock::now();
   auto array = nlohmann::json::array();
   for (const auto& outcome : *receipt.outcomes) {
     nlohmann::json object{{"token", outcome.token},
@@ -34,6 +36,7 @@ std::optional<std::string> outcomes_json(const Receipt& receipt) {
                           {"attempts", outcome.attempts},
                           {"unknowns", outcome.unknowns},
                           {"wait", outcome.wait.count()}};
+    if (outcome.answered_at) object["ago"] = std::max(Seconds(now - *outcome.answered_at).count(), 0.0);
     if (!outcome.sink.empty()) object["sink"] = outcome.sink;
     if (outcome.code != 0) object["code"] = outcome.code;
     if (!outcome.reply.empty()) object["reply"] = outcome.reply;

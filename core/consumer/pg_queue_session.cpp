@@ -30,7 +30,7 @@ constexpr const char* queues_payload = "queues";
 
 constexpr const char* claim_sql = R"(
 SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
-  ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb)::mailroom_receipt))";
+  ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb, $18, $19)::mailroom_receipt))";
 
 std::string fetch_mails_sql(std::optional<Milliseconds> counted_period) {
   const auto period =
@@ -131,6 +131,12 @@ ClaimReply read_reply(const Row& row, const std::string& queue) {
   reply.wait = wait_of(row[9]);
   reply.skipped_expired = row[10].template as<int>();
   return reply;
+}
+
+/// By this process's clock, so that the server can tell when by its own.
+std::optional<double> seconds_since(const std::optional<TimePoint>& time) {
+  if (!time) return std::nullopt;
+  return Seconds(std::chrono::steady_clock::now() - *time).count();
 }
 
 const char* purpose_of(const PgQueueSession::Setup& setup) {
@@ -240,22 +246,23 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
   if (request.receipt) batch = receipt.lease.batch;
   const auto& counts = receipt.counts;
   const char* wake = request.wakes ? channel_.c_str() : nullptr;
-  return connection_.run_prepared(statement, collector_, queue_of(request), request.limit, request.partial,
-                                  request.take_over, request.publish_cursor, delivers_, wake, batch,
-                                  receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
-                                  counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
-                                  outcomes_json(receipt));
+  return connection_.run_prepared(
+      statement, collector_, queue_of(request), request.limit, request.partial, request.take_over,
+      request.publish_cursor, delivers_, wake, batch, receipt.lease.attempt, counts.emitted, counts.expired,
+      counts.consumed, counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
+      outcomes_json(receipt), seconds_since(receipt.signed_at), seconds_since(receipt.written_at));
 }
 
 ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {
   const auto& counts = receipt.counts;
   const auto rows = connection_.run(R"(
-SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8, $9::jsonb)::mailroom_receipt)
+SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11)::mailroom_receipt)
 FROM mailroom_batches
 WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
                                     receipt.lease.batch, receipt.lease.attempt, counts.emitted,
                                     counts.expired, counts.consumed, counts.wrong_status, counts.invalid,
-                                    multirange_text(counts.skipped_ids), outcomes_json(receipt));
+                                    multirange_text(counts.skipped_ids), outcomes_json(receipt),
+                                    seconds_since(receipt.signed_at), seconds_since(receipt.written_at));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
   return {.receipt_void = !rows[0][0].as<bool>()};
 }

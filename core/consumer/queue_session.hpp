@@ -48,6 +48,7 @@ struct TokenOutcome {
   int attempts = 0;                       ///< how many attempts it counts as: 0 or 1
   int unknowns = 0;                       ///< how often the token may have been accepted without an answer
   std::chrono::duration<double> wait{};   ///< of deferred: how long to wait before the next attempt
+  std::optional<WallTime> answered_at{};  ///< when the other side answered; nullopt if nothing was tried
   std::string sink{};                     ///< host and port; empty if nothing was tried
   int code = 0;                           ///< of the answer; 0 for none
   std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
@@ -58,6 +59,8 @@ struct Receipt {
   Lease lease;
   BatchCounts counts;
   std::optional<std::vector<TokenOutcome>> outcomes{};  ///< nullopt from a sink without outcomes
+  std::optional<TimePoint> signed_at{};                 ///< when its last token was signed
+  std::optional<TimePoint> written_at{};                ///< when the sink had finished it
 };
 
 struct ClaimRequest {

@@ -148,6 +148,7 @@ void MailSink::record(const DeliveredMail& delivered) {
   auto delivery = delivered.delivery;
   delivery.reply = recordable_reply(delivery.reply, pending.token);
   outcomes_.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
+  if (delivery.ended != WallTime{}) outcomes_.back().answered_at = delivery.ended;
   if (delivery.throttled && !was_throttled_) {
     was_throttled_ = true;
     log_.warn("the relay asks for a lower rate, and gets half of it",

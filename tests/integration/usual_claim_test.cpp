@@ -43,10 +43,10 @@ class Situation {
     static const int limits[] = {1, 1, 3, 20, 150, 999, 1000};
     std::string receipt = "NULL";
     if (is_open_ && !one_in(8))
-      receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{}', NULL)::mailroom_receipt", newest_,
+      receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{}', NULL, NULL, NULL)::mailroom_receipt", newest_,
                             attempts_ + (one_in(8) ? 1 : 0), one_in(3) ? "{[30,31)}" : "{}");
     else if (newest_ > 0 && one_in(4))
-      receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}', NULL)::mailroom_receipt",
+      receipt = fmt::format("ROW({}, 1, 2, 0, 0, 0, 0, '{{}}', NULL, NULL, NULL)::mailroom_receipt",
                             1 + below(newest_));
     return {.arguments = fmt::format("'mailroom', {}, {}, {}, {}, {}", limits[below(7)], !one_in(3),
                                      !one_in(3), one_in(3), one_in(2)),

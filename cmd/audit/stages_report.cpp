@@ -1,0 +1,110 @@
+#include "cmd/audit/stages_report.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "status/session_text.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+
+/// `1.2ms`, `340ms`, `1.234s`, `4m12s`.
+std::string seconds_text(StageSeconds seconds) {
+  if (seconds >= std::chrono::minutes(1)) return age_text(std::chrono::floor<Milliseconds>(seconds));
+  const double ms = seconds.count() * 1000;
+  if (ms >= 1000) return fmt::format("{:.3f}s", ms / 1000);
+  return ms >= 10 ? fmt::format("{:.0f}ms", ms) : fmt::format("{:.1f}ms", ms);
+}
+
+std::string times_table(const StageReport& report, std::size_t width) {
+  TextTable table({{"from"},
+                   {"to"},
+                   {"tokens", Align::right},
+                   {"p50", Align::right},
+                   {"p90", Align::right},
+                   {"p99", Align::right},
+                   {"max", Align::right}});
+  for (const auto& times : report.stages) {
+    table.add({token_stage_name(times.from), token_stage_name(times.to), with_thousands(times.tokens),
+               seconds_text(times.p50), seconds_text(times.p90), seconds_text(times.p99),
+               seconds_text(times.max)});
+  }
+  return table.render(width);
+}
+
+/// When a token reached a stage, as the time since its creation.
+std::string since_creation(const StagedToken& token, TokenStage stage) {
+  const auto& at = token.at[static_cast<std::size_t>(stage)];
+  return at ? "+" + seconds_text(*at - *token.at.front()) : "-";
+}
+
+std::string slowest_table(const StageReport& report, std::size_t width) {
+  std::vector<TextTable::Column> columns{
+      {"token", Align::right}, {"queue"}, {"batch", Align::right}, {"created", Align::left, true}};
+  if (report.has_commits) columns.push_back({"committed", Align::right});
+  for (const auto* title : {"claimed", "signed", "emitted"})
+    columns.push_back({title, Align::right});
+  TextTable table(std::move(columns));
+  for (const auto& token : report.slowest) {
+    const bool is_mail = token.at[static_cast<std::size_t>(TokenStage::accepted)].has_value();
+    std::vector<std::string> cells{std::to_string(token.token), shown_text(token.queue),
+                                   std::to_string(token.batch), moment_text(*token.at.front())};
+    if (report.has_commits) cells.push_back(since_creation(token, TokenStage::committed));
+    cells.push_back(since_creation(token, TokenStage::claimed));
+    cells.push_back(since_creation(token, TokenStage::signed_));
+    cells.push_back(since_creation(token, is_mail ? TokenStage::accepted : TokenStage::written));
+    table.add(std::move(cells));
+  }
+  return table.render(width);
+}
+
+Json stage_json(const StageTimes& times) {
+  return {{"from", token_stage_name(times.from)},
+          {"to", token_stage_name(times.to)},
+          {"tokens", times.tokens},
+          {"p50_seconds", times.p50.count()},
+          {"p90_seconds", times.p90.count()},
+          {"p99_seconds", times.p99.count()},
+          {"max_seconds", times.max.count()}};
+}
+
+Json token_json(const StagedToken& token) {
+  Json object{{"token", token.token}, {"queue", token.queue}, {"batch", token.batch}};
+  for (std::size_t i = 0; i < token.at.size(); ++i) {
+    const auto name = fmt::format("{}_at", token_stage_name(static_cast<TokenStage>(i)));
+    object[name] = token.at[i] ? Json(precise_moment_text(*token.at[i])) : Json(nullptr);
+  }
+  object["total_seconds"] = token.total.count();
+  return object;
+}
+
+}  // namespace
+
+std::string render_text(const StageReport& report, std::size_t width) {
+  auto text = fmt::format("tokens:   {} emitted\n", with_thousands(report.tokens));
+  text +=
+      fmt::format("commits:  {}\n", report.has_commits ? "known until a token is consumed"
+                                                       : "unknown, because track_commit_timestamp is off");
+  if (report.tokens == 0) return text;
+  return text + "\n" + times_table(report, width) + "\nslowest:\n" + slowest_table(report, width);
+}
+
+std::string render_json(const StageReport& report) {
+  const Json object{{"type", "stages"},
+                    {"since", moment_json<Json>(report.period.since)},
+                    {"until", moment_json<Json>(std::min(report.period.until, report.now))},
+                    {"tokens", report.tokens},
+                    {"commits_known", report.has_commits},
+                    {"stages", array_json<Json>(report.stages, stage_json)},
+                    {"slowest", array_json<Json>(report.slowest, token_json)}};
+  return json_text(object) + "\n";
+}
+
+}  // namespace mailroom

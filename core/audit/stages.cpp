@@ -1,0 +1,157 @@
+#include "audit/stages.hpp"
+
+#include <fmt/format.h>
+
+#include "audit/token_facts.hpp"
+#include "db/array_text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The commit of the transaction that wrote the row. Consuming a token writes its row anew: the time is then
+/// later than the claim, and says nothing.
+constexpr const char* commit_sql = "pg_xact_commit_timestamp(t.xmin)";
+
+// A mail may be accepted while other tokens of its batch are signed. $1 and $2 the period, $3 batches and $4
+// tokens as bigint[], null for all. The batch of a replayed token that a relay has accepted is the one of the
+// last acceptance.
+std::string staged_sql(bool has_commits) {
+  return fmt::format(R"(
+WITH held AS MATERIALIZED (
+  SELECT t.id AS token, b.job_type AS queue, b.id AS batch, to_timestamp(t.created_at) AS created,
+    c.at AS commit, b.claimed_at AS claimed, b.signed_at AS signed,
+    CASE WHEN d.token IS NULL THEN b.written_at END AS written,
+    CASE WHEN d.batch = b.id THEN coalesce(d.answered_at, d.accepted_at) END AS accepted
+  FROM mailroom_batches b
+  CROSS JOIN LATERAL unnest(b.ids) u(g)
+  JOIN tokens t ON t.id >= lower(u.g) AND t.id < upper(u.g)
+  CROSS JOIN LATERAL (SELECT {} AS at) c
+  LEFT JOIN mailroom_deliveries d ON d.queue = b.job_type AND d.token = t.id
+  WHERE b.claimed_at >= to_timestamp($1::bigint) AND b.claimed_at < to_timestamp($2::bigint)
+    AND b.emitted_at IS NOT NULL AND b.emitted > 0
+    AND ($3::bigint[] IS NULL OR b.id = ANY ($3::bigint[]))
+    AND ($4::bigint[] IS NULL OR t.id = ANY ($4::bigint[]))
+  ORDER BY b.id DESC, t.id DESC
+  LIMIT {}),
+staged AS MATERIALIZED (
+  SELECT token, queue, batch, created, CASE WHEN commit <= claimed THEN commit END AS committed, claimed,
+    least(signed, accepted) AS signed, written, accepted, extract(epoch FROM coalesce(accepted, written) - created)::float8 AS total
+  FROM held WHERE coalesce(accepted, written) IS NOT NULL)
+)",
+                     has_commits ? commit_sql : "NULL::timestamptz", most_staged_tokens);
+}
+
+// A row for each pair of stages that some token has, the whole way last.
+constexpr const char* times_sql = R"(
+SELECT s.from_stage, s.to_stage, count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY s.seconds),
+  percentile_disc(0.9) WITHIN GROUP (ORDER BY s.seconds), percentile_disc(0.99) WITHIN GROUP (ORDER BY s.seconds),
+  max(s.seconds)
+FROM staged, LATERAL (
+  SELECT place, from_stage, to_stage, extract(epoch FROM until - since)::float8 AS seconds
+  FROM (VALUES
+    (1, 0, 1, created, committed), (2, 0, 2, CASE WHEN committed IS NULL THEN created END, claimed),
+    (3, 1, 2, committed, claimed), (4, 2, 3, claimed, signed), (5, 3, 4, signed, written),
+    (6, 3, 5, signed, accepted), (7, 0, 4, created, written), (8, 0, 5, created, accepted))
+    step (place, from_stage, to_stage, since, until)) s
+WHERE s.seconds IS NOT NULL
+GROUP BY s.place, s.from_stage, s.to_stage
+ORDER BY s.place)";
+
+std::string slowest_sql() {
+  std::string sql = "SELECT token, queue, batch, total";
+  for (const auto* stage : {"created", "committed", "claimed", "signed", "written", "accepted"})
+    sql += ", " + microseconds_sql(stage);
+  return sql + fmt::format(" FROM staged ORDER BY total DESC, token LIMIT {}", most_slow_tokens);
+}
+
+/// The arguments of the statements above.
+struct StageFilter {
+  std::int64_t since = 0;
+  std::int64_t until = 0;
+  std::optional<std::string> batches{};
+  std::optional<std::string> tokens{};
+};
+
+pqxx::result run(pqxx::transaction_base& transaction, const std::string& sql, const StageFilter& filter) {
+  return Connection::execute(transaction, sql, filter.since, filter.until, filter.batches, filter.tokens);
+}
+
+/// `{1,2}`
+std::string bigint_array(const pqxx::result& rows) {
+  std::vector<std::string> ids;
+  for (const auto& row : rows)
+    ids.emplace_back(row[0].c_str());
+  return array_text(ids);
+}
+
+/// Limits the statements to a subject: a batch, or tokens and the batches that hold them.
+void narrow(pqxx::transaction_base& transaction, const StageSubject& subject, StageFilter& filter) {
+  if (subject.batch) filter.batches = array_text(std::vector{*subject.batch});
+  if (!subject.account && !subject.token) return;
+  const auto tokens = subject.token
+                          ? array_text(std::vector{*subject.token})
+                          : bigint_array(Connection::execute(
+                                transaction, "SELECT id FROM tokens WHERE account = $1", *subject.account));
+  filter.tokens = tokens;
+  filter.batches = bigint_array(Connection::execute(transaction, R"(
+SELECT DISTINCT mailroom_batches_of($1::bigint[], to_timestamp(min(created_at)) - interval '1 hour', 'infinity')
+FROM tokens WHERE id = ANY ($1::bigint[]) HAVING count(*) > 0)",
+                                                    tokens));
+}
+
+template <typename Row>
+StageTimes read_times(const Row& row) {
+  const auto seconds = [&](int column) { return StageSeconds(row[column].template as<double>()); };
+  return {.from = static_cast<TokenStage>(row[0].template as<int>()),
+          .to = static_cast<TokenStage>(row[1].template as<int>()),
+          .tokens = row[2].template as<std::int64_t>(),
+          .p50 = seconds(3),
+          .p90 = seconds(4),
+          .p99 = seconds(5),
+          .max = seconds(6)};
+}
+
+template <typename Row>
+StagedToken read_staged(const Row& row) {
+  StagedToken token{.token = row[0].template as<std::int64_t>(),
+                    .queue = row[1].c_str(),
+                    .batch = row[2].template as<std::int64_t>(),
+                    .total = StageSeconds(row[3].template as<double>())};
+  for (std::size_t i = 0; i < token.at.size(); ++i)
+    token.at[i] = optional_moment_in<std::chrono::microseconds>(row[4 + static_cast<int>(i)]);
+  return token;
+}
+
+}  // namespace
+
+const char* token_stage_name(TokenStage stage) {
+  constexpr std::array names{"created", "committed", "claimed", "signed", "written", "accepted"};
+  return names.at(static_cast<std::size_t>(stage));
+}
+
+StageReport read_stages(Connection& connection, const StageSubject& subject, const AuditRequest& request) {
+  return in_one_snapshot(connection, {}, [&](pqxx::transaction_base& transaction, Moment now) {
+    const auto since = request.since.empty() && subject.is_everything() ? "24h" : request.since;
+    StageReport report{.now = now, .period = parse_period(since, request.until, now)};
+    if (request.until.empty() && subject.is_everything()) report.period.until = now + std::chrono::seconds(1);
+    Connection::execute(transaction, "SET LOCAL jit = off");
+    report.has_commits =
+        Connection::execute(transaction, "SELECT current_setting('track_commit_timestamp')::boolean")[0][0]
+            .as<bool>();
+    StageFilter filter{.since = in_seconds(std::max(report.period.since, Moment())),
+                       .until = in_seconds(report.period.until)};
+    narrow(transaction, subject, filter);
+    const auto staged = staged_sql(report.has_commits);
+    for (const auto& row : run(transaction, staged + times_sql, filter))
+      report.stages.push_back(read_times(row));
+    for (const auto& row : run(transaction, staged + slowest_sql(), filter))
+      report.slowest.push_back(read_staged(row));
+    for (const auto& times : report.stages) {
+      const bool is_whole_way = times.from == TokenStage::created && times.to >= TokenStage::written;
+      if (is_whole_way) report.tokens += times.tokens;
+    }
+    return report;
+  });
+}
+
+}  // namespace mailroom

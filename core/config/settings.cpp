@@ -47,7 +47,8 @@ std::optional<YamlFile> find_file(const Overrides& overrides, const EnvironmentV
   if (const auto path = lookup(environment, file_variable); !path.empty()) {
     return read_named_file(path, file_variable);
   }
-  auto file = read_yaml_file(local_file);
+  // Run as another user, for example with sudo, a command starts in a directory that is closed to it.
+  auto file = access(".", X_OK) == 0 ? read_yaml_file(local_file) : std::nullopt;
   return file ? std::move(file) : read_yaml_file(system_file);
 }
 

@@ -1,4 +1,8 @@
+#include <filesystem>
 #include <string>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include "base/error.hpp"
@@ -128,4 +132,25 @@ TEST_CASE("a file that was named explicitly must exist and be readable") {
   check_file("/dev/zero", {}, "cannot read the configuration file /dev/zero: it is larger than 1 MiB", "");
   std::filesystem::create_directory("mailroom.yaml");
   check_file({}, {}, "cannot read the configuration file mailroom.yaml: Is a directory", "");
+}
+
+TEST_CASE("a working directory that is closed to the user has no file") {
+  const test::TemporaryDirectory directory;
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
+  const auto child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // Root may enter any directory.
+    const bool closed = chdir(directory.path().c_str()) == 0 && chmod(".", 0) == 0 &&
+                        (geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
+    try {
+      load_settings({}, {});
+      _exit(closed ? 0 : 2);
+    } catch (const Error&) {
+      _exit(1);
+    }
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 0);
 }

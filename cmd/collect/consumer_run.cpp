@@ -66,7 +66,7 @@ std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const C
 }  // namespace
 
 PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher) {
-  return {.conninfo = settings.database_url,
+  return {.conninfo = configured_database(settings),
           .queues = settings.queues,
           .channel = settings.channel,
           .check_schema = require_current_schema,

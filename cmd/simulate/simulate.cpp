@@ -39,7 +39,7 @@ class Line {
   Line(Context& context, ProgressBar& bar) : context_(context), bar_(bar), retries_(context.log()) {}
 
   std::unique_ptr<Connection> connect() const {
-    return std::make_unique<Connection>(context_.settings().database_url, "mailroom simulate");
+    return std::make_unique<Connection>(configured_database(context_.settings()), "mailroom simulate");
   }
   void lost(const std::string& reason) {
     bar_.erase();

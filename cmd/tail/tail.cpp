@@ -116,7 +116,7 @@ std::unique_ptr<Connection> connect(const Settings& settings, bool follow) {
     require_all_rows(connection);
     require_ids_to_spare(connection);
   };
-  return connect_reader(settings.database_url, check, follow ? settings.channel : "");
+  return connect_reader(configured_database(settings), check, follow ? settings.channel : "");
 }
 
 void show_events(const TailOptions& options, Context& context, EventFilter filter) {

@@ -69,7 +69,7 @@ std::unique_ptr<Connection> Context::connect(const std::string& purpose) {
   std::unique_ptr<Connection> connection;
   warn_of_visible_password();
   explain_unreachable(
-      [&] { connection = std::make_unique<Connection>(settings().database_url, "mailroom " + purpose); });
+      [&] { connection = std::make_unique<Connection>(configured_database(settings()), "mailroom " + purpose); });
   return connection;
 }
 
@@ -82,7 +82,7 @@ std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpos
 }
 
 void Context::require_own_session(Connection& connection, const std::string& purpose) {
-  mailroom::require_own_session(connection, settings().database_url, "mailroom " + purpose);
+  mailroom::require_own_session(connection, configured_database(settings()), "mailroom " + purpose);
 }
 
 }  // namespace mailroom

@@ -10,6 +10,7 @@
 #include "base/output.hpp"
 #include "config/settings.hpp"
 #include "db/connection.hpp"
+#include "signing/configured_database.hpp"
 #include "signing/configured_keys.hpp"
 
 namespace mailroom {

@@ -4,6 +4,7 @@
 #include "base/duration.hpp"
 #include "db/conninfo.hpp"
 #include "doctor/subject.hpp"
+#include "signing/configured_database.hpp"
 
 namespace mailroom {
 namespace {
@@ -104,7 +105,8 @@ Finding judge_clock(milliseconds ahead, milliseconds round_trip) {
 
 Findings check_database(Subject& subject) {
   const auto& url = subject.settings->database_url;
-  subject.connection = std::make_unique<Connection>(url, "mailroom doctor");
+  subject.connection =
+      std::make_unique<Connection>(configured_database(*subject.settings), "mailroom doctor");
   auto& connection = *subject.connection;
   const auto own_pid = connection.run("SELECT pg_backend_pid()")[0][0].as<int>();
   if (own_pid != connection.backend_pid()) subject.pooler = PoolerKind::session;
@@ -123,7 +125,7 @@ Findings check_database(Subject& subject) {
 
 Findings check_pooler(Subject& subject) {
   auto& connection = *subject.connection;
-  subject.pooler = find_pooler(connection, subject.settings->database_url, "mailroom doctor");
+  subject.pooler = find_pooler(connection, configured_database(*subject.settings), "mailroom doctor");
   if (subject.pooler == PoolerKind::none) return {fine("none")};
   if (subject.pooler == PoolerKind::session) return {fine("a pooler in session mode")};
   const auto direct = direct_conninfo(connection);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/password_file.hpp"
 #include "config/required_keys.hpp"
-#include "smtp/password_file.hpp"
 
 namespace mailroom {
 
@@ -15,8 +15,10 @@ ConfiguredRelays read_relays(const Settings& settings) {
   options.ca_file = settings.send_ca_file;
   options.timeout = settings.send_timeout;
   options.throttled_by = settings.send_throttled_by;
-  if (!settings.send_password_file.empty())
-    options.password = read_password_file(settings.send_password_file, settings.allow_readable_key);
+  if (!settings.send_password_file.empty()) {
+    options.password =
+        read_password_file(settings.send_password_file, settings.allow_readable_key, "send.password_file");
+  }
   const bool needs_password = std::any_of(configured.relays.begin(), configured.relays.end(),
                                           [](const RelayUrl& relay) { return !relay.user.empty(); });
   if (needs_password) require_keys({password_file_key}, settings);

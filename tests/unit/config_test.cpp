@@ -41,6 +41,7 @@ struct Row {
 
 const std::vector<Row> rows{
     {"database.url", "", "host=f", "host=e", "host=g", [](const Settings& s) { return s.database_url; }},
+    {"database.password_file", "", "f", "e", "g", [](const Settings& s) { return s.database_password_file; }},
     {"signing.key_file", "", "f", "e", "g", [](const Settings& s) { return s.signing_key_file; }},
     {"signing.key", "", digits_a, digits_b, digits_c, [](const Settings& s) { return s.signing_key; }},
     {"signing.previous_key_files", "", "f1,f2", "e1," + digits_b, "g",

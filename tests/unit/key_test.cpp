@@ -159,3 +159,22 @@ TEST_CASE("the error for an unreadable key file names the file") {
   CHECK(error_of([&] { Key::from_file(itself, true); }).what() ==
         "cannot read the key file " + itself + ": Is a directory");
 }
+
+TEST_CASE("a key file is read from the credentials of the service") {
+  const test::TemporaryDirectory directory;
+  const test::TemporaryDirectory credentials;
+  const auto own = directory.write("signing.key", dead_beef);
+  const auto other = directory.write("other.key", dead_beef);
+  const std::string copied(64, 'a');
+  const auto name = GENERATE(std::string("signing.key"), std::string("mailroom_signing.key"));
+  credentials.write(name, copied, 0440);
+  setenv("CREDENTIALS_DIRECTORY", credentials.path().c_str(), 1);
+  CHECK(Key::from_file(own, false).bytes() == key_of(copied).bytes());
+  CHECK(Key::from_file("/nonexistent/signing.key", false).bytes() == key_of(copied).bytes());
+  CHECK(Key::from_file(other, false).bytes() == key_of(dead_beef).bytes());
+  // The message names the file that has to be there.
+  CHECK(error_of([&] { Key::from_file("/nonexistent/new.key", false); }).what() ==
+        std::string("cannot read the key file /nonexistent/new.key: No such file or directory"));
+  unsetenv("CREDENTIALS_DIRECTORY");
+  CHECK(Key::from_file(own, false).bytes() == key_of(dead_beef).bytes());
+}

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "smtp/password_file.hpp"
+#include "base/password_file.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -161,13 +161,15 @@ TEST_CASE("an address shows host and port") {
 
 TEST_CASE("a password file holds one line") {
   const test::TemporaryDirectory directory;
-  CHECK(read_password_file(directory.write("lf", "open sesame ü\n"), false) == "open sesame ü");
-  CHECK(read_password_file(directory.write("none", "open"), false) == "open");
-  CHECK(read_password_file(directory.write("group", "open\r\n", 0640), false) == "open");
+  CHECK(read_password_file(directory.write("lf", "open sesame ü\n"), false, "send.password_file") ==
+        "open sesame ü");
+  CHECK(read_password_file(directory.write("none", "open"), false, "send.password_file") == "open");
+  CHECK(read_password_file(directory.write("group", "open\r\n", 0640), false, "send.password_file") ==
+        "open");
   const std::string content = " | it must have one line, the password";
   const auto refusal = [&](const std::string& text, unsigned mode = 0600) {
     const auto path = directory.write("refused", text, mode);
-    auto message = refusal_of([&] { read_password_file(path, false); });
+    auto message = refusal_of([&] { read_password_file(path, false, "send.password_file"); });
     const auto at = message.find(path);
     REQUIRE(at != std::string::npos);
     return message.replace(at, path.size(), "FILE");
@@ -183,8 +185,8 @@ TEST_CASE("a password file holds one line") {
   CHECK(
       refusal("open", 0644).starts_with("everyone can read the password file FILE (mode 0644) | chmod 640 "));
   CHECK(refusal("open", 0620).starts_with("others can replace the password in the file FILE (mode 0620)"));
-  CHECK(refusal_of([] { read_password_file("/nonexistent/password", false); }) ==
+  CHECK(refusal_of([] { read_password_file("/nonexistent/password", false, "send.password_file"); }) ==
         "cannot read the password file /nonexistent/password: No such file or directory | it is set by "
         "send.password_file, and this user must be able to read it");
-  CHECK(read_password_file(directory.write("open", "open", 0644), true) == "open");
+  CHECK(read_password_file(directory.write("open", "open", 0644), true, "send.password_file") == "open");
 }

@@ -1,4 +1,4 @@
-#include "smtp/password_file.hpp"
+#include "base/password_file.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace mailroom {
+
+/// Reads a password: the one line of the file. Throws Error(configuration) as SecretFile does,
+/// and if the line is empty or has control characters. `named_by` is the setting that names the file.
+std::string read_password_file(const std::string& path, bool allow_readable, const std::string& named_by);
+
+}  // namespace mailroom

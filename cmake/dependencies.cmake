@@ -17,5 +17,17 @@ pkg_check_modules(LIBCURL REQUIRED IMPORTED_TARGET libcurl>=7.88)
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 
+# What systemd offers to its services.
+pkg_check_modules(LIBSYSTEMD IMPORTED_TARGET libsystemd)
+option(MAILROOM_SYSTEMD "tell systemd how a service is, and write to its journal" ${LIBSYSTEMD_FOUND})
+add_library(mailroom_systemd INTERFACE)
+if(MAILROOM_SYSTEMD)
+  if(NOT LIBSYSTEMD_FOUND)
+    message(FATAL_ERROR "MAILROOM_SYSTEMD needs libsystemd: run scripts/install-packages")
+  endif()
+  target_link_libraries(mailroom_systemd INTERFACE PkgConfig::LIBSYSTEMD)
+  target_compile_definitions(mailroom_systemd INTERFACE MAILROOM_SYSTEMD)
+endif()
+
 # kainjow's Mustache is one header, without a package of any kind.
 find_path(KAINJOW_MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)

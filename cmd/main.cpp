@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
+#include "base/journal.hpp"
 #include "base/text.hpp"
 #include "cmd/syntax/arguments.hpp"
 #include "cmd/terminal/unknown_queue.hpp"
@@ -41,9 +42,19 @@ std::string printable_message(std::string_view message) {
   return text;
 }
 
+bool is_in_journal(const std::string& message, const std::string& hint, ExitCode code) {
+  if (!stderr_is_journal()) return false;
+  JournalEntry entry(LogLevel::error, fmt::format("error: {}{}", printable_message(message),
+                                                  hint.empty() ? "" : "hint: " + printable_message(hint)));
+  entry.add("exit_code", std::to_string(static_cast<int>(code)));
+  if (!hint.empty()) entry.add("hint", hint);
+  return entry.send();
+}
+
 /// Ignores a failed write: stderr may be closed as well.
-void print_error(const std::string& message, const std::string& hint) noexcept {
+void print_error(const std::string& message, const std::string& hint, ExitCode code) noexcept {
   try {
+    if (is_in_journal(message, hint, code)) return;
     Output(2).write(without_secrets(fmt::format("mailroom: error: {}{}", printable_message(message),
                                                 hint.empty() ? "" : "hint: " + printable_message(hint))));
   } catch (const std::exception&) {
@@ -76,13 +87,14 @@ int main(int argc, char** argv) {
     return static_cast<int>(run({argv + 1, argv + argc}));
   } catch (const DatabaseError& error) {
     const auto explained = explained_damage(error);
-    print_error(explained.what(), explained.hint());
+    print_error(explained.what(), explained.hint(), explained.code());
     return static_cast<int>(explained.code());
   } catch (const Error& error) {
-    print_error(error.what(), error.hint());
+    print_error(error.what(), error.hint(), error.code());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    print_error(error.what(), "this is a bug in mailroom: please report it with the command you ran");
+    print_error(error.what(), "this is a bug in mailroom: please report it with the command you ran",
+                ExitCode::failed);
     return static_cast<int>(ExitCode::failed);
   }
 }

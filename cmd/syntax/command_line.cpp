@@ -1,10 +1,17 @@
 #include "cmd/syntax/command_line.hpp"
 
+#include "base/journal.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/syntax/help_format.hpp"
 
 namespace mailroom {
 namespace {
+
+/// Names the parts that a build may lack.
+std::string version_text() {
+  return std::string("mailroom ") + MAILROOM_VERSION +
+         (has_journal ? " (with systemd)" : " (without systemd)");
+}
 
 void add_global_options(CommandLine& line) {
   const auto group = "Global options";
@@ -64,7 +71,7 @@ CommandLine::CommandLine() {
   app.require_subcommand(0, 1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_extras();
-  app.set_version_flag("--version", std::string("mailroom ") + MAILROOM_VERSION, "show the version")
+  app.set_version_flag("--version", version_text(), "show the version and what is built in")
       ->group("Global options");
   add_global_options(*this);
   for (const auto& command : commands()) {

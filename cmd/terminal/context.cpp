@@ -1,5 +1,9 @@
 #include "cmd/terminal/context.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/journal.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
@@ -34,7 +38,11 @@ Log& Context::log() {
     auto level = settings().log_level;
     if (global_.quiet) level = LogLevel::error;
     if (global_.verbose) level = LogLevel::debug;
-    log_.emplace(Log::Options{.level = level, .format = settings().log_format, .colour = colour_on(err_)});
+    log_.emplace(Log::Options{.level = level,
+                              .format = settings().log_format,
+                              .colour = colour_on(err_),
+                              .journal = stderr_is_journal(),
+                              .queue = fmt::format("{}", fmt::join(settings().queues, ","))});
   }
   return *log_;
 }
@@ -68,8 +76,9 @@ void Context::explain_unreachable(const std::function<void()>& work) {
 std::unique_ptr<Connection> Context::connect(const std::string& purpose) {
   std::unique_ptr<Connection> connection;
   warn_of_visible_password();
-  explain_unreachable(
-      [&] { connection = std::make_unique<Connection>(configured_database(settings()), "mailroom " + purpose); });
+  explain_unreachable([&] {
+    connection = std::make_unique<Connection>(configured_database(settings()), "mailroom " + purpose);
+  });
   return connection;
 }
 

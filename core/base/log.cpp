@@ -8,6 +8,7 @@
 #include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include "base/journal.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 
@@ -74,7 +75,10 @@ spdlog::sink_ptr stderr_sink(bool colour) {
 }  // namespace
 
 Log::Log(const Options& options)
-    : format_(options.format), logger_(make_logger(options, stderr_sink(options.colour))) {}
+    : format_(options.format),
+      journal_(options.journal && options.format == LogFormat::text),
+      queue_(options.queue),
+      logger_(make_logger(options, stderr_sink(options.colour))) {}
 
 Log::Log(const Options& options, std::ostream& stream)
     : format_(options.format),
@@ -83,7 +87,19 @@ Log::Log(const Options& options, std::ostream& stream)
 void Log::write(LogLevel level, std::string_view message, Fields fields) {
   const auto at = static_cast<spdlog::level::level_enum>(level);
   if (!logger_->should_log(at)) return;
+  if (journal_ && write_to_journal(level, message, fields)) return;
   logger_->log(at, spdlog::string_view_t(without_secrets(render(format_, message, fields))));
+}
+
+bool Log::write_to_journal(LogLevel level, std::string_view message, Fields fields) const {
+  JournalEntry entry(level, render(format_, message, fields));
+  bool has_queue = queue_.empty();
+  for (const auto& field : fields) {
+    entry.add(field.key, field.value);
+    has_queue = has_queue || field.key == "queue";
+  }
+  if (!has_queue) entry.add("queue", queue_);
+  return entry.send();
 }
 
 }  // namespace mailroom

@@ -40,6 +40,9 @@ class Log {
     LogLevel level = LogLevel::info;
     LogFormat format = LogFormat::text;
     bool colour = false;
+    /// Writes to systemd's journal, with each field as a field of the journal; only with LogFormat::text.
+    bool journal = false;
+    std::string queue{};  ///< the field MAILROOM_QUEUE of each entry of the journal that has none
   };
 
   /// Writes to stderr.
@@ -54,8 +57,12 @@ class Log {
 
  private:
   void write(LogLevel level, std::string_view message, Fields fields);
+  /// Returns false if the journal does not take it.
+  bool write_to_journal(LogLevel level, std::string_view message, Fields fields) const;
 
   LogFormat format_;
+  bool journal_ = false;
+  std::string queue_;
   std::shared_ptr<spdlog::logger> logger_;
 };
 

@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""journal_test.py MAILROOM: runs mailroom with a stderr that is the journal, which this test plays, and checks the
+entries. systemd's library knows one place for the journal's socket, so the test runs in a mount namespace of its own.
+Needs a PostgreSQL in PGHOST and PGUSER.
+"""
+
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOCKET = '/run/systemd/journal/socket'
+DATABASE = f'journal_test_{os.getpid()}'
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+
+
+def parse(datagram):
+    """The fields of an entry: KEY=value lines, or KEY, a line end, the length, the value."""
+    fields = {}
+    while datagram:
+        line, _, rest = datagram.partition(b'\n')
+        name, equals, value = line.partition(b'=')
+        if not equals:
+            size = struct.unpack('<Q', rest[:8])[0]
+            value, rest = rest[8:8 + size], rest[8 + size + 1:]
+        fields[name.decode()] = value.decode()
+        datagram = rest
+    return fields
+
+
+class Journal:
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(SOCKET)
+        self.socket.bind(SOCKET)
+        self.socket.setblocking(False)
+
+    def entries(self):
+        found = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                found.append(parse(self.socket.recv(1 << 16)))
+        return found
+
+    def close(self):
+        self.socket.close()
+
+
+class JournalTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        run('createdb', DATABASE)
+        for name in list(os.environ):
+            if name.startswith('MAILROOM_'):
+                del os.environ[name]
+        os.environ.update(MAILROOM_DATABASE_URL=f'dbname={DATABASE}', MAILROOM_SECRET_KEY='ab' * 32)
+        run(MAILROOM, 'migrate')
+
+    @classmethod
+    def tearDownClass(cls):
+        run('dropdb', DATABASE)
+
+    def setUp(self):
+        self.journal = Journal()
+        self.addCleanup(self.journal.close)
+
+    def mailroom(self, *arguments, is_journal=True, **environment):
+        """Returns the exit status, the entries of the journal, and what came on stderr."""
+        with tempfile.TemporaryFile() as stderr:
+            status = os.fstat(stderr.fileno())
+            stream = f'{status.st_dev}:{status.st_ino + (0 if is_journal else 1)}'
+            done = subprocess.run([MAILROOM, *arguments], stdout=subprocess.PIPE, stderr=stderr, check=False,
+                                  env=dict(os.environ, JOURNAL_STREAM=stream, **environment))
+            stderr.seek(0)
+            return done.returncode, self.journal.entries(), stderr.read().decode()
+
+    def test_log_lines_are_entries_with_fields(self):
+        run('psql', '-qd', DATABASE, '-c', "INSERT INTO accounts (email, login) VALUES ('a@mail.example', 'a')")
+        status, entries, stderr = self.mailroom('collect', '--once')
+        self.assertEqual((status, stderr), (0, ''))
+        emitted = [entry for entry in entries if entry['MESSAGE'].startswith('emitted ')]
+        self.assertEqual(len(emitted), 1)
+        for name, value in {'MESSAGE': 'emitted batches=1 tokens=1 skipped=0', 'PRIORITY': '6',
+                            'MAILROOM_QUEUE': 'mailroom', 'MAILROOM_BATCHES': '1', 'MAILROOM_TOKENS': '1',
+                            'SYSLOG_IDENTIFIER': 'mailroom'}.items():
+            self.assertEqual(emitted[0].get(name), value, name)
+        self.assertTrue(all(entry['MAILROOM_QUEUE'] == 'mailroom' for entry in entries))
+
+    def test_the_error_that_ends_a_run_is_an_entry(self):
+        status, entries, stderr = self.mailroom('collect', '--queue', 'absent')
+        self.assertEqual((status, stderr), (3, ''))
+        entry = entries[-1]
+        self.assertEqual((entry['PRIORITY'], entry['MAILROOM_EXIT_CODE']), ('3', '3'))
+        self.assertIn('absent', entry['MESSAGE'])
+        self.assertIn('\nhint: ', entry['MESSAGE'])
+        self.assertTrue(entry['MAILROOM_HINT'])
+
+    def test_a_redirected_stderr_is_not_the_journal(self):
+        status, entries, stderr = self.mailroom('collect', '--once', is_journal=False)
+        self.assertEqual((status, entries), (0, []))
+        self.assertIn(' connected\n', stderr)
+
+    def test_a_format_that_was_asked_for_stays(self):
+        status, entries, stderr = self.mailroom('collect', '--once', MAILROOM_LOG_FORMAT='json')
+        self.assertEqual((status, entries), (0, []))
+        self.assertIn('"message":"connected"', stderr)
+
+
+if __name__ == '__main__':
+    MAILROOM = sys.argv[1]
+    if len(sys.argv) == 2:
+        # Others see nothing of the mounts that follow.
+        user = [] if os.geteuid() == 0 else ['--map-root-user']
+        os.execvp('unshare', ['unshare', '--mount', *user, sys.executable, *sys.argv, '--inside'])
+    subprocess.run(['mount', '-t', 'tmpfs', 'tmpfs', '/run'], check=True)
+    os.makedirs(os.path.dirname(SOCKET))
+    del sys.argv[1:]
+    unittest.main()

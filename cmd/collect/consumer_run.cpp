@@ -8,6 +8,7 @@
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "schema/bookkeeping.hpp"
+#include "service/service_reporter.hpp"
 
 namespace mailroom {
 namespace {
@@ -93,6 +94,9 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   StopSignal signal;
   StopWatcher watcher(signal, context.log());
   ConsumerObservers observers;
+  const ServiceManager manager(context.log());
+  ServiceReporter reporter(manager, signal, watcher);
+  observers.add(reporter);
   const ConsumerParts parts{signal, watcher, observers};
   auto setup = make_setup(settings, parts);
   context.warn_of_visible_password();

@@ -65,6 +65,11 @@ void StopWatcher::attend() {
   }
 }
 
+Awaited StopWatcher::awaited() const {
+  const std::lock_guard lock(mutex_);
+  return wait_ == nullptr ? Awaited::nothing : wait_->awaited_;
+}
+
 StopWatcher::Wait::Wait(StopWatcher* watcher, Awaited awaited, Connection* running, Milliseconds patience)
     : watcher_(watcher), awaited_(awaited), running_(running), patience_(patience), since_(now()) {
   if (watcher_ == nullptr) return;

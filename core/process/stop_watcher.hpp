@@ -27,6 +27,9 @@ class StopWatcher {
   StopWatcher(const StopWatcher&) = delete;
   StopWatcher& operator=(const StopWatcher&) = delete;
 
+  /// What the collector's thread waits for now; for any thread to ask.
+  Awaited awaited() const;
+
   /// While it exists, the collector's thread waits for something. The innermost Wait counts.
   class Wait {
    public:
@@ -60,7 +63,7 @@ class StopWatcher {
 
   const StopSignal& signal_;
   Log& log_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   int end_ = -1;  ///< an eventfd, readable when this ends
   Wait* wait_ = nullptr;
   TimePoint asked_at_;

@@ -1,0 +1,131 @@
+#include "service/service_reporter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/blocked_signals.hpp"
+#include "base/error.hpp"
+
+namespace mailroom {
+namespace {
+
+TimePoint now_of_service() {
+  return std::chrono::steady_clock::now();
+}
+
+/// The age of the oldest of some tokens; nullopt for none.
+std::optional<Milliseconds> age_of(std::span<const CreatedTokens> created) {
+  if (created.empty()) return std::nullopt;
+  const auto oldest = std::min_element(created.begin(), created.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto age = std::chrono::system_clock::now().time_since_epoch() - std::chrono::seconds(oldest->second);
+  return std::max(std::chrono::duration_cast<Milliseconds>(age), Milliseconds(0));
+}
+
+}  // namespace
+
+ServiceReporter::ServiceReporter(const ServiceManager& manager, const StopSignal& signal,
+                                 const StopWatcher& watcher, TimePoint started)
+    : manager_(manager), signal_(signal), watcher_(watcher), loop_(started), status_(started) {
+  if (!manager_.is_present()) return;
+  end_ = eventfd(0, EFD_CLOEXEC);
+  if (end_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { watch(); });
+}
+
+ServiceReporter::~ServiceReporter() {
+  if (end_ < 0) return;
+  eventfd_write(end_, 1);
+  thread_.join();
+  close(end_);
+}
+
+void ServiceReporter::waits(TimePoint until) {
+  loop_.waits(until);
+  // With an unavailable relay no poll comes first.
+  if (has_session_) become_ready();
+}
+
+void ServiceReporter::delivers() {
+  loop_.delivers();
+  const std::lock_guard lock(mutex_);
+  status_.delivers(now_of_service());
+}
+
+void ServiceReporter::connected() {
+  has_session_ = true;
+  const std::lock_guard lock(mutex_);
+  status_.connected();
+}
+
+void ServiceReporter::disconnected() {
+  has_session_ = false;
+  const std::lock_guard lock(mutex_);
+  status_.disconnected();
+}
+
+void ServiceReporter::claimed(const ObservedClaim& claim) {
+  become_ready();
+  const std::lock_guard lock(mutex_);
+  if (!claim.only_acknowledged) status_.claimed(claim.queue, claim.reply.pending);
+}
+
+void ServiceReporter::finished(const FinishedBatch& batch) {
+  const std::lock_guard lock(mutex_);
+  status_.finished(batch.receipt.counts.emitted, age_of(batch.created));
+}
+
+void ServiceReporter::reloading() {
+  manager_.reloading();
+}
+
+void ServiceReporter::reloaded(bool /*succeeded*/) {
+  // Also before the first poll: systemd waits for it, and the unit is started by then.
+  is_ready_ = true;
+  manager_.ready();
+}
+
+void ServiceReporter::become_ready() {
+  if (std::exchange(is_ready_, true)) return;
+  manager_.ready();
+}
+
+void ServiceReporter::watch() {
+  const auto patience = manager_.patience();
+  const auto interval = std::min(status_interval, patience.value_or(status_interval) / 4);
+  std::array<pollfd, 2> awaited{{{end_, POLLIN, 0}, {signal_.stop_fd(), POLLIN, 0}}};
+  auto next_status = now_of_service();
+  for (;;) {
+    const int ready = poll(awaited.data(), awaited.size(), static_cast<int>(interval.count()));
+    if (ready < 0) continue;
+    if (awaited[0].revents != 0) return;
+    if (awaited[1].revents != 0) {
+      manager_.stopping();
+      awaited[1].fd = -1;
+    }
+    const auto now = now_of_service();
+    if (patience && is_alive(now)) manager_.alive();
+    if (now < next_status || awaited[1].fd < 0) continue;
+    renew_status(now);
+    next_status = now + status_interval;
+  }
+}
+
+bool ServiceReporter::is_alive(TimePoint now) const {
+  return loop_.overdue(now) < *manager_.patience() / 2 || watcher_.awaited() == Awaited::database;
+}
+
+void ServiceReporter::renew_status(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  auto status = status_.renew(now);
+  if (status == shown_) return;
+  manager_.show(status);
+  shown_ = std::move(status);
+}
+
+}  // namespace mailroom

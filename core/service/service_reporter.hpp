@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "consumer/consumer_observer.hpp"
+#include "consumer/loop_state.hpp"
+#include "process/stop_signal.hpp"
+#include "process/stop_watcher.hpp"
+#include "service/service_manager.hpp"
+#include "service/service_status.hpp"
+
+namespace mailroom {
+
+/// Tells the service manager what a consumer does: that it is ready (after the first poll, or when its relay
+/// is unavailable), that it reloads and stops, its status, and that its loop turns. A thread of its own says
+/// that it stops and that it is alive, since the loop may wait for its reader, its relays or the database
+/// meanwhile: these waits count as alive, as a restart would not end them, and repeat a batch.
+class ServiceReporter final : public ConsumerObserver {
+ public:
+  /// How often the status is renewed.
+  static constexpr Milliseconds status_interval{5000};
+
+  /// The loop counts as having turned when it `started`. Everything must outlive this. Without a service
+  /// manager this does nothing.
+  ServiceReporter(const ServiceManager& manager, const StopSignal& signal, const StopWatcher& watcher,
+                  TimePoint started = std::chrono::steady_clock::now());
+  ~ServiceReporter() override;
+  ServiceReporter(const ServiceReporter&) = delete;
+  ServiceReporter& operator=(const ServiceReporter&) = delete;
+
+  void turned(TimePoint now) override { loop_.turned(now); }
+  void waits(TimePoint until) override;
+  void delivers() override;
+  void connected() override;
+  void disconnected() override;
+  void claimed(const ObservedClaim& claim) override;
+  void finished(const FinishedBatch& batch) override;
+  void reloading() override;
+  void reloaded(bool succeeded) override;
+
+ private:
+  void become_ready();
+  void watch();
+  bool is_alive(TimePoint now) const;
+  void renew_status(TimePoint now);
+
+  const ServiceManager& manager_;
+  const StopSignal& signal_;
+  const StopWatcher& watcher_;
+  LoopState loop_;
+  bool has_session_ = false;
+  bool is_ready_ = false;
+  std::mutex mutex_;  ///< of status_ and shown_
+  ServiceStatus status_;
+  std::string shown_;
+  int end_ = -1;  ///< an eventfd, readable when this ends
+  std::thread thread_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,103 @@
+#include <csignal>
+#include <cstdlib>
+#include <sstream>
+
+#include "service/service_reporter.hpp"
+#include "support/catch.hpp"
+#include "support/notify_socket.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+using test::NotifySocket;
+
+namespace {
+
+constexpr TimePoint start{1h};
+
+/// This process as a service whose manager waits `patience` for signs of life.
+class Service {
+ public:
+  explicit Service(Milliseconds patience) {
+    setenv("NOTIFY_SOCKET", socket.path().c_str(), 1);
+    setenv("WATCHDOG_USEC", std::to_string(patience.count() * 1000).c_str(), 1);
+  }
+  ~Service() {
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+  }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  NotifySocket socket;
+};
+
+}  // namespace
+
+TEST_CASE("a service gives no sign of life while its loop stands still") {
+  Service service(100ms);
+  std::ostringstream lines;
+  Log log({}, lines);
+  const ServiceManager manager(log);
+  REQUIRE(manager.patience() == 100ms);
+  StopSignal signal;
+  StopWatcher watcher(signal, log);
+  {
+    ServiceReporter stuck(manager, signal, watcher, std::chrono::steady_clock::now() - 1h);
+    REQUIRE(service.socket.has_part("STATUS="));
+    raise(SIGTERM);
+    REQUIRE(service.socket.has("STOPPING=1"));
+  }
+  CHECK(service.socket.count("WATCHDOG=1") == 0);
+  {
+    // It waits for a statement.
+    const StopWatcher::Wait wait(&watcher, Awaited::database);
+    ServiceReporter waiting(manager, signal, watcher, std::chrono::steady_clock::now() - 1h);
+    CHECK(service.socket.has("WATCHDOG=1", 3));
+  }
+  ServiceReporter turning(manager, signal, watcher, std::chrono::steady_clock::now() + 1h);
+  CHECK(service.socket.has("WATCHDOG=1", 6));
+}
+
+TEST_CASE("a service manager that has gone is a warning") {
+  setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
+  std::ostringstream lines;
+  Log log({}, lines);
+  const ServiceManager manager(log);
+  CHECK_FALSE(manager.patience());
+  manager.ready();
+  unsetenv("NOTIFY_SOCKET");
+  CHECK(lines.str().find("cannot notify the service manager reason=\"No such file or directory\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("without a service manager nothing is notified") {
+  unsetenv("NOTIFY_SOCKET");
+  std::ostringstream lines;
+  Log log({}, lines);
+  const ServiceManager manager(log);
+  CHECK_FALSE(manager.is_present());
+  manager.ready();
+  manager.reloading();
+  CHECK(lines.str().empty());
+}
+
+TEST_CASE("the status of a service has its rate since the last one, and what waits") {
+  ServiceStatus status(start);
+  CHECK(status.renew(start + 5s) == "waiting for the database; 0 emitted");
+  status.connected();
+  CHECK(status.renew(start + 10s) == "0.0 tokens/s; 0 emitted");
+  status.claimed("mailroom", 1200);
+  status.claimed("recovery", 34);
+  status.finished(100, 2500ms);
+  status.finished(23, 1s);
+  CHECK(status.renew(start + 20s) ==
+        "12.3 tokens/s, emitted up to 2s after their creation, 1,234 more in sight; 123 emitted");
+  status.claimed("mailroom", 0);
+  status.claimed("recovery", 0);
+  status.delivers(start + 22s);
+  CHECK(status.renew(start + 24s) == "0.0 tokens/s; 123 emitted");
+  CHECK(status.renew(start + 72s) == "0.0 tokens/s, waiting for the other side for 50s; 123 emitted");
+  status.finished(1, std::nullopt);
+  status.disconnected();
+  CHECK(status.renew(start + 80s) == "waiting for the database; 124 emitted");
+}

@@ -1,0 +1,65 @@
+# The Debian package: `cpack -G DEB` in a build directory; scripts/package builds one to be shipped. It adds to what
+# `cmake --install` installs the component `debian`: units, the user of the services, /etc/mailroom, and what Debian's
+# policy asks for.
+
+set(packaging "${PROJECT_SOURCE_DIR}/packaging")
+set(MAILROOM_PACKAGE_REVISION 1 CACHE STRING "the revision of the Debian package")
+
+# The release of Debian that the package is for: its libraries differ.
+file(STRINGS /etc/os-release os_release REGEX "^VERSION_(ID|CODENAME)=")
+foreach(line IN LISTS os_release)
+  string(REGEX MATCH "^([A-Z_]+)=\"?([^\"]*)\"?$" matched "${line}")
+  set("os_${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}")
+endforeach()
+set(package_release "${MAILROOM_PACKAGE_REVISION}~deb${os_VERSION_ID}")
+set(package_suite "${os_VERSION_CODENAME}")
+set(package_version "${PROJECT_VERSION}-${package_release}")
+set(package_contact "The mailroom authors <maintainers@mailroom.invalid>")
+
+configure_file("${packaging}/debian/changelog.in" "${PROJECT_BINARY_DIR}/packaging/changelog.Debian" @ONLY)
+
+# install_for_debian(FILES… DESTINATION DIRECTORY …): files that only the package has.
+macro(install_for_debian)
+  install(${ARGN} COMPONENT debian EXCLUDE_FROM_ALL)
+endmacro()
+install_for_debian(DIRECTORY "${packaging}/systemd/" DESTINATION lib/systemd/system)
+install_for_debian(FILES "${packaging}/sysusers.conf" DESTINATION lib/sysusers.d RENAME mailroom.conf)
+install_for_debian(FILES "${packaging}/debian/mailroom.yaml" DESTINATION /etc/mailroom)
+install_for_debian(DIRECTORY DESTINATION /etc/mailroom/credentials
+  DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
+install_for_debian(FILES "${packaging}/debian/lintian-overrides" DESTINATION share/lintian/overrides RENAME mailroom)
+install_for_debian(FILES "${packaging}/debian/copyright" "${PROJECT_BINARY_DIR}/packaging/changelog.Debian"
+  DESTINATION share/doc/mailroom)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "${package_contact}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "send sign-up and recovery mail out of a PostgreSQL database")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"Triggers in the database create a token for each new account and each password
+recovery. mailroom wakes on a notification, claims due tokens in batches, signs
+each of them, and mails them through an SMTP relay or writes them for a sender
+of your own. A token whose transaction has committed is never lost.
+.
+This package has the program and templates of systemd services, one for each
+queue. It starts none of them.")
+set(CPACK_PACKAGE_HOMEPAGE_URL "")
+set(CPACK_STRIP_FILES ON)
+# With DESTDIR, since files in /etc have absolute destinations.
+set(CPACK_SET_DESTDIR ON)
+set(CPACK_INSTALL_PREFIX /usr)
+set(CPACK_INSTALL_CMAKE_PROJECTS
+  "${PROJECT_BINARY_DIR};${PROJECT_NAME};ALL;/;${PROJECT_BINARY_DIR};${PROJECT_NAME};debian;/")
+set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/finish_debian.cmake")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE "${package_release}")
+set(CPACK_DEBIAN_PACKAGE_SECTION mail)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# For systemd-sysusers.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "postgresql")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${packaging}/debian/conffiles" "${packaging}/debian/postinst"
+  "${packaging}/debian/prerm" "${packaging}/debian/postrm")
+include(CPack)

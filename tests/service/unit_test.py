@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+"""unit_test.py SOURCE MAILROOM: checks the units with systemd-analyze, and plays what the documents say of them: the
+command of each unit starts and stops, and the example of a sender delivers every token. Needs a PostgreSQL in PGHOST and
+PGUSER.
+"""
+
+import glob
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE, MAILROOM = sys.argv[1], sys.argv[2]
+DATABASE = f'unit_test_{os.getpid()}'
+UNITS = f'{SOURCE}/packaging/systemd'
+EXAMPLES = f'{SOURCE}/examples/systemd'
+PATIENCE = 60
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+
+
+def read(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
+def settings(unit, name):
+    """The values of NAME= in a unit, in order."""
+    return re.findall(rf'^{name}=(.*)$', read(unit), re.MULTILINE)
+
+
+def eventually(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class AnalyzeTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        for path in glob.glob(f'{UNITS}/*') + glob.glob(f'{EXAMPLES}/*.service'):
+            text = read(path)
+            # Neither is installed here.
+            text = text.replace('/usr/bin/mailroom', MAILROOM)
+            text = text.replace('/usr/share/doc/mailroom/examples/systemd', EXAMPLES)
+            text = text.replace('User=mailroom', f'User={os.getuid()}')
+            with open(os.path.join(self.directory, os.path.basename(path)), 'w', encoding='utf-8') as file:
+                file.write(text)
+
+    def unit(self, name):
+        """The path of an instance of a template."""
+        path = os.path.join(self.directory, name.replace('@.', '@mailroom.'))
+        shutil.copy(os.path.join(self.directory, name), path)
+        return path
+
+    def analyze(self, *arguments):
+        return subprocess.run(['systemd-analyze', *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, env=dict(os.environ, SYSTEMD_UNIT_PATH=f'{self.directory}:'))
+
+    def test_the_units_have_no_defects(self):
+        names = ['mailroom-collect@.service', 'mailroom-send@.service', 'mailroom-sender@.socket',
+                 'mailroom-sender@.service']
+        verified = self.analyze('verify', '--man=no', *[self.unit(name) for name in names])
+        self.assertEqual((verified.returncode, verified.stdout), (0, ''))
+
+    def test_the_services_are_hardened(self):
+        for name in ('mailroom-collect@.service', 'mailroom-send@.service'):
+            judged = self.analyze('security', '--offline=true', '--threshold=20', self.unit(name))
+            self.assertEqual(judged.returncode, 0, judged.stdout)
+            score = re.search(r'Overall exposure level for .*: ([0-9.]+)', judged.stdout)
+            self.assertLessEqual(float(score[1]), 2.0)
+
+    def test_both_services_have_the_same_sandbox(self):
+        def sandbox(name):
+            return read(f'{UNITS}/{name}').partition('\nNoNewPrivileges')[2]
+        self.assertTrue(sandbox('mailroom-send@.service'))
+        self.assertEqual(sandbox('mailroom-send@.service'), sandbox('mailroom-collect@.service'))
+
+    def test_no_restart_helps_against_a_wrong_configuration(self):
+        for name in ('mailroom-collect@.service', 'mailroom-send@.service'):
+            prevented = settings(f'{UNITS}/{name}', 'RestartPreventExitStatus')
+            self.assertEqual(prevented, ['2 3 5 CREDENTIALS'])
+
+
+class PlayTest(unittest.TestCase):
+    """Starts what the units start, as far as that needs no systemd."""
+
+    @classmethod
+    def setUpClass(cls):
+        run('createdb', DATABASE)
+        for name in list(os.environ):
+            if name.startswith('MAILROOM_'):
+                del os.environ[name]
+        os.environ['MAILROOM_DATABASE_URL'] = f'dbname={DATABASE}'
+        run(MAILROOM, 'migrate')
+
+    @classmethod
+    def tearDownClass(cls):
+        run('dropdb', DATABASE)
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.credentials = os.path.join(self.directory, 'credentials')
+        os.mkdir(self.credentials)
+
+    def command(self, unit):
+        (line,) = settings(f'{UNITS}/{unit}', 'ExecStart')
+        return line.replace('/usr/bin/mailroom', MAILROOM).split()
+
+    def start(self, unit, stdout, log):
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        path = os.path.join(self.directory, 'notify')
+        manager.bind(path)
+        environment = dict(os.environ, NOTIFY_SOCKET=path, CREDENTIALS_DIRECTORY=self.credentials,
+                           MAILROOM_CONFIG=f'{SOURCE}/packaging/debian/mailroom.yaml', MAILROOM_QUEUE_NAME='mailroom')
+        process = subprocess.Popen(self.command(unit), env=environment, stdout=stdout, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, manager
+
+    def wait_until_ready(self, manager):
+        received = b''
+        while b'READY=1' not in received:
+            ready, _, _ = select.select([manager], [], [], PATIENCE)
+            self.assertTrue(ready, received)
+            received += manager.recv(4096) + b'\n'
+
+    def test_the_sender_of_the_example_delivers_every_token(self):
+        key = os.path.join(self.credentials, 'mailroom_signing.key')
+        with open(key, 'w', encoding='ascii') as file:
+            file.write('ab' * 32)
+        os.chmod(key, 0o440)
+        fifo = os.path.join(self.directory, 'fifo')
+        os.mkfifo(fifo)
+        # As systemd holds it.
+        held = os.open(fifo, os.O_RDWR)
+        self.addCleanup(os.close, held)
+        delivered = os.path.join(self.directory, 'delivered')
+
+        def start_sender():
+            with open(delivered, 'a', encoding='utf-8') as output:
+                sender = subprocess.Popen([f'{EXAMPLES}/mail-sender'], stdin=held, stdout=output)
+            self.addCleanup(sender.wait)
+            self.addCleanup(sender.kill)
+            return sender
+
+        def insert(numbers):
+            values = ', '.join(f"('user{n}@mail.example', 'user{n}')" for n in numbers)
+            run('psql', '-qd', DATABASE, '-c', f'INSERT INTO accounts (email, login) VALUES {values}')
+
+        sender = start_sender()
+        with open(fifo, 'wb') as stdout:
+            collector, manager = self.start('mailroom-collect@.service', stdout, None)
+        self.wait_until_ready(manager)
+        insert(range(100))
+        self.assertTrue(eventually(lambda: len(read(delivered).splitlines()) == 100))
+        # While the sender is away, lines wait in the pipe.
+        sender.send_signal(signal.SIGTERM)
+        self.assertEqual(sender.wait(PATIENCE), 0)
+        insert(range(100, 200))
+        waiting = "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NOT NULL"
+        self.assertTrue(eventually(lambda: int(run('psql', '-XAtd', DATABASE, '-c', waiting)) >= 20))
+        sender = start_sender()
+        self.assertTrue(eventually(lambda: len(read(delivered).splitlines()) > 100))
+        # Stopped like units: the collector first; the sender empties the pipe.
+        collector.send_signal(signal.SIGTERM)
+        self.assertEqual(collector.wait(PATIENCE), 0)
+        sender.send_signal(signal.SIGTERM)
+        self.assertEqual(sender.wait(PATIENCE), 0)
+        lines = read(delivered).splitlines()
+        self.assertEqual(sorted(lines), sorted(f'would mail the activation link to user{n}@mail.example'
+                                               for n in range(200)))
+
+    def test_a_missing_credential_is_named_and_not_retried(self):
+        for unit in ('mailroom-collect@.service', 'mailroom-send@.service'):
+            with tempfile.TemporaryFile() as log:
+                process, manager = self.start(unit, subprocess.DEVNULL, log)
+                status = process.wait(PATIENCE)
+                log.seek(0)
+                message = log.read().decode()
+            self.assertIn(str(status), settings(f'{UNITS}/{unit}', 'RestartPreventExitStatus')[0].split())
+            self.assertEqual(status, 3)
+            self.assertIn('cannot read the key file', message)
+            self.assertIn('credentials/signing.key: No such file or directory', message)
+            manager.close()
+            os.unlink(os.path.join(self.directory, 'notify'))
+
+
+if __name__ == '__main__':
+    del sys.argv[1:]
+    unittest.main()

@@ -46,7 +46,7 @@ void log_configuration(Log& log, const Settings& settings, const Batcher::Option
 }
 
 DatabaseReader::Source metrics_source(const Settings& settings) {
-  DatabaseReader::Source source{.conninfo = settings.database_url, .queues = settings.queues, .limits = {}};
+  DatabaseReader::Source source{.conninfo = configured_database(settings), .queues = settings.queues, .limits = {}};
   source.limits.collector_silence = silence_limit(settings.poll_interval);
   return source;
 }
@@ -96,6 +96,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   ConsumerObservers observers;
   const ServiceManager manager(context.log());
   ServiceReporter reporter(manager, signal, watcher);
+  reporter.count_with(backlog_counter(configured_database(settings), settings.queues));
   observers.add(reporter);
   const ConsumerParts parts{signal, watcher, observers};
   auto setup = make_setup(settings, parts);
@@ -111,6 +112,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
     if (metrics) metrics->configure(metrics_source(fresh));
+    reporter.count_with(backlog_counter(configured_database(fresh), fresh.queues));
     running = fresh;
     fingerprint = next.key.fingerprint();
     return next;

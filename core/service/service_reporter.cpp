@@ -72,7 +72,8 @@ void ServiceReporter::disconnected() {
 void ServiceReporter::claimed(const ObservedClaim& claim) {
   become_ready();
   const std::lock_guard lock(mutex_);
-  if (!claim.only_acknowledged) status_.claimed(claim.queue, claim.reply.pending);
+  if (!claim.only_acknowledged)
+    status_.claimed(claim.queue, claim.reply.lease.has_value(), claim.reply.pending);
 }
 
 void ServiceReporter::finished(const FinishedBatch& batch) {
@@ -93,13 +94,15 @@ void ServiceReporter::reloaded(bool /*succeeded*/) {
 void ServiceReporter::become_ready() {
   if (std::exchange(is_ready_, true)) return;
   manager_.ready();
+  if (manager_.is_present()) renew_status(now_of_service());
 }
 
 void ServiceReporter::watch() {
   const auto patience = manager_.patience();
   const auto interval = std::min(status_interval, patience.value_or(status_interval) / 4);
   std::array<pollfd, 2> awaited{{{end_, POLLIN, 0}, {signal_.stop_fd(), POLLIN, 0}}};
-  auto next_status = now_of_service();
+  renew_status(now_of_service());
+  auto next_status = now_of_service() + status_interval;
   for (;;) {
     const int ready = poll(awaited.data(), awaited.size(), static_cast<int>(interval.count()));
     if (ready < 0) continue;
@@ -111,6 +114,7 @@ void ServiceReporter::watch() {
     const auto now = now_of_service();
     if (patience && is_alive(now)) manager_.alive();
     if (now < next_status || awaited[1].fd < 0) continue;
+    count_backlog(now);
     renew_status(now);
     next_status = now + status_interval;
   }
@@ -118,6 +122,24 @@ void ServiceReporter::watch() {
 
 bool ServiceReporter::is_alive(TimePoint now) const {
   return loop_.overdue(now) < *manager_.patience() / 2 || watcher_.awaited() == Awaited::database;
+}
+
+void ServiceReporter::count_with(CountBacklog count) {
+  const std::lock_guard lock(mutex_);
+  count_ = std::move(count);
+}
+
+void ServiceReporter::count_backlog(TimePoint now) {
+  CountBacklog count;
+  {
+    const std::lock_guard lock(mutex_);
+    if (now < next_count_ || !count_ || !status_.is_behind()) return;
+    count = count_;
+  }
+  const auto waiting = count();
+  next_count_ = now + count_interval;
+  const std::lock_guard lock(mutex_);
+  status_.counted(waiting);
 }
 
 void ServiceReporter::renew_status(TimePoint now) {

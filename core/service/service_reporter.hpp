@@ -12,6 +12,7 @@
 #include "consumer/loop_state.hpp"
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
+#include "service/backlog.hpp"
 #include "service/service_manager.hpp"
 #include "service/service_status.hpp"
 
@@ -23,8 +24,10 @@ namespace mailroom {
 /// meanwhile: these waits count as alive, as a restart would not end them, and repeat a batch.
 class ServiceReporter final : public ConsumerObserver {
  public:
-  /// How often the status is renewed.
+  /// How often the status is renewed, and how often the tokens that wait are counted if a claim does not see
+  /// all.
   static constexpr Milliseconds status_interval{5000};
+  static constexpr Milliseconds count_interval{15000};
 
   /// The loop counts as having turned when it `started`. Everything must outlive this. Without a service
   /// manager this does nothing.
@@ -33,6 +36,9 @@ class ServiceReporter final : public ConsumerObserver {
   ~ServiceReporter() override;
   ServiceReporter(const ServiceReporter&) = delete;
   ServiceReporter& operator=(const ServiceReporter&) = delete;
+
+  /// How the tokens that wait are counted from now on.
+  void count_with(CountBacklog count);
 
   void turned(TimePoint now) override { loop_.turned(now); }
   void waits(TimePoint until) override;
@@ -49,6 +55,7 @@ class ServiceReporter final : public ConsumerObserver {
   void watch();
   bool is_alive(TimePoint now) const;
   void renew_status(TimePoint now);
+  void count_backlog(TimePoint now);
 
   const ServiceManager& manager_;
   const StopSignal& signal_;
@@ -56,10 +63,12 @@ class ServiceReporter final : public ConsumerObserver {
   LoopState loop_;
   bool has_session_ = false;
   bool is_ready_ = false;
-  std::mutex mutex_;  ///< of status_ and shown_
+  std::mutex mutex_;  ///< of the next three
   ServiceStatus status_;
   std::string shown_;
-  int end_ = -1;  ///< an eventfd, readable when this ends
+  CountBacklog count_;
+  TimePoint next_count_{};  ///< of the thread
+  int end_ = -1;            ///< an eventfd, readable when this ends
   std::thread thread_;
 };
 

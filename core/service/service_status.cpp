@@ -24,20 +24,28 @@ void ServiceStatus::finished(int emitted, std::optional<Milliseconds> age) {
   if (age) oldest_ = std::max(oldest_.value_or(Milliseconds(0)), *age);
 }
 
+bool ServiceStatus::is_behind() const {
+  return std::any_of(claims_.begin(), claims_.end(), [](const auto& claim) { return claim.second.took; });
+}
+
+std::int64_t ServiceStatus::waiting() const {
+  if (is_behind() && counted_) return *counted_;
+  std::int64_t pending = 0;
+  for (const auto& [queue, claim] : claims_)
+    pending += claim.pending;
+  return pending;
+}
+
 std::string ServiceStatus::renew(TimePoint now) {
   const double seconds = std::max(std::chrono::duration<double>(now - renewed_).count(), 0.001);
   const auto since = emitted_ - emitted_before_;
-  std::int64_t waiting = 0;
-  for (const auto& [queue, pending] : pending_)
-    waiting += pending;
-
   std::string text = is_connected_ ? fmt::format("{:.1f} tokens/s", static_cast<double>(since) / seconds)
                                    : std::string("waiting for the database");
   if (is_connected_ && since > 0 && oldest_)
     text += fmt::format(", emitted up to {} after their creation", in_seconds(*oldest_));
-  if (waiting > 0) text += fmt::format(", {} more in sight", with_thousands(waiting));
+  text += fmt::format(", {} waiting", with_thousands(waiting()));
   if (delivering_since_ && now - *delivering_since_ >= slow) {
-    text += fmt::format(", waiting for the other side for {}",
+    text += fmt::format(", the other side takes nothing for {}",
                         in_seconds(std::chrono::duration_cast<Milliseconds>(now - *delivering_since_)));
   }
   text += fmt::format("; {} emitted", with_thousands(emitted_));

@@ -20,16 +20,27 @@ class ServiceStatus {
   void delivers(TimePoint now) { delivering_since_ = now; }
   /// `age`: of the oldest token of the batch, if any.
   void finished(int emitted, std::optional<Milliseconds> age);
-  /// So many due tokens of a queue were seen and not taken.
-  void claimed(const std::string& queue, int pending) { pending_[queue] = pending; }
+  /// A claim has taken a batch of a queue or none, and has seen so many due tokens that it did not take.
+  void claimed(const std::string& queue, bool took, int pending) { claims_[queue] = {took, pending}; }
+  /// True if more tokens may wait than the last claims have seen.
+  bool is_behind() const;
+  /// So many tokens wait in all queues; nullopt if that is not known.
+  void counted(std::optional<std::int64_t> waiting) { counted_ = waiting; }
 
   /// The line, with the rate since the last call.
   std::string renew(TimePoint now);
 
  private:
+  std::int64_t waiting() const;
+
   bool is_connected_ = false;
   std::optional<TimePoint> delivering_since_;
-  std::map<std::string, int> pending_;
+  struct LastClaim {
+    bool took = false;
+    int pending = 0;
+  };
+  std::map<std::string, LastClaim> claims_;  ///< by queue
+  std::optional<std::int64_t> counted_;
   std::int64_t emitted_ = 0;
   std::int64_t emitted_before_ = 0;     ///< by the last call of renew()
   std::optional<Milliseconds> oldest_;  ///< age of the oldest token emitted since then

@@ -9,7 +9,7 @@
 -- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
 -- expired to invalid say why. A sink with outcomes adds one for each token that it was given: an array of objects with
 -- token, state (as in mailroom_deliveries), attempts and unknowns (how many to add), wait (seconds until a deferred token
--- may be tried again), ago (seconds since the answer), sink, code and reply. signed_ago and written_ago are the seconds since
+-- may be tried again), ago (seconds since the answer), sink, code and reply. signed_ago and written_ago are the microseconds since
 -- its last token was signed, and since the sink had finished it; null if unknown.
 CREATE TYPE mailroom_receipt AS (
     batch        bigint,
@@ -21,8 +21,8 @@ CREATE TYPE mailroom_receipt AS (
     invalid      integer,
     skipped_ids  int8multirange,
     outcomes     jsonb,
-    signed_ago   double precision,
-    written_ago  double precision
+    signed_ago   bigint,
+    written_ago  bigint
 );
 
 -- Records the outcomes of a batch: of p_ids, the ids that it still has, since a rewind may have taken others to emit them
@@ -86,8 +86,8 @@ BEGIN
         END IF;
     END IF;
     UPDATE mailroom_batches SET
-        signed_at = clock_timestamp() - p_receipt.signed_ago * interval '1 second',
-        written_at = clock_timestamp() - p_receipt.written_ago * interval '1 second',
+        signed_at = clock_timestamp() - p_receipt.signed_ago * interval '1 microsecond',
+        written_at = clock_timestamp() - p_receipt.written_ago * interval '1 microsecond',
         emitted_at = clock_timestamp(),
         ids = CASE WHEN isempty(p_receipt.skipped_ids) THEN ids
               ELSE mailroom_batch_ids(ids, ids_mask) - p_receipt.skipped_ids END,
@@ -251,7 +251,7 @@ $$;
 --   acknowledged   null without p_receipt; false if the batch had been taken over meanwhile
 --   dead           a batch that became a dead letter in this claim, after 20 attempts
 --   skipped        how many expired or consumed tokens this claim skipped, as recorded
---   expired        how many of them had expired
+--   expired        how many of them had expired; null for none, since each column of a usual claim costs
 --   wait           seconds until the next token may be taken: 0 without a budget, infinity while the queue is paused
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
@@ -278,7 +278,7 @@ DECLARE
     v_is_paced boolean := false;
     v_paced record;
 BEGIN
-    pending := 0; more := false; skipped := 0; wait := 0; expired := 0;
+    pending := 0; more := false; skipped := 0; wait := 0;
     IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a claim needs a read committed transaction of its own' USING ERRCODE = 'MR003';
     END IF;
@@ -378,7 +378,7 @@ DECLARE
     v_seen integer;
     v_take boolean;
 BEGIN
-    pending := 0; more := false; skipped := 0; expired := 0;
+    pending := 0; more := false; skipped := 0;
     v_state := mailroom_queue_state(p_queue);
     IF p_limit = 0 THEN
         acknowledged := mailroom_acknowledge(p_receipt);
@@ -458,7 +458,7 @@ BEGIN
         v_batch := mailroom_append_batch(p_queue, v_state.cursor, v_state.gap_ids, v_lease.oldest_open, v_window.ids + v_found,
             v_window.seen, v_window.last, v_window.expired, v_window.consumed);
         batch := v_batch.batch; attempt := v_batch.attempt; size := v_window.due + v_late;
-        skipped := v_window.expired + v_window.consumed; expired := v_window.expired;
+        skipped := v_window.expired + v_window.consumed; expired := nullif(v_window.expired, 0);
         v_state.cursor := v_batch.cursor;
     END IF;
     IF p_publish THEN

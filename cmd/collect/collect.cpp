@@ -84,7 +84,8 @@ Run add_collect(CommandSyntax& syntax) {
   syntax.setting("--line-cost DURATION", "collect.line_cost",
                  "with a range: delay that one line saved is worth [100ms]");
   syntax.setting("--format FORMAT", "collect.format", "write lines as csv or jsonl [csv]");
-  syntax.setting("--queue NAME", "collect.queue", "collect from this queue, a row of jobs [mailroom]");
+  syntax.setting("--queue NAME", "collect.queue",
+                 "collect from this queue, or from several: recovery,mailroom [mailroom]");
   syntax.setting("--channel NAME", "collect.channel",
                  "listen for notifications on this channel [token_insert]");
   syntax.setting("--poll-interval DURATION", "collect.poll_interval",

@@ -46,7 +46,8 @@ void log_configuration(Log& log, const Settings& settings, const Batcher::Option
 }
 
 DatabaseReader::Source metrics_source(const Settings& settings) {
-  DatabaseReader::Source source{.conninfo = configured_database(settings), .queues = settings.queues, .limits = {}};
+  DatabaseReader::Source source{
+      .conninfo = configured_database(settings), .queues = settings.queues, .limits = {}};
   source.limits.collector_silence = silence_limit(settings.poll_interval);
   return source;
 }

@@ -87,7 +87,8 @@ Run add_send(CommandSyntax& syntax) {
   syntax.setting("--from ADDRESS", "send.from", "send from this address");
   syntax.setting("--link URL", "send.link", "link in the mails, with {token} and {action}");
   syntax.setting("--templates DIR", "send.templates", "use the templates in this directory");
-  syntax.setting("--queue NAME", "collect.queue", "send from this queue, a row of jobs [mailroom]");
+  syntax.setting("--queue NAME", "collect.queue",
+                 "send from this queue, or from several: recovery,mailroom [mailroom]");
   syntax.setting("--channel NAME", "collect.channel",
                  "listen for notifications on this channel [token_insert]");
   syntax.setting("--poll-interval DURATION", "collect.poll_interval",

@@ -23,7 +23,7 @@ WITH held AS MATERIALIZED (
     CASE WHEN d.token IS NULL THEN b.written_at END AS written,
     CASE WHEN d.batch = b.id THEN coalesce(d.answered_at, d.accepted_at) END AS accepted
   FROM mailroom_batches b
-  CROSS JOIN LATERAL unnest(b.ids) u(g)
+  CROSS JOIN LATERAL unnest(mailroom_batch_ids(b.ids, b.ids_mask)) u(g)
   JOIN tokens t ON t.id >= lower(u.g) AND t.id < upper(u.g)
   CROSS JOIN LATERAL (SELECT {} AS at) c
   LEFT JOIN mailroom_deliveries d ON d.queue = b.job_type AND d.token = t.id

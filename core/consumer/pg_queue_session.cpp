@@ -129,14 +129,14 @@ ClaimReply read_reply(const Row& row, const std::string& queue) {
   if (!row[7].is_null()) reply.dead = row[7].template as<std::int64_t>();
   reply.skipped = row[8].template as<int>();
   reply.wait = wait_of(row[9]);
-  reply.skipped_expired = row[10].template as<int>();
+  if (!row[10].is_null()) reply.skipped_expired = row[10].template as<int>();
   return reply;
 }
 
 /// By this process's clock, so that the server can tell when by its own.
-std::optional<double> seconds_since(const std::optional<TimePoint>& time) {
+std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
   if (!time) return std::nullopt;
-  return Seconds(std::chrono::steady_clock::now() - *time).count();
+  return std::chrono::floor<std::chrono::microseconds>(std::chrono::steady_clock::now() - *time).count();
 }
 
 const char* purpose_of(const PgQueueSession::Setup& setup) {
@@ -250,19 +250,19 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
       statement, collector_, queue_of(request), request.limit, request.partial, request.take_over,
       request.publish_cursor, delivers_, wake, batch, receipt.lease.attempt, counts.emitted, counts.expired,
       counts.consumed, counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
-      outcomes_json(receipt), seconds_since(receipt.signed_at), seconds_since(receipt.written_at));
+      outcomes_json(receipt), microseconds_since(receipt.signed_at), microseconds_since(receipt.written_at));
 }
 
 ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {
   const auto& counts = receipt.counts;
-  const auto rows = connection_.run(R"(
+  const auto rows = connection_.run(
+      R"(
 SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11)::mailroom_receipt)
 FROM mailroom_batches
 WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
-                                    receipt.lease.batch, receipt.lease.attempt, counts.emitted,
-                                    counts.expired, counts.consumed, counts.wrong_status, counts.invalid,
-                                    multirange_text(counts.skipped_ids), outcomes_json(receipt),
-                                    seconds_since(receipt.signed_at), seconds_since(receipt.written_at));
+      receipt.lease.batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
+      counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids), outcomes_json(receipt),
+      microseconds_since(receipt.signed_at), microseconds_since(receipt.written_at));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
   return {.receipt_void = !rows[0][0].as<bool>()};
 }

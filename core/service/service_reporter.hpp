@@ -1,9 +1,5 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <functional>
-#include <map>
 #include <mutex>
 #include <string>
 #include <thread>

@@ -74,7 +74,7 @@ std::int64_t blocks_of_a_claim(const TestDatabase& database) {
     const auto batch = value<std::int64_t>(*connection, "SELECT coalesce(max(id), 0) FROM mailroom_batches");
     const auto plan = connection->run(
         "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT * FROM mailroom_claim("
-        "$1, 'mailroom', 10, true, true, false, false, NULL, ROW($2, 1, 10, 0, 0, 0, 0, '{}', NULL, 0.001, 0.0005)::mailroom_receipt)",
+        "$1, 'mailroom', 10, true, true, false, false, NULL, ROW($2, 1, 10, 0, 0, 0, 0, '{}', NULL, 1000, 500)::mailroom_receipt)",
         pid, batch)[0][0];
     const auto top = nlohmann::json::parse(plan.c_str())[0]["Plan"];
     least = std::min(

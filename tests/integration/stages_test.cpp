@@ -2,6 +2,8 @@
 
 #include "audit/stages.hpp"
 
+#include <algorithm>
+
 #include "fault/cluster.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"

@@ -37,7 +37,7 @@ std::map<std::string, Described> documented() {
   for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
     const bool is_new =
         metrics.emplace((*it)[1], Described{(*it)[2], words_in((*it)[3], std::regex("`([a-z]+)`"))}).second;
-    INFO((*it)[1]);
+    INFO((*it)[1].str());
     CHECK(is_new);
   }
   return metrics;

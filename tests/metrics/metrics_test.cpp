@@ -1,6 +1,6 @@
 // The metrics of real consumers: what they count is what they have done.
 
-#include <csignal>
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "support/catch.hpp"

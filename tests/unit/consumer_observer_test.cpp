@@ -1,5 +1,8 @@
 #include "consumer/consumer_observer.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "consumer/loop_state.hpp"
 #include "db/errors.hpp"
 #include "support/catch.hpp"

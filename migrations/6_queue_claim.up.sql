@@ -174,10 +174,11 @@ $$;
 -- How many tokens a claim of p_limit may take within the budgets of its queue, and the wait until the next may be taken.
 -- An abandoned batch is leased whole, so it waits until that many may be taken, or the burst is full. A claim that
 -- wants a full batch waits until the budgets allow one if enough tokens are due; if fewer are, it takes none, and seen and
--- last say what it saw.
+-- last say what it saw. take_over: false if no batch is abandoned and the burst is not full, so that one which becomes abandoned
+-- a moment later waits for the next claim.
 CREATE FUNCTION mailroom_claim_limit(p_queue text, p_budgets text[], p_limit integer, p_partial boolean, p_take_over boolean,
     p_cursor bigint, p_top bigint, p_actions token_action[], p_receipt mailroom_receipt,
-    OUT allowed integer, OUT seen integer, OUT last bigint, OUT wait double precision)
+    OUT allowed integer, OUT seen integer, OUT last bigint, OUT wait double precision, OUT take_over boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_now record;
@@ -185,11 +186,13 @@ DECLARE
 BEGIN
     v_now := mailroom_allowance(p_budgets, 1);
     allowed := least(p_limit, v_now.allowed); wait := coalesce(v_now.wait, 0); seen := 0;
+    take_over := p_take_over;
     IF v_now.allowed < v_now.burst THEN
         SELECT sum(upper(g) - lower(g)) INTO v_needed
         FROM mailroom_queue_state(p_queue) s,
              mailroom_find_abandoned(p_queue, s.open_from, p_take_over, p_receipt.batch, p_receipt.attempt) f
         JOIN mailroom_batches b ON b.id = f.abandoned, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g;
+        take_over := p_take_over AND v_needed IS NOT NULL;
         IF v_needed IS NULL AND NOT p_partial AND allowed < least(p_limit, v_now.burst) THEN
             SELECT w.due, w.last INTO seen, last FROM mailroom_window(p_cursor, p_top, p_limit, p_actions) w;
             IF seen BETWEEN 1 AND p_limit - 1 THEN
@@ -277,6 +280,7 @@ DECLARE
     v_limit integer := p_limit;
     v_is_paced boolean := false;
     v_paced record;
+    v_take_over boolean := p_take_over;
 BEGIN
     pending := 0; more := false; skipped := 0; wait := 0;
     IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
@@ -309,6 +313,7 @@ BEGIN
                                         coalesce(v_queue.cursor, (SELECT s.cursor FROM mailroom_queue_state(p_queue) s)),
                                         v_queue.top, v_queue.actions, p_receipt);
         v_limit := v_paced.allowed;
+        v_take_over := v_paced.take_over;
     END IF;
     v_cursor := v_queue.cursor;
     IF v_limit > 0 AND v_queue.is_usual AND v_cursor <= v_queue.top THEN
@@ -340,7 +345,7 @@ BEGIN
         END IF;
     ELSE
         SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired
-        FROM mailroom_claim_any(p_queue, v_limit, p_partial, p_take_over, p_publish, p_delivers, p_receipt,
+        FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_publish, p_delivers, p_receipt,
                                 v_queue.actions) c;
     END IF;
     IF v_is_paced THEN

@@ -136,3 +136,38 @@ TEST_CASE("random claims take no more than the rate allows in any window, and ne
     CHECK(play.taken() < 2000);
   }
 }
+
+TEST_CASE("a batch that is abandoned in the middle of a claim is not taken over beyond the rate") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 30);
+  auto victim = attach(database);
+  REQUIRE(victim->claim({.limit = 10}).lease);
+  set_rate(*connection, "mailroom", gap, 10);
+  connection->run("UPDATE mailroom_budgets SET taken_until = clock_timestamp() + 7 * $1 * interval '1 s'",
+                  gap);
+  // Its session ends after the claim has looked for abandoned batches for the first time.
+  connection->run("ALTER FUNCTION mailroom_find_abandoned RENAME TO original_find_abandoned");
+  connection->run(R"(
+CREATE FUNCTION mailroom_find_abandoned(p_queue text, p_open_from bigint, p_take_over boolean, p_ack bigint,
+    p_ack_attempt integer, OUT abandoned bigint, OUT exhausted bigint, OUT oldest_open bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_pid integer := (SELECT collector FROM mailroom_batches ORDER BY id LIMIT 1);
+BEGIN
+    SELECT f.* INTO abandoned, exhausted, oldest_open
+    FROM original_find_abandoned(p_queue, p_open_from, p_take_over, p_ack, p_ack_attempt) f;
+    PERFORM pg_terminate_backend(v_pid, 10000);
+END
+$$)");
+  const auto session = attach(database);
+  const auto reply = session->claim({.limit = 10, .partial = true});
+  REQUIRE(reply.lease);
+  CHECK(reply.size == 3);
+  const auto next =
+      session->claim({.limit = 10,
+                      .partial = true,
+                      .receipt = Receipt{*reply.lease, fetch_due(*session, *reply.lease).counts}});
+  CHECK_FALSE(next.lease);
+  CHECK(*next.wait > Milliseconds(9'900'000));
+}

@@ -73,7 +73,8 @@ PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, St
           .channel = settings.channel,
           .check_schema = require_current_schema,
           .fingerprint = key.fingerprint(),
-          .watcher = &watcher};
+          .watcher = &watcher,
+          .with_creation = settings.metrics_listen.has_value()};
 }
 
 SessionFactory session_factory(const PgQueueSession::Setup& setup) {

@@ -72,6 +72,13 @@ Receipt BatchSigner::emit(QueueSession& session, const Lease& lease, int line_li
   return receipt;
 }
 
+/// A session that nobody asked for it does not know when tokens were created.
+void BatchSigner::count_creation(std::int64_t second) {
+  if (second == 0) return;
+  if (created_.empty() || created_.back().second != second) created_.push_back({second, 0});
+  ++created_.back().count;
+}
+
 void BatchSigner::add(const TokenRow& row, BatchCounts& counts, Sink& sink) {
   int* count = count_of(row.state, counts);
   const char* defect = count == nullptr ? defect_of(row) : nullptr;
@@ -80,8 +87,7 @@ void BatchSigner::add(const TokenRow& row, BatchCounts& counts, Sink& sink) {
     count = &counts.invalid;
   }
   if (count == nullptr) {
-    if (created_.empty() || created_.back().second != row.created_at) created_.push_back({row.created_at, 0});
-    ++created_.back().count;
+    count_creation(row.created_at);
     return sink.add(row, sign_token(hmac_, row.action, *row.secret, row.code));
   }
   ++*count;

@@ -41,6 +41,7 @@ class BatchSigner {
  private:
   /// Gives a token to the sink, or skips and counts it.
   void add(const TokenRow& row, BatchCounts& counts, Sink& sink);
+  void count_creation(std::int64_t second);
 
   Hmac hmac_;
   Log& log_;

@@ -45,7 +45,8 @@ struct FinishedBatch {
   /// they are emitted again, tried again, or were committed late.
   BatchTrigger trigger = BatchTrigger::full;
   BatchTimes times{};
-  std::span<const CreatedTokens> created{};  ///< of the tokens that the sink was given
+  /// Of the tokens that the sink was given, if the session knows: PgQueueSession::Setup::with_creation.
+  std::span<const CreatedTokens> created{};
 };
 
 /// A claim that has succeeded, also one that found nothing.

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
+#include <span>
 #include <utility>
 
 #include "base/id_range.hpp"
@@ -38,13 +39,25 @@ std::string fetch_mails_sql(std::optional<Milliseconds> counted_period) {
   return fmt::format("SELECT * FROM mailroom_batch_mails($1, $2, {})", period);
 }
 
+/// The columns of a token. Without its creation a drain in large batches is 5 % faster.
+const char* token_columns(bool with_creation) {
+  return with_creation ? "id, action, secret, code, expires_at, email, login, state, created_at"
+                       : "id, action, secret, code, expires_at, email, login, state";
+}
+
 /// The claim, joined with the tokens of a batch that is not streamed, one row per token.
-std::string claim_and_fetch_sql() {
+std::string claim_and_fetch_sql(bool with_creation) {
   return fmt::format(R"(
 SELECT c.*, t.*
 FROM ({}) c
-LEFT JOIN mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt) t ON true)",
-                     claim_sql, streamed_size);
+LEFT JOIN LATERAL (
+  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt)) t ON true)",
+                     claim_sql, token_columns(with_creation), streamed_size);
+}
+
+std::string fetch_sql(bool with_creation, const std::string& batch, const std::string& attempt) {
+  return fmt::format("SELECT {} FROM mailroom_batch_tokens({}, {})", token_columns(with_creation), batch,
+                     attempt);
 }
 
 using Seconds = std::chrono::duration<double>;
@@ -52,7 +65,8 @@ using Seconds = std::chrono::duration<double>;
 /// The first token column in such a row.
 constexpr int claim_columns = 11;
 
-using TokenFields = std::array<std::string_view, 9>;
+constexpr std::size_t token_fields = 8;
+constexpr std::size_t token_fields_with_creation = 9;
 
 int hex_digit(char c) {
   return c <= '9' ? c - '0' : c - 'a' + 10;
@@ -74,7 +88,7 @@ std::int64_t read_number(std::string_view text) {
   return number;
 }
 
-TokenRow read_token(const TokenFields& fields) {
+TokenRow read_token(std::span<const std::string_view> fields) {
   return {
       .id = read_number(fields[0]),
       .action = fields[1] == action_name(Action::activation) ? Action::activation : Action::password_recovery,
@@ -84,23 +98,24 @@ TokenRow read_token(const TokenFields& fields) {
       .email = fields[5],
       .login = fields[6],
       .state = parse_token_state(fields[7]),
-      .created_at = read_number(fields[8])};
+      .created_at = fields.size() > token_fields ? read_number(fields[token_fields]) : 0};
 }
 
 template <typename Row>
-TokenRow token_of(const Row& row, int first_column) {
-  TokenFields fields;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
+TokenRow token_of(const Row& row, int first_column, bool with_creation) {
+  std::array<std::string_view, token_fields_with_creation> fields;
+  const auto count = with_creation ? token_fields_with_creation : token_fields;
+  for (std::size_t i = 0; i < count; ++i) {
     const auto field = row[first_column + static_cast<int>(i)];
     fields[i] = {field.c_str(), field.size()};
   }
-  return read_token(fields);
+  return read_token(std::span(fields).first(count));
 }
 
 /// A row of mailroom_batch_mails().
 template <typename Row>
 TokenRow mail_of(const Row& row) {
-  auto token = token_of(row, 0);
+  auto token = token_of(row, 0, true);
   token.account = row[9].template as<std::int64_t>();
   token.attempts = row[10].template as<int>();
   token.unknowns = row[11].template as<int>();
@@ -162,6 +177,7 @@ TokenState parse_token_state(std::string_view text) {
 PgQueueSession::PgQueueSession(const Setup& setup)
     : watcher_(setup.watcher),
       delivers_(setup.delivers),
+      with_creation_(setup.with_creation),
       connection_(setup.conninfo, purpose_of(setup)),
       queues_(setup.queues),
       channel_(setup.channel) {
@@ -196,8 +212,8 @@ SET enable_bitmapscan = off)");
   if (delivers_) {
     connection_.prepare("fetch", fetch_mails_sql(setup.counted_period));
   } else {
-    connection_.prepare("claim and fetch", claim_and_fetch_sql());
-    connection_.prepare("fetch", "SELECT * FROM mailroom_batch_tokens($1, $2)");
+    connection_.prepare("claim and fetch", claim_and_fetch_sql(with_creation_));
+    connection_.prepare("fetch", fetch_sql(with_creation_, "$1", "$2"));
   }
   connection_.prepare("idle cursor", "SELECT mailroom_idle_cursor FROM mailroom_idle_cursor($1)");
 }
@@ -313,19 +329,23 @@ void PgQueueSession::fetch(const Lease& lease, const std::function<void(const To
   if (is_streamed_) return fetch_stream(lease, each);
   if (const auto claimed = std::exchange(claimed_, {}); claimed && claimed->lease == lease) {
     for (const auto& row : claimed->rows) {
-      if (!row[claim_columns].is_null()) each(token_of(row, claim_columns));
+      if (!row[claim_columns].is_null()) each(token_of(row, claim_columns, with_creation_));
     }
     return;
   }
   const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
   for (const auto& row : rows)
-    each(delivers_ ? mail_of(row) : token_of(row, 0));
+    each(delivers_ ? mail_of(row) : token_of(row, 0, with_creation_));
 }
 
 void PgQueueSession::fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
-  connection_.copy_out<std::tuple_size_v<TokenFields>>(
-      fmt::format("SELECT * FROM mailroom_batch_tokens({}, {})", lease.batch, lease.attempt),
-      [&](const TokenFields& fields) { each(read_token(fields)); });
+  const auto sql = fetch_sql(with_creation_, std::to_string(lease.batch), std::to_string(lease.attempt));
+  const auto read = [&](const auto& fields) { each(read_token(fields)); };
+  if (with_creation_) {
+    connection_.copy_out<token_fields_with_creation>(sql, read);
+  } else {
+    connection_.copy_out<token_fields>(sql, read);
+  }
 }
 
 }  // namespace mailroom

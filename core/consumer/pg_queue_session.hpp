@@ -24,6 +24,7 @@ class PgQueueSession final : public QueueSession {
     std::string fingerprint{};       ///< 16 hexadecimal digits: publishes which key this collector signs with
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
     bool delivers = false;           ///< for a sink with outcomes
+    bool with_creation = false;      ///< tokens have created_at, as with `delivers`; otherwise it is 0
     /// In which to count the mails to each account; only with `delivers`.
     std::optional<Milliseconds> counted_period{};
   };
@@ -65,6 +66,7 @@ class PgQueueSession final : public QueueSession {
 
   StopWatcher* watcher_;
   bool delivers_;
+  bool with_creation_;
   Connection connection_;
   std::vector<std::string> queues_;
   std::string channel_;

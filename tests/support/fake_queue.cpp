@@ -307,6 +307,7 @@ void with_token_row(std::int64_t id, TokenState state, const std::function<void(
   row.secret = secret;
   row.code = "12345";
   row.expires_at = 1'900'000'000;
+  row.created_at = 1'800'000'000;
   row.email = email;
   row.login = login;
   row.state = state;

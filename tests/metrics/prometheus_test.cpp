@@ -200,7 +200,8 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
         },
         long_patience));
   }
-  for (const auto& group : ask_prometheus("rules").at("groups")) {
+  const auto answer = ask_prometheus("rules");
+  for (const auto& group : answer.at("groups")) {
     CHECK(group.at("rules").size() > 9);
     for (const auto& rule : group.at("rules")) {
       INFO(rule.dump());

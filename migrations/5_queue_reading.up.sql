@@ -277,10 +277,10 @@ BEGIN
 END
 $$;
 
--- The same, with what a sink with outcomes needs to know about each token: its earlier attempts, whether its account has a newer recovery token that may still be emitted (null if not), and how
--- many mails of the queue the account was sent in the last p_period (0 if that is null). LIMIT and OFFSET 0 make
--- the planner use the indexes on the account and on queue and token, whatever the statistics say: the plan may be made
--- while the tables are empty.
+-- The same, with what a sink with outcomes needs to know about each token: its earlier attempts, whether its account has a
+-- newer recovery token that may still be emitted (null if not), and how many mails of the queue the account was sent in the
+-- last p_period (0 if that is null). LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and
+-- token, whatever the statistics say: the plan may be made while the tables are empty.
 CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)

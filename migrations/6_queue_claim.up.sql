@@ -9,8 +9,8 @@
 -- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
 -- expired to invalid say why. A sink with outcomes adds one for each token that it was given: an array of objects with
 -- token, state (as in mailroom_deliveries), attempts and unknowns (how many to add), wait (seconds until a deferred token
--- may be tried again), ago (seconds since the answer), sink, code and reply. signed_ago and written_ago are the microseconds since
--- its last token was signed, and since the sink had finished it; null if unknown.
+-- may be tried again), ago (seconds since the answer), sink, code and reply. signed_ago and written_ago are the microseconds
+-- since its last token was signed, and since the sink had finished it; null if unknown.
 CREATE TYPE mailroom_receipt AS (
     batch        bigint,
     attempt      integer,

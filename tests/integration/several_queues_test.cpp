@@ -34,6 +34,15 @@ struct Rig {
         count);
   }
 
+  /// Both queues keep this rate together.
+  void share_budget(const std::string& rate) {
+    connection->run("SELECT mailroom_set_budget('provider', $1::jsonb, 'x')", rate);
+    connection->run(
+        R"(SELECT mailroom_set_queue('recovery', '{"actions": ["password_recovery"], "priority": 10, "budget": "provider"}', 'x'))");
+    connection->run(
+        R"(SELECT mailroom_set_queue('mailroom', '{"actions": ["activation"], "budget": "provider"}', 'x'))");
+  }
+
   static std::vector<std::string> options(std::vector<std::string> more = {}) {
     std::vector<std::string> all{"--queue", "mailroom,recovery", "--format",
                                  "jsonl",   "--poll-interval",   "1h"};
@@ -87,12 +96,7 @@ TEST_CASE("a recovery does not wait for a backlog of activations") {
 
 TEST_CASE("with a shared budget the queue of the highest priority is served first, in full lines") {
   Rig rig;
-  rig.connection->run(
-      R"(SELECT mailroom_set_budget('provider', '{"tokens": 1, "milliseconds": 100, "burst": 10}', 'x'))");
-  rig.connection->run(
-      R"(SELECT mailroom_set_queue('recovery', '{"actions": ["password_recovery"], "priority": 10, "budget": "provider"}', 'x'))");
-  rig.connection->run(
-      R"(SELECT mailroom_set_queue('mailroom', '{"actions": ["activation"], "budget": "provider"}', 'x'))");
+  rig.share_budget(R"({"tokens": 1, "milliseconds": 100, "burst": 10})");
   rig.activations(15, "new");
   rig.recoveries(10);
   TestCollector collector(rig.database, Rig::options({"--batch-timeout", "0ms", "--poll-interval", "100ms"}));
@@ -104,12 +108,7 @@ TEST_CASE("with a shared budget the queue of the highest priority is served firs
 
 TEST_CASE("with a shared budget a recovery waits for no activation that was not taken before it") {
   Rig rig;
-  rig.connection->run(
-      R"(SELECT mailroom_set_budget('provider', '{"tokens": 14, "milliseconds": 1000, "burst": 10}', 'x'))");
-  rig.connection->run(
-      R"(SELECT mailroom_set_queue('recovery', '{"actions": ["password_recovery"], "priority": 10, "budget": "provider"}', 'x'))");
-  rig.connection->run(
-      R"(SELECT mailroom_set_queue('mailroom', '{"actions": ["activation"], "budget": "provider"}', 'x'))");
+  rig.share_budget(R"({"tokens": 14, "milliseconds": 1000, "burst": 10})");
   rig.activations(5'000, "backlog");
   TestCollector collector(rig.database, Rig::options({"--batch-limit", "10", "--batch-timeout", "0ms"}));
   for (int round = 1; round <= 4; ++round) {

@@ -89,7 +89,7 @@ void pause_one(Trial& trial, Connection& connection) {
   const auto leased = connection.run(R"(
 SELECT coalesce(sum(upper(g) - lower(g)), 0)
 FROM mailroom_queues q JOIN mailroom_batches b ON b.job_type = q.name AND b.claimed_at > q.paused_at,
-     unnest(b.ids + b.skipped_ids) g
+     unnest(mailroom_batch_ids(b.ids, b.ids_mask) + b.skipped_ids) g
 WHERE q.name = $1)",
                                      queue);
   trial.count_untimely(leased[0][0].as<std::size_t>());
@@ -103,7 +103,8 @@ void rewind(Trial& trial, Connection& connection, const std::string& queue) {
                     .as<std::int64_t>();
     replay.after = std::max<std::int64_t>(replay.to - trial.draw(0, 400), 0);
     for (const auto& row : Connection::execute(work, R"(
-SELECT x FROM mailroom_batches b, unnest(b.ids) g, generate_series(lower(g), upper(g) - 1) x
+SELECT x FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g,
+  generate_series(lower(g), upper(g) - 1) x
 WHERE b.job_type = $1 AND b.emitted_at IS NOT NULL AND x > $2)",
                                                queue, replay.after))
       replay.emitted.insert(row[0].as<std::int64_t>());

@@ -61,9 +61,9 @@ Taken taken(Connection& connection) {
   double lowest = std::numeric_limits<double>::infinity();
   for (const auto& row : connection.run(R"(
 WITH leases AS (
-  SELECT b.claimed_at AS at, b.ids + b.skipped_ids AS ids FROM mailroom_batches b
+  SELECT b.claimed_at AS at, mailroom_batch_ids(b.ids, b.ids_mask) + b.skipped_ids AS ids FROM mailroom_batches b
   UNION ALL
-  SELECT (e->>'claimed_at')::timestamptz, b.ids + b.skipped_ids
+  SELECT (e->>'claimed_at')::timestamptz, mailroom_batch_ids(b.ids, b.ids_mask) + b.skipped_ids
   FROM mailroom_batches b, jsonb_array_elements(b.earlier_attempts) e)
 SELECT extract(epoch FROM at - min(at) OVER ()), (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g)
 FROM leases WHERE NOT isempty(ids) ORDER BY at)")) {

@@ -9,7 +9,7 @@ DROP FUNCTION mailroom_check_gap(bigint, integer, token_action[]);
 DROP TYPE mailroom_gap_check;
 DROP FUNCTION mailroom_window(bigint, bigint, integer, token_action[]);
 DROP FUNCTION mailroom_attach(text);
-DROP FUNCTION mailroom_find_abandoned(text, bigint, boolean, bigint, integer);
+DROP FUNCTION mailroom_find_abandoned(text, bigint, boolean, bigint, integer, bigint);
 DROP FUNCTION mailroom_is_collector(integer);
 DROP FUNCTION mailroom_token_state(token_action, bigint, bigint, account_status, bigint);
 DROP FUNCTION mailroom_queue_state(text);

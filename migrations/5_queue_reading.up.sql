@@ -84,9 +84,11 @@ CREATE FUNCTION mailroom_is_collector(p_pid integer) RETURNS boolean LANGUAGE sq
 $$;
 
 -- Returns an abandoned batch to lease again: one of this session, whose reply was lost, or one of a session that has
--- ended. Ignores the batch that is being acknowledged. exhausted = a batch after too many attempts.
+-- ended. Ignores the batch that is being acknowledged, and p_held, which this session is still delivering. exhausted = a
+-- batch after too many attempts.
 CREATE FUNCTION mailroom_find_abandoned(p_queue text, p_open_from bigint, p_take_over boolean,
-    p_ack bigint, p_ack_attempt integer, OUT abandoned bigint, OUT exhausted bigint, OUT oldest_open bigint)
+    p_ack bigint, p_ack_attempt integer, p_held bigint DEFAULT NULL,
+    OUT abandoned bigint, OUT exhausted bigint, OUT oldest_open bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     r record;
@@ -98,6 +100,7 @@ BEGIN
         ORDER BY b.attempts, b.id
     LOOP
         oldest_open := least(oldest_open, r.id);
+        CONTINUE WHEN r.id = p_held;
         IF r.collector = pg_backend_pid()
            OR (p_take_over AND (pg_try_advisory_xact_lock_shared(1835100525, r.collector)
                OR (r.claimed_at < clock_timestamp() - interval '10 seconds' AND NOT mailroom_is_collector(r.collector)))) THEN

@@ -177,7 +177,7 @@ $$;
 -- last say what it saw. take_over: false if no batch is abandoned and the burst is not full, so that one which becomes abandoned
 -- a moment later waits for the next claim.
 CREATE FUNCTION mailroom_claim_limit(p_queue text, p_budgets text[], p_limit integer, p_partial boolean, p_take_over boolean,
-    p_cursor bigint, p_top bigint, p_actions token_action[], p_receipt mailroom_receipt,
+    p_cursor bigint, p_top bigint, p_actions token_action[], p_receipt mailroom_receipt, p_held bigint DEFAULT NULL,
     OUT allowed integer, OUT seen integer, OUT last bigint, OUT wait double precision, OUT take_over boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -190,7 +190,7 @@ BEGIN
     IF v_now.allowed < v_now.burst THEN
         SELECT sum(upper(g) - lower(g)) INTO v_needed
         FROM mailroom_queue_state(p_queue) s,
-             mailroom_find_abandoned(p_queue, s.open_from, p_take_over, p_receipt.batch, p_receipt.attempt) f
+             mailroom_find_abandoned(p_queue, s.open_from, p_take_over, p_receipt.batch, p_receipt.attempt, p_held) f
         JOIN mailroom_batches b ON b.id = f.abandoned, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g;
         take_over := p_take_over AND v_needed IS NOT NULL;
         IF v_needed IS NULL AND NOT p_partial AND allowed < least(p_limit, v_now.burst) THEN
@@ -245,7 +245,8 @@ $$;
 -- p_partial false it takes only a full batch. With p_limit 0 it acknowledges p_receipt, updates last_seq, and takes
 -- nothing; so does a claim of a queue that is paused, or whose budgets allow no token. p_collector is the pid that
 -- mailroom_attach returned to this session. p_wake: a channel to notify if there are other queues, whose collectors the
--- inserts do not notify while this one polls; null for none. mailroom_fetch() returns the rows in the same statement,
+-- inserts do not notify while this one polls; null for none. p_held: another open batch of this session, which its sink
+-- has not finished; null for none. mailroom_fetch() returns the rows in the same statement,
 -- mailroom_batch_tokens() in a separate one.
 --   size           how many tokens the batch holds
 --   pending        due tokens that were seen and not taken: a partial batch, or tokens that late ones have displaced
@@ -259,12 +260,13 @@ $$;
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
--- A claim first checks for the usual case: no gap, no batch in flight but that of p_receipt, and a gap-free range of due
+-- A claim first checks for the usual case: no gap, no batch in flight but those of p_receipt and p_held, and a gap-free range of due
 -- tokens, and of tokens that the queue does not take. That case takes five statements in a row and leaves no gap;
 -- mailroom_claim_any() handles all others. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a
 -- range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
+    p_held bigint DEFAULT NULL,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision, OUT expired integer)
 LANGUAGE plpgsql
@@ -292,7 +294,14 @@ BEGIN
     END IF;
     PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
     SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq) AS top,
-           b.gap_ids = '{}' AND b.open_from = b.id AND CASE
+           b.gap_ids = '{}' AND CASE
+               WHEN p_held IS NOT NULL THEN
+                   b.id = p_held AND b.collector = p_collector AND b.emitted_at IS NULL AND b.dead_at IS NULL
+                   AND NOT EXISTS (SELECT FROM mailroom_batches o
+                                   WHERE o.job_type = p_queue AND o.id >= b.open_from AND o.id < b.id
+                                     AND o.emitted_at IS NULL AND o.dead_at IS NULL
+                                     AND (o.id, o.attempts) IS DISTINCT FROM (p_receipt.batch, p_receipt.attempt))
+               WHEN b.open_from <> b.id THEN false
                WHEN p_receipt.batch IS NULL THEN b.emitted_at IS NOT NULL
                ELSE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL
            END AND NOT EXISTS (SELECT FROM mailroom_deliveries d
@@ -311,7 +320,7 @@ BEGIN
         v_is_paced := true;
         v_paced := mailroom_claim_limit(p_queue, v_queue.budgets, p_limit, p_partial, p_take_over,
                                         coalesce(v_queue.cursor, (SELECT s.cursor FROM mailroom_queue_state(p_queue) s)),
-                                        v_queue.top, v_queue.actions, p_receipt);
+                                        v_queue.top, v_queue.actions, p_receipt, p_held);
         v_limit := v_paced.allowed;
         v_take_over := v_paced.take_over;
     END IF;
@@ -335,7 +344,7 @@ BEGIN
             INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, cursor, open_from, gap_ids)
             OVERRIDING SYSTEM VALUE
             VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), CASE WHEN v_due < v_seen THEN v_mask END,
-                    p_collector, last, batch, '{}');
+                    p_collector, last, coalesce(p_held, batch), '{}');
             v_cursor := last;
         ELSE
             pending := v_due;
@@ -346,7 +355,7 @@ BEGIN
     ELSE
         SELECT c.* INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired
         FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_publish, p_delivers, p_receipt,
-                                v_queue.actions) c;
+                                v_queue.actions, p_held) c;
     END IF;
     IF v_is_paced THEN
         IF size > 0 THEN
@@ -364,7 +373,7 @@ $$;
 
 -- The general case of mailroom_claim; runs under the claim's lock and settings.
 CREATE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial boolean, p_take_over boolean, p_publish boolean,
-    p_delivers boolean, p_receipt mailroom_receipt, p_actions token_action[],
+    p_delivers boolean, p_receipt mailroom_receipt, p_actions token_action[], p_held bigint DEFAULT NULL,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT expired integer)
 LANGUAGE plpgsql AS $$
@@ -396,7 +405,8 @@ BEGIN
             USING ERRCODE = 'MR002';
     END IF;
 
-    v_lease := mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt);
+    v_lease := mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt,
+                                        p_held);
     v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.abandoned IS NULL THEN p_limit ELSE 0 END,
                                 p_actions);
     -- What is not in the window gets what the window leaves, and at least half of the batch. Deferred tokens and gaps get

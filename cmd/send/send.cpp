@@ -30,18 +30,20 @@ CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, 
   const auto session = delivering_session(settings, key, parts.watcher);
   const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
+  // A crash may send again what is open, which send.batch_limit bounds.
+  const std::size_t open_batches = settings.send_batch_limit > 1 ? 2 : 1;
   return {.connect = session_factory(session),
           .session_identity = session_identity(session),
           .key = key,
           .make_sink =
-              [writer, relays, policy = delivery_policy(settings), stop = parts.signal.stop_fd(), &log,
-               &observer = parts.observer] {
-                return std::make_unique<MailSink>(writer, relays, policy, stop, log, observer);
+              [writer, relays, policy = delivery_policy(settings), open_batches,
+               stop = parts.signal.stop_fd(), &log, &observer = parts.observer] {
+                return std::make_unique<MailSink>(writer, relays, policy, open_batches, stop, log, observer);
               },
           .queues = settings.queues,
           .turns = {.batcher = {.batch_timeout = Milliseconds(0),
                                 .poll_interval = settings.poll_interval,
-                                .line_limit = settings.send_batch_limit},
+                                .line_limit = settings.send_batch_limit / static_cast<int>(open_batches)},
                     .max_wait = settings.max_wait},
           // A relay is slower than notifications are.
           .notify_always = true,
@@ -83,7 +85,7 @@ Run add_send(CommandSyntax& syntax) {
   syntax.setting("--relay URL", "send.relay", "send through this relay, or several separated by commas");
   syntax.setting("--password-file FILE", "send.password_file", "read the password of the relay from FILE");
   syntax.setting("--connections N", "send.connections", "deliver N mails at the same time [4]");
-  syntax.setting("--batch-limit N", "send.batch_limit", "claim at most N tokens at a time [10]");
+  syntax.setting("--batch-limit N", "send.batch_limit", "have at most N tokens in progress [10]");
   syntax.setting("--from ADDRESS", "send.from", "send from this address");
   syntax.setting("--link URL", "send.link", "link in the mails, with {token} and {action}");
   syntax.setting("--templates DIR", "send.templates", "use the templates in this directory");
@@ -115,7 +117,7 @@ const Command send_command{
     "mailroom_deliveries with the relay's words, in the transaction that claims the next batch.\n\n"
     "Where the connection ends after a mail and before its answer, nobody knows whether the relay has it. "
     "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
-    "sends at most the mails of one batch twice.\n\n"
+    "sends at most send.batch_limit mails twice.\n\n"
     "While the relay is unavailable, mails wait in the queue and no attempt is counted. The relay is probed after 1 s, "
     "then less often, up to every 30 s. TLS is required, except on this host without a user; a certificate must be valid "
     "for the name of the relay.\n\n"

@@ -137,7 +137,7 @@ const std::vector<KeyEntry> entries{
      "number of mails that are delivered at the same time, from 1 to 64",
      into(&Settings::send_connections, parse_count, 1, 64)},
     {"send.batch_limit", "MAILROOM_SEND_BATCH_LIMIT", "10",
-     "maximum number of tokens in a claim, from 1 to 10000; a crash mails at most that many twice",
+     "maximum number of tokens in progress, in two claims, from 1 to 10000; a crash mails at most that many twice",
      into(&Settings::send_batch_limit, parse_count, 1, 10'000)},
     {"send.timeout", "MAILROOM_SEND_TIMEOUT", "30s",
      "how long a relay may take for an answer, from 1s to 10m; after the end of a mail at least 2m",

@@ -33,6 +33,13 @@ int* count_of(TokenState state, BatchCounts& counts) {
   return nullptr;
 }
 
+/// A session that nobody asked for it does not know when tokens were created.
+void count_creation(std::int64_t second, std::vector<CreatedTokens>& created) {
+  if (second == 0) return;
+  if (created.empty() || created.back().second != second) created.push_back({second, 0});
+  ++created.back().count;
+}
+
 void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& counts) {
   auto& ids = counts.skipped_ids;
   for (const auto& outcome : outcomes) {
@@ -44,42 +51,42 @@ void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& count
 
 }  // namespace
 
-Receipt BatchSigner::emit(QueueSession& session, const Lease& lease, int line_limit, Sink& sink,
-                          const std::function<void()>& when_slow,
-                          const std::function<void()>& before_finish) {
-  Receipt receipt{lease, {}};
-  created_.clear();
-  last_token_ = 0;
+GivenBatch BatchSigner::give(QueueSession& session, const Lease& lease, int line_limit, Sink& sink) {
+  GivenBatch batch{.receipt = {lease, {}}};
   const auto began = clock_.now();
   auto fetched = began;
-  sink.begin(lease, line_limit);
+  bool is_open = false;
+  const auto open = [&] {
+    fetched = clock_.now();
+    sink.begin(lease, line_limit);
+    is_open = true;
+  };
   session.fetch(lease, [&](const TokenRow& row) {
-    if (last_token_ == 0) fetched = clock_.now();
-    last_token_ = row.id;
-    add(row, receipt.counts, sink);
+    if (!is_open) open();
+    batch.last_token = row.id;
+    add(row, batch, sink);
   });
-  const auto added = clock_.now();
-  if (last_token_ == 0) fetched = added;
-  if (before_finish) before_finish();
+  if (!is_open) open();
+  batch.given_at = clock_.now();
+  batch.receipt.signed_at = batch.given_at;
+  batch.times.fetch = fetched - began;
+  batch.times.sign = batch.given_at - fetched;
+  return batch;
+}
+
+void BatchSigner::finish(GivenBatch& batch, Sink& sink, const std::function<void()>& when_slow) {
   auto outcome = sink.finish(when_slow);
   const auto finished = clock_.now();
-  times_ = {.claim = {}, .fetch = fetched - began, .sign = added - fetched, .write = finished - added};
-  receipt.signed_at = added;
+  batch.times.write = finished - batch.given_at;
+  auto& receipt = batch.receipt;
   receipt.written_at = finished;
   receipt.counts.emitted = outcome.emitted;
   if (outcome.outcomes) count_refused(*outcome.outcomes, receipt.counts);
   receipt.outcomes = std::move(outcome.outcomes);
-  return receipt;
 }
 
-/// A session that nobody asked for it does not know when tokens were created.
-void BatchSigner::count_creation(std::int64_t second) {
-  if (second == 0) return;
-  if (created_.empty() || created_.back().second != second) created_.push_back({second, 0});
-  ++created_.back().count;
-}
-
-void BatchSigner::add(const TokenRow& row, BatchCounts& counts, Sink& sink) {
+void BatchSigner::add(const TokenRow& row, GivenBatch& batch, Sink& sink) {
+  auto& counts = batch.receipt.counts;
   int* count = count_of(row.state, counts);
   const char* defect = count == nullptr ? defect_of(row) : nullptr;
   if (defect != nullptr) {
@@ -87,7 +94,7 @@ void BatchSigner::add(const TokenRow& row, BatchCounts& counts, Sink& sink) {
     count = &counts.invalid;
   }
   if (count == nullptr) {
-    count_creation(row.created_at);
+    count_creation(row.created_at, batch.created);
     return sink.add(row, sign_token(hmac_, row.action, *row.secret, row.code));
   }
   ++*count;

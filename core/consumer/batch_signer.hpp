@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -12,6 +11,15 @@
 #include "crypto/hmac.hpp"
 
 namespace mailroom {
+
+/// A batch whose tokens a sink has.
+struct GivenBatch {
+  Receipt receipt;  ///< complete once the sink has finished the batch
+  TimePoint given_at{};
+  BatchTimes times{};                    ///< without its claim
+  std::vector<CreatedTokens> created{};  ///< when the tokens were created that the sink was given
+  std::int64_t last_token = 0;           ///< the highest id; 0 if it has no token
+};
 
 /// Signs the tokens of a leased batch and gives them to a sink. Skips and counts tokens that are no longer
 /// due. Skips, counts and logs by id tokens that cannot be written or signed: a control character or invalid
@@ -25,30 +33,20 @@ class BatchSigner {
   /// Takes effect with the next batch.
   void configure(const Key& key) { hmac_ = Hmac(key); }
 
-  /// Returns the receipt of the batch once `sink` has finished it. With outcomes, tokens that were not
-  /// accepted count as skipped. `before_finish` is called when the sink has all tokens. Throws ConnectionLost
-  /// from the fetch, and what the sink throws.
-  Receipt emit(QueueSession& session, const Lease& lease, int line_limit, Sink& sink,
-               const std::function<void()>& when_slow = {}, const std::function<void()>& before_finish = {});
-
-  /// The steps of the last batch but its claim.
-  const BatchTimes& times() const { return times_; }
-  /// When the tokens of the last batch were created that its sink was given.
-  std::span<const CreatedTokens> created() const { return created_; }
-  /// The highest id in the last batch; 0 if it had no token.
-  std::int64_t last_token() const { return last_token_; }
+  /// Opens the batch of the session's last claim at `sink`, and adds its tokens. Throws ConnectionLost from
+  /// the fetch: then the batch is not open, unless the session streams it.
+  GivenBatch give(QueueSession& session, const Lease& lease, int line_limit, Sink& sink);
+  /// Completes `batch` once `sink` has finished it; it must be the oldest that is open there. Tokens that
+  /// were not accepted count as skipped. Throws what the sink throws.
+  void finish(GivenBatch& batch, Sink& sink, const std::function<void()>& when_slow = {});
 
  private:
   /// Gives a token to the sink, or skips and counts it.
-  void add(const TokenRow& row, BatchCounts& counts, Sink& sink);
-  void count_creation(std::int64_t second);
+  void add(const TokenRow& row, GivenBatch& batch, Sink& sink);
 
   Hmac hmac_;
   Log& log_;
   const Clock& clock_;
-  BatchTimes times_;
-  std::vector<CreatedTokens> created_;
-  std::int64_t last_token_ = 0;
 };
 
 }  // namespace mailroom

@@ -71,6 +71,7 @@ void Collector::collect() {
     }
   }
   observer_.stopping();
+  finish_open();
   acknowledge_last();
   log_totals();
 }
@@ -153,7 +154,7 @@ void Collector::step() {
 }
 
 void Collector::hold(TimePoint until) {
-  if (!receipt_ && limits_.once && !sink_->is_ready()) {
+  if (open_.empty() && receipts_.empty() && limits_.once && !sink_->is_ready()) {
     throw Error(ExitCode::database, "the other side is unavailable, so tokens wait in the queue",
                 "run the command again later, or without --once to wait");
   }
@@ -161,8 +162,11 @@ void Collector::hold(TimePoint until) {
 }
 
 void Collector::poll(const QueueTurns::Turn& turn) {
-  // Another queue's batch is acknowledged under the lock of its own queue.
-  if (receipt_ && receipt_->lease.queue != turn.queue) acknowledge(*receipt_);
+  // A claim takes one receipt, and another queue's batch is acknowledged under the lock of its own queue.
+  while (receipts_.size() > 1 || (!receipts_.empty() && receipts_.front().lease.queue != turn.queue))
+    acknowledge(receipts_.front());
+  std::optional<Receipt> receipt;
+  if (!receipts_.empty()) receipt = receipts_.front();
   const auto started = environment_.now();
   // Asked before the poll: the poll sees every transaction that has ended by now.
   const bool drained = waker_.is_last_poll(*session_);
@@ -176,7 +180,8 @@ void Collector::poll(const QueueTurns::Turn& turn) {
                             .publish_cursor = publish,
                             .routine = turn.decision.routine,
                             .wakes = wakes,
-                            .receipt = receipt_});
+                            .held = held_batch(turn.queue),
+                            .receipt = receipt});
   const auto took = environment_.now() - started;
   if (publish) last_published_ = started;
   if (wakes) next_wake_ = started + wake_interval;
@@ -189,7 +194,11 @@ void Collector::poll(const QueueTurns::Turn& turn) {
   note_pauses(turn, was_paused);
   since_idle_.skipped += reply.skipped;
   if (reply.lease) {
-    emit(turn, reply, took);
+    give(turn, reply, took);
+  } else if (!open_.empty()) {
+    finish_oldest();
+    // Another claim acknowledges it, and sees what its outcome leaves.
+    turns_.notified();
   } else {
     drained_ = limits_.once && turns_.drained();
   }
@@ -213,7 +222,7 @@ PollingState::Options Collector::polling_state_options() const {
 ClaimReply Collector::claim(const ClaimRequest& request) {
   const auto started = environment_.now();
   const auto reply = session_->claim(request);
-  receipt_.reset();
+  if (request.receipt) receipts_.pop_front();
   last_round_trip_ = environment_.now();
   backoff_.reset();
   retries_.worked();
@@ -236,39 +245,65 @@ void Collector::report(const ClaimReply& reply) {
   }
 }
 
-void Collector::emit(const QueueTurns::Turn& turn, const ClaimReply& reply,
+void Collector::give(const QueueTurns::Turn& turn, const ClaimReply& reply,
                      std::chrono::nanoseconds claim_took) {
-  const auto& lease = *reply.lease;
+  auto given = signer_.give(*session_, *reply.lease, turn.line_limit, *sink_);
+  given.times.claim = claim_took;
+  const bool passed = given.last_token > 0 && given.last_token <= passed_[turn.queue];
+  open_.push_back(
+      {.given = std::move(given), .size = reply.size, .trigger = trigger_of(turn, reply, passed)});
+  if (!may_stay_open(reply)) finish_oldest();
+}
+
+bool Collector::may_stay_open(const ClaimReply& reply) const {
+  return reply.more && open_.size() < sink_->most_open() && !limits_.max_batches;
+}
+
+void Collector::finish_oldest() {
   // While this collector waits for its reader, the other collectors need notifications.
   const auto when_slow = [&] {
     waker_.hand_over(session_.get());
     environment_.note_wait(Awaited::reader);
   };
-  receipt_ =
-      signer_.emit(*session_, lease, turn.line_limit, *sink_, when_slow, [&] { observer_.delivers(); });
+  auto batch = std::move(open_.front());
+  open_.pop_front();
+  observer_.delivers();
+  signer_.finish(batch.given, *sink_, when_slow);
   environment_.note_wait(Awaited::nothing);
   observer_.turned(environment_.now());
-  auto times = signer_.times();
-  times.claim = claim_took;
-  const bool passed = signer_.last_token() > 0 && signer_.last_token() <= passed_[turn.queue];
-  observer_.finished({.receipt = *receipt_,
-                      .size = reply.size,
-                      .trigger = trigger_of(turn, reply, passed),
-                      .times = times,
-                      .created = signer_.created()});
-  const auto& counts = receipt_->counts;
+  const auto& receipt = receipts_.emplace_back(std::move(batch.given.receipt));
+  observer_.finished({.receipt = receipt,
+                      .size = batch.size,
+                      .trigger = batch.trigger,
+                      .times = batch.given.times,
+                      .created = batch.given.created});
+  const auto& counts = receipt.counts;
   if (counts.emitted > 0) ++batches_written_;
   since_idle_.batches += counts.emitted > 0 ? 1 : 0;
   since_idle_.tokens += counts.emitted;
   since_idle_.skipped += counts.skipped();
   log_.debug("batch written",
-             {{"batch", lease.batch}, {"tokens", counts.emitted}, {"skipped", counts.skipped()}});
+             {{"batch", receipt.lease.batch}, {"tokens", counts.emitted}, {"skipped", counts.skipped()}});
+}
+
+void Collector::finish_open() {
+  while (!open_.empty())
+    finish_oldest();
+}
+
+std::optional<std::int64_t> Collector::held_batch(const std::string& queue) const {
+  for (const auto& open : open_) {
+    const auto& lease = open.given.receipt.lease;
+    if (lease.queue == queue) return lease.batch;
+  }
+  return std::nullopt;
 }
 
 void Collector::wait_until(TimePoint until) {
   // A batch that is held long would be emitted again after a crash, and one that the other side could not
   // take goes back to the queue, for any consumer that can deliver it.
-  if (receipt_ && until - environment_.now() > longest_hold) return acknowledge(*receipt_);
+  if (!open_.empty()) return finish_open();
+  if (!receipts_.empty() && until - environment_.now() > longest_hold) return acknowledge(receipts_.front());
   log_totals();
   const auto health = last_round_trip_ + setup_.healthcheck_interval;
   if (environment_.now() >= health) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -50,7 +51,8 @@ struct CollectorLimits {
 };
 
 /// The main loop: claim, fetch, sign, give to the sink, acknowledge with the next claim. A batch is
-/// acknowledged only after the sink has finished it, so a crash repeats at most the batch in flight. The
+/// acknowledged only after the sink has finished it, so a crash repeats at most the batches that are open at
+/// the sink or wait for the claim, which are at most Sink::most_open() together. The
 /// receipt outlives the session: after a reconnect the collector still acknowledges the batch, and nothing is
 /// repeated, if no other collector was connected or all sessions ended (a server restart: the collectors wait
 /// for each other). A collector that stayed connected takes over the unacknowledged batch of an ended session
@@ -72,6 +74,12 @@ class Collector {
   void run();
 
  private:
+  /// A batch at the sink.
+  struct OpenBatch {
+    GivenBatch given;
+    int size = 0;
+    BatchTrigger trigger = BatchTrigger::full;
+  };
   struct Totals {
     std::int64_t batches = 0;
     std::int64_t tokens = 0;
@@ -96,7 +104,14 @@ class Collector {
   PollingState::Options polling_state_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);
-  void emit(const QueueTurns::Turn& turn, const ClaimReply& reply, std::chrono::nanoseconds claim_took);
+  /// Gives the batch to the sink. Another may stay open there while this one is.
+  void give(const QueueTurns::Turn& turn, const ClaimReply& reply, std::chrono::nanoseconds claim_took);
+  /// True if the next batch may be claimed before the sink has finished this one.
+  bool may_stay_open(const ClaimReply& reply) const;
+  void finish_oldest();
+  void finish_open();
+  /// The batch at the sink that belongs to the queue.
+  std::optional<std::int64_t> held_batch(const std::string& queue) const;
   void acknowledge_last();
   /// Does not wait for the queue's lock. Throws Error(locked) when the acknowledgement fails.
   void acknowledge_without_lock();
@@ -121,10 +136,11 @@ class Collector {
   Backoff backoff_;
   RetryLog retries_;
   std::unique_ptr<QueueSession> session_;
-  std::optional<Receipt> receipt_;  ///< of the batch that is written and not yet acknowledged
-  TimePoint take_over_from_{};      ///< no take-over before: collectors may still reconnect and acknowledge
-  bool is_new_session_ = false;     ///< the sink has not been consulted with it
-  TimePoint next_wake_{};           ///< while polling: when to notify the collectors of other queues
+  std::deque<OpenBatch> open_;    ///< at the sink, the oldest first
+  std::deque<Receipt> receipts_;  ///< of batches that are finished and not yet acknowledged
+  TimePoint take_over_from_{};    ///< no take-over before: collectors may still reconnect and acknowledge
+  bool is_new_session_ = false;   ///< the sink has not been consulted with it
+  TimePoint next_wake_{};         ///< while polling: when to notify the collectors of other queues
   TimePoint last_round_trip_{};
   TimePoint last_published_{};
   std::map<std::string, std::int64_t> passed_;  ///< the highest cursor of each queue that claims have shown

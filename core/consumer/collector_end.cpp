@@ -9,17 +9,17 @@ constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the 
 
 void Collector::acknowledge_last() {
   const auto give_up = environment_.now() + farewell;
-  if (receipt_) environment_.note_wait(Awaited::database);
-  while (receipt_) {
+  if (!receipts_.empty()) environment_.note_wait(Awaited::database);
+  while (!receipts_.empty()) {
     try {
       if (!session_) session_ = setup_.connect();
-      acknowledge(*receipt_);
+      acknowledge(receipts_.front());
     } catch (const Error& error) {
       const auto fix = retry_for(error);
       if (fix == Retry::new_session) drop_session();
       if (fix == Retry::same_session && environment_.stop_requested()) {
         acknowledge_without_lock();
-        break;
+        continue;
       }
       if (fix == Retry::none || environment_.now() >= give_up) {
         log_.error("the last batch is written but not acknowledged: it will be emitted again");
@@ -33,7 +33,8 @@ void Collector::acknowledge_last() {
 
 void Collector::acknowledge_without_lock() {
   try {
-    report(claim({.queue = receipt_->lease.queue, .without_lock = true, .receipt = receipt_}));
+    const auto& receipt = receipts_.front();
+    report(claim({.queue = receipt.lease.queue, .without_lock = true, .receipt = receipt}));
   } catch (const Error& error) {
     log_.error("the last batch is written but not acknowledged: it will be emitted again");
     if (retry_for(error) == Retry::new_session) throw;
@@ -44,6 +45,7 @@ void Collector::acknowledge_without_lock() {
 
 void Collector::acknowledge_before_leaving() {
   try {
+    finish_open();
     acknowledge_last();
   } catch (const Error& error) {
     // The caller reports the error that ended the run; this error is a consequence of it.

@@ -6,6 +6,7 @@ void Collector::reload() {
   observer_.reloading();
   try {
     auto setup = reload_();
+    finish_open();
     if (setup.session_identity != setup_.session_identity) leave_session();
     setup_ = std::move(setup);
     turns_.configure(setup_.queues, setup_.turns);
@@ -34,8 +35,8 @@ void Collector::leave_session() {
     acknowledge_last();
   } catch (const Error& error) {
     if (retry_for(error) != Retry::new_session) throw;
-    // Already logged. The receipt is dropped: in another database the same number is another batch.
-    receipt_.reset();
+    // Already logged. The receipts are dropped: in another database the same number is another batch.
+    receipts_.clear();
   }
   waker_.hand_over(session_.get());
   drop_session();

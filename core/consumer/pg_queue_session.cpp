@@ -31,7 +31,7 @@ constexpr const char* queues_payload = "queues";
 
 constexpr const char* claim_sql = R"(
 SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
-  ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb, $18, $19)::mailroom_receipt))";
+  ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb, $18, $19)::mailroom_receipt, $20))";
 
 std::string fetch_mails_sql(std::optional<Milliseconds> counted_period) {
   const auto period =
@@ -262,11 +262,12 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
   if (request.receipt) batch = receipt.lease.batch;
   const auto& counts = receipt.counts;
   const char* wake = request.wakes ? channel_.c_str() : nullptr;
-  return connection_.run_prepared(
-      statement, collector_, queue_of(request), request.limit, request.partial, request.take_over,
-      request.publish_cursor, delivers_, wake, batch, receipt.lease.attempt, counts.emitted, counts.expired,
-      counts.consumed, counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
-      outcomes_json(receipt), microseconds_since(receipt.signed_at), microseconds_since(receipt.written_at));
+  return connection_.run_prepared(statement, collector_, queue_of(request), request.limit, request.partial,
+                                  request.take_over, request.publish_cursor, delivers_, wake, batch,
+                                  receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
+                                  counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
+                                  outcomes_json(receipt), microseconds_since(receipt.signed_at),
+                                  microseconds_since(receipt.written_at), request.held);
 }
 
 ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {

@@ -64,15 +64,16 @@ struct Receipt {
 };
 
 struct ClaimRequest {
-  std::string queue{};               ///< one of the session's; empty for the first
-  int limit = 0;                     ///< due tokens per batch; 0 only acknowledges
-  bool partial = false;              ///< take a batch that is not full
-  bool take_over = true;             ///< take over abandoned batches
-  bool publish_cursor = false;       ///< update jobs.last_seq
-  bool without_lock = false;         ///< limit 0: do not wait for the lock; this session took the batch
-  bool routine = false;              ///< no notification: usually there is nothing to claim
-  bool wakes = false;                ///< notify the collectors of other queues: inserts do not
-  std::optional<Receipt> receipt{};  ///< of the previous batch
+  std::string queue{};                 ///< one of the session's; empty for the first
+  int limit = 0;                       ///< due tokens per batch; 0 only acknowledges
+  bool partial = false;                ///< take a batch that is not full
+  bool take_over = true;               ///< take over abandoned batches
+  bool publish_cursor = false;         ///< update jobs.last_seq
+  bool without_lock = false;           ///< limit 0: do not wait for the lock; this session took the batch
+  bool routine = false;                ///< no notification: usually there is nothing to claim
+  bool wakes = false;                  ///< notify the collectors of other queues: inserts do not
+  std::optional<std::int64_t> held{};  ///< another batch of this session, which its sink has not finished
+  std::optional<Receipt> receipt{};    ///< of a batch that it has
 };
 
 struct ClaimReply {

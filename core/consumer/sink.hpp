@@ -15,13 +15,17 @@ struct BatchOutcome {
   std::optional<std::vector<TokenOutcome>> outcomes{};
 };
 
-/// Where a consumer delivers signed tokens. One batch is open at a time. A sink never sees the database, and
-/// the consumer does not know which sink it drives.
+/// Where a consumer delivers signed tokens. A sink never sees the database, and the consumer does not know
+/// which sink it drives.
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one.
+  /// How many batches may be open at the same time: 1 or 2. With 2 the other side has work while the consumer
+  /// acknowledges one batch and claims the next.
+  virtual std::size_t most_open() const { return 1; }
+  /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one. If only one may be
+  /// open, forgets an open one, whose tokens could not all be read.
   virtual void begin(const Lease& lease, int line_limit) = 0;
   /// Adds a due token, whose email, login and code are printable. May start to deliver it, but must not
   /// block: a transaction may be open. The views in `row` are valid only during the call.
@@ -32,8 +36,8 @@ class Sink {
     static_cast<void>(row);
     static_cast<void>(defect);
   }
-  /// Closes the batch, and returns what became of it, once that is known. Calls `when_slow` once if it waits
-  /// for the other side for some time. Throws Error(output_closed) when the other side has gone.
+  /// Closes the oldest open batch, and returns what became of it, once that is known. Calls `when_slow` once
+  /// if it waits for the other side for some time. Throws Error(output_closed) when the other side has gone.
   virtual BatchOutcome finish(const std::function<void()>& when_slow) = 0;
   /// False if finish() would have to wait for the other side.
   virtual bool is_ready() const = 0;

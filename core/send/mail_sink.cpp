@@ -56,7 +56,8 @@ bool is_due(const Breaker& breaker) {
 }  // namespace
 
 MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier,
-                   DeliveryPolicy policy, int stop_fd, Log& log, ConsumerObserver& observer)
+                   DeliveryPolicy policy, std::size_t most_open, int stop_fd, Log& log,
+                   ConsumerObserver& observer)
     : writer_(std::move(writer)),
       relays_(names_of(courier.relays)),
       probe_time_(courier.relay.timeout + courier.relay.end_timeout),
@@ -67,64 +68,77 @@ MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOption
       stop_fd_(stop_fd),
       log_(log),
       observer_(observer),
-      random_(courier.seed) {}
+      random_(courier.seed),
+      most_open_(most_open) {}
 
 void MailSink::begin(const Lease& lease, int /*line_limit*/) {
-  lease_ = lease;
-  pending_.clear();
-  outcomes_.clear();
-  mails_by_account_.clear();
-  began_ = steady_now();
-  was_throttled_ = false;
+  batches_.push_back({.lease = lease, .first_mail = next_mail_, .began = steady_now()});
 }
 
 void MailSink::add(const TokenRow& row, const TokenText& token) {
-  auto history = history_of(row, lease_);
-  history.mailed += mails_by_account_[row.account];
+  auto& batch = batches_.back();
+  auto history = history_of(row, batch.lease);
+  history.mailed += open_mails_to(row.account);
   if (auto outcome = outcome_without_attempt(history, policy_)) {
-    outcomes_.push_back(std::move(*outcome));
+    batch.outcomes.push_back(std::move(*outcome));
   } else {
     submit(std::move(history), row, token);
   }
 }
 
+int MailSink::open_mails_to(std::int64_t account) const {
+  int mails = 0;
+  for (const auto& batch : batches_) {
+    const auto found = batch.mails_by_account.find(account);
+    if (found != batch.mails_by_account.end()) mails += found->second;
+  }
+  return mails;
+}
+
 void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText& token) {
-  auto written = writer_->write(lease_.queue, row, token);
+  auto& batch = batches_.back();
+  auto written = writer_->write(batch.lease.queue, row, token);
   if (const auto* refusal = std::get_if<Refusal>(&written)) {
     history.defect = refusal->reason.c_str();
-    outcomes_.push_back(*outcome_without_attempt(history, policy_));
+    batch.outcomes.push_back(*outcome_without_attempt(history, policy_));
     return;
   }
-  ++mails_by_account_[row.account];
-  pending_.push_back({.history = std::move(history),
-                      .mail = std::move(std::get<WrittenMail>(written)),
-                      .token = {token.data(), token.size()},
-                      .created_at = row.created_at});
-  courier_.submit(static_cast<std::int64_t>(pending_.size()) - 1, pending_.back().mail.view());
+  ++batch.mails_by_account[row.account];
+  batch.pending.push_back({.history = std::move(history),
+                           .mail = std::move(std::get<WrittenMail>(written)),
+                           .token = {token.data(), token.size()},
+                           .created_at = row.created_at});
+  courier_.submit(next_mail_++, batch.pending.back().mail.view(), batch.lease.batch);
 }
 
 void MailSink::skip(const TokenRow& row, const char* defect) {
-  outcomes_.push_back(*outcome_without_attempt(history_of(row, lease_, defect), policy_));
+  auto& batch = batches_.back();
+  batch.outcomes.push_back(*outcome_without_attempt(history_of(row, batch.lease, defect), policy_));
 }
 
 BatchOutcome MailSink::finish(const std::function<void()>& when_slow) {
   wait_for_relays(when_slow);
-  for (const auto& outcome : outcomes_)
+  auto& batch = batches_.front();
+  for (const auto& outcome : batch.outcomes)
     log_outcome(outcome);
-  const auto accepted = std::count_if(outcomes_.begin(), outcomes_.end(), [](const auto& outcome) {
+  const auto accepted = std::count_if(batch.outcomes.begin(), batch.outcomes.end(), [](const auto& outcome) {
     return outcome.state == DeliveryState::accepted;
   });
-  throttle_.delivered(static_cast<int>(pending_.size()), began_, steady_now(), was_throttled_);
-  pending_.clear();
-  return {.emitted = static_cast<int>(accepted), .outcomes = std::move(outcomes_)};
+  // The relays began with this batch when they had finished the one before.
+  const auto began = std::max(batch.began, last_finished_);
+  last_finished_ = steady_now();
+  throttle_.delivered(static_cast<int>(batch.pending.size()), began, last_finished_, batch.was_throttled);
+  BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
+  batches_.pop_front();
+  return result;
 }
 
 void MailSink::wait_for_relays(const std::function<void()>& when_slow) {
   const auto started = steady_now();
   bool is_slow = false;
-  std::optional<TimePoint> stopped;
   std::array<pollfd, 2> fds{{{courier_.fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
-  while (courier_.unfinished() > 0) {
+  const auto& batch = batches_.front();
+  while (batch.answered < batch.pending.size()) {
     wait_readable(fds, slow);
     for (const auto& delivered : courier_.take())
       record(delivered);
@@ -132,25 +146,26 @@ void MailSink::wait_for_relays(const std::function<void()>& when_slow) {
     if (!is_slow && now - started >= slow && when_slow) when_slow();
     is_slow = is_slow || now - started >= slow;
     if (fds[1].revents != 0) {
-      stopped = now;
+      if (!stopped_) stopped_ = now;
       fds[1].fd = -1;
     }
-    if (stopped && now - *stopped >= grace) courier_.cancel();
+    if (stopped_ && now - *stopped_ >= grace) courier_.cancel();
   }
-  for (const auto& delivered : courier_.take())
-    record(delivered);
 }
 
 void MailSink::record(const DeliveredMail& delivered) {
   std::uniform_real_distribution<double> jitter(-1, 1);
-  const auto& pending = pending_[static_cast<std::size_t>(delivered.id)];
-  observe(delivered.delivery, pending);
+  auto& batch =
+      batches_.size() > 1 && delivered.id >= batches_[1].first_mail ? batches_[1] : batches_.front();
+  const auto& pending = batch.pending[static_cast<std::size_t>(delivered.id - batch.first_mail)];
+  ++batch.answered;
+  observe(delivered.delivery, batch, pending);
   auto delivery = delivered.delivery;
   delivery.reply = recordable_reply(delivery.reply, pending.token);
-  outcomes_.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
-  if (delivery.ended != WallTime{}) outcomes_.back().answered_at = delivery.ended;
-  if (delivery.throttled && !was_throttled_) {
-    was_throttled_ = true;
+  batch.outcomes.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
+  if (delivery.ended != WallTime{}) batch.outcomes.back().answered_at = delivery.ended;
+  if (delivery.throttled && !batch.was_throttled) {
+    batch.was_throttled = true;
     log_.warn("the relay asks for a lower rate, and gets half of it",
               {{"relay", delivery.relay}, {"code", delivery.code}, {"reply", delivery.reply}});
   }
@@ -164,8 +179,8 @@ void MailSink::record(const DeliveredMail& delivered) {
   is_unavailable_ = is_unavailable;
 }
 
-void MailSink::observe(const Delivery& delivery, const Pending& pending) {
-  SinkAnswer answer{.queue = lease_.queue,
+void MailSink::observe(const Delivery& delivery, const OpenBatch& batch, const Pending& pending) {
+  SinkAnswer answer{.queue = batch.lease.queue,
                     .sink = delivery.relay,
                     .outcome = mail_outcome_name(delivery.outcome),
                     .code = delivery.code,

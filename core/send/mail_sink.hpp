@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@
 
 namespace mailroom {
 
-/// Mails each token of a batch. A token counts as emitted when a relay has accepted its mail.
+/// Mails each token of a batch. A token counts as emitted when a relay has accepted its mail. Two batches may
+/// be open, so that the relays do not wait for the database between them.
 class MailSink final : public Sink {
  public:
   /// How long mails in progress may take after a stop request.
@@ -25,8 +27,9 @@ class MailSink final : public Sink {
 
   /// `stop_fd` becomes readable when a stop is requested.
   MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier, DeliveryPolicy policy,
-           int stop_fd, Log& log, ConsumerObserver& observer);
+           std::size_t most_open, int stop_fd, Log& log, ConsumerObserver& observer);
 
+  std::size_t most_open() const override { return most_open_; }
   void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, const TokenText& token) override;
   void skip(const TokenRow& row, const char* defect) override;
@@ -42,11 +45,23 @@ class MailSink final : public Sink {
     std::string token;  ///< which no answer may repeat
     std::int64_t created_at = 0;
   };
+  struct OpenBatch {
+    Lease lease;
+    std::int64_t first_mail = 0;  ///< its id at the courier; the others follow
+    std::deque<Pending> pending{};
+    std::size_t answered = 0;  ///< how many of them have their outcome
+    std::vector<TokenOutcome> outcomes{};
+    std::map<std::int64_t, int> mails_by_account{};
+    TimePoint began{};
+    bool was_throttled = false;
+  };
 
   void submit(MailHistory history, const TokenRow& row, const TokenText& token);
   void wait_for_relays(const std::function<void()>& when_slow);
   void record(const DeliveredMail& delivered);
-  void observe(const Delivery& delivery, const Pending& pending);
+  void observe(const Delivery& delivery, const OpenBatch& batch, const Pending& pending);
+  /// Mails to the account that are not recorded in the database.
+  int open_mails_to(std::int64_t account) const;
   void log_outcome(const TokenOutcome& outcome);
 
   std::shared_ptr<const MailWriter> writer_;
@@ -60,12 +75,11 @@ class MailSink final : public Sink {
   Log& log_;
   ConsumerObserver& observer_;
   std::mt19937_64 random_;
-  Lease lease_;
-  std::deque<Pending> pending_;  ///< the mails of the batch; a mail's place is its id at the courier
-  std::vector<TokenOutcome> outcomes_;
-  std::map<std::int64_t, int> mails_by_account_;  ///< of the batch
-  TimePoint began_{};
-  bool was_throttled_ = false;  ///< in this batch
+  std::size_t most_open_;
+  std::deque<OpenBatch> batches_;  ///< the oldest first
+  std::int64_t next_mail_ = 0;     ///< its id at the courier
+  TimePoint last_finished_{};
+  std::optional<TimePoint> stopped_{};  ///< when a stop request was seen
   bool is_unavailable_ = false;
   Throttle throttle_;
 };

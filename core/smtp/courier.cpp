@@ -64,10 +64,11 @@ Courier::~Courier() {
   close(ready_);
 }
 
-void Courier::submit(std::int64_t id, Mail mail) {
+void Courier::submit(std::int64_t id, Mail mail, std::int64_t batch) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({id, std::move(mail)});
+    waiting_.push_back({id, std::move(mail), batch});
+    ++unfinished_[batch];
   }
   submitted_.notify_one();
 }
@@ -86,16 +87,14 @@ std::size_t Courier::unfinished() const {
 
 bool Courier::wait(TimePoint until) {
   std::unique_lock lock(mutex_);
-  return finished_.wait_until(lock, until, [this] { return waiting_.empty() && in_flight_ == 0; });
+  return finished_.wait_until(lock, until, [this] { return unfinished_.empty(); });
 }
 
 void Courier::cancel() {
   std::unique_lock lock(mutex_);
-  while (!waiting_.empty()) {
-    delivered_.push_back({waiting_.front().id, given_up("stopped before the mail was sent")});
-    waiting_.pop_front();
-  }
-  if (in_flight_ == 0) return report_end();
+  for (; !waiting_.empty(); waiting_.pop_front())
+    keep(waiting_.front(), given_up("stopped before the mail was sent"));
+  if (in_flight_ == 0) return;
   each_relay([](Relay& relay) { relay.interrupt(); });
   finished_.wait(lock, [this] { return in_flight_ == 0; });
   each_relay([](Relay& relay) { relay.resume(); });
@@ -109,10 +108,13 @@ void Courier::each_relay(Visit visit) {
   }
 }
 
-void Courier::report_end() {
-  if (!waiting_.empty() || in_flight_ > 0) return;
+void Courier::keep(const Submitted& mail, Delivery delivery) {
+  delivered_.push_back({mail.id, std::move(delivery)});
+  const auto batch = unfinished_.find(mail.batch);
+  if (--batch->second > 0) return;
+  unfinished_.erase(batch);
   eventfd_write(ready_, 1);
-  finished_.notify_all();
+  if (unfinished_.empty()) finished_.notify_all();
 }
 
 void Courier::work(Relays& relays) {
@@ -126,9 +128,8 @@ void Courier::work(Relays& relays) {
     lock.unlock();
     auto delivery = deliver(relays, next.mail);
     lock.lock();
-    delivered_.push_back({next.id, std::move(delivery)});
     --in_flight_;
-    report_end();
+    keep(next, std::move(delivery));
   }
 }
 

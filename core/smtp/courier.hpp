@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -36,9 +37,10 @@ class Courier {
   Courier(const Courier&) = delete;
   Courier& operator=(const Courier&) = delete;
 
-  /// Takes a mail; returns at once. `mail.message` must live until its outcome has been taken.
-  void submit(std::int64_t id, Mail mail);
-  /// Becomes readable when every mail has its outcome; take() ends that.
+  /// Takes a mail; returns at once. `mail.message` must live until its outcome has been taken. Mails belong
+  /// to the batch whose number they are given.
+  void submit(std::int64_t id, Mail mail, std::int64_t batch = 0);
+  /// Becomes readable when every mail of a batch has its outcome; take() ends that.
   int fd() const { return ready_; }
   /// The outcomes since the last call, in the order in which they came.
   std::vector<DeliveredMail> take();
@@ -60,14 +62,15 @@ class Courier {
   struct Submitted {
     std::int64_t id;
     Mail mail;
+    std::int64_t batch;
   };
   using Relays = std::vector<std::unique_ptr<Relay>>;
 
   void work(Relays& relays);
   Delivery deliver(Relays& relays, const Mail& mail);
-  /// Tells those who wait, if every mail has its outcome; with mutex_ held. Once for many mails: to wake a
-  /// thread costs as much as a tenth of a delivery.
-  void report_end();
+  /// Keeps the outcome of a mail, with mutex_ held. Tells those who wait when it was the last of its batch:
+  /// once for many mails, since to wake a thread costs as much as a tenth of a delivery.
+  void keep(const Submitted& mail, Delivery delivery);
   template <typename Visit>
   void each_relay(Visit visit);
 
@@ -79,6 +82,7 @@ class Courier {
   std::condition_variable finished_;
   std::deque<Submitted> waiting_;
   std::vector<DeliveredMail> delivered_;
+  std::map<std::int64_t, std::size_t> unfinished_;  ///< how many mails of each batch have no outcome
   std::size_t in_flight_ = 0;
   bool ended_ = false;
   std::vector<std::thread> threads_;

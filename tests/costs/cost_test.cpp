@@ -80,9 +80,14 @@ Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
   Log log({}, text);
   BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
   LineSink sink(std::move(encoder), output);
-  signer.emit(session, {1, 1}, count, sink);
+  const auto emit = [&](std::int64_t number) {
+    auto batch = signer.give(session, {number, 1}, count, sink);
+    signer.finish(batch, sink);
+    return batch.receipt.counts.emitted;
+  };
+  emit(1);
   const Allocations before{allocations, openssl_allocations};
-  const auto emitted = signer.emit(session, {2, 1}, count, sink).counts.emitted;
+  const auto emitted = emit(2);
   const Allocations after{allocations, openssl_allocations};
   CHECK(emitted == count);
   close(nowhere);

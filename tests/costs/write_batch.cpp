@@ -17,5 +17,7 @@ int main(int count, char** arguments) {
   Log log({}, std::cerr);
   BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
   LineSink sink(make_csv_encoder(), output);
-  return signer.emit(session, {1, 1}, tokens, sink).counts.emitted == tokens ? 0 : 1;
+  auto batch = signer.give(session, {1, 1}, tokens, sink);
+  signer.finish(batch, sink);
+  return batch.receipt.counts.emitted == tokens ? 0 : 1;
 }

@@ -92,7 +92,9 @@ class Writing {
   std::string line_of(HostileBatch& batch) {
     file_.empty();
     log_text_.str("");
-    const auto counts = signer_.emit(batch, {7, 1, queue}, 1000, sink_).counts;
+    auto given = signer_.give(batch, {7, 1, queue}, 1000, sink_);
+    signer_.finish(given, sink_);
+    const auto& counts = given.receipt.counts;
     const auto sound = batch.sound_rows().size();
     require(counts.emitted == static_cast<int>(sound), "every sound row is written, and no other");
     require(counts.invalid == static_cast<int>(batch.size() - sound), "every other row counts as invalid");

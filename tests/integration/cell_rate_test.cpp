@@ -150,13 +150,13 @@ TEST_CASE("a batch that is abandoned in the middle of a claim is not taken over 
   connection->run("ALTER FUNCTION mailroom_find_abandoned RENAME TO original_find_abandoned");
   connection->run(R"(
 CREATE FUNCTION mailroom_find_abandoned(p_queue text, p_open_from bigint, p_take_over boolean, p_ack bigint,
-    p_ack_attempt integer, OUT abandoned bigint, OUT exhausted bigint, OUT oldest_open bigint)
+    p_ack_attempt integer, p_held bigint DEFAULT NULL, OUT abandoned bigint, OUT exhausted bigint, OUT oldest_open bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_pid integer := (SELECT collector FROM mailroom_batches ORDER BY id LIMIT 1);
 BEGIN
     SELECT f.* INTO abandoned, exhausted, oldest_open
-    FROM original_find_abandoned(p_queue, p_open_from, p_take_over, p_ack, p_ack_attempt) f;
+    FROM original_find_abandoned(p_queue, p_open_from, p_take_over, p_ack, p_ack_attempt, p_held) f;
     PERFORM pg_terminate_backend(v_pid, 10000);
 END
 $$)");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <random>
+#include <utility>
 
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
@@ -33,16 +34,24 @@ class Situation {
     });
   }
 
-  /// The arguments of mailroom_claim from p_queue on, its receipt, and the actions of the queue.
+  /// The arguments of mailroom_claim from p_queue on, its receipt, the batch that the session has open beside
+  /// it, and the actions of the queue.
   struct Request {
     std::string arguments;
     std::string receipt;
+    std::string held;
     std::string actions;
   };
   Request request() {
     static const int limits[] = {1, 1, 3, 20, 150, 999, 1000};
     std::string receipt = "NULL";
-    if (is_open_ && !one_in(8))
+    std::string held = "NULL";
+    if (is_open_ && one_in(2)) {
+      held = std::to_string(one_in(8) ? 1 : newest_);
+      if (oldest_open_.first > 0 && !one_in(8))
+        receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{{}}', NULL, NULL, NULL)::mailroom_receipt",
+                              oldest_open_.first, oldest_open_.second);
+    } else if (is_open_ && !one_in(8))
       receipt = fmt::format("ROW({}, {}, 1, 1, 0, 0, 0, '{}', NULL, NULL, NULL)::mailroom_receipt", newest_,
                             attempts_ + (one_in(8) ? 1 : 0), one_in(3) ? "{[30,31)}" : "{}");
     else if (newest_ > 0 && one_in(4))
@@ -51,6 +60,7 @@ class Situation {
     return {.arguments = fmt::format("'mailroom', {}, {}, {}, {}, {}", limits[below(7)], !one_in(3),
                                      !one_in(3), one_in(3), one_in(2)),
             .receipt = receipt,
+            .held = held,
             .actions = actions_};
   }
 
@@ -84,6 +94,7 @@ class Situation {
   void put_batches(const Run& run) {
     newest_ = below(4);
     is_open_ = false;
+    oldest_open_ = {};
     if (newest_ == 0) return;
     const int cursor = one_in(5) ? 60 : below(60);
     const bool has_gap = one_in(4);
@@ -92,10 +103,11 @@ class Situation {
                       cursor + 1));
     int open_from = newest_;
     for (int id = newest_; id >= 1; --id) {
-      const bool is_open = id == newest_ ? (is_open_ = !one_in(3)) : one_in(6);
+      const bool is_open = id == newest_ ? (is_open_ = !one_in(3)) : one_in(3);
       if (is_open) open_from = id;
       const int attempts = 1 + below(2);
       if (id == newest_) attempts_ = attempts;
+      if (is_open && id < newest_) oldest_open_ = {id, attempts};
       const int collectors[] = {own_pid_, living_pid_, 1};
       run(fmt::format(
           "INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, attempts, emitted_at, "
@@ -116,6 +128,7 @@ class Situation {
   int newest_ = 0;
   int attempts_ = 1;
   bool is_open_ = false;
+  std::pair<int, int> oldest_open_{};  ///< of the batches before the newest: id and attempts
 };
 
 /// The outcome without sequence values and times; batches are numbered by their order.
@@ -182,17 +195,20 @@ TEST_CASE("the usual claim has the same outcome as the claim for all cases, and 
 
   int short_ways = 0;
   int long_ways = 0;
+  int held_short_ways = 0;
   for (int i = 0; i < 60; ++i) {
     situation.put(*connection);
     const auto request = situation.request();
-    CAPTURE(i, request.arguments, request.receipt, request.actions);
-    const auto usual = play(*connection, fmt::format("mailroom_claim({}, {}, NULL, {})", own_pid,
-                                                     request.arguments, request.receipt));
-    const auto any = play(*connection, fmt::format("mailroom_claim_any({}, {}, {})", request.arguments,
-                                                   request.receipt, request.actions));
+    CAPTURE(i, request.arguments, request.receipt, request.held, request.actions);
+    const auto usual = play(*connection, fmt::format("mailroom_claim({}, {}, NULL, {}, {})", own_pid,
+                                                     request.arguments, request.receipt, request.held));
+    const auto any = play(*connection, fmt::format("mailroom_claim_any({}, {}, {}, {})", request.arguments,
+                                                   request.receipt, request.actions, request.held));
     CHECK(usual.outcome == any.outcome);
     ++(usual.by_the_long_way ? long_ways : short_ways);
+    held_short_ways += !usual.by_the_long_way && request.held != "NULL" ? 1 : 0;
   }
   CHECK(short_ways >= 6);
+  CHECK(held_short_ways >= 1);
   CHECK(long_ways >= 20);
 }

@@ -11,6 +11,7 @@
 #include "consumer/collector.hpp"
 #include "consumer/line_sink.hpp"
 #include "support/fake_queue.hpp"
+#include "support/two_open_sink.hpp"
 
 namespace mailroom::test {
 
@@ -44,18 +45,24 @@ class CollectorRig {
   std::ostringstream log_text;
   Log log{{.level = LogLevel::debug}, log_text};
   CollectorLimits limits;
+  bool two_open = false;  ///< whether the sink lets two batches be open
   Collector::Reload reload = [this] { return setup(); };
 
   CollectorSetup setup(int limit = 3, const std::string& key = std::string(64, 'a')) {
     return {.connect = [this] { return server.connect(); },
             .session_identity = "here",
             .key = Key::from_hex(key, "the test"),
-            .make_sink = [this] { return std::make_unique<LineSink>(make_jsonl_encoder(), output); },
+            .make_sink = [this] { return make_sink(); },
             .queues = {"mailroom"},
             .turns = {.batcher = {.batch_timeout = Milliseconds(5000),
                                   .poll_interval = Milliseconds(1000),
                                   .line_limit = limit}},
             .healthcheck_interval = Milliseconds(60'000)};
+  }
+
+  std::unique_ptr<Sink> make_sink() {
+    if (two_open) return std::make_unique<TwoOpenSink>(output);
+    return std::make_unique<LineSink>(make_jsonl_encoder(), output);
   }
 
   void run() {

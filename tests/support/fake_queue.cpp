@@ -218,10 +218,12 @@ bool FakeServer::acknowledge(const Receipt& receipt) {
 std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_abandoned(int session,
                                                                        const ClaimRequest& request,
                                                                        ClaimReply& reply) {
+  if (request.limit == 0) return batches_.end();
   for (auto batch = batches_.begin(); batch != batches_.end(); ++batch) {
     const Lease lease{batch->first, batch->second.attempt, request.queue};
     if (!batch->second.is_open() || (request.receipt && request.receipt->lease == lease)) continue;
-    const bool gone = request.take_over && request.limit > 0 && !holds(batch->second.holder);
+    if (request.held == batch->first) continue;
+    const bool gone = request.take_over && !holds(batch->second.holder);
     if (batch->second.holder != session && !gone) continue;
     if (batch->second.attempt < max_attempts) return batch;
     batch->second.dead = true;

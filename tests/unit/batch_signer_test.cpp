@@ -38,9 +38,10 @@ struct Writing {
     Output output(file.fd());
     Log log({.level = LogLevel::debug}, log_text);
     LineSink sink(make_csv_encoder(), output);
-    counts = BatchSigner(Key::from_hex(std::string(64, 'a'), "the test"), log)
-                 .emit(session, {1, 1}, line_limit, sink)
-                 .counts;
+    BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
+    auto batch = signer.give(session, {1, 1}, line_limit, sink);
+    signer.finish(batch, sink);
+    counts = batch.receipt.counts;
   }
 
   CapturedOutput file;

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <unistd.h>
+#include <utility>
 
 #include "db/errors.hpp"
 #include "support/catch.hpp"
@@ -66,6 +67,60 @@ TEST_CASE("a batch is acknowledged by the claim that follows its line") {
     CHECK(claims[i].limit == 3);
   }
   CHECK(rig.server.open_batches() == 0);
+}
+
+TEST_CASE("while a backlog lasts, a sink with two open batches has one when the next is claimed") {
+  CollectorRig rig;
+  rig.two_open = true;
+  rig.server.add_tokens(7);
+  rig.limits.once = true;
+  std::size_t claims_before_the_first_line = 0;
+  rig.server.on_call = [&](const Call& call) {
+    if (call.operation == Operation::claim && rig.lines().empty()) ++claims_before_the_first_line;
+    return Fault::none;
+  };
+  rig.run();
+  CHECK(claims_before_the_first_line == 2);
+  CHECK(line_sizes(rig) == std::vector<std::size_t>{3, 3, 1});
+  CHECK(rig.each_emitted_once());
+  CHECK(rig.server.open_batches() == 0);
+  std::vector<std::pair<std::int64_t, std::int64_t>> held_and_acknowledged;
+  for (const auto& claim : rig.server.claims())
+    held_and_acknowledged.emplace_back(claim.held.value_or(0),
+                                       claim.receipt ? claim.receipt->lease.batch : 0);
+  CHECK(held_and_acknowledged ==
+        std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {1, 0}, {2, 1}, {3, 2}, {0, 3}});
+}
+
+TEST_CASE("a batch that may be the last of a backlog does not stay open") {
+  CollectorRig rig;
+  rig.two_open = true;
+  rig.server.add_tokens(2);
+  rig.stop_at(100ms);
+  rig.run();
+  REQUIRE(rig.server.claims().size() >= 2);
+  CHECK(rig.server.claims()[1].receipt);
+  CHECK_FALSE(rig.server.claims()[1].held);
+}
+
+TEST_CASE("a stop and a new configuration finish two open batches") {
+  for (const bool reloads : {false, true}) {
+    CollectorRig rig;
+    rig.two_open = true;
+    rig.server.add_tokens(9);
+    rig.server.on_call = [&](const Call& call) {
+      if (call.operation == Operation::claim && call.nth == 2) {
+        if (reloads) rig.environment.request_reload();
+        if (!reloads) rig.environment.request_stop();
+      }
+      return Fault::none;
+    };
+    rig.stop_at(1s);
+    rig.run();
+    CAPTURE(reloads);
+    CHECK(rig.server.open_batches() == 0);
+    CHECK(rig.emitted().size() == (reloads ? 9 : 6));
+  }
 }
 
 TEST_CASE("a remainder waits for its timeout and a full batch is emitted at once") {

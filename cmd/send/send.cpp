@@ -30,20 +30,19 @@ CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, 
   const auto session = delivering_session(settings, key, parts.watcher);
   const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
-  // A crash may send again what is open, which send.batch_limit bounds.
-  const std::size_t open_batches = settings.send_batch_limit > 1 ? 2 : 1;
   return {.connect = session_factory(session),
           .session_identity = session_identity(session),
           .key = key,
           .make_sink =
-              [writer, relays, policy = delivery_policy(settings), open_batches,
+              [writer, relays, policy = delivery_policy(settings), limit = settings.send_batch_limit,
                stop = parts.signal.stop_fd(), &log, &observer = parts.observer] {
-                return std::make_unique<MailSink>(writer, relays, policy, open_batches, stop, log, observer);
+                return std::make_unique<MailSink>(writer, relays, policy, limit, stop, log, observer);
               },
           .queues = settings.queues,
+          // Two batches are open: the relays deliver one while the next is claimed.
           .turns = {.batcher = {.batch_timeout = Milliseconds(0),
                                 .poll_interval = settings.poll_interval,
-                                .line_limit = settings.send_batch_limit / static_cast<int>(open_batches)},
+                                .line_limit = (settings.send_batch_limit + 1) / 2},
                     .max_wait = settings.max_wait},
           // A relay is slower than notifications are.
           .notify_always = true,

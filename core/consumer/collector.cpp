@@ -174,7 +174,7 @@ void Collector::poll(const QueueTurns::Turn& turn) {
   const bool wakes = waker_.is_polling() && started >= next_wake_;
   const bool was_paused = turns_.is_paused(turn.queue);
   const auto reply = claim({.queue = turn.queue,
-                            .limit = turn.decision.limit,
+                            .limit = std::min(turn.decision.limit, sink_->room()),
                             .partial = turn.decision.partial,
                             .take_over = started >= take_over_from_,
                             .publish_cursor = publish,
@@ -256,7 +256,7 @@ void Collector::give(const QueueTurns::Turn& turn, const ClaimReply& reply,
 }
 
 bool Collector::may_stay_open(const ClaimReply& reply) const {
-  return reply.more && open_.size() < sink_->most_open() && !limits_.max_batches;
+  return reply.more && open_.size() < sink_->most_open() && sink_->room() > 0 && !limits_.max_batches;
 }
 
 void Collector::finish_oldest() {

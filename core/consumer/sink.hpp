@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "base/clock.hpp"
 #include "consumer/queue_session.hpp"
@@ -24,6 +25,8 @@ class Sink {
   /// How many batches may be open at the same time: 1 or 2. With 2 the other side has work while the consumer
   /// acknowledges one batch and claims the next.
   virtual std::size_t most_open() const { return 1; }
+  /// How many tokens it takes now, with those in open batches.
+  virtual int room() const { return std::numeric_limits<int>::max(); }
   /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one. If only one may be
   /// open, forgets an open one, whose tokens could not all be read.
   virtual void begin(const Lease& lease, int line_limit) = 0;

@@ -56,8 +56,7 @@ bool is_due(const Breaker& breaker) {
 }  // namespace
 
 MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier,
-                   DeliveryPolicy policy, std::size_t most_open, int stop_fd, Log& log,
-                   ConsumerObserver& observer)
+                   DeliveryPolicy policy, int batch_limit, int stop_fd, Log& log, ConsumerObserver& observer)
     : writer_(std::move(writer)),
       relays_(names_of(courier.relays)),
       probe_time_(courier.relay.timeout + courier.relay.end_timeout),
@@ -69,14 +68,23 @@ MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOption
       log_(log),
       observer_(observer),
       random_(courier.seed),
-      most_open_(most_open) {}
+      batch_limit_(batch_limit) {}
 
 void MailSink::begin(const Lease& lease, int /*line_limit*/) {
   batches_.push_back({.lease = lease, .first_mail = next_mail_, .began = steady_now()});
 }
 
+int MailSink::room() const {
+  int tokens = 0;
+  for (const auto& batch : batches_)
+    tokens += batch.tokens;
+  // A batch that was taken over may be larger.
+  return std::max(batch_limit_ - tokens, 0);
+}
+
 void MailSink::add(const TokenRow& row, const TokenText& token) {
   auto& batch = batches_.back();
+  ++batch.tokens;
   auto history = history_of(row, batch.lease);
   history.mailed += open_mails_to(row.account);
   if (auto outcome = outcome_without_attempt(history, policy_)) {
@@ -113,6 +121,7 @@ void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText&
 
 void MailSink::skip(const TokenRow& row, const char* defect) {
   auto& batch = batches_.back();
+  ++batch.tokens;
   batch.outcomes.push_back(*outcome_without_attempt(history_of(row, batch.lease, defect), policy_));
 }
 

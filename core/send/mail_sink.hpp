@@ -25,11 +25,13 @@ class MailSink final : public Sink {
   /// How long mails in progress may take after a stop request.
   static constexpr Milliseconds grace{5000};
 
-  /// `stop_fd` becomes readable when a stop is requested.
+  /// `batch_limit`: how many tokens may be in its open batches. `stop_fd` becomes readable when a stop is
+  /// requested.
   MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier, DeliveryPolicy policy,
-           std::size_t most_open, int stop_fd, Log& log, ConsumerObserver& observer);
+           int batch_limit, int stop_fd, Log& log, ConsumerObserver& observer);
 
-  std::size_t most_open() const override { return most_open_; }
+  std::size_t most_open() const override { return batch_limit_ > 1 ? 2 : 1; }
+  int room() const override;
   void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, const TokenText& token) override;
   void skip(const TokenRow& row, const char* defect) override;
@@ -50,6 +52,7 @@ class MailSink final : public Sink {
     std::int64_t first_mail = 0;  ///< its id at the courier; the others follow
     std::deque<Pending> pending{};
     std::size_t answered = 0;  ///< how many of them have their outcome
+    int tokens = 0;            ///< also those without a mail
     std::vector<TokenOutcome> outcomes{};
     std::map<std::int64_t, int> mails_by_account{};
     TimePoint began{};
@@ -75,7 +78,7 @@ class MailSink final : public Sink {
   Log& log_;
   ConsumerObserver& observer_;
   std::mt19937_64 random_;
-  std::size_t most_open_;
+  int batch_limit_;
   std::deque<OpenBatch> batches_;  ///< the oldest first
   std::int64_t next_mail_ = 0;     ///< its id at the courier
   TimePoint last_finished_{};

@@ -14,7 +14,8 @@ namespace {
 
 /// More than `TOKEN,CODE` needs: a longer line is not a token, and is not buffered.
 constexpr std::size_t max_line = 4096;
-constexpr std::size_t max_answers = 65536;
+/// How many lines are looked up together, if so many have arrived: one statement for all.
+constexpr std::size_t max_lines = 1000;
 
 struct VerifyOptions {
   std::string token;
@@ -28,7 +29,8 @@ class TokenJudge {
  public:
   TokenJudge(const KeyRing& ring, Connection* connection) : verifier_(ring), connection_(connection) {}
 
-  VerifyFinding find(std::string_view text, std::optional<std::string_view> code) {
+  /// Judges by the keys only.
+  VerifyFinding check(std::string_view text, std::optional<std::string_view> code) {
     VerifyFinding finding;
     const auto token = decode_token(text);
     if (!token) {
@@ -39,11 +41,26 @@ class TokenJudge {
     }
     finding.code_given = code.has_value();
     finding.verdict = verifier_.verify(*token, code, true);
-    if (finding.verdict && connection_ != nullptr) {
-      finding.asked_database = true;
-      finding.record = find_token(*connection_, token->secret, finding.verdict->action);
-    }
+    finding.secret = token->secret;
     return finding;
+  }
+
+  /// Adds what the database records of the genuine ones.
+  void look_up(std::vector<VerifyFinding>& findings, bool with_emissions) {
+    if (connection_ == nullptr) return;
+    std::vector<TokenName> names;
+    std::vector<VerifyFinding*> genuine;
+    for (auto& finding : findings) {
+      if (!finding.verdict) continue;
+      names.push_back({.secret = finding.secret, .action = finding.verdict->action});
+      genuine.push_back(&finding);
+    }
+    if (names.empty()) return;
+    auto records = find_tokens(*connection_, names, with_emissions);
+    for (std::size_t i = 0; i < genuine.size(); ++i) {
+      genuine[i]->asked_database = true;
+      genuine[i]->record = std::move(records[i]);
+    }
   }
 
  private:
@@ -56,7 +73,7 @@ ExitCode worse(ExitCode a, ExitCode b) {
   return static_cast<int>(a) > static_cast<int>(b) ? a : b;
 }
 
-/// Reads lines of `TOKEN` or `TOKEN,CODE` from stdin, and answers each as soon as it arrives.
+/// Reads lines of `TOKEN` or `TOKEN,CODE` from stdin, and answers those that have arrived.
 class LineVerifier {
  public:
   LineVerifier(TokenJudge& token_judge, Context& context, bool show_code)
@@ -68,32 +85,35 @@ class LineVerifier {
     std::array<char, max_line + 2> line{};
     while (std::cin.getline(line.data(), line.size()) || std::cin.gcount() > 0) {
       const auto newline = std::cin.good() ? 1 : 0;
-      answer({line.data(), static_cast<std::size_t>(std::cin.gcount() - newline)});
+      findings_.push_back(check({line.data(), static_cast<std::size_t>(std::cin.gcount() - newline)}));
       if (std::cin.fail() && !std::cin.bad()) {
         // The line is longer.
         std::cin.clear();
         std::cin.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
       }
-      if (answers_.size() > max_answers || std::cin.rdbuf()->in_avail() <= 0) flush();
+      if (findings_.size() >= max_lines || std::cin.rdbuf()->in_avail() <= 0) answer();
     }
     if (std::cin.bad())
       throw Error(ExitCode::failed, std::string("cannot read stdin: ") + std::strerror(errno));
-    flush();
+    answer();
     return worst_;
   }
 
  private:
-  void answer(std::string_view line) {
-    const auto finding = find(line);
-    worst_ = worse(worst_, judge(finding));
-    if (context_.global().output == OutputFormat::json) {
-      answers_ += render_json(finding, show_code_);
-    } else {
-      append_text(finding);
+  /// Writes unfiltered: the answers are fixed text, digits and escaped JSON.
+  void answer() {
+    const bool json = context_.global().output == OutputFormat::json;
+    judge_.look_up(findings_, json);
+    std::string answers;
+    for (const auto& finding : findings_) {
+      worst_ = worse(worst_, judge(finding));
+      answers += json ? render_json(finding, show_code_) : text_of(finding);
     }
+    findings_.clear();
+    context_.out().write(answers);
   }
 
-  VerifyFinding find(std::string_view line) {
+  VerifyFinding check(std::string_view line) {
     if (line.size() > max_line) {
       VerifyFinding finding;
       finding.defect = fmt::format("a line of more than {} bytes", max_line);
@@ -103,27 +123,20 @@ class LineVerifier {
     const auto comma = line.find(',');
     std::optional<std::string_view> code;
     if (comma != std::string_view::npos) code = line.substr(comma + 1);
-    return judge_.find(line.substr(0, comma), code);
+    return judge_.check(line.substr(0, comma), code);
   }
 
-  void append_text(const VerifyFinding& finding) {
-    answers_ += verdict_word(finding);
-    if (finding.verdict) answers_ += "," + std::string(action_name(finding.verdict->action));
-    if (show_code_ && finding.verdict && !finding.verdict->code.empty())
-      answers_ += "," + finding.verdict->code;
-    answers_ += '\n';
-  }
-
-  /// Writes unfiltered: the answers are fixed text, digits and escaped JSON.
-  void flush() {
-    context_.out().write(answers_);
-    answers_.clear();
+  std::string text_of(const VerifyFinding& finding) const {
+    auto text = verdict_word(finding);
+    if (finding.verdict) text += "," + std::string(action_name(finding.verdict->action));
+    if (show_code_ && finding.verdict && !finding.verdict->code.empty()) text += "," + finding.verdict->code;
+    return text + '\n';
   }
 
   TokenJudge& judge_;
   Context& context_;
   bool show_code_;
-  std::string answers_;
+  std::vector<VerifyFinding> findings_;  ///< not answered yet
   ExitCode worst_ = ExitCode::done;
 };
 
@@ -139,7 +152,10 @@ ExitCode run_verify(const VerifyOptions& options, Context& context) {
   if (options.token == "-") return LineVerifier(token_judge, context, options.show_code).run();
 
   const bool marked = !options.token.empty() && options.token.front() == token_mark;
-  const auto finding = token_judge.find(std::string_view(options.token).substr(marked ? 1 : 0), options.code);
+  std::vector<VerifyFinding> findings{
+      token_judge.check(std::string_view(options.token).substr(marked ? 1 : 0), options.code)};
+  token_judge.look_up(findings, true);
+  const auto& finding = findings.front();
   const bool json = context.global().output == OutputFormat::json;
   context.print(json ? render_json(finding, options.show_code) : render_text(finding, options.show_code));
   return judge(finding);
@@ -173,7 +189,7 @@ const Command verify_command{
     "takes some hundredths of a second; with --code a recovery token is genuine with that code only. The "
     "code that was found is shown only with --show-code.\n\n"
     "With - instead of the token, verify reads lines of TOKEN or TOKEN,CODE from standard input and answers "
-    "each with a line as soon as it arrives. The exit status is that of the worst answer: 9 if one is "
+    "each with a line as soon as it has arrived; those that have arrived together are looked up together. The exit status is that of the worst answer: 9 if one is "
     "malformed or forged, 8 if one is genuine but not usable or not in this database, else 0."};
 
 }  // namespace mailroom

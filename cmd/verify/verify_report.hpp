@@ -13,6 +13,7 @@ namespace mailroom {
 struct VerifyFinding {
   std::string defect;              ///< why the text is not a token; empty if it is one
   std::optional<Verdict> verdict;  ///< nullopt if no key signed it
+  Secret secret{};                 ///< if the text is a token
   bool code_given = false;
   bool asked_database = false;
   std::optional<TokenRecord> record;

@@ -3,61 +3,87 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "db/array_text.hpp"
 #include "db/time_sql.hpp"
 #include "queue/batch_lookup.hpp"
 
 namespace mailroom {
 namespace {
 
-std::string bytea_text(const Secret& secret) {
-  return fmt::format("\\x{:02x}", fmt::join(secret, ""));
+std::string hex_text(const Secret& secret) {
+  return fmt::format("{:02x}", fmt::join(secret, ""));
 }
 
-std::vector<TokenEmission> find_emissions(Connection& connection, const TokenRecord& token) {
-  const auto batches = connection.alone([&](pqxx::transaction_base& transaction) {
-    auto life = token_span(token.id, token.created_at, token.expires_at);
-    life.made = token.created_at;
-    return find_batches(transaction, {life});
-  });
-  std::vector<TokenEmission> emissions;
-  for (const auto& batch : batches) {
-    if (!contains(batch.tokens, token.id) || contains(batch.skipped_ids, token.id)) continue;
-    emissions.push_back({.batch = batch.id,
-                         .queue = batch.queue,
-                         .emitted_at = batch.emitted_at,
-                         .attempts = batch.attempts,
-                         .is_certain = !contains(batch.unsure, token.id)});
+TokenRecord read_record(const pqxx::row& row) {
+  return {.id = row[1].as<std::int64_t>(),
+          .state = row[2].c_str(),
+          .created_at = moment_in<std::chrono::seconds>(row[3]),
+          .expires_at = moment_in<std::chrono::seconds>(row[4]),
+          .consumed_at = optional_moment_in<std::chrono::seconds>(row[5]),
+          .account = row[6].as<std::int64_t>(),
+          .login = row[7].c_str(),
+          .status = row[8].c_str(),
+          .now = moment_in<std::chrono::seconds>(row[9])};
+}
+
+void add_emission(TokenRecord& token, const BatchRecord& batch) {
+  if (!contains(batch.tokens, token.id) || contains(batch.skipped_ids, token.id)) return;
+  token.emissions.push_back({.batch = batch.id,
+                             .queue = batch.queue,
+                             .emitted_at = batch.emitted_at,
+                             .attempts = batch.attempts,
+                             .is_certain = !contains(batch.unsure, token.id)});
+}
+
+void read_emissions(Connection& connection, std::vector<std::optional<TokenRecord>>& tokens) {
+  std::vector<TokenSpan> lives;
+  for (const auto& token : tokens) {
+    if (!token) continue;
+    lives.push_back(token_span(token->id, token->created_at, token->expires_at));
+    lives.back().made = token->created_at;
   }
-  return emissions;
+  if (lives.empty()) return;
+  const auto batches =
+      connection.alone([&](pqxx::transaction_base& transaction) { return find_batches(transaction, lives); });
+  for (auto& token : tokens) {
+    if (!token) continue;
+    for (const auto& batch : batches)
+      add_emission(*token, batch);
+  }
 }
 
 }  // namespace
 
-std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action) {
+std::vector<std::optional<TokenRecord>> find_tokens(Connection& connection,
+                                                    const std::vector<TokenName>& names,
+                                                    bool with_emissions) {
+  std::vector<std::string> secrets;
+  std::vector<std::string_view> actions;
+  for (const auto& name : names) {
+    secrets.push_back(hex_text(name.secret));
+    actions.push_back(action_name(name.action));
+  }
+  std::vector<std::optional<TokenRecord>> tokens(names.size());
   const auto rows = connection.run(R"(
-SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now),
+SELECT n.place, t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now),
   t.created_at, t.expires_at, t.consumed_at, a.id, a.login, a.status, clock.now
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
-  tokens t JOIN accounts a ON a.id = t.account
-WHERE t.secret = $1::bytea AND t.action = $2::token_action)",
-                                   bytea_text(secret), std::string(action_name(action)));
-  if (rows.empty()) return std::nullopt;
-  const auto& row = rows[0];
-  TokenRecord record{.id = row[0].as<std::int64_t>(),
-                     .state = row[1].c_str(),
-                     .created_at = moment_in<std::chrono::seconds>(row[2]),
-                     .expires_at = moment_in<std::chrono::seconds>(row[3]),
-                     .consumed_at = optional_moment_in<std::chrono::seconds>(row[4]),
-                     .account = row[5].as<std::int64_t>(),
-                     .login = row[6].c_str(),
-                     .status = row[7].c_str(),
-                     .now = moment_in<std::chrono::seconds>(row[8])};
-  record.emissions = find_emissions(connection, record);
-  return record;
+  unnest($1::text[], $2::token_action[]) WITH ORDINALITY n (secret, action, place)
+  JOIN tokens t ON t.secret = decode(n.secret, 'hex') AND t.action = n.action JOIN accounts a ON a.id = t.account)",
+                                   array_text(secrets), array_text(actions));
+  for (const auto& row : rows)
+    tokens[row[0].as<std::size_t>() - 1] = read_record(row);
+  if (with_emissions) read_emissions(connection, tokens);
+  return tokens;
+}
+
+std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action) {
+  return find_tokens(connection, {{.secret = secret, .action = action}}, true).front();
 }
 
 std::optional<std::int64_t> find_token_id(Connection& connection, const Secret& secret) {
-  const auto rows = connection.run("SELECT id FROM tokens WHERE secret = $1::bytea", bytea_text(secret));
+  const auto rows =
+      connection.run("SELECT id FROM tokens WHERE secret = decode($1, 'hex')", hex_text(secret));
   if (rows.empty()) return std::nullopt;
   return rows[0][0].as<std::int64_t>();
 }

@@ -33,8 +33,18 @@ struct TokenRecord {
   std::vector<TokenEmission> emissions{};
 };
 
-/// Returns the token with this secret and `action`, or nullopt: a signature for the other action names a
-/// token that does not exist. Only reads.
+/// What a genuine token names. A signature for the other action names a token that does not exist.
+struct TokenName {
+  Secret secret{};
+  Action action = Action::activation;
+};
+
+/// Returns the token of each name, in their order, or nullopt. Reads them together: one statement for the
+/// tokens and, with `with_emissions`, a few for their batches, in other transactions. Only reads.
+std::vector<std::optional<TokenRecord>> find_tokens(Connection& connection,
+                                                    const std::vector<TokenName>& names, bool with_emissions);
+
+/// The same for one token, with its emissions.
 std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action);
 
 /// Returns the id of the token with this secret and any action, or nullopt. Only reads.

@@ -41,6 +41,7 @@ const std::vector<Target>& all_targets() {
       {"idle: transaction ids an hour", "idle transaction ids", "", 0, false},
       {"idle: WAL bytes an hour", "idle WAL", "", 0, false},
       {"verify --offline, tokens/s", "verify/offline", "", 1'000'000},
+      {"verify with the database, tokens/s", "verify/database", "", 50'000},
       {"sender, batches of 100 / smtp-source", "send/4/100", "send/source", 0.65},
       {"memory of a sender, 16 connections, MiB", "memory/send", "", 32, false},
       {"drain at limit 10,000 / PgQ", "drain/10000", "rivals/pgq/drain", 3},

@@ -202,6 +202,16 @@ std::string parse_path(const SettingValue& value) {
   return resolve(value.text, value);
 }
 
+std::vector<std::string> parse_paths(const SettingValue& value) {
+  std::vector<std::string> paths;
+  for (const auto& item : value.items) {
+    auto each = value;
+    each.text = item;
+    paths.push_back(parse_path(each));
+  }
+  return paths;
+}
+
 std::vector<std::string> parse_keys_or_paths(const SettingValue& value) {
   std::vector<std::string> parsed;
   for (const auto& item : value.items) {

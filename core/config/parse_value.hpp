@@ -57,6 +57,9 @@ std::string parse_key(const SettingValue& value);
 /// directory of that file.
 std::string parse_path(const SettingValue& value);
 
+/// A list of paths, each as of parse_path().
+std::vector<std::string> parse_paths(const SettingValue& value);
+
 /// A list; each item is 64 hexadecimal digits or a path, which is resolved as in parse_path().
 std::vector<std::string> parse_keys_or_paths(const SettingValue& value);
 

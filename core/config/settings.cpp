@@ -110,18 +110,18 @@ void apply_flags(SettingValues& values, const std::vector<Overrides::Flag>& flag
   }
 }
 
-/// signing.key and signing.key_file set the same thing: the one with the weaker origin is reset to its
-/// default. Throws if both have the same origin.
-void drop_overridden_key(SettingValues& values) {
-  auto& text = value_of(values, inline_key);
-  auto& file = value_of(values, key_file);
-  if (text.origin.kind == file.origin.kind && text.origin.kind != OriginKind::default_value) {
-    throw Error(ExitCode::configuration,
-                fmt::format("{} ({}) and {} ({}) are both given", inline_key, describe(text.origin), key_file,
-                            describe(file.origin)),
+/// Two keys that set the same thing: the one with the weaker origin is reset to its default. Throws if both
+/// have the same origin.
+void drop_overridden(SettingValues& values, std::string_view first, std::string_view second) {
+  auto& one = value_of(values, first);
+  auto& other = value_of(values, second);
+  if (one.origin.kind == other.origin.kind && one.origin.kind != OriginKind::default_value) {
+    throw Error(one.origin.kind == OriginKind::flag ? ExitCode::usage : ExitCode::configuration,
+                fmt::format("{} ({}) and {} ({}) are both given", first, describe(one.origin), second,
+                            describe(other.origin)),
                 "give one of the two");
   }
-  auto& weaker = text.origin.kind < file.origin.kind ? text : file;
+  auto& weaker = one.origin.kind < other.origin.kind ? one : other;
   weaker = default_of(*find_key(weaker.key));
 }
 
@@ -186,7 +186,8 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
   }
   apply_environment(values, environment);
   apply_flags(values, overrides.flags);
-  drop_overridden_key(values);
+  drop_overridden(values, inline_key, key_file);
+  drop_overridden(values, "sink.to", "sink.exec");
   for (const auto& value : values) {
     const bool is_given = value.origin.kind != OriginKind::default_value || !value.text.empty();
     if (is_given) find_key(value.key)->store(value, settings);

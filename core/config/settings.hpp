@@ -38,11 +38,13 @@ struct ValueRange {
 
 enum class CollectFormat { csv, jsonl };
 enum class NotifyWhen { when_listening, always };
-/// What to do with a mail that a relay may have accepted without an answer.
+/// What to do with a token that the other side may have accepted without an answer.
 enum class WhenUnknown {
-  resend,  ///< mail it once more; the second time it is a dead letter
+  resend,  ///< deliver it again; a mail only once more, then it is a dead letter
   hold,    ///< it is a dead letter
 };
+/// Where a program that batches are handed over to answers.
+enum class AckOn { descriptor_3, stdout };
 
 /// The source of a value; a later kind overrides an earlier one.
 enum class OriginKind { default_value, file, environment, flag };
@@ -96,8 +98,17 @@ struct Settings {
   std::optional<Rate> send_per_account;
   WhenUnknown send_when_unknown = WhenUnknown::resend;
   bool send_supersede = true;
-  std::vector<std::string> send_throttled_by;   ///< parts of replies
-  std::optional<ListenAddress> metrics_listen;  ///< nullopt: nowhere
+  std::vector<std::string> send_throttled_by;  ///< parts of replies
+  std::string sink_to;                         ///< a URL, not parsed
+  std::string sink_exec;                       ///< a program and its arguments, not parsed
+  int sink_in_flight = 0;                      ///< lines
+  Milliseconds sink_timeout{};                 ///< for an answer
+  AckOn sink_ack_on = AckOn::descriptor_3;
+  WhenUnknown sink_when_unknown = WhenUnknown::resend;
+  std::string sink_ca_file;
+  std::vector<std::string> sink_signing_secret_files;  ///< the first is the newest
+  bool sink_allow_private = false;                     ///< addresses of a private network
+  std::optional<ListenAddress> metrics_listen;         ///< nullopt: nowhere
   Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;

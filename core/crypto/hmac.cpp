@@ -32,12 +32,11 @@ void Hmac::Free::operator()(evp_mac_ctx_st* context) const {
   EVP_MAC_CTX_free(context);
 }
 
-Hmac::Hmac(const Key& key) : context_(make_context()) {
+Hmac::Hmac(std::span<const std::uint8_t> key) : context_(make_context()) {
   std::string hash = "SHA256";
   const std::array<OSSL_PARAM, 2> parameters{
       OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, hash.data(), 0), OSSL_PARAM_construct_end()};
-  const auto& bytes = key.bytes();
-  if (EVP_MAC_init(context_.get(), bytes.data(), bytes.size(), parameters.data()) != 1) {
+  if (EVP_MAC_init(context_.get(), key.data(), key.size(), parameters.data()) != 1) {
     throw_openssl_error("take a signing key");
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "crypto/key.hpp"
@@ -18,7 +19,9 @@ using Digest = std::array<std::uint8_t, digest_size>;
 /// HMAC-SHA256 (RFC 2104, FIPS 198-1) with one key, for many messages. Not thread-safe.
 class Hmac {
  public:
-  explicit Hmac(const Key& key);
+  explicit Hmac(const Key& key) : Hmac(std::span<const std::uint8_t>(key.bytes())) {}
+  /// A key of any length.
+  explicit Hmac(std::span<const std::uint8_t> key);
 
   /// The HMAC of the concatenated `parts`. Throws Error(failed) if OpenSSL fails.
   Digest digest(std::initializer_list<std::string_view> parts);

@@ -21,8 +21,8 @@ struct Parcel {
   int line = 0;                      ///< its number in the batch, from 1
   std::string action;                ///< `activation`, `password_recovery`, or `mixed`
   std::vector<std::int64_t> tokens;  ///< their ids
-  /// `queue.batch.line.digest`: the digest is of the ids and texts of the tokens. The same at each attempt, so
-  /// that the other side can recognise a line that it has.
+  /// `queue.batch.line.digest`: the digest is of the ids and texts of the tokens. The same at each attempt,
+  /// so that the other side can recognise a line that it has.
   std::string message_id;
   std::string_view body;  ///< JSON without a newline; lives until the answer has been taken
 };

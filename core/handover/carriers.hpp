@@ -43,8 +43,11 @@ struct CarrierKind {
 /// Every kind, also those that are not built.
 std::span<const CarrierKind> carrier_kinds();
 
-/// The kind that the settings ask for by sink.to or sink.exec. Throws Error(configuration) if they name none,
-/// two, an unknown scheme, or a kind that is not built.
+/// True if sink.to or sink.exec says where batches are handed over; otherwise they are written to stdout.
+bool hands_over(const Settings& settings);
+
+/// The kind that sink.to or sink.exec asks for. Throws Error(configuration) for a URL of an unknown scheme,
+/// and for a kind that is not built.
 const CarrierKind& configured_carrier(const Settings& settings);
 
 }  // namespace mailroom

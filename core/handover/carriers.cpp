@@ -1,0 +1,74 @@
+#include "handover/carriers.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "handover/exec_carrier.hpp"
+#ifdef MAILROOM_HTTP
+#include "handover/http_carrier.hpp"
+#endif
+
+namespace mailroom {
+namespace {
+
+const std::vector<CarrierKind> kinds{
+    {"exec", {}, "", make_exec_carrier, check_exec},
+#ifdef MAILROOM_HTTP
+    {"http", {"https", "http"}, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
+#else
+    {"http", {"https", "http"}, "MAILROOM_HTTP"},
+#endif
+};
+
+const CarrierKind& kind_of_program() {
+  return *std::ranges::find_if(kinds, [](const auto& kind) { return kind.schemes.empty(); });
+}
+
+/// The schemes of the kinds that are built in.
+std::vector<std::string> usable_schemes() {
+  std::vector<std::string> schemes;
+  for (const auto& kind : kinds) {
+    if (kind.make == nullptr) continue;
+    for (const auto scheme : kind.schemes)
+      schemes.push_back(fmt::format("{}://", scheme));
+  }
+  return schemes;
+}
+
+const CarrierKind& kind_of_url(const std::string& url) {
+  const auto end = url.find("://");
+  const auto scheme = lower_case(url.substr(0, end == std::string::npos ? 0 : end));
+  const auto kind =
+      std::ranges::find_if(kinds, [&](const auto& each) { return std::ranges::count(each.schemes, scheme) > 0; });
+  if (kind == kinds.end()) {
+    throw Error(ExitCode::configuration,
+                scheme.empty() ? fmt::format("sink.to is no URL: '{}'", shown_text(without_passwords(url)))
+                               : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
+                fmt::format("it begins with {}", fmt::join(usable_schemes(), ", ")));
+  }
+  if (kind->make == nullptr) {
+    throw Error(ExitCode::configuration, fmt::format("this mailroom is built without the sink {}", kind->name),
+                fmt::format("build it with -D {}=ON, or use {}", kind->option,
+                            fmt::join(usable_schemes(), ", ")));
+  }
+  return *kind;
+}
+
+}  // namespace
+
+std::span<const CarrierKind> carrier_kinds() {
+  return kinds;
+}
+
+bool hands_over(const Settings& settings) {
+  return !settings.sink_to.empty() || !settings.sink_exec.empty();
+}
+
+const CarrierKind& configured_carrier(const Settings& settings) {
+  return settings.sink_to.empty() ? kind_of_program() : kind_of_url(settings.sink_to);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "config/settings.hpp"
+
+namespace mailroom {
+
+/// A program that runs, with a pipe to its stdin and one from where it answers. It has a process group of its
+/// own, none of our descriptors, and none of the variables that may hold our secrets.
+class ExecChild {
+ public:
+  /// Throws Error(configuration) if the program cannot be started.
+  ExecChild(const std::vector<std::string>& words, AckOn ack_on);
+  /// Ends it at once, with its process group.
+  ~ExecChild();
+  ExecChild(const ExecChild&) = delete;
+  ExecChild& operator=(const ExecChild&) = delete;
+
+  /// Both do not block.
+  int input() const { return input_; }
+  int answers() const { return answers_; }
+  /// Readable when it has ended.
+  int process() const { return process_; }
+  /// How much of what was written to its stdin nobody has read.
+  std::size_t unread() const;
+  /// How it ended, `exited with status 1`; nullopt while it runs.
+  std::optional<std::string> ended();
+  void close_input();
+  /// Sends the process group a signal.
+  void signal(int number) const;
+
+ private:
+  pid_t pid_ = -1;
+  int input_ = -1;
+  int answers_ = -1;
+  int process_ = -1;
+  std::optional<std::string> ended_;
+};
+
+}  // namespace mailroom

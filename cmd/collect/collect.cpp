@@ -1,6 +1,8 @@
-#include "cmd/collect/consumer_run.hpp"
+#include "cmd/collect/collect_setup.hpp"
+#include "cmd/collect/handover_setup.hpp"
 #include "cmd/commands.hpp"
 #include "consumer/line_sink.hpp"
+#include "handover/carriers.hpp"
 
 namespace mailroom {
 namespace {
@@ -11,40 +13,16 @@ struct CollectOptions {
   std::optional<Milliseconds> wait;
 };
 
-Batcher::Options batcher_options(const Settings& settings) {
-  Batcher::Options options{.batch_timeout = settings.batch_timeout.max,
-                           .poll_interval = settings.poll_interval,
-                           .line_limit = settings.batch_limit.max,
-                           .lines_per_claim = settings.lines_per_claim};
-  if (!settings.batch_limit.is_fixed() || !settings.batch_timeout.is_fixed()) {
-    options.adaptive = Batcher::Adaptive{.min_limit = settings.batch_limit.min,
-                                         .min_timeout = settings.batch_timeout.min,
-                                         .line_cost = settings.line_cost};
-  }
-  return options;
-}
-
 CollectorSetup make_setup(const Settings& settings, Context& context, StopWatcher& watcher) {
   const bool jsonl = settings.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
-  const auto key = load_key_ring(settings).current;
-  const auto session = session_setup(settings, key, watcher);
-  return {.connect = session_factory(session),
-          .session_identity = session_identity(session),
-          .key = key,
-          .make_sink =
-              [jsonl, &output = context.out()] {
-                return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
-              },
-          .queues = settings.queues,
-          .turns = {.batcher = batcher_options(settings),
-                    .batcher_of =
-                        [settings](const QueueDefinition& queue) {
-                          return batcher_options(with_queue_defaults(settings, queue.name, queue.batch_limit,
-                                                                     queue.batch_timeout));
-                        },
-                    .max_wait = settings.max_wait},
-          .notify_always = settings.notify == NotifyWhen::always,
-          .healthcheck_interval = settings.healthcheck_interval};
+  auto setup = collect_setup(settings);
+  const auto session = session_setup(settings, setup.key, watcher);
+  setup.connect = session_factory(session);
+  setup.session_identity = session_identity(session);
+  setup.make_sink = [jsonl, &output = context.out()] {
+    return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
+  };
+  return setup;
 }
 
 CollectorLimits make_limits(const CollectOptions& options) {
@@ -60,11 +38,28 @@ void warn_of_terminal(Context& context) {
       "standard output is a terminal: tokens shown here count as emitted, and no mail is sent");
 }
 
+/// The kind of the sink is that of the start: sessions and metrics depend on it.
+void require_same_kind(const Settings& settings, bool handing_over) {
+  if (hands_over(settings) == handing_over) return;
+  throw Error(ExitCode::configuration, "a reload cannot change between stdout and sink.to or sink.exec",
+              "restart the collector");
+}
+
+ExitCode run_handover(const CollectOptions& options, Context& context) {
+  return run_consumer(context, {.command = "collect", .delivers = true}, make_limits(options),
+                      [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
+                        require_same_kind(settings, true);
+                        return handover_setup(settings, parts, log);
+                      });
+}
+
 ExitCode run_collect(const CollectOptions& options, Context& context) {
+  if (hands_over(context.settings())) return run_handover(options, context);
   warn_of_terminal(context);
   const ConsumerKind kind{.command = "collect", .peer = context.out().fd()};
   return run_consumer(context, kind, make_limits(options),
                       [&context](const Settings& settings, const ConsumerParts& parts) {
+                        require_same_kind(settings, false);
                         return make_setup(settings, context, parts.watcher);
                       });
 }
@@ -94,6 +89,14 @@ Run add_collect(CommandSyntax& syntax) {
                  "choose when inserts notify: when_listening, always [when_listening]");
   syntax.setting("--healthcheck-interval DURATION", "collect.healthcheck_interval",
                  "check an idle connection this often [4m30s]");
+  syntax.setting("--to URL", "sink.to", "hand batches over to a server instead of stdout: https://...");
+  syntax.setting("--exec COMMAND", "sink.exec",
+                 "start a program, with its arguments, and hand batches over to it");
+  syntax.setting("--in-flight N", "sink.in_flight", "hand over N lines at the same time [64]");
+  syntax.setting("--ack-timeout DURATION", "sink.timeout",
+                 "with --to or --exec: wait at most this long for an answer [30s]");
+  syntax.setting("--ack-on WHERE", "sink.ack_on",
+                 "with --exec: read answers from descriptor 3 or from stdout [3]");
   syntax.setting("--metrics ADDRESS", "metrics.listen",
                  "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket");
   syntax.setting("--key-file FILE", "signing.key_file",
@@ -104,11 +107,11 @@ Run add_collect(CommandSyntax& syntax) {
 }  // namespace
 
 const Command collect_command{
-    "collect", "write batches of signed tokens to stdout until stopped",
+    "collect", "write batches of signed tokens to stdout, or hand them over, until stopped",
     "Examples:\n"
-    "  mailroom collect                              one line per batch, as CSV\n"
-    "  mailroom collect --batch-limit 10..500 --batch-timeout 50ms..5s\n"
-    "  mailroom collect --once --format jsonl        emit all due tokens, then stop\n",
+    "  mailroom collect                        one line per batch, as CSV\n"
+    "  mailroom collect --once --format jsonl  emit all due tokens, then stop\n"
+    "  mailroom collect --exec ./sender.py     hand batches over to a program\n",
     add_collect,
     "Waits for tokens, claims due tokens in batches, signs each token, and writes one line per batch to "
     "standard output until it is stopped. A full batch is written at once, a smaller one when its oldest "
@@ -125,6 +128,13 @@ const Command collect_command{
     "activation, action 2 is password recovery. With --format jsonl a line is one JSON object: the batch "
     "and its tokens. A reader must ignore a last line without a newline. Tokens that are expired, consumed, "
     "or of an account in the wrong status are skipped and counted.\n\n"
+    "With --exec or --to a line counts as emitted when the other side has acknowledged it. --exec starts a program, writes "
+    "lines to its stdin and reads its answers from its descriptor 3; a program that ends or does not answer within "
+    "--ack-timeout is started again, and gets again what it has not acknowledged. --to posts each line as JSON, signed by the "
+    "conventions of Standard Webhooks. Up to --in-flight lines are handed over at the same time, and a claim takes as "
+    "many, unless --lines-per-claim says otherwise. What became of each token is recorded as for send: a token that is "
+    "deferred comes again, a rejected one is a dead letter, and tokens wait in the queue while the other side is "
+    "unavailable.\n\n"
     "SIGTERM and SIGINT finish and acknowledge the batch in flight; the exit status is then 0. A second "
     "signal stops the process at once. While it stops, mailroom cancels a statement that waits for a lock, "
     "and logs when it waits for the reader of standard output. SIGHUP reloads the configuration file and "

@@ -1,16 +1,25 @@
 #include "cmd/syntax/command_line.hpp"
 
+#include <fmt/format.h>
+
 #include "base/journal.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/syntax/help_format.hpp"
+#include "handover/carriers.hpp"
 
 namespace mailroom {
 namespace {
 
 /// Names the parts that a build may lack.
 std::string version_text() {
-  return std::string("mailroom ") + MAILROOM_VERSION +
-         (has_journal ? " (with systemd)" : " (without systemd)");
+  std::string sinks;
+  for (const auto& kind : carrier_kinds()) {
+    sinks += fmt::format("{}{}", sinks.empty() ? "" : ", ", kind.name);
+    if (kind.make == nullptr) sinks += fmt::format(" (not built: {})", kind.option);
+    if (kind.library != nullptr) sinks += fmt::format(" ({})", kind.library());
+  }
+  return fmt::format("mailroom {} ({} systemd; sinks: {})", MAILROOM_VERSION,
+                     has_journal ? "with" : "without", sinks);
 }
 
 void add_global_options(CommandLine& line) {

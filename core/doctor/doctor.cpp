@@ -25,7 +25,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 18> checks{{
+constexpr std::array<CheckEntry, 19> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
@@ -44,6 +44,7 @@ constexpr std::array<CheckEntry, 18> checks{{
     {"batches", schema, check_batches},
     {"templates", {}, check_templates},
     {"relay", {}, check_relays},
+    {"sink", {}, check_sink},
 }};
 
 /// Why a check cannot run; empty if it can.

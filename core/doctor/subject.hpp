@@ -63,6 +63,8 @@ Findings check_batches(Subject& subject);
 Findings check_templates(Subject& subject);
 /// Connects to each relay of send.relay, and sends no mail.
 Findings check_relays(Subject& subject);
+/// Looks whether sink.to or sink.exec works, and hands nothing over.
+Findings check_sink(Subject& subject);
 
 /// The channels that a function's source notifies, as named for LISTEN: each `NOTIFY name`, `NOTIFY "Name"`
 /// and `pg_notify('name', …)` outside comments. Does not find channels that are computed at run time.

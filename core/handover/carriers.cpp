@@ -41,8 +41,8 @@ std::vector<std::string> usable_schemes() {
 const CarrierKind& kind_of_url(const std::string& url) {
   const auto end = url.find("://");
   const auto scheme = lower_case(url.substr(0, end == std::string::npos ? 0 : end));
-  const auto kind =
-      std::ranges::find_if(kinds, [&](const auto& each) { return std::ranges::count(each.schemes, scheme) > 0; });
+  const auto kind = std::ranges::find_if(
+      kinds, [&](const auto& each) { return std::ranges::count(each.schemes, scheme) > 0; });
   if (kind == kinds.end()) {
     throw Error(ExitCode::configuration,
                 scheme.empty() ? fmt::format("sink.to is no URL: '{}'", shown_text(without_passwords(url)))
@@ -50,9 +50,9 @@ const CarrierKind& kind_of_url(const std::string& url) {
                 fmt::format("it begins with {}", fmt::join(usable_schemes(), ", ")));
   }
   if (kind->make == nullptr) {
-    throw Error(ExitCode::configuration, fmt::format("this mailroom is built without the sink {}", kind->name),
-                fmt::format("build it with -D {}=ON, or use {}", kind->option,
-                            fmt::join(usable_schemes(), ", ")));
+    throw Error(
+        ExitCode::configuration, fmt::format("this mailroom is built without the sink {}", kind->name),
+        fmt::format("build it with -D {}=ON, or use {}", kind->option, fmt::join(usable_schemes(), ", ")));
   }
   return *kind;
 }

@@ -36,7 +36,7 @@ struct CarrierKind {
   /// Throws Error(configuration). These three are null if it is not built.
   std::unique_ptr<Carrier> (*make)(const CarrierSetup& setup) = nullptr;
   /// Connects, and hands nothing over. Throws Error(configuration).
-  std::vector<SinkFinding> (*check)(const CarrierSetup& setup) = nullptr;
+  std::vector<SinkFinding> (*check)(const Settings& settings) = nullptr;
   std::string (*library)() = nullptr;  ///< its library and version: `libcurl 7.88.1`; null for none
 };
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -15,19 +14,15 @@
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "handover/command_words.hpp"
 
 namespace mailroom {
 namespace {
 
 constexpr std::size_t output_size = 65'536;
-constexpr std::size_t longest_answer = 4096;
-constexpr std::int64_t most_strangers = 1000;
 constexpr std::size_t read_size = 65'536;
 constexpr std::size_t longest_farewell = 1 << 20;  ///< what is read of a program that has ended
 constexpr Milliseconds shortest_pause{250};
 constexpr Milliseconds longest_pause{5000};
-constexpr Milliseconds exit_time{100};  ///< from the end of its answers to that of a program that exits
 constexpr Milliseconds stop_grace{5000};
 constexpr Milliseconds term_grace{1000};
 
@@ -208,70 +203,6 @@ void ExecCarrier::write_lines() {
   watch(child_->input(), 0, EPOLL_CTL_MOD);
 }
 
-void ExecCarrier::read_answers(std::size_t at_most) {
-  std::array<char, 4096> buffer{};
-  for (std::size_t size = 0; child_ && size < at_most;) {
-    const auto count = read(child_->answers(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;
-    if (count == 0) {
-      watch(child_->answers(), 0, EPOLL_CTL_DEL);
-      if (ends_within(*child_, exit_time)) return;
-      return end("closed its answers");
-    }
-    size += static_cast<std::size_t>(count);
-    input_.append(buffer.data(), static_cast<std::size_t>(count));
-    take_lines();
-  }
-}
-
-void ExecCarrier::take_lines() {
-  std::size_t begin = 0;
-  for (auto end_of_line = input_.find('\n'); end_of_line != std::string::npos;
-       end_of_line = input_.find('\n', begin)) {
-    take_answer(std::string_view(input_).substr(begin, end_of_line - begin));
-    begin = end_of_line + 1;
-  }
-  input_.erase(0, begin);
-  if (input_.size() > longest_answer) return end("answered without an end of the line");
-  if (strangers_ > most_strangers) end("answered nothing but what it was not asked");
-}
-
-void ExecCarrier::take_answer(std::string_view line) {
-  auto answer = parse_exec_answer(line);
-  const auto found = answer ? given_.find(answer->batch) : given_.end();
-  if (found == given_.end() || found->second.end == 0) return note_stranger(line);
-  const auto& tokens = found->second.parcel.tokens;
-  if (answer->token && std::ranges::find(tokens, *answer->token) == tokens.end()) return note_stranger(line);
-  progress_ = steady_now();
-  has_answered_ = true;
-  strangers_ = 0;
-  pause_ = Milliseconds(0);
-  if (complete(found->second, *std::move(answer))) given_.erase(found);
-}
-
-/// True if every token of the line has its answer now.
-bool ExecCarrier::complete(Given& given, ExecAnswer taken) {
-  if (!taken.token) {
-    answer(given, taken.verdict, std::move(taken.text));
-    return true;
-  }
-  auto& failures = given.failures;
-  const auto known = std::ranges::find(failures, *taken.token, &TokenVerdict::token);
-  if (known != failures.end()) failures.erase(known);
-  failures.push_back({*taken.token, taken.verdict, std::move(taken.text)});
-  if (failures.size() < given.parcel.tokens.size()) return false;
-  answer(given, taken.verdict, {});
-  return true;
-}
-
-/// A line that answers nothing: a batch that this program never had, one that it has answered, or no answer.
-void ExecCarrier::note_stranger(std::string_view line) {
-  if (++strangers_ > 1) return;
-  log_.warn("the program answered what it was not asked",
-            {{"program", name_}, {"answer", shown_text(without_secrets(line.substr(0, 200)))}});
-}
-
 void ExecCarrier::answer(const Given& given, ParcelVerdict verdict, std::string reply) {
   if (answers_.empty()) eventfd_write(ready_, 1);
   answers_.push_back({.id = given.parcel.id,
@@ -335,40 +266,6 @@ void ExecCarrier::arm(TimePoint when) const {
   time.it_value.tv_sec = seconds.count();
   time.it_value.tv_nsec = (left - seconds).count();
   timerfd_settime(timer_, 0, &time, nullptr);
-}
-
-std::vector<std::string> program_of(const Settings& settings) {
-  auto words = command_words(settings.sink_exec);
-  if (!words || words->empty()) {
-    throw Error(ExitCode::configuration,
-                words ? "sink.exec names no program" : "sink.exec has a quote or a backslash without its end",
-                "quote as in a shell, for example --exec 'python3 \"my sender.py\"'");
-  }
-  return *std::move(words);
-}
-
-std::unique_ptr<Carrier> make_exec_carrier(const CarrierSetup& setup) {
-  return std::make_unique<ExecCarrier>(ExecCarrier::Options{.words = program_of(setup.settings),
-                                                            .ack_on = setup.settings.sink_ack_on,
-                                                            .timeout = setup.settings.sink_timeout},
-                                       setup.log);
-}
-
-std::vector<SinkFinding> check_exec(const CarrierSetup& setup) {
-  const auto program = program_of(setup.settings).front();
-  std::vector<std::string> places{program};
-  if (program.find('/') == std::string::npos) {
-    places.clear();
-    const char* path = std::getenv("PATH");
-    for (const auto directory : split(path == nullptr ? "/bin:/usr/bin" : path, ':'))
-      places.push_back(fmt::format("{}/{}", directory, program));
-  }
-  for (const auto& place : places) {
-    if (access(place.c_str(), X_OK) == 0)
-      return {{SinkFinding::Level::fine, fmt::format("{} can be started", shown_text(place))}};
-  }
-  return {{SinkFinding::Level::failure, fmt::format("{} cannot be started", shown_text(program)),
-           "sink.exec names a program, by its path or found in PATH, that this user may execute"}};
 }
 
 }  // namespace mailroom

@@ -13,10 +13,10 @@
 
 namespace mailroom {
 
-/// Starts a program, writes lines to its stdin, and reads its answers; docs/exec.md is the protocol. A program
-/// that ends, closes its answers or does not answer is started again. A line that it has read is unknown then;
-/// one that it has not read goes to the next program, or is unavailable if this one has answered nothing.
-/// Without a thread: fd() is an epoll descriptor, and take() does the work.
+/// Starts a program, writes lines to its stdin, and reads its answers; docs/exec.md is the protocol. A
+/// program that ends, closes its answers or does not answer is started again. A line that it has read is
+/// unknown then; one that it has not read goes to the next program, or is unavailable if this one has
+/// answered nothing. Without a thread: fd() is an epoll descriptor, and take() does the work.
 class ExecCarrier final : public Carrier {
  public:
   struct Options {
@@ -80,8 +80,9 @@ class ExecCarrier final : public Carrier {
   bool takes_input_ = false;
   std::string input_;  ///< the begin of an answer
   std::vector<Answer> answers_;
-  bool has_answered_ = false;   ///< this program
-  std::int64_t strangers_ = 0;  ///< lines of this program that answer nothing, since it has answered something
+  bool has_answered_ = false;  ///< this program
+  std::int64_t strangers_ =
+      0;  ///< lines of this program that answer nothing, since it has answered something
   TimePoint progress_{};
   TimePoint next_start_{};
   Milliseconds pause_{0};
@@ -89,6 +90,6 @@ class ExecCarrier final : public Carrier {
 };
 
 std::unique_ptr<Carrier> make_exec_carrier(const CarrierSetup& setup);
-std::vector<SinkFinding> check_exec(const CarrierSetup& setup);
+std::vector<SinkFinding> check_exec(const Settings& settings);
 
 }  // namespace mailroom

@@ -25,8 +25,8 @@ enum class HttpEnd {
   cut_off,   ///< after the request had been sent, before the end of the answer
 };
 
-/// The verdict, code, reply, wait and tokens of the answer; the carrier adds the rest. `failure`: why there is no
-/// whole answer. `now`: seconds since 1970, for a Retry-After with a date.
+/// The verdict, code, reply, wait and tokens of the answer; the carrier adds the rest. `failure`: why there
+/// is no whole answer. `now`: seconds since 1970, for a Retry-After with a date.
 Answer judge_response(const HttpResponse& response, HttpEnd end, const std::string& failure, std::time_t now);
 
 /// The time that Retry-After names: seconds, or a date (RFC 9110, section 10.2.3). At most a day.

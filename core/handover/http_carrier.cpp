@@ -117,8 +117,7 @@ void HttpCarrier::collect_results() {
     if (message->msg != CURLMSG_DONE) continue;
     const auto result = message->data.result;
     auto* const handle = message->easy_handle;
-    const auto post =
-        std::ranges::find_if(busy_, [&](const auto& each) { return each->handle() == handle; });
+    const auto post = std::ranges::find_if(busy_, [&](const auto& each) { return each->handle() == handle; });
     curl_multi_remove_handle(multi_.get(), handle);
     answer((*post)->finish(result, unix_time()));
     idle_.push_back(std::move(*post));
@@ -151,10 +150,10 @@ std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup) {
       settings.sink_in_flight);
 }
 
-std::vector<SinkFinding> check_http(const CarrierSetup& setup) {
+std::vector<SinkFinding> check_http(const Settings& settings) {
   using Level = SinkFinding::Level;
-  const auto endpoint = parse_http_endpoint(setup.settings);
-  const WebhookSigner signer(setup.settings.sink_signing_secret_files, setup.settings.allow_readable_key);
+  const auto endpoint = parse_http_endpoint(settings);
+  const WebhookSigner signer(settings.sink_signing_secret_files, settings.allow_readable_key);
   std::vector<SinkFinding> findings;
   if (!signer.signs()) {
     findings.push_back({Level::warning, "requests are not signed, so the server cannot tell who sends them",
@@ -165,9 +164,10 @@ std::vector<SinkFinding> check_http(const CarrierSetup& setup) {
   if (failure.empty()) {
     findings.push_back({Level::fine, endpoint.name + " takes connections"});
   } else {
-    findings.push_back({Level::failure, fmt::format("{} cannot be used: {}", endpoint.name, printable(failure)),
-                        "start the server, check the host, port and certificate of sink.to, or set sink.ca_file "
-                        "or sink.allow_private"});
+    findings.push_back(
+        {Level::failure, fmt::format("{} cannot be used: {}", endpoint.name, printable(failure)),
+         "start the server, check the host, port and certificate of sink.to, or set sink.ca_file "
+         "or sink.allow_private"});
   }
   return findings;
 }

@@ -14,8 +14,8 @@
 
 namespace mailroom {
 
-/// Posts each line to a server; docs/webhooks.md says how, and what its answers mean. A thread of its own drives
-/// the connections.
+/// Posts each line to a server; docs/webhooks.md says how, and what its answers mean. A thread of its own
+/// drives the connections.
 class HttpCarrier final : public Carrier {
  public:
   HttpCarrier(HttpEndpoint endpoint, WebhookSigner signer, int connections);
@@ -59,7 +59,7 @@ class HttpCarrier final : public Carrier {
 };
 
 std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup);
-std::vector<SinkFinding> check_http(const CarrierSetup& setup);
+std::vector<SinkFinding> check_http(const Settings& settings);
 std::string http_library();
 
 }  // namespace mailroom

@@ -1,5 +1,6 @@
 #include "handover/http_endpoint.hpp"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <memory>
@@ -29,7 +30,9 @@ std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
 }
 
 bool is_this_host(const std::string& host) {
-  return lower_case(host) == "localhost" || host == "[::1]" || host.starts_with("127.");
+  in_addr address{};
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24U == 127;
+  return lower_case(host) == "localhost" || host == "[::1]";
 }
 
 }  // namespace
@@ -43,7 +46,8 @@ HttpEndpoint parse_http_endpoint(const Settings& settings) {
   if (!part_of(url.get(), CURLUPART_USER).empty() || !part_of(url.get(), CURLUPART_PASSWORD).empty()) {
     refuse_endpoint("has a user or a password", "requests are signed instead: see sink.signing_secret_files");
   }
-  if (!part_of(url.get(), CURLUPART_FRAGMENT).empty()) refuse_endpoint("has a fragment", "remove it from the #");
+  if (!part_of(url.get(), CURLUPART_FRAGMENT).empty())
+    refuse_endpoint("has a fragment", "remove it from the #");
   const auto host = part_of(url.get(), CURLUPART_HOST);
   if (part_of(url.get(), CURLUPART_SCHEME) == "http" && !is_this_host(host)) {
     refuse_endpoint("is http:// to another host", "use https://: tokens must not be readable on the network");

@@ -16,8 +16,8 @@ struct HttpEndpoint {
   bool allow_private = false;
 };
 
-/// The endpoint of sink.to. Throws Error(configuration) for a URL that is malformed, has a user or a fragment, or
-/// is http:// to another host than this one.
+/// The endpoint of sink.to. Throws Error(configuration) for a URL that is malformed, has a user or a
+/// fragment, or is http:// to another host than this one.
 HttpEndpoint parse_http_endpoint(const Settings& settings);
 
 }  // namespace mailroom

@@ -93,6 +93,7 @@ void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
   was_sent_ = false;
   is_refused_ = false;
   is_too_long_ = false;
+  has_header_ = false;
   headers_.reset();
   add_header("Content-Type: application/json");
   add_header("Accept: application/json");
@@ -109,12 +110,14 @@ void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
 }
 
 std::string HttpPost::failure_of(CURLcode result) const {
+  if (result == CURLE_OK) return "the connection was closed within the header of the answer";
   if (is_refused_) return "its address is private, and sink.allow_private is false";
   return error_.front() == '\0' ? curl_easy_strerror(result) : error_.data();
 }
 
 Answer HttpPost::finish(CURLcode result, std::int64_t now) const {
-  const bool is_whole = result == CURLE_OK || is_too_long_;
+  // For libcurl a header may also end with the connection.
+  const bool is_whole = (result == CURLE_OK && has_header_) || is_too_long_;
   const auto end = is_whole ? HttpEnd::answered : was_sent_ ? HttpEnd::cut_off : HttpEnd::unsent;
   return completed(judge_response(response_, end, is_whole ? "" : failure_of(result), now));
 }
@@ -164,6 +167,7 @@ std::size_t HttpPost::on_header(char* text, std::size_t size, std::size_t count,
     response = {};
     response.status = status >= 200 ? static_cast<int>(status) : 0;
   }
+  post.has_header_ = response.status != 0 && trimmed(line).empty();
   if (auto value = header_value(line, "retry-after")) response.retry_after = *std::move(value);
   if (auto value = header_value(line, "location")) response.location = *std::move(value);
   if (const auto value = header_value(line, "content-type"))

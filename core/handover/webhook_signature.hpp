@@ -15,8 +15,8 @@ class WebhookSigner {
  public:
   /// Reads each file: `whsec_` and the base64 of 24 to 64 bytes. Throws Error(configuration).
   WebhookSigner(const std::vector<std::string>& files, bool allow_readable);
-  /// Takes the secrets themselves. Throws Error(configuration) that names the place of a wrong one, but not the
-  /// secret.
+  /// Takes the secrets themselves. Throws Error(configuration) that names the place of a wrong one, but not
+  /// the secret.
   explicit WebhookSigner(const std::vector<std::string>& secrets);
 
   bool signs() const { return !secrets_.empty(); }

@@ -24,7 +24,7 @@ int may_have_been_mailed(const MailHistory& history) {
 }
 
 int allowed_unknowns(const DeliveryPolicy& policy) {
-  return policy.when_unknown == WhenUnknown::resend ? 1 : 0;
+  return policy.when_unknown == WhenUnknown::resend ? policy.resends : 0;
 }
 
 TokenOutcome without_attempt(const MailHistory& history, DeliveryState state, std::string reason) {

@@ -12,6 +12,7 @@ struct DeliveryPolicy {
   WhenUnknown when_unknown = WhenUnknown::resend;
   bool supersede = true;              ///< mail only the newest of several recovery tokens of an account
   std::optional<Rate> per_account{};  ///< how many mails an account may get
+  int resends = 1;                    ///< with WhenUnknown::resend: how often a token is delivered again
 };
 
 /// What is known of a token before an attempt.

@@ -21,7 +21,8 @@
 // Outputs are compared after these have been replaced:
 //   the fresh directory -> <dir>, $PGHOST when it is a directory -> <socket>, the database's name ->
 //   <database>, 2024-05-06T07:08:09Z and other ISO times -> <time>, `pid=12` and `pid 12` -> pid=<pid>, `in
-//   12 ms`, `in 1m30s` -> in <duration>, 86 characters of base64url -> <token>, 64 hex digits -> <key>
+//   12 ms`, `in 1m30s` -> in <duration>, 86 characters of base64url -> <token>, 64 hex digits -> <key>,
+//   `(libcurl 7.88.1)` -> (libcurl <version>)
 
 #include <algorithm>
 #include <cctype>

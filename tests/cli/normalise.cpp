@@ -53,9 +53,11 @@ std::string normalise(std::string text, const Places& places) {
       R"(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC)\b|[+-]\d{2}(:?\d{2})?)?)");
   static const std::regex pid(R"(\bpid[= ]\d+)");
   static const std::regex duration(R"(\bin (\d+(\.\d+)? ?(ns|us|µs|ms|s|min|m|h|d))+\b)");
+  static const std::regex library(R"(\((lib\w+|OpenSSL) \d[\w.-]*\))");
   for (const auto& [place, name] : places)
     replace_all(text, place, name);
   text = std::regex_replace(text, time, "<time>");
+  text = std::regex_replace(text, library, "($1 <version>)");
   text = std::regex_replace(text, pid, "pid=<pid>");
   text = std::regex_replace(text, duration, "in <duration>");
   return name_secrets(text);

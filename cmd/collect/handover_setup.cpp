@@ -1,0 +1,53 @@
+#include "cmd/collect/handover_setup.hpp"
+
+#include <limits>
+#include <random>
+
+#include "cmd/collect/collect_setup.hpp"
+#include "handover/carriers.hpp"
+#include "handover/handover_sink.hpp"
+
+namespace mailroom {
+namespace {
+
+/// As many lines in a claim as may be in flight, unless the configuration says otherwise.
+Settings with_lines_in_flight(const Settings& settings) {
+  auto filled = settings;
+  const bool is_given =
+      setting_of(settings, "collect.lines_per_claim").origin.kind != OriginKind::default_value;
+  if (!is_given && settings.batch_limit.is_fixed()) filled.lines_per_claim = settings.sink_in_flight;
+  return filled;
+}
+
+HandoverSink::Options sink_options(const Settings& settings) {
+  HandoverSink::Options options;
+  options.in_flight = settings.sink_in_flight;
+  options.timeout = settings.sink_timeout;
+  // Each line has an id by which the other side can tell that it has it.
+  options.policy = {.when_unknown = settings.sink_when_unknown,
+                    .supersede = false,
+                    .resends = std::numeric_limits<int>::max()};
+  options.seed = std::random_device{}();
+  return options;
+}
+
+}  // namespace
+
+CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
+  auto setup = collect_setup(with_lines_in_flight(settings));
+  auto session = session_setup(settings, setup.key, parts.watcher);
+  session.delivers = true;
+  setup.connect = session_factory(session);
+  setup.session_identity = session_identity(session);
+  // Made here, so that a reload that fails changes nothing.
+  const CarrierSetup parts_of_carrier{settings, log, std::random_device{}()};
+  auto carrier =
+      std::make_shared<std::unique_ptr<Carrier>>(configured_carrier(settings).make(parts_of_carrier));
+  setup.make_sink = [carrier, options = sink_options(settings), stop = parts.signal.stop_fd(), &log,
+                     &observer = parts.observer] {
+    return std::make_unique<HandoverSink>(std::move(*carrier), options, stop, log, observer);
+  };
+  return setup;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cmd/collect/consumer_run.hpp"
+
+namespace mailroom {
+
+/// How collect hands its batches over, as sink.to or sink.exec says. Throws Error(configuration).
+CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log);
+
+}  // namespace mailroom

@@ -1,0 +1,31 @@
+#include "doctor/subject.hpp"
+#include "handover/carriers.hpp"
+
+namespace mailroom {
+namespace {
+
+Finding finding_of(const SinkFinding& found) {
+  switch (found.level) {
+    case SinkFinding::Level::fine:
+      break;
+    case SinkFinding::Level::warning:
+      return warning(found.reason, {}, found.hint);
+    case SinkFinding::Level::failure:
+      return failure(found.reason, {}, found.hint);
+  }
+  return fine(found.reason);
+}
+
+}  // namespace
+
+Findings check_sink(Subject& subject) {
+  if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
+  const auto& settings = *subject.settings;
+  if (!hands_over(settings)) return {fine("not configured")};
+  Findings findings;
+  for (const auto& found : configured_carrier(settings).check(settings))
+    findings.push_back(finding_of(found));
+  return findings;
+}
+
+}  // namespace mailroom

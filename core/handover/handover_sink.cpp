@@ -1,0 +1,242 @@
+#include "handover/handover_sink.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "handover/handover_outcome.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds slow_answer{200};
+
+TimePoint now_steady() {
+  return std::chrono::steady_clock::now();
+}
+
+WallTime now_of_day() {
+  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+}
+
+}  // namespace
+
+HandoverSink::HandoverSink(std::unique_ptr<Carrier> carrier, Options options, int stop_fd, Log& log,
+                           ConsumerObserver& observer)
+    : carrier_(std::move(carrier)),
+      name_(carrier_->name()),
+      options_(options),
+      stop_fd_(stop_fd),
+      log_(log),
+      observer_(observer),
+      random_(options.seed) {}
+
+void HandoverSink::begin(const Lease& lease, int line_limit) {
+  lease_ = lease;
+  writer_.begin(lease, line_limit);
+  first_id_ = next_id_;
+  std::erase_if(lines_, [](const auto& line) { return !line.second.is_in_flight; });
+  waiting_.clear();
+  resends_.clear();
+  outcomes_.clear();
+  handed_ = 0;
+  began_ = now_steady();
+  was_throttled_ = false;
+}
+
+void HandoverSink::add(const TokenRow& row, const TokenText& token) {
+  auto history = history_of(row, lease_);
+  if (auto outcome = outcome_without_attempt(history, options_.policy)) {
+    outcomes_.push_back(std::move(*outcome));
+  } else if (writer_.add(row, token, std::move(history))) {
+    close_line();
+    pump();
+  }
+}
+
+void HandoverSink::skip(const TokenRow& row, const char* defect) {
+  outcomes_.push_back(*outcome_without_attempt(history_of(row, lease_, defect), options_.policy));
+}
+
+void HandoverSink::close_line() {
+  auto& line = lines_[next_id_] = writer_.take();
+  line.parcel.id = next_id_;
+  line.parcel.body = line.body;
+  waiting_.push_back(next_id_++);
+}
+
+BatchOutcome HandoverSink::finish(const std::function<void()>& when_slow) {
+  if (!writer_.is_empty()) close_line();
+  wait_for_answers(when_slow);
+  for (const auto& outcome : outcomes_)
+    log_outcome(outcome);
+  const auto accepted = std::ranges::count(outcomes_, DeliveryState::accepted, &TokenOutcome::state);
+  throttle_.delivered(handed_, began_, now_steady(), was_throttled_);
+  return {.emitted = static_cast<int>(accepted), .outcomes = std::move(outcomes_)};
+}
+
+void HandoverSink::wait_for_answers(const std::function<void()>& when_slow) {
+  const auto started = now_steady();
+  bool is_slow = false;
+  std::optional<TimePoint> stop_requested;
+  std::array<pollfd, 2> fds{{{carrier_->fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
+  is_stopped_ = false;
+  for (pump(); carrier_->unfinished() > 0 || !waiting_.empty() || !resends_.empty(); pump()) {
+    fds[0].revents = 0;
+    fds[1].revents = 0;
+    poll(fds.data(), fds.size(), static_cast<int>(time_to_wait().count()));
+    for (const auto& answer : carrier_->take())
+      record(answer);
+    const auto now = now_steady();
+    if (!is_slow && now - started >= slow_answer && when_slow) when_slow();
+    is_slow = is_slow || now - started >= slow_answer;
+    if (fds[1].revents != 0) {
+      stop_requested = now;
+      fds[1].fd = -1;
+    }
+    if (stop_requested && now - *stop_requested >= options_.grace) stop();
+  }
+}
+
+Milliseconds HandoverSink::time_to_wait() const {
+  const bool may_resend =
+      !breaker_.is_open() && static_cast<int>(carrier_->unfinished()) < options_.in_flight;
+  if (resends_.empty() || !may_resend) return slow_answer;
+  const auto left = std::chrono::ceil<Milliseconds>(resends_.begin()->first - now_steady());
+  return std::clamp(left, Milliseconds(1), slow_answer);
+}
+
+/// Waits for nothing more.
+void HandoverSink::stop() {
+  is_stopped_ = true;
+  carrier_->cancel();
+  for (const auto& answer : carrier_->take())
+    record(answer);
+  for (const auto id : waiting_)
+    give_back(id, "stopped before it was sent");
+  waiting_.clear();
+  for (const auto& [time, id] : resends_)
+    give_back(id, "stopped before it was answered");
+  resends_.clear();
+}
+
+void HandoverSink::pump() {
+  while (static_cast<int>(carrier_->unfinished()) < options_.in_flight) {
+    if (breaker_.is_open()) return submit_probe();
+    if (!submit_next()) return;
+  }
+}
+
+bool HandoverSink::submit_next() {
+  if (!resends_.empty() && resends_.begin()->first <= now_steady()) {
+    const auto id = resends_.begin()->second;
+    resends_.erase(resends_.begin());
+    submit(id);
+    return true;
+  }
+  if (waiting_.empty()) return false;
+  const auto id = waiting_.front();
+  waiting_.pop_front();
+  submit(id);
+  return true;
+}
+
+void HandoverSink::submit(std::int64_t id) {
+  auto& line = lines_.at(id);
+  if (line.tries == 0) line.first_submitted = now_steady();
+  auto parcel = line.parcel;
+  int unknowns = 0;
+  for (const auto& token : line.tokens)
+    unknowns = std::max(unknowns, token.history.unknowns);
+  parcel.attempt = lease_.attempt + unknowns + line.tries;
+  ++line.tries;
+  line.is_in_flight = true;
+  submitted_at_ = now_of_day();
+  carrier_->submit(std::move(parcel));
+}
+
+void HandoverSink::record(const Answer& answer) {
+  const auto found = lines_.find(answer.id);
+  if (found == lines_.end()) return;
+  auto& line = found->second;
+  line.is_in_flight = false;
+  note_state(answer);
+  const bool is_of_batch = answer.id >= first_id_;
+  if (is_of_batch && is_sent_again(line, answer)) return;
+  if (is_of_batch) conclude(line, answer);
+  lines_.erase(found);
+}
+
+/// True if the line may have been taken and is to be sent again.
+bool HandoverSink::is_sent_again(HandoverLine& line, const Answer& answer) {
+  line.may_be_taken = line.may_be_taken || answer.verdict == ParcelVerdict::unknown;
+  const bool is_final =
+      answer.verdict == ParcelVerdict::accepted || answer.verdict == ParcelVerdict::rejected;
+  if (!line.may_be_taken || is_final || is_stopped_) return false;
+  if (options_.policy.when_unknown == WhenUnknown::hold) return false;
+  const auto wait = std::max(resend_delay(line.tries, chance()), answer.wait.value_or(Milliseconds(0)));
+  const auto next = now_steady() + wait;
+  if (next - line.first_submitted >= options_.resend_for) return false;
+  log_.debug("a line is sent again",
+             {{"message", line.parcel.message_id}, {"reason", shown_reply(answer.reply, line.tokens)}});
+  resends_.emplace(next, line.parcel.id);
+  return true;
+}
+
+void HandoverSink::give_back(std::int64_t id, const std::string& why) {
+  const auto& line = lines_.at(id);
+  Answer answer;
+  answer.verdict = line.may_be_taken ? ParcelVerdict::unknown : ParcelVerdict::unavailable;
+  answer.sink = name_;
+  answer.reply = why;
+  if (const auto wait = time_to_admission()) answer.wait = *wait;
+  conclude(line, answer);
+  lines_.erase(id);
+}
+
+void HandoverSink::conclude(const HandoverLine& line, const Answer& answer) {
+  auto judged = answer;
+  judged.reply = shown_reply(answer.reply, line.tokens);
+  for (auto& token : judged.tokens)
+    token.reason = shown_reply(token.reason, line.tokens);
+  const bool is_open =
+      judged.verdict == ParcelVerdict::unavailable || judged.verdict == ParcelVerdict::deferred;
+  if (line.may_be_taken && is_open) judged.verdict = ParcelVerdict::unknown;
+  if (judged.verdict == ParcelVerdict::unavailable && !judged.wait) {
+    if (const auto wait = time_to_admission()) judged.wait = *wait;
+  }
+  for (const auto& token : line.tokens) {
+    const auto delivery = delivery_of(judged, token);
+    observe(delivery, token);
+    outcomes_.push_back(outcome_of(delivery, token, line.may_be_taken, options_.policy, 2 * chance() - 1));
+  }
+  handed_ += static_cast<int>(line.tokens.size());
+}
+
+void HandoverSink::observe(const Delivery& delivery, const HandoverToken& token) {
+  SinkAnswer seen{.queue = lease_.queue,
+                  .sink = delivery.relay,
+                  .outcome = mail_outcome_name(delivery.outcome),
+                  .code = delivery.code,
+                  .took = delivery.took};
+  if (delivery.outcome == MailOutcome::accepted)
+    seen.delay = delivery.ended.time_since_epoch() - std::chrono::seconds(token.created_at);
+  observer_.answered(seen);
+}
+
+void HandoverSink::log_outcome(const TokenOutcome& outcome) {
+  const auto* const state = delivery_state_name(outcome.state);
+  const auto reason = outcome.code == 0 ? outcome.reply : fmt::format("{} {}", outcome.code, outcome.reply);
+  if (outcome.state == DeliveryState::rejected || outcome.state == DeliveryState::unknown) {
+    log_.warn("token not accepted", {{"token", outcome.token}, {"state", state}, {"reason", reason}});
+  } else {
+    log_.debug("token", {{"token", outcome.token}, {"state", state}, {"reason", reason}});
+  }
+}
+
+double HandoverSink::chance() {
+  return std::uniform_real_distribution<double>(0, 1)(random_);
+}
+
+}  // namespace mailroom

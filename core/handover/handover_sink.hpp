@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "consumer/consumer_observer.hpp"
+#include "consumer/sink.hpp"
+#include "handover/handover_line.hpp"
+#include "send/throttle.hpp"
+#include "smtp/breaker.hpp"
+
+namespace mailroom {
+
+/// Hands the lines of a batch over by a carrier, several at the same time, and records what became of each
+/// token. A line that may have been taken without an answer is sent again within the batch, with the same
+/// message id.
+class HandoverSink final : public Sink {
+ public:
+  struct Options {
+    int in_flight = 64;
+    Milliseconds timeout{30'000};  ///< of an answer
+    DeliveryPolicy policy{};
+    Milliseconds resend_for{60'000};  ///< from the first time that a line was sent
+    Milliseconds grace{5000};         ///< for what is in flight when a stop is requested
+    std::uint64_t seed = 0;
+  };
+
+  /// `stop_fd` becomes readable when a stop is requested. The references must outlive this.
+  HandoverSink(std::unique_ptr<Carrier> carrier, Options options, int stop_fd, Log& log,
+               ConsumerObserver& observer);
+
+  void begin(const Lease& lease, int line_limit) override;
+  void add(const TokenRow& row, const TokenText& token) override;
+  void skip(const TokenRow& row, const char* defect) override;
+  BatchOutcome finish(const std::function<void()>& when_slow) override;
+  bool is_ready() const override { return !time_to_admission(); }
+  void consult(SinkBoard& board, bool heard) override;
+  TimePoint claims_from() const override;
+
+ private:
+  void close_line();
+  /// Submits what may be in flight now.
+  void pump();
+  bool submit_next();
+  void submit(std::int64_t id);
+  void submit_probe();
+  void wait_for_answers(const std::function<void()>& when_slow);
+  void stop();
+  Milliseconds time_to_wait() const;
+  void record(const Answer& answer);
+  bool is_sent_again(HandoverLine& line, const Answer& answer);
+  void give_up_old_resends();
+  void note_state(const Answer& answer);
+  void conclude(const HandoverLine& line, const Answer& answer);
+  void give_back(std::int64_t id, const std::string& why);
+  void observe(const Delivery& delivery, const HandoverToken& token);
+  void log_outcome(const TokenOutcome& outcome);
+  std::optional<std::chrono::seconds> time_to_admission() const;
+  double chance();
+
+  std::unique_ptr<Carrier> carrier_;
+  std::string name_;
+  Options options_;
+  int stop_fd_;
+  Log& log_;
+  ConsumerObserver& observer_;
+  std::mt19937_64 random_;
+  LineWriter writer_;
+  Lease lease_;
+  std::int64_t next_id_ = 0;   ///< of a line, at the carrier
+  std::int64_t first_id_ = 0;  ///< of the batch
+  /// By id: those of the batch without an answer, and those in flight of one whose session ended while it was
+  /// read.
+  std::map<std::int64_t, HandoverLine> lines_;
+  std::deque<std::int64_t> waiting_;                ///< lines that were not submitted yet
+  std::multimap<TimePoint, std::int64_t> resends_;  ///< lines to be submitted again, and when
+  std::vector<TokenOutcome> outcomes_;
+  int handed_ = 0;  ///< tokens of the batch that have their answer
+  TimePoint began_{};
+  WallTime submitted_at_{};  ///< the last line
+  bool is_probing_ = false;  ///< a line is in flight that shows whether the other side is available
+  bool is_stopped_ = false;
+  bool was_throttled_ = false;  ///< in this batch
+  bool is_unavailable_ = false;
+  Breaker breaker_;
+  Breaker shared_;  ///< as all consumers know it
+  bool holds_probe_ = false;
+  Throttle throttle_;
+};
+
+}  // namespace mailroom

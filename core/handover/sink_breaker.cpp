@@ -1,0 +1,120 @@
+// How the sink keeps from an other side that is unavailable, and shares that with other consumers.
+
+#include <algorithm>
+
+#include "handover/handover_outcome.hpp"
+#include "handover/handover_sink.hpp"
+
+namespace mailroom {
+namespace {
+
+SinkState state_of_breaker(const std::string& name, const Breaker& breaker) {
+  return {.name = name,
+          .failures = breaker.failures,
+          .since = breaker.since,
+          .failed_at = breaker.opened_at,
+          .probe_at = breaker.next_probe,
+          .reason = breaker.why};
+}
+
+Breaker breaker_of_states(const std::string& name, const std::vector<SinkState>& states) {
+  const auto state = std::ranges::find(states, name, &SinkState::name);
+  if (state == states.end()) return {};
+  return {.failures = state->failures,
+          .since = state->since,
+          .opened_at = state->failed_at,
+          .next_probe = state->probe_at,
+          .why = state->reason};
+}
+
+WallTime wall_time() {
+  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+}
+
+bool is_probe_due(const Breaker& breaker) {
+  return breaker.is_open() && breaker.next_probe <= wall_time();
+}
+
+}  // namespace
+
+/// The other side was unavailable: one line shows whether it still is. What was not sent goes back to the
+/// queue.
+void HandoverSink::submit_probe() {
+  if (carrier_->unfinished() > 0) return;
+  give_up_old_resends();
+  const auto probed = let_through(breaker_, wall_time(), options_.timeout);
+  if (probed) {
+    if (!submit_next()) return;
+    breaker_ = *probed;
+    is_probing_ = true;
+    return;
+  }
+  for (const auto id : waiting_)
+    give_back(id, breaker_.why);
+  waiting_.clear();
+}
+
+void HandoverSink::give_up_old_resends() {
+  const auto oldest = std::chrono::steady_clock::now() - options_.resend_for;
+  std::erase_if(resends_, [&](const auto& resend) {
+    if (lines_.at(resend.second).first_submitted > oldest) return false;
+    give_back(resend.second, breaker_.why);
+    return true;
+  });
+}
+
+void HandoverSink::note_state(const Answer& answer) {
+  const bool is_unavailable = answer.verdict == ParcelVerdict::unavailable;
+  Delivery delivery;
+  delivery.outcome = is_unavailable ? MailOutcome::unavailable : MailOutcome::deferred;
+  // A line without an answer says nothing of the other side.
+  const bool has_answer = !is_unavailable && answer.verdict != ParcelVerdict::unknown;
+  delivery.code = has_answer ? 1 : 0;
+  delivery.reply = shown_reply(answer.reply, {});
+  // Those that were in flight with the first one fail for the same reason.
+  const bool is_repetition = is_unavailable && breaker_.is_open() && !is_probing_;
+  is_probing_ = false;
+  if (!is_repetition) breaker_ = after_delivery(breaker_, delivery, submitted_at_, wall_time(), chance());
+  if (answer.throttled && !was_throttled_) {
+    was_throttled_ = true;
+    log_.warn("the sink asks for a lower rate, and gets half of it",
+              {{"sink", answer.sink}, {"code", answer.code}});
+  }
+  if (is_unavailable && !is_unavailable_) {
+    log_.warn("the sink is unavailable, its tokens wait in the queue",
+              {{"sink", answer.sink}, {"reason", delivery.reply}});
+  } else if (has_answer && is_unavailable_) {
+    log_.info("the sink is available again", {{"sink", answer.sink}});
+  }
+  is_unavailable_ = is_unavailable || (is_unavailable_ && !has_answer);
+}
+
+std::optional<std::chrono::seconds> HandoverSink::time_to_admission() const {
+  const auto now = wall_time();
+  return let_through(breaker_, now, options_.timeout) ? std::nullopt : time_to_probe(breaker_, now);
+}
+
+TimePoint HandoverSink::claims_from() const {
+  const auto wait = time_to_admission();
+  return wait ? std::chrono::steady_clock::now() + *wait : throttle_.next();
+}
+
+void HandoverSink::consult(SinkBoard& board, bool heard) {
+  std::vector<SinkState> news;
+  if (breaker_ != shared_) {
+    news.push_back(state_of_breaker(name_, breaker_));
+    holds_probe_ = false;
+  }
+  const bool may_probe = is_probe_due(breaker_) && !holds_probe_;
+  if (news.empty() && !heard && !may_probe) return;
+  const auto states = board.share(news, {name_}, may_probe ? std::optional(options_.timeout) : std::nullopt);
+  const auto known = breaker_of_states(name_, states);
+  // To others the probe is taken. It stays this sink's until a line has used it.
+  if (!holds_probe_ || known.opened_at != breaker_.opened_at) {
+    holds_probe_ = may_probe && is_probe_due(known);
+    shared_ = known;
+  }
+  breaker_ = shared_;
+}
+
+}  // namespace mailroom

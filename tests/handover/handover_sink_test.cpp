@@ -1,0 +1,210 @@
+// What the sink makes of the answers of a carrier that a test plays, without a database.
+
+#include "handover/handover_sink.hpp"
+
+#include <set>
+#include <sstream>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Answers as the test says, at once.
+class PlayedCarrier final : public Carrier {
+ public:
+  using Play = std::function<Answer(const Parcel&)>;
+
+  explicit PlayedCarrier(Play play)
+      : play_(std::move(play)), ready_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~PlayedCarrier() override { close(ready_); }
+  PlayedCarrier(const PlayedCarrier&) = delete;
+  PlayedCarrier& operator=(const PlayedCarrier&) = delete;
+
+  void submit(Parcel parcel) override {
+    auto answer = play_(parcel);
+    answer.id = parcel.id;
+    answer.sink = name();
+    answer.ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+    answers_.push_back(std::move(answer));
+    most_ = std::max(most_, answers_.size());
+    eventfd_write(ready_, 1);
+  }
+  int fd() const override { return ready_; }
+  std::vector<Answer> take() override {
+    eventfd_t count = 0;
+    eventfd_read(ready_, &count);
+    return std::exchange(answers_, {});
+  }
+  std::size_t unfinished() const override { return answers_.size(); }
+  void cancel() override {}
+  std::string name() const override { return "played:1"; }
+  std::size_t most() const { return most_; }
+
+ private:
+  Play play_;
+  int ready_;
+  std::vector<Answer> answers_;
+  std::size_t most_ = 0;
+};
+
+Answer verdict(ParcelVerdict what, std::string reply = {}) {
+  Answer answer;
+  answer.verdict = what;
+  answer.reply = std::move(reply);
+  answer.code = what == ParcelVerdict::unavailable || what == ParcelVerdict::unknown ? 0 : 200;
+  return answer;
+}
+
+struct SinkRig {
+  std::ostringstream text;
+  Log log{{}, text};
+  ConsumerObserver observer;
+  int stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  std::vector<Parcel> submitted;
+  std::vector<std::string> bodies;
+  PlayedCarrier* carrier = nullptr;
+  std::unique_ptr<HandoverSink> sink;
+  TokenText token{};
+
+  explicit SinkRig(PlayedCarrier::Play play, HandoverSink::Options options = {}) {
+    token.fill('a');
+    options.policy.supersede = false;
+    options.policy.resends = 1000;
+    auto played = std::make_unique<PlayedCarrier>([this, play](const Parcel& parcel) {
+      submitted.push_back(parcel);
+      bodies.emplace_back(parcel.body);
+      return play(parcel);
+    });
+    carrier = played.get();
+    sink = std::make_unique<HandoverSink>(std::move(played), options, stop, log, observer);
+  }
+  ~SinkRig() { close(stop); }
+
+  BatchOutcome hand_over(int tokens, Lease lease = {7, 1, "mailroom"}, int limit = 2) {
+    sink->begin(lease, limit);
+    for (int i = 1; i <= tokens; ++i) {
+      TokenRow row;
+      row.id = i;
+      row.email = "ada@fake.example";
+      row.login = "ada";
+      row.code = "12345";
+      sink->add(row, token);
+    }
+    return sink->finish({});
+  }
+};
+
+int count_of(const BatchOutcome& outcome, DeliveryState state) {
+  return static_cast<int>(std::ranges::count(*outcome.outcomes, state, &TokenOutcome::state));
+}
+
+}  // namespace
+
+TEST_CASE("lines of a batch have ids of their own, which the attempt does not change") {
+  SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); });
+  CHECK(rig.hand_over(5).emitted == 5);
+  CHECK(rig.hand_over(5, {7, 2, "mailroom"}).emitted == 5);
+  REQUIRE(rig.submitted.size() == 6);
+  std::set<std::string> ids;
+  for (const auto& parcel : rig.submitted)
+    ids.insert(parcel.message_id);
+  CHECK(ids.size() == 3);
+  CHECK(rig.submitted[0].message_id.starts_with("mailroom.7.1."));
+  CHECK(rig.submitted[0].message_id.size() == std::string("mailroom.7.1.").size() + 32);
+  CHECK(rig.submitted[0].attempt == 1);
+  CHECK(rig.submitted[3].attempt == 2);
+  CHECK(rig.submitted[0].action == "activation");
+  CHECK(rig.submitted[2].tokens == std::vector<std::int64_t>{5});
+  CHECK(rig.bodies[2].starts_with(R"({"batch":7,"queue":"mailroom","tokens":[{"id":5,)"));
+  CHECK(rig.bodies[2].ends_with("]}"));
+}
+
+TEST_CASE("a token of another batch or with another text has another message id") {
+  const Lease lease{7, 1, "a b.c"};
+  CHECK(message_id_of(lease, 1, "x").starts_with("a%20b%2Ec.7.1."));
+  CHECK(message_id_of(lease, 1, "x") != message_id_of(lease, 1, "y"));
+}
+
+TEST_CASE("no more lines are in flight than allowed") {
+  HandoverSink::Options options;
+  options.in_flight = 3;
+  SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); }, options);
+  CHECK(rig.hand_over(40).emitted == 40);
+  CHECK(rig.carrier->most() == 3);
+}
+
+TEST_CASE("a line that may have been taken is sent again within the batch") {
+  int tries = 0;
+  SinkRig rig([&](const Parcel&) {
+    return verdict(++tries == 1 ? ParcelVerdict::unknown : ParcelVerdict::accepted);
+  });
+  const auto outcome = rig.hand_over(2);
+  CHECK(outcome.emitted == 2);
+  REQUIRE(rig.submitted.size() == 2);
+  CHECK(rig.submitted[0].message_id == rig.submitted[1].message_id);
+  CHECK(rig.submitted[1].attempt == 2);
+  CHECK(outcome.outcomes->front().unknowns == 1);
+}
+
+TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
+  HandoverSink::Options options;
+  options.resend_for = 1s;
+  int tries = 0;
+  SinkRig rig(
+      [&](const Parcel&) {
+        return verdict(++tries == 1 ? ParcelVerdict::unknown : ParcelVerdict::unavailable, "gone");
+      },
+      options);
+  const auto outcome = rig.hand_over(2);
+  CHECK(outcome.emitted == 0);
+  CHECK(count_of(outcome, DeliveryState::deferred) == 2);
+  CHECK(outcome.outcomes->front().unknowns == 1);
+  CHECK(tries >= 2);
+}
+
+TEST_CASE("when the other side is unavailable the rest goes back to the queue, and no attempt counts") {
+  HandoverSink::Options options;
+  options.in_flight = 1;
+  SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::unavailable, "down"); }, options);
+  const auto outcome = rig.hand_over(20);
+  CHECK(rig.submitted.size() == 1);
+  CHECK(count_of(outcome, DeliveryState::deferred) == 20);
+  for (const auto& each : *outcome.outcomes)
+    CHECK(each.attempts == 0);
+  CHECK_FALSE(rig.sink->is_ready());
+  CHECK(rig.sink->claims_from() > std::chrono::steady_clock::now());
+  CHECK(rig.text.str().find("the sink is unavailable") != std::string::npos);
+}
+
+TEST_CASE("many lines that fail at the same time are one failure") {
+  SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::unavailable, "down"); });
+  rig.hand_over(100);
+  CHECK(rig.submitted.size() == 50);
+  const auto from = rig.sink->claims_from();
+  CHECK(from <= std::chrono::steady_clock::now() + 1s);
+}
+
+TEST_CASE("an answer that repeats a token is not recorded") {
+  SinkRig rig([](const Parcel& parcel) {
+    auto answer = verdict(ParcelVerdict::deferred, "no: " + std::string(parcel.body));
+    answer.tokens.push_back({1, ParcelVerdict::rejected, "token " + std::string(40, 'a')});
+    return answer;
+  });
+  const auto outcome = rig.hand_over(2);
+  REQUIRE(outcome.outcomes->size() == 2);
+  CHECK(outcome.outcomes->at(0).state == DeliveryState::rejected);
+  CHECK(outcome.outcomes->at(1).state == DeliveryState::deferred);
+  for (const auto& each : *outcome.outcomes)
+    CHECK(each.reply == "(not shown: it repeats the token)");
+}
+
+TEST_CASE("an answer to a line that is not in flight is ignored") {
+  SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); });
+  CHECK(rig.hand_over(3).emitted == 3);
+  CHECK(rig.hand_over(3, {8, 1, "mailroom"}).emitted == 3);
+}

@@ -1,0 +1,186 @@
+// The server that lines are posted to, without a database: what each of its answers makes of a line.
+
+#include "handover/http_carrier.hpp"
+
+#include <sstream>
+
+#include "handed_over.hpp"
+#include "support/catch.hpp"
+#include "support/refusing_port.hpp"
+#include "support/test_certificate.hpp"
+#include "webhook_process.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string first_secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+const std::string second_secret = "whsec_c2Vjb25kLXNlY3JldC1vZi10aGlydHktdHdvLWJ5dGVz";
+
+Settings settings_for(const std::string& url) {
+  Settings settings;
+  settings.sink_to = url;
+  settings.sink_timeout = 20s;
+  settings.sink_in_flight = 64;
+  settings.sink_allow_private = true;
+  return settings;
+}
+
+struct HttpRig {
+  HttpCarrier carrier;
+  std::vector<std::string> bodies;
+
+  explicit HttpRig(const Settings& settings, const std::vector<std::string>& secrets = {})
+      : carrier(parse_http_endpoint(settings), WebhookSigner(secrets), settings.sink_in_flight) {
+    bodies.reserve(1000);
+  }
+  void submit(int lines) {
+    for (int i = 1; i <= lines; ++i) {
+      const auto id = std::to_string(i);
+      bodies.push_back(R"({"tokens":[{"id":)" + id + "}]}");
+      Parcel parcel;
+      parcel.id = i;
+      parcel.attempt = 1;
+      parcel.tokens = {i};
+      parcel.message_id = "test.1." + id + ".00";
+      parcel.body = bodies.back();
+      carrier.submit(std::move(parcel));
+    }
+  }
+};
+
+Answer answer_of(const Settings& settings) {
+  HttpRig rig(settings);
+  rig.submit(1);
+  const auto answers = answers_of(rig.carrier);
+  REQUIRE(answers.size() == 1);
+  return answers.front();
+}
+
+Answer answer_in(const std::string& mode, Milliseconds timeout = 20s) {
+  WebhookProcess server(mode);
+  auto settings = settings_for(server.url());
+  settings.sink_timeout = timeout;
+  return answer_of(settings);
+}
+
+}  // namespace
+
+TEST_CASE("many lines are posted at the same time, each with a signature of every secret") {
+  WebhookProcess server("ok", {"--secret", first_secret, "--secret", second_secret});
+  HttpRig rig(settings_for(server.url()), {first_secret, second_secret});
+  rig.submit(300);
+  const auto answers = answers_of(rig.carrier);
+  CHECK(answers.size() == 300);
+  for (const auto& answer : answers) {
+    INFO(answer.reply);
+    CHECK(answer.verdict == ParcelVerdict::accepted);
+    CHECK(answer.code == 200);
+    CHECK(answer.sink == "127.0.0.1:" + server.port());
+  }
+  CHECK(taken_tokens(server.taken()).size() == 300);
+}
+
+TEST_CASE("a server that wants another signature rejects the line") {
+  WebhookProcess server("ok", {"--secret", second_secret});
+  HttpRig rig(settings_for(server.url()), {first_secret});
+  rig.submit(1);
+  const auto answers = answers_of(rig.carrier);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].verdict == ParcelVerdict::rejected);
+  CHECK(answers[0].reply == "the signature is wrong");
+}
+
+TEST_CASE("the status decides what became of a line") {
+  const std::map<std::string, ParcelVerdict> verdicts{
+      {"204", ParcelVerdict::accepted},   {"400", ParcelVerdict::rejected},
+      {"404", ParcelVerdict::rejected},   {"401", ParcelVerdict::unavailable},
+      {"408", ParcelVerdict::deferred},   {"425", ParcelVerdict::deferred},
+      {"500", ParcelVerdict::deferred},   {"503", ParcelVerdict::deferred},
+      {"304", ParcelVerdict::unavailable}};
+  for (const auto& [status, verdict] : verdicts) {
+    INFO(status);
+    const auto answer = answer_in(status);
+    CHECK(answer.verdict == verdict);
+    CHECK(answer.code == std::stoi(status));
+  }
+}
+
+TEST_CASE("a server that asks for time gets it") {
+  const auto answer = answer_in("throttle");
+  CHECK(answer.verdict == ParcelVerdict::deferred);
+  CHECK(answer.throttled);
+  CHECK(answer.wait == Milliseconds(2000));
+}
+
+TEST_CASE("a redirect is not followed") {
+  const auto answer = answer_in("redirect");
+  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.reply == "the server redirects to /elsewhere, which is not followed");
+}
+
+TEST_CASE("an answer that is not whole leaves the line unknown") {
+  for (const std::string mode : {"half", "half-header", "drop"}) {
+    INFO(mode);
+    CHECK(answer_in(mode).verdict == ParcelVerdict::unknown);
+  }
+  CHECK(answer_in("late", 300ms).verdict == ParcelVerdict::unknown);
+}
+
+TEST_CASE("a huge answer is read in part only") {
+  const auto body = answer_in("big");
+  CHECK(body.verdict == ParcelVerdict::accepted);
+  CHECK(body.reply.size() < 100'000);
+  CHECK(answer_in("big-header").verdict == ParcelVerdict::unknown);
+}
+
+TEST_CASE("a server that cannot be reached is unavailable") {
+  const RefusingPort port;
+  const auto answer = answer_of(settings_for("http://127.0.0.1:" + std::to_string(port.port()) + "/"));
+  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer_of(settings_for("https://no-such-host.invalid/")).verdict == ParcelVerdict::unavailable);
+}
+
+TEST_CASE("a private address is refused after its name is resolved") {
+  WebhookProcess server("ok");
+  for (const std::string host : {"127.0.0.1", "localhost", "127.1"}) {
+    INFO(host);
+    auto settings = settings_for("http://" + host + ":" + server.port() + "/");
+    settings.sink_allow_private = false;
+    const auto answer = answer_of(settings);
+    CHECK(answer.verdict == ParcelVerdict::unavailable);
+    CHECK(answer.reply == "its address is private, and sink.allow_private is false");
+  }
+  auto mapped = settings_for("https://[::ffff:127.0.0.1]:" + server.port() + "/");
+  mapped.sink_allow_private = false;
+  CHECK(answer_of(mapped).reply == "its address is private, and sink.allow_private is false");
+  CHECK(taken_lines(server.taken()).empty());
+}
+
+TEST_CASE("a server is trusted by its certificate only") {
+  const TestCertificate certificate({.names = "DNS:localhost"});
+  WebhookProcess server("ok", {"--certificate", certificate.certificate(), "--key", certificate.key()});
+  auto settings = settings_for("https://localhost:" + server.port() + "/");
+  CHECK(answer_of(settings).verdict == ParcelVerdict::unavailable);
+  settings.sink_ca_file = certificate.certificate();
+  CHECK(answer_of(settings).verdict == ParcelVerdict::accepted);
+  settings.sink_to = "https://127.0.0.1:" + server.port() + "/";
+  const auto other_name = answer_of(settings);
+  CHECK(other_name.verdict == ParcelVerdict::unavailable);
+  CHECK(other_name.reply.find("127.0.0.1") != std::string::npos);
+  CHECK(taken_lines(server.taken()).size() == 1);
+}
+
+TEST_CASE("cancel answers what is left at once") {
+  WebhookProcess server("late");
+  HttpRig rig(settings_for(server.url()));
+  rig.submit(3);
+  CHECK(eventually([&] { return taken_lines(server.taken()).size() == 3; }));
+  rig.carrier.cancel();
+  const auto answers = answers_of(rig.carrier);
+  REQUIRE(answers.size() == 3);
+  for (const auto& answer : answers)
+    CHECK(answer.verdict == ParcelVerdict::unknown);
+}

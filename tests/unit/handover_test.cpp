@@ -1,0 +1,161 @@
+// What handing over decides by values alone: commands, answers of programs, ids.
+
+#include <fmt/format.h>
+#include <set>
+
+#include "crypto/base64.hpp"
+#include "crypto/sha256.hpp"
+#include "handover/carriers.hpp"
+#include "handover/command_words.hpp"
+#include "handover/exec_answer.hpp"
+#include "handover/handover_outcome.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const auto byte : bytes)
+    text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// `verdict batch token text`, or `none`.
+std::string read(std::string_view line) {
+  const auto answer = parse_exec_answer(line);
+  if (!answer) return "none";
+  return fmt::format("{} {} {} '{}'", parcel_verdict_name(answer->verdict), answer->batch,
+                     answer->token ? std::to_string(*answer->token) : "*", answer->text);
+}
+
+HandoverToken token_with(const std::string& text) {
+  HandoverToken token;
+  token.text = text;
+  return token;
+}
+
+}  // namespace
+
+TEST_CASE("a command is split into words as by a shell") {
+  CHECK(command_words("") == Words{});
+  CHECK(command_words("  sender \t --fast\n") == Words{"sender", "--fast"});
+  CHECK(command_words("sh -c 'cat > \"a b\"'") == Words{"sh", "-c", "cat > \"a b\""});
+  CHECK(command_words(R"(a\ b "c \" \\ \d" e'f'"g")") == Words{"a b", R"(c " \ \d)", "efg"});
+  CHECK(command_words("a '' \"\"") == Words{"a", "", ""});
+  CHECK(command_words("$HOME *") == Words{"$HOME", "*"});
+  CHECK_FALSE(command_words("sh -c 'cat"));
+  CHECK_FALSE(command_words("\"a"));
+  CHECK_FALSE(command_words("a \\"));
+}
+
+TEST_CASE("a program answers with ok and fail, and everything else is no answer") {
+  CHECK(read("ok mailroom.7.1.ab") == "accepted mailroom.7.1.ab * ''");
+  CHECK(read("ok b queued as 17\r") == "accepted b * 'queued as 17'");
+  CHECK(read("fail b 12 retry mailbox busy") == "deferred b 12 'mailbox busy'");
+  CHECK(read("fail b 12 reject") == "rejected b 12 ''");
+  CHECK(read("fail b * retry") == "deferred b * ''");
+  for (const auto* line : {"", "ok", "ok ", " ok b", "OK b", "fail b", "fail b 12", "fail b 12 maybe x",
+                           "fail b x retry", "fail b 99999999999999999999 retry", "okay b", "ok\tb"}) {
+    INFO(line);
+    CHECK(read(line) == "none");
+  }
+}
+
+TEST_CASE("a reply is recorded without anything that tells a token") {
+  const std::string text(86, 'x');
+  const std::vector<HandoverToken> tokens{token_with("abcdefghijklmnop"), token_with(text)};
+  CHECK(shown_reply("queued as 4711", tokens) == "queued as 4711");
+  CHECK(shown_reply("a\nb", tokens) == "a?b");
+  CHECK(shown_reply(std::string(180, '.') + text, tokens) == "(not shown: it repeats the token)");
+  CHECK(shown_reply("got bcdefghijklmn", tokens) == "(not shown: it repeats the token)");
+  CHECK(shown_reply("got abcdefghijk", tokens) == "got abcdefghijk");
+  CHECK(shown_reply(std::string(500, 'y'), tokens).size() == 200);
+}
+
+TEST_CASE("a line is sent again after 0.25 s, doubling to 5 s") {
+  CHECK(resend_delay(1, 0) == 250ms);
+  CHECK(resend_delay(2, 0) == 500ms);
+  CHECK(resend_delay(5, 0) == 4000ms);
+  CHECK(resend_delay(6, 0) == 5000ms);
+  CHECK(resend_delay(1000, 0) == 5000ms);
+  CHECK(resend_delay(1, 1) == 200ms);
+}
+
+TEST_CASE("an answer counts for the tokens that it does not name") {
+  Answer answer;
+  answer.verdict = ParcelVerdict::accepted;
+  answer.reply = "250";
+  answer.wait = 1500ms;
+  answer.tokens = {{5, ParcelVerdict::rejected, "no"}};
+  HandoverToken token;
+  token.history.token = 4;
+  CHECK(delivery_of(answer, token).outcome == MailOutcome::accepted);
+  CHECK(delivery_of(answer, token).reply == "250");
+  CHECK(delivery_of(answer, token).retry_after == 2s);
+  token.history.token = 5;
+  CHECK(delivery_of(answer, token).outcome == MailOutcome::rejected);
+  CHECK(delivery_of(answer, token).reply == "no");
+}
+
+TEST_CASE("what was rejected after a try without an answer is unknown") {
+  Delivery delivery;
+  delivery.outcome = MailOutcome::rejected;
+  delivery.counts = true;
+  const DeliveryPolicy policy{.supersede = false, .resends = 1000};
+  CHECK(outcome_of(delivery, {}, false, policy, 0).state == DeliveryState::rejected);
+  const auto outcome = outcome_of(delivery, {}, true, policy, 0);
+  CHECK(outcome.state == DeliveryState::unknown);
+  CHECK(outcome.unknowns == 1);
+}
+
+TEST_CASE("every kind of sink has a name of its own, and every scheme one kind") {
+  std::set<std::string_view> names;
+  std::set<std::string_view> schemes;
+  int without_scheme = 0;
+  for (const auto& kind : carrier_kinds()) {
+    CHECK(names.insert(kind.name).second);
+    without_scheme += kind.schemes.empty() ? 1 : 0;
+    for (const auto scheme : kind.schemes)
+      CHECK(schemes.insert(scheme).second);
+    CHECK((kind.make == nullptr) == (kind.check == nullptr));
+  }
+  CHECK(without_scheme == 1);
+}
+
+TEST_CASE("a URL that no sink takes is an error of the configuration, which shows no password") {
+  Settings settings;
+  settings.sink_to = "kafka://broker:9092";
+  CHECK_THROWS_WITH(configured_carrier(settings), "sink.to has an unknown scheme, 'kafka'");
+  settings.sink_to = "user:geheim@host";
+  CHECK_THROWS_WITH(configured_carrier(settings), Catch::Matchers::Contains("sink.to is no URL"));
+  settings.sink_to = "";
+  settings.sink_exec = "sender";
+  CHECK(configured_carrier(settings).name == "exec");
+}
+
+TEST_CASE("base64 and SHA-256 are those of the standards") {
+  const std::string text = "foobar";
+  const std::vector<std::pair<std::string, std::string>> vectors{{"", ""},
+                                                                 {"f", "Zg=="},
+                                                                 {"fo", "Zm8="},
+                                                                 {"foo", "Zm9v"},
+                                                                 {"foob", "Zm9vYg=="},
+                                                                 {"fooba", "Zm9vYmE="},
+                                                                 {"foobar", "Zm9vYmFy"},
+                                                                 {"\xff\xef\xbe", "/+++"}};
+  for (const auto& [plain, encoded] : vectors) {
+    const std::vector<std::uint8_t> bytes(plain.begin(), plain.end());
+    CHECK(base64(bytes) == encoded);
+    CHECK(decoded_base64(encoded) == bytes);
+  }
+  for (const auto* wrong : {"Zg", "Zg=", "Zg==\n", "Z===", "Zh==", "-_++", "Zm9v Zg=", "===="}) {
+    INFO(wrong);
+    CHECK_FALSE(decoded_base64(wrong));
+  }
+  CHECK(hex(sha256({"a", "bc"})) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}

@@ -68,5 +68,6 @@ std::vector<Fault> rate_faults();
 std::vector<Fault> send_faults();
 std::vector<Fault> relay_faults();
 std::vector<Fault> relay_login_faults();
+std::vector<Fault> handover_faults();
 
 }  // namespace mailroom::test

@@ -1,0 +1,57 @@
+// What other sides answer: lines of a program, and Retry-After and JSON of an HTTP server. And the command of a program.
+
+#include "fuzz/fuzz.hpp"
+#include "handover/command_words.hpp"
+#include "handover/exec_answer.hpp"
+#include "handover/http_answer.hpp"
+
+using namespace mailroom;
+using fuzz::require;
+
+namespace {
+
+void read_line(std::string_view line) {
+  const auto answer = parse_exec_answer(line);
+  if (!answer) return;
+  require(!answer->batch.empty() && answer->batch.find(' ') == std::string::npos, "a batch is one word");
+  require(line.find(answer->batch) != std::string_view::npos, "a batch is part of its line");
+  require(!answer->token || answer->verdict != ParcelVerdict::accepted, "only a failure names a token");
+  require(answer->text.size() < line.size(), "a text is shorter than its line");
+}
+
+void read_json(std::string_view body) {
+  for (const auto& token : parse_token_outcomes(body)) {
+    require(token.verdict != ParcelVerdict::unknown && token.verdict != ParcelVerdict::unavailable,
+            "a server names only outcomes that it can know");
+    require(token.reason.size() <= body.size(), "a reason is part of the answer");
+  }
+}
+
+void read_wait(std::string_view text) {
+  const auto wait = parse_retry_after(text, 0);
+  require(!wait || (*wait >= Milliseconds(0) && *wait <= std::chrono::hours(24)), "a wait is at most a day");
+}
+
+void read_command(std::string_view command) {
+  const auto words = command_words(command);
+  if (!words) return;
+  std::string quoted;
+  for (const auto& word : *words) {
+    quoted += " '";
+    for (const char c : word)
+      quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    quoted += "'";
+  }
+  require(command_words(quoted) == words, "quoted words are the same words");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto text = fuzz::text_of(data, size);
+  read_line(text);
+  read_json(text);
+  read_wait(text);
+  read_command(text);
+  return 0;
+}

@@ -225,7 +225,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   const auto& deliveries = queue.deliveries;
   if (!deliveries.empty()) text += line("mails", deliveries_text(deliveries));
   for (const auto& sink : deliveries.sinks)
-    text += line("relay", sink_text(sink));
+    text += line("sink", sink_text(sink));
   for (const auto& budget : queue.rules.budgets)
     text += line("rate", budget_text(budget, queue.queue));
   if (!queue.dead.empty()) {

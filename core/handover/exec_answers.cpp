@@ -50,7 +50,8 @@ void ExecCarrier::take_lines() {
   }
   input_.erase(0, begin);
   if (input_.size() > longest_answer) return end("answered without an end of the line");
-  if (strangers_ > most_strangers) end("answered nothing but what it was not asked");
+  if (strangers_ > most_strangers) return end("answered nothing but what it was not asked");
+  end_if_deaf();
 }
 
 void ExecCarrier::take_answer(std::string_view line) {

@@ -110,6 +110,7 @@ void ExecCarrier::try_start() {
 
 void ExecCarrier::submit(Parcel parcel) {
   serve();
+  end_if_deaf();
   try_start();
   const auto now = steady_now();
   if (given_.empty()) {
@@ -137,7 +138,7 @@ std::vector<Answer> ExecCarrier::take() {
 
 void ExecCarrier::cancel() {
   if (child_) read_answers(longest_farewell);
-  const auto read = child_ ? written_ - std::min<std::uint64_t>(written_, child_->unread()) : 0;
+  const auto read = child_ ? read_so_far() : 0;
   for (const auto& [id, given] : given_) {
     const bool was_read = given.end != 0 && read + 1 >= given.end;
     answer(given, was_read ? ParcelVerdict::unknown : ParcelVerdict::unavailable,
@@ -193,10 +194,9 @@ void ExecCarrier::write_lines() {
       written_ += static_cast<std::uint64_t>(count);
     } else if (count < 0 && errno != EINTR) {
       if (errno == EAGAIN) return;
-      // It reads no more, and may still answer what it has read.
       takes_input_ = false;
       watch(child_->input(), 0, EPOLL_CTL_DEL);
-      return;
+      return end_if_deaf();
     }
   }
   waits_to_write_ = false;
@@ -215,8 +215,21 @@ void ExecCarrier::answer(const Given& given, ParcelVerdict verdict, std::string 
                       .tokens = given.failures});
 }
 
+std::uint64_t ExecCarrier::read_so_far() const {
+  return written_ - std::min<std::uint64_t>(written_, child_->unread());
+}
+
+void ExecCarrier::end_if_deaf() {
+  if (!child_ || takes_input_) return;
+  const auto read = read_so_far();
+  const auto was_read = [&](const auto& given) {
+    return given.second.end != 0 && read + 1 >= given.second.end;
+  };
+  if (std::ranges::none_of(given_, was_read)) end("closed its stdin");
+}
+
 void ExecCarrier::end(const std::string& why) {
-  const auto read = written_ - std::min<std::uint64_t>(written_, child_->unread());
+  const auto read = read_so_far();
   child_.reset();
   why_ = fmt::format("the program {}", why);
   log_.warn("the program has ended", {{"program", name_}, {"reason", why}});

@@ -54,6 +54,10 @@ class ExecCarrier final : public Carrier {
   void write_lines();
   void fill();
   void read_answers(std::size_t at_most);
+  /// How much of what was written the program has read.
+  std::uint64_t read_so_far() const;
+  /// Ends a program that reads no more, once it has answered what it has read.
+  void end_if_deaf();
   void take_lines();
   void take_answer(std::string_view line);
   void note_stranger(std::string_view line);

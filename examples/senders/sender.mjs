@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/node
 // A sender for `mailroom collect --exec examples/senders/sender.mjs`: appends each token to a file, and acknowledges it.
 // Replace deliver() by your own: it returns when a token is delivered, or throws an error.
 import { appendFileSync, writeSync } from "node:fs";

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """A sender for `mailroom collect --exec examples/senders/sender.py`: appends each token to a file, and acknowledges it.
 Replace deliver() by your own: it returns when a token is delivered, or raises an error."""
 import json, os, sys

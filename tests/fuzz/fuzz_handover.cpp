@@ -1,4 +1,5 @@
-// What other sides answer: lines of a program, and Retry-After and JSON of an HTTP server. And the command of a program.
+// What other sides answer: lines of a program, and Retry-After and JSON of an HTTP server. And the command of
+// a program.
 
 #include "fuzz/fuzz.hpp"
 #include "handover/command_words.hpp"

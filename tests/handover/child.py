@@ -15,6 +15,7 @@ stranger         answers before each line for a batch that it never had, and wha
 flood            answers a million lines that nobody asked for, then nothing
 endless-line     answers without an end of the line
 never-reads      lives, and reads nothing
+deaf             closes its stdin once, after it has read the second line, and acknowledges both
 one-by-one       exits after each line that it acknowledges
 chaos            does one of these things with one line in twenty, by chance; logs `unanswered` when it took a line and does not
                  acknowledge it
@@ -110,6 +111,9 @@ for number, line in enumerate(sys.stdin, 1):
     say(f'ok {batch} taken\n')
     if 'twice' in (mode, chaos):
         say(f'ok {batch} taken\n')
+    if mode == 'deaf' and number == 2 and once('deaf'):
+        os.close(0)
+        time.sleep(3600)
     if mode == 'close' and number == 2 and once('closed'):
         os.close(answers)
     if mode == 'one-by-one':

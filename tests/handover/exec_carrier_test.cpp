@@ -169,6 +169,16 @@ TEST_CASE("a program that closes its answers is started again") {
   CHECK(rig.starts() == 2);
 }
 
+TEST_CASE("a program that closes its stdin is started again when it has answered what it has read") {
+  ExecRig rig("deaf");
+  // More than a pipe holds.
+  rig.submit(50, 20'000);
+  const auto answers = answers_of(*rig.carrier);
+  CHECK(answers.size() == 50);
+  CHECK(counts_of(answers).count(ParcelVerdict::unavailable) == 0);
+  CHECK(rig.starts() == 2);
+}
+
 TEST_CASE("a program that exits after each line is started again at once") {
   ExecRig rig("one-by-one");
   rig.submit(10, 70'000);

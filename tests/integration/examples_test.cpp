@@ -41,7 +41,8 @@ std::string recovery_token(const std::string& code) {
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
 /// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector
-/// of each; a relay; a key, tokens.txt, accounts.txt and queues.yaml in the directory.
+/// of each; a relay; a key, tokens.txt, accounts.txt, queues.yaml and
+/// sender.py in the directory.
 class World {
  public:
   World()
@@ -53,6 +54,7 @@ class World {
     token_ = batch.at("tokens").at(0).at("token").get<std::string>();
     directory_.write("tokens.txt", token_ + "\n" + token_ + "\n");
     directory_.write("accounts.txt", "user3\nuser4@mail.example\n");
+    directory_.write("sender.py", read_file(source_directory + "/examples/senders/sender.py"), 0700);
     directory_.write("queues.yaml", "queues:\n  recovery: {actions: [recovery], priority: 10}\n");
   }
 

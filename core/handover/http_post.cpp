@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -111,6 +112,7 @@ void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
 
 std::string HttpPost::failure_of(CURLcode result) const {
   if (result == CURLE_OK) return "the connection was closed within the header of the answer";
+  if (result == CURLE_ABORTED_BY_CALLBACK) return "the connection was closed before the answer";
   if (is_refused_) return "its address is private, and sink.allow_private is false";
   return error_.front() == '\0' ? curl_easy_strerror(result) : error_.data();
 }
@@ -150,9 +152,11 @@ curl_socket_t HttpPost::on_open(void* self, curlsocktype /*purpose*/, curl_socka
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
+/// libcurl would send a request again if a kept connection ends without an answer: the server may have taken
+/// it.
 int HttpPost::on_request(void* self, char* /*ip*/, char* /*local_ip*/, int /*port*/, int /*local_port*/) {
-  static_cast<HttpPost*>(self)->was_sent_ = true;
-  return CURL_PREREQFUNC_OK;
+  const bool is_repetition = std::exchange(static_cast<HttpPost*>(self)->was_sent_, true);
+  return is_repetition ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 std::size_t HttpPost::on_header(char* text, std::size_t size, std::size_t count, void* self) {

@@ -122,11 +122,27 @@ TEST_CASE("a redirect is not followed") {
 }
 
 TEST_CASE("an answer that is not whole leaves the line unknown") {
-  for (const std::string mode : {"half", "half-header", "drop"}) {
+  for (const std::string mode : {"half", "half-header", "drop", "lose"}) {
     INFO(mode);
     CHECK(answer_in(mode).verdict == ParcelVerdict::unknown);
   }
   CHECK(answer_in("late", 300ms).verdict == ParcelVerdict::unknown);
+}
+
+TEST_CASE("a request is not repeated when a kept connection ends without an answer") {
+  WebhookProcess server("drop-kept");
+  HttpRig rig(settings_for(server.url()));
+  rig.submit(1);
+  CHECK(answers_of(rig.carrier).at(0).verdict == ParcelVerdict::accepted);
+  rig.submit(2);
+  const auto answers = answers_of(rig.carrier);
+  REQUIRE(answers.size() == 2);
+  // Of these two one has the kept connection, and one a new one.
+  int unknown = 0;
+  for (const auto& answer : answers)
+    unknown += answer.verdict == ParcelVerdict::unknown ? 1 : 0;
+  CHECK(unknown == 1);
+  CHECK(taken_lines(server.taken()).size() == 3);
 }
 
 TEST_CASE("a huge answer is read in part only") {

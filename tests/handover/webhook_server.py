@@ -14,6 +14,8 @@ half         takes the request, and answers half of a 200, the first time
 half-header  takes the request, and ends within the header, the first time
 late         takes the request, and answers after 2 s, the first time
 drop         takes the request, and closes the connection, the first time
+drop-kept    takes the request, and closes the connection if it has carried another request, the first time
+lose         closes the connection instead of taking the request, the first time
 chaos        does one of these things with one request in twenty, by chance; appends `unanswered` when it took a request
              and gives no whole answer in time
 """
@@ -38,7 +40,7 @@ parser.add_argument('--key')
 parser.add_argument('--port', type=int, default=0)
 arguments = parser.parse_args()
 UNANSWERED = ('half', 'half-header', 'drop', 'late')
-CHAOS = [*UNANSWERED, '500', '503', '307', 'throttle', 'big', 'outcomes']
+CHAOS = [*UNANSWERED, 'lose', '500', '503', '307', 'throttle', 'big', 'outcomes']
 log = os.open(f'{arguments.directory}/taken', os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 seen = set()
 lock = threading.Lock()
@@ -53,6 +55,7 @@ def first_time(name):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+    has_served = False
 
     def log_message(self, *_):
         pass
@@ -96,9 +99,16 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer_outcomes(tokens)
         if mode == 'big-header':
             return self.answer(200, x='y' * 10_000_000)
+        if mode == 'lose' and (arguments.mode == 'chaos' or first_time(name)):
+            self.close_connection = True
+            return None
         self.take(tokens)
         if mode == 'big':
             return self.answer(200, b'x' * 10_000_000)
+        if mode == 'drop-kept' and self.has_served and first_time(name):
+            self.close_connection = True
+            return None
+        self.has_served = True
         if mode in UNANSWERED and (arguments.mode == 'chaos' or first_time(name)):
             os.write(log, b'unanswered\n')
             self.close_connection = True

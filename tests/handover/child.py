@@ -116,5 +116,6 @@ for number, line in enumerate(sys.stdin, 1):
         time.sleep(3600)
     if mode == 'close' and number == 2 and once('closed'):
         os.close(answers)
+        time.sleep(3600)
     if mode == 'one-by-one':
         os._exit(0)

@@ -17,6 +17,10 @@ pkg_check_modules(LIBCURL REQUIRED IMPORTED_TARGET libcurl>=7.88)
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 
+# Each for one kind of sink of collect; core/handover has the options.
+pkg_check_modules(LIBNATS IMPORTED_TARGET libnats)
+pkg_check_modules(LIBRABBITMQ IMPORTED_TARGET librabbitmq)
+
 # What systemd offers to its services.
 pkg_check_modules(LIBSYSTEMD IMPORTED_TARGET libsystemd)
 option(MAILROOM_SYSTEMD "tell systemd how a service is, and write to its journal" ${LIBSYSTEMD_FOUND})

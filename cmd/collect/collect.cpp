@@ -89,7 +89,8 @@ Run add_collect(CommandSyntax& syntax) {
                  "choose when inserts notify: when_listening, always [when_listening]");
   syntax.setting("--healthcheck-interval DURATION", "collect.healthcheck_interval",
                  "check an idle connection this often [4m30s]");
-  syntax.setting("--to URL", "sink.to", "hand batches over to a server instead of stdout: https://...");
+  syntax.setting("--to URL", "sink.to",
+                 "hand batches over to a server instead of stdout: https://, nats://, amqps://");
   syntax.setting("--exec COMMAND", "sink.exec",
                  "start a program, with its arguments, and hand batches over to it");
   syntax.setting("--in-flight N", "sink.in_flight", "hand over N lines at the same time [64]");
@@ -130,8 +131,9 @@ const Command collect_command{
     "or of an account in the wrong status are skipped and counted.\n\n"
     "With --exec or --to a line counts as emitted when the other side has acknowledged it. --exec starts a program, writes "
     "lines to its stdin and reads its answers from its descriptor 3; a program that ends or does not answer within "
-    "--ack-timeout is started again, and gets again what it has not acknowledged. --to posts each line as JSON, signed by the "
-    "conventions of Standard Webhooks. Up to --in-flight lines are handed over at the same time, and a claim takes as "
+    "--ack-timeout is started again, and gets again what it has not acknowledged. --to https://... posts each line as JSON, "
+    "signed by the conventions of Standard Webhooks; nats:// and tls:// publish it to the JetStream stream of "
+    "sink.stream, amqp:// and amqps:// to RabbitMQ, and all servers of a cluster can be named, separated by commas. Up to --in-flight lines are handed over at the same time, and a claim takes as "
     "many, unless --lines-per-claim says otherwise. What became of each token is recorded as for send: a token that is "
     "deferred comes again, a rejected one is a dead letter, and tokens wait in the queue while the other side is "
     "unavailable.\n\n"

@@ -108,7 +108,14 @@ struct Settings {
   std::string sink_ca_file;
   std::vector<std::string> sink_signing_secret_files;  ///< the first is the newest
   bool sink_allow_private = false;                     ///< addresses of a private network
-  std::optional<ListenAddress> metrics_listen;         ///< nullopt: nowhere
+  std::string sink_password_file;                      ///< of the user in sink_to
+  std::string sink_credentials_file;                   ///< of a NATS user
+  std::string sink_stream;
+  std::string sink_subject;   ///< with {queue} and {action}, as is sink_routing_key
+  std::string sink_monitor;   ///< a URL, not parsed
+  std::string sink_exchange;  ///< empty: the default exchange
+  std::string sink_routing_key;
+  std::optional<ListenAddress> metrics_listen;  ///< nullopt: nowhere
   Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;

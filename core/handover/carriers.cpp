@@ -7,6 +7,12 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "handover/exec_carrier.hpp"
+#ifdef MAILROOM_NATS
+#include "handover/nats_carrier.hpp"
+#endif
+#ifdef MAILROOM_AMQP
+#include "handover/amqp_carrier.hpp"
+#endif
 #ifdef MAILROOM_HTTP
 #include "handover/http_carrier.hpp"
 #endif
@@ -20,6 +26,16 @@ const std::vector<CarrierKind> kinds{
     {"http", {"https", "http"}, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
 #else
     {"http", {"https", "http"}, "MAILROOM_HTTP"},
+#endif
+#ifdef MAILROOM_NATS
+    {"nats", {"nats", "tls"}, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},
+#else
+    {"nats", {"nats", "tls"}, "MAILROOM_NATS"},
+#endif
+#ifdef MAILROOM_AMQP
+    {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP", make_amqp_carrier, check_amqp, amqp_library},
+#else
+    {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP"},
 #endif
 };
 

@@ -1,0 +1,34 @@
+#include "handover/amqp_carrier.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "handover/amqp_check.hpp"
+#include "handover/amqp_publisher.hpp"
+
+namespace mailroom {
+
+std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup) {
+  const auto& settings = setup.settings;
+  const auto target = read_amqp_target(settings);
+  auto publisher = std::make_unique<AmqpPublisher>(
+      target, AmqpPublishing{settings.sink_exchange, settings.sink_routing_key, settings.sink_timeout});
+  BrokerFailure failure;
+  auto connection = AmqpConnection::open_any(target, failure);
+  if (failure.is_lasting())
+    throw Error(ExitCode::configuration, describe_failure("sink.to", failure), hint_for(failure.fault));
+  if (connection != nullptr) {
+    for (const auto& finding : check_amqp_names(*connection, settings)) {
+      if (finding.level == SinkFinding::Level::failure)
+        throw Error(ExitCode::configuration, finding.reason, finding.hint);
+    }
+  }
+  publisher->start(std::move(connection), failure.text);
+  return publisher;
+}
+
+std::string amqp_library() {
+  return fmt::format("librabbitmq {}", amqp_version());
+}
+
+}  // namespace mailroom

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/settings.hpp"
+#include "handover/amqp_connection.hpp"
+#include "handover/carriers.hpp"
+
+namespace mailroom {
+
+/// Looks for the exchange, or for the queues that the default exchange leads to; compares nothing.
+std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings);
+
+}  // namespace mailroom

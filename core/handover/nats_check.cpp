@@ -1,0 +1,180 @@
+#include "handover/nats_check.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/duration.hpp"
+#include "handover/monitor_page.hpp"
+#include "handover/nats_carrier.hpp"
+#include "handover/nats_connection.hpp"
+#include "handover/nats_subjects.hpp"
+
+namespace mailroom {
+namespace {
+
+using NatsLevel = SinkFinding::Level;
+
+/// What servers keep of the ids that they have seen must last as long as a token may be handed over again.
+constexpr std::chrono::minutes life_of_tokens{15};
+
+std::string text_at(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string version_of(const BrokerServer& server) {
+  const auto greeting = nlohmann::json::parse(read_nats_greeting(server), nullptr, false);
+  return greeting.is_object() ? text_at(greeting, "version") : std::string();
+}
+
+/// Connects to each server by itself. The first connection that works, if any.
+std::unique_ptr<NatsConnection> check_servers(const NatsTarget& target, std::vector<SinkFinding>& findings,
+                                              std::string& version) {
+  std::unique_ptr<NatsConnection> first;
+  for (const auto& server : target.url.servers) {
+    auto only = target;
+    only.url.servers = {server};
+    BrokerFailure failure;
+    auto connection = NatsConnection::open(only, nullptr, failure);
+    if (connection == nullptr) {
+      findings.push_back(
+          {NatsLevel::failure, describe_failure(server.address(), failure), hint_for(failure.fault)});
+      continue;
+    }
+    const auto its_version = version_of(server);
+    findings.push_back(
+        {NatsLevel::fine, fmt::format("{} takes connections, NATS {}{}", server.address(),
+                                      its_version.empty() ? "of an unknown version" : its_version,
+                                      target.requires_tls ? ", over TLS" : "")});
+    if (first == nullptr) version = its_version;
+    if (first == nullptr) first = std::move(connection);
+  }
+  // As long as one works, batches are handed over.
+  for (auto& finding : findings) {
+    if (first != nullptr && finding.level == NatsLevel::failure) finding.level = NatsLevel::warning;
+  }
+  return first;
+}
+
+/// nullopt if the monitoring page does not tell.
+std::optional<NatsSync> read_sync(const Settings& settings) {
+  if (settings.sink_monitor.empty()) return std::nullopt;
+  const auto url = parse_broker_url(settings.sink_monitor, {{"http", 8222}});
+  const auto page =
+      nlohmann::json::parse(read_monitor_page(url.servers.front(), "/jsz?config=true"), nullptr, false);
+  if (!page.is_object() || !page.contains("config") || !page["config"].is_object()) return std::nullopt;
+  const auto& config = page["config"];
+  NatsSync sync;
+  sync.always = config.value("sync_always", false);
+  sync.interval = std::chrono::duration_cast<Milliseconds>(
+      std::chrono::nanoseconds(config.value("sync_interval", std::int64_t{0})));
+  return sync;
+}
+
+}  // namespace
+
+std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Settings& settings) {
+  const auto& name = settings.sink_stream;
+  const auto change = [&](const char* option) { return fmt::format("nats stream edit {} {}", name, option); };
+  std::vector<SinkFinding> findings;
+  const auto warn = [&](std::string reason, std::string hint) {
+    findings.push_back({NatsLevel::warning, fmt::format("the stream {} {}", name, reason), std::move(hint)});
+  };
+  if (stream.has_no_ack) {
+    findings.push_back({NatsLevel::failure, fmt::format("the stream {} acknowledges nothing", name),
+                        "make it anew, without --no-ack"});
+  }
+  for (const auto& queue : settings.queues) {
+    const auto refused = subjects_refused(stream, settings.sink_subject, queue);
+    if (refused.empty()) continue;
+    const bool takes_none = subjects_taken(stream, settings.sink_subject, queue).empty();
+    findings.push_back({takes_none ? NatsLevel::failure : NatsLevel::warning,
+                        fmt::format("the stream {} does not take {}", name, fmt::join(refused, ", ")),
+                        "add these subjects to the stream, or change sink.subject"});
+  }
+  if (stream.replicas < 3) {
+    warn(fmt::format("has {}: batches are lost with a server",
+                     stream.replicas == 1 ? "one replica" : "two replicas"),
+         change("--replicas 3"));
+  } else if (stream.online < stream.replicas) {
+    warn(fmt::format("has {} of its {} replicas", stream.online, stream.replicas),
+         "start the servers that are down");
+  }
+  if (stream.in_memory)
+    warn("is in memory: batches are lost when its servers restart", "make it anew, with --storage file");
+  if (stream.is_work_queue) {
+    warn("removes what was read: after a restart of all servers it does not recognise that again",
+         "make it anew, with --retention limits");
+  }
+  if (stream.duplicate_window < life_of_tokens) {
+    warn(fmt::format(
+             "recognises repetitions for {}, and tokens live for {}: a batch that is handed over again later "
+             "is there twice",
+             format_duration(stream.duplicate_window), format_duration(life_of_tokens)),
+         change("--dupe-window 1h"));
+  }
+  const bool is_limited = stream.max_messages > 0 || stream.max_bytes > 0;
+  if (is_limited && stream.discards_old) {
+    warn("drops its oldest batches, read or not, when it is full", change("--discard new"));
+  }
+  if (stream.max_age > Milliseconds{} && stream.max_age < life_of_tokens)
+    warn(fmt::format("drops batches after {}, read or not", format_duration(stream.max_age)),
+         change("--max-age 24h"));
+  return findings;
+}
+
+SinkFinding judge_nats_sync(const std::string& version, const std::optional<NatsSync>& sync) {
+  if (sync && sync->always)
+    return {NatsLevel::fine,
+            "an acknowledgement means that a majority of the replicas has the batch on disk"};
+  const bool is_old = version.starts_with("2.9.") || version.starts_with("2.8.");
+  if (!sync && !is_old) {
+    return {
+        NatsLevel::fine,
+        "an acknowledgement means that a majority of the replicas has the batch in memory, unless sync_interval "
+        "is always, which clients cannot see",
+        "set sink.monitor to the URL of a server's monitoring port, and doctor looks there"};
+  }
+  return {
+      NatsLevel::warning,
+      fmt::format(
+          "an acknowledgement means that a majority of the replicas has the batch in memory, not on disk: "
+          "{} later; batches of that time are lost if all servers lose power at once",
+          sync && sync->interval > Milliseconds{} ? "up to " + format_duration(sync->interval) : "up to 2m"),
+      is_old
+          ? "put the servers where they do not lose power together; NATS 2.10 and later have sync_interval: always"
+          : "put the servers where they do not lose power together, or set sync_interval: always in their "
+            "jetstream block, which takes most of their speed"};
+}
+
+std::vector<SinkFinding> check_nats(const Settings& settings) {
+  const auto target = read_nats_target(settings);
+  std::vector<SinkFinding> findings;
+  std::string version;
+  const auto connection = check_servers(target, findings, version);
+  if (connection == nullptr) return findings;
+  const auto stream = read_nats_stream(*connection, settings.sink_stream);
+  if (!stream.exists) {
+    const auto hint = stream.failure.fault == BrokerFault::missing
+                          ? nats_stream_hint(settings)
+                          : std::string("start the other servers of the cluster");
+    findings.push_back(
+        {NatsLevel::failure, fmt::format("sink.stream cannot be used: {}", stream.failure.text), hint});
+    return findings;
+  }
+  auto judged = judge_nats_stream(stream, settings);
+  if (judged.empty()) {
+    judged.push_back(
+        {NatsLevel::fine,
+         fmt::format("the stream {} has {} replicas, and recognises repetitions for {}", settings.sink_stream,
+                     stream.replicas, format_duration(stream.duplicate_window))});
+  }
+  findings.insert(findings.end(), judged.begin(), judged.end());
+  findings.push_back(judge_nats_sync(version, read_sync(settings)));
+  return findings;
+}
+
+}  // namespace mailroom

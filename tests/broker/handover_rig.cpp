@@ -1,0 +1,169 @@
+#include "broker/handover_rig.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <poll.h>
+#include <stdexcept>
+#include <thread>
+
+#include "support/catch.hpp"
+
+namespace mailroom::test {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock;
+
+std::string from_script(const char* name) {
+  const auto* value = std::getenv(name);
+  if (value == nullptr) throw std::runtime_error(fmt::format("{} is not set: run this by its script", name));
+  return value;
+}
+
+pid_t BrokerNodes::pid_of(int node) const {
+  pid_t pid = 0;
+  if (!(std::ifstream(fmt::format("{}/node{}.pid", directory_, node)) >> pid))
+    throw std::runtime_error("no such node");
+  return pid;
+}
+
+void BrokerNodes::kill(int node) {
+  const auto pid = pid_of(node);
+  if (::kill(pid, SIGKILL) != 0) throw std::runtime_error("the node is gone already");
+  killed_.push_back(node);
+  // It may stay a zombie.
+  eventually([&] {
+    std::ifstream text(fmt::format("/proc/{}/cmdline", pid));
+    return text.get() == std::ifstream::traits_type::eof();
+  });
+}
+
+void BrokerNodes::stop(int node) const {
+  ::kill(pid_of(node), SIGSTOP);
+}
+
+void BrokerNodes::resume(int node) const {
+  ::kill(pid_of(node), SIGCONT);
+}
+
+void BrokerNodes::start(int node) {
+  if (std::system(fmt::format("{}/start {}", directory_, node).c_str()) != 0)
+    throw std::runtime_error("no start");
+  std::erase(killed_, node);
+}
+
+void BrokerNodes::restore() {
+  for (const int node : {1, 2, 3})
+    resume(node);
+  for (const int node : std::vector(killed_))
+    start(node);
+}
+
+std::vector<TestLine> make_lines(int count, int tokens, const std::string& prefix) {
+  std::vector<TestLine> lines;
+  for (int i = 0; i < count; ++i) {
+    std::string body = R"({"tokens":[)";
+    for (int token = 0; token < tokens; ++token)
+      body +=
+          fmt::format(R"({}{{"id":{},"action":"activation","email":"user{}@example.com","token":"{:0>80}"}})",
+                      token > 0 ? "," : "", i * tokens + token, token, i);
+    lines.push_back({.message_id = fmt::format("{}{}.digest", prefix, i), .body = body + "]}"});
+  }
+  return lines;
+}
+
+Parcel parcel_of(const TestLine& line, std::int64_t id) {
+  return {.id = id,
+          .queue = "mailroom",
+          .batch = 7,
+          .attempt = line.submitted,
+          .line = 1,
+          .action = "activation",
+          .tokens = {1, 2, 3},
+          .message_id = line.message_id,
+          .body = line.body};
+}
+
+void hand_over(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seconds limit,
+               std::size_t in_flight) {
+  const auto until = Steady::now() + limit;
+  std::multimap<Steady::time_point, std::size_t> due;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    due.emplace(Steady::now(), i);
+  while ((!due.empty() || carrier.unfinished() > 0) && Steady::now() < until) {
+    while (!due.empty() && due.begin()->first <= Steady::now() && carrier.unfinished() < in_flight) {
+      auto& line = lines[due.begin()->second];
+      ++line.submitted;
+      carrier.submit(parcel_of(line, static_cast<std::int64_t>(due.begin()->second)));
+      due.erase(due.begin());
+    }
+    pollfd ready{carrier.fd(), POLLIN, 0};
+    poll(&ready, 1, 20);
+    for (auto& answer : carrier.take()) {
+      const auto id = static_cast<std::size_t>(answer.id);
+      auto& line = lines.at(id);
+      line.accepted = answer.verdict == ParcelVerdict::accepted;
+      line.rejected = answer.verdict == ParcelVerdict::rejected;
+      if (!line.accepted && !line.rejected) due.emplace(Steady::now() + 250ms, id);
+      line.answers.push_back(std::move(answer));
+    }
+  }
+}
+
+Answer hand_over_once(Carrier& carrier, const TestLine& line, std::chrono::seconds limit) {
+  carrier.submit(parcel_of(line, 1));
+  pollfd ready{carrier.fd(), POLLIN, 0};
+  poll(&ready, 1, static_cast<int>(std::chrono::milliseconds(limit).count()));
+  auto answers = carrier.take();
+  if (answers.size() != 1) throw std::runtime_error("no answer");
+  return answers[0];
+}
+
+struct Fault::Thread {
+  std::thread thread;
+};
+
+Fault::Fault(std::chrono::milliseconds delay, std::function<void()> fault)
+    : thread_(std::make_unique<Thread>()) {
+  thread_->thread = std::thread([delay, fault = std::move(fault)] {
+    std::this_thread::sleep_for(delay);
+    fault();
+  });
+}
+
+Fault::~Fault() {
+  thread_->thread.join();
+}
+
+void require_each(const std::vector<TestLine>& lines, const std::map<std::string, int>& found) {
+  std::vector<std::string> missing;
+  std::vector<std::string> open;
+  for (const auto& line : lines) {
+    if (!line.accepted) open.push_back(line.message_id);
+    if (!found.contains(line.message_id)) missing.push_back(line.message_id);
+  }
+  CHECK(open == std::vector<std::string>());
+  CHECK(missing == std::vector<std::string>());
+}
+
+void require_each_once(const std::vector<TestLine>& lines, const std::map<std::string, int>& found) {
+  require_each(lines, found);
+  std::vector<std::string> repeated;
+  for (const auto& [id, count] : found) {
+    if (count > 1) repeated.push_back(id);
+  }
+  CHECK(repeated == std::vector<std::string>());
+  CHECK(found.size() == lines.size());
+}
+
+std::vector<std::string> lacking(const std::string& text, const std::vector<std::string>& parts) {
+  std::vector<std::string> missing;
+  for (const auto& part : parts) {
+    if (text.find(part) == std::string::npos) missing.push_back(part + " in: " + text);
+  }
+  return missing;
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "base/log.hpp"
+#include "config/settings.hpp"
+#include "handover/carriers.hpp"
+#include "support/subprocess.hpp"
+
+namespace mailroom::test {
+
+/// An environment variable that scripts/with-nats or scripts/with-rabbitmq sets.
+std::string from_script(const char* name);
+
+/// The nodes of a cluster that one of these scripts has started.
+class BrokerNodes {
+ public:
+  explicit BrokerNodes(std::string directory) : directory_(std::move(directory)) {}
+  /// Ends what a test has done to the nodes.
+  ~BrokerNodes() { restore(); }
+  BrokerNodes(const BrokerNodes&) = delete;
+  BrokerNodes& operator=(const BrokerNodes&) = delete;
+
+  void kill(int node);  ///< with SIGKILL; returns when it is gone
+  void stop(int node) const;
+  void resume(int node) const;
+  void start(int node);
+  void restore();
+
+ private:
+  pid_t pid_of(int node) const;
+
+  std::string directory_;
+  std::vector<int> killed_;
+};
+
+/// A line with some tokens, and where it is.
+struct TestLine {
+  std::string message_id;
+  std::string body;
+  int submitted = 0;
+  bool accepted = false;
+  bool rejected = false;
+  std::vector<Answer> answers{};
+};
+
+std::vector<TestLine> make_lines(int count, int tokens = 10, const std::string& prefix = "mailroom.1.");
+
+Parcel parcel_of(const TestLine& line, std::int64_t id);
+
+/// Hands the lines over, `in_flight` at the same time, and each again 250 ms after an answer that is neither
+/// `accepted` nor `rejected`, as a sink does, until none is left or time is up.
+void hand_over(Carrier& carrier, std::vector<TestLine>& lines,
+               std::chrono::seconds limit = std::chrono::seconds(60), std::size_t in_flight = 64);
+
+/// Hands one line over once.
+Answer hand_over_once(Carrier& carrier, const TestLine& line,
+                      std::chrono::seconds limit = std::chrono::seconds(20));
+
+/// Runs `fault` on a thread, some time after the lines began.
+class Fault {
+ public:
+  Fault(std::chrono::milliseconds delay, std::function<void()> fault);
+  ~Fault();
+
+ private:
+  struct Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+/// Each line is there once: `found` counts message ids.
+void require_each_once(const std::vector<TestLine>& lines, const std::map<std::string, int>& found);
+/// Each line is there, whether or not it was repeated.
+void require_each(const std::vector<TestLine>& lines, const std::map<std::string, int>& found);
+
+/// Those of `parts` that are not in `text`.
+std::vector<std::string> lacking(const std::string& text, const std::vector<std::string>& parts);
+
+}  // namespace mailroom::test

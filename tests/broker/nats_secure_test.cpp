@@ -1,0 +1,92 @@
+// TLS and logins, with a cluster whose certificates are for the name localhost.
+#include <fstream>
+#include <sys/stat.h>
+
+#include "base/error.hpp"
+#include "broker/nats_rig.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+/// Settings that fit the cluster.
+Settings secure_settings() {
+  auto settings = nats_settings();
+  settings.sink_to = "tls://mail%40room@" + settings.sink_to.substr(7);
+  settings.sink_ca_file = from_script("MAILROOM_TEST_NATS_CA");
+  settings.sink_password_file = from_script("MAILROOM_TEST_NATS_PASSWORD_FILE");
+  return settings;
+}
+
+std::string refusal_of(NatsRig& rig) {
+  try {
+    rig.carrier();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    return std::string(error.what()) + "; " + error.hint();
+  }
+  return "no error";
+}
+
+void replace(std::string& text, const std::string& what, const std::string& by) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("lines go over TLS, with a login, to any of several servers", "[secure]") {
+  NatsRig rig;
+  rig.settings = secure_settings();
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(500);
+  hand_over(*carrier, lines);
+  require_each_once(lines, rig.reader.read());
+  rig.nodes.kill(1);
+  auto more = make_lines(500, 10, "mailroom.2.");
+  hand_over(*carrier, more);
+  for (const auto& line : more)
+    CHECK(line.accepted);
+}
+
+TEST_CASE("a certificate of another name is refused, also where other servers are named by the first",
+          "[secure]") {
+  NatsRig rig;
+  rig.settings = secure_settings();
+  replace(rig.settings.sink_to, "localhost", "127.0.0.1");
+  CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted", "IP address mismatch",
+                                  "name the server in sink.to as its certificate does"}) ==
+        std::vector<std::string>());
+  // On this host TLS is not required, but where it is used it is verified.
+  rig.settings.sink_to.replace(0, 3, "nats");
+  CHECK(lacking(refusal_of(rig), {"IP address mismatch"}) == std::vector<std::string>());
+}
+
+TEST_CASE("a certificate of an unknown authority is refused", "[secure]") {
+  NatsRig rig;
+  rig.settings = secure_settings();
+  rig.settings.sink_ca_file.clear();
+  CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted", "set sink.ca_file"}) ==
+        std::vector<std::string>());
+}
+
+TEST_CASE("a wrong password is refused, and not shown", "[secure]") {
+  const TemporaryDirectory directory;
+  const auto file = (directory.path() / "password").string();
+  std::ofstream(file) << "wrong-password\n";
+  chmod(file.c_str(), 0600);
+  NatsRig rig;
+  rig.settings = secure_settings();
+  rig.settings.sink_password_file = file;
+  const auto refusal = refusal_of(rig);
+  CHECK(lacking(refusal, {"does not let mailroom in: Authorization Violation",
+                          "check the user in sink.to, and sink.password_file"}) ==
+        std::vector<std::string>());
+  CHECK(refusal.find("wrong-password") == std::string::npos);
+  rig.settings = secure_settings();
+  rig.settings.sink_to = "tls://" + nats_settings().sink_to.substr(7);
+  CHECK(lacking(refusal_of(rig), {"does not let mailroom in"}) == std::vector<std::string>());
+}

@@ -1,0 +1,261 @@
+// Lines to a real JetStream cluster: what is accepted is there, once, whatever happens to the servers.
+#include <thread>
+
+#include "base/error.hpp"
+#include "broker/nats_rig.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The message and hint of the Error(configuration) that `action` throws.
+template <typename Action>
+std::string refusal_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    return std::string(error.what()) + "; " + error.hint();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("JetStream stores each line once, with its id and header") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(500);
+  hand_over(*carrier, lines);
+  require_each_once(lines, rig.reader.read());
+  CHECK(carrier->unfinished() == 0);
+  CHECK(lines[0].answers[0].reply == "stream MAILROOM, sequence 1");
+  CHECK(rig.settings.sink_to.find(lines[0].answers[0].sink) != std::string::npos);
+  CHECK(
+      rig.reader.first_header() ==
+      "mailroom.mailroom.activation\nNats-Msg-Id: " + lines[0].message_id +
+          "\nNats-Expected-Stream: MAILROOM\nContent-Type: application/json\nMailroom-Batch: 7\nMailroom-Attempt: "
+          "1\nMailroom-Tokens: 3\n" +
+          lines[0].body);
+}
+
+TEST_CASE("JetStream recognises a line that it has") {
+  NatsRig rig;
+  const auto line = make_lines(1)[0];
+  CHECK(hand_over_once(*rig.carrier(), line).reply == "stream MAILROOM, sequence 1");
+  const auto again = hand_over_once(*rig.carrier(), line);
+  CHECK(again.verdict == ParcelVerdict::accepted);
+  CHECK(again.reply == "stream MAILROOM, sequence 1, duplicate");
+  CHECK(rig.reader.read().size() == 1);
+}
+
+TEST_CASE("a stream that does not exist, or takes other subjects, is refused at the start") {
+  NatsRig rig;
+  rig.settings.sink_stream = "OTHER";
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }),
+                {"there is no stream OTHER", "nats stream add OTHER --subjects 'mailroom.>'"}) ==
+        std::vector<std::string>());
+  rig.settings.sink_stream = "MAILROOM";
+  rig.settings.sink_subject = "mails.{queue}";
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"the stream MAILROOM does not take mails.mailroom"}) ==
+        std::vector<std::string>());
+}
+
+TEST_CASE("a stream that goes, and another that takes its subjects, make lines wait") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  const auto line = make_lines(1)[0];
+  rig.reader.drop_stream("MAILROOM");
+  const auto gone = hand_over_once(*carrier, line);
+  CHECK(gone.verdict == ParcelVerdict::unavailable);
+  CHECK(gone.code == 503);
+  rig.reader.make_stream({.name = "OTHER"});
+  const auto other = hand_over_once(*carrier, line);
+  CHECK(other.verdict == ParcelVerdict::unavailable);
+  CHECK(other.code == 10060);
+  CHECK(rig.reader.read("OTHER").empty());
+  rig.reader.drop_stream("OTHER");
+}
+
+TEST_CASE("a line that is too large is rejected, and the next one is not") {
+  NatsRig rig({.max_message_size = 5000});
+  const auto carrier = rig.carrier();
+  auto line = make_lines(1)[0];
+  // More than the stream takes, exactly what the server takes, and a byte more.
+  for (const std::size_t size : {6000UL, 1048576UL - 230, 1048576UL, 3000000UL}) {
+    line.body.assign(size, 'x');
+    const auto answer = hand_over_once(*carrier, line);
+    INFO(size << ": " << answer.reply);
+    CHECK(answer.verdict == ParcelVerdict::rejected);
+  }
+  CHECK(hand_over_once(*carrier, make_lines(1)[0]).verdict == ParcelVerdict::accepted);
+}
+
+TEST_CASE("a line as large as the server takes is accepted") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  auto line = make_lines(1)[0];
+  line.body.assign(1048576, 'x');
+  const auto refused = hand_over_once(*carrier, line);
+  CHECK(refused.verdict == ParcelVerdict::rejected);
+  // `1048999 bytes are more than the server takes, 1048576`
+  const auto size = std::stoul(refused.reply);
+  line.body.assign(1048576 - (size - 1048576), 'x');
+  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted);
+}
+
+TEST_CASE("a full stream makes lines wait") {
+  NatsRig rig({.max_messages = 2});
+  const auto carrier = rig.carrier();
+  const auto lines = make_lines(3);
+  CHECK(hand_over_once(*carrier, lines[0]).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*carrier, lines[1]).verdict == ParcelVerdict::accepted);
+  const auto answer = hand_over_once(*carrier, lines[2]);
+  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.reply == "maximum messages exceeded");
+}
+
+TEST_CASE("a killed leader costs no line and repeats none") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  const int leader = rig.reader.leader();
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] { rig.nodes.kill(leader); });
+    hand_over(*carrier, lines);
+  }
+  rig.nodes.restore();
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("a killed follower costs no line and repeats none") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  const int follower = rig.reader.leader() % 3 + 1;
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] { rig.nodes.kill(follower); });
+    hand_over(*carrier, lines);
+  }
+  rig.nodes.restore();
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("the server of the connection is killed, and another takes the lines") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] { rig.nodes.kill(1); });
+    hand_over(*carrier, lines);
+  }
+  CHECK(lines.back().answers.back().sink != lines.front().answers.front().sink);
+  rig.nodes.restore();
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("a leader that stands still for 5 s costs no line and repeats none") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  const int leader = rig.reader.leader();
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] {
+      rig.nodes.stop(leader);
+      std::this_thread::sleep_for(5s);
+      rig.nodes.resume(leader);
+    });
+    hand_over(*carrier, lines);
+  }
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("lines wait while there is no quorum, and come once afterwards") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(3000);
+  {
+    const Fault fault(200ms, [&] {
+      rig.nodes.kill(2);
+      rig.nodes.kill(3);
+      std::this_thread::sleep_for(15s);
+      rig.nodes.restore();
+    });
+    hand_over(*carrier, lines, 90s);
+  }
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("all servers are killed and started again, and every line is there once") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(3000);
+  {
+    const Fault fault(200ms, [&] {
+      for (const int node : {1, 2, 3})
+        rig.nodes.kill(node);
+      std::this_thread::sleep_for(2s);
+      rig.nodes.restore();
+    });
+    hand_over(*carrier, lines, 90s);
+  }
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("servers that are down at the start are no error, and lines wait for them") {
+  NatsRig rig;
+  for (const int node : {1, 2, 3})
+    rig.nodes.kill(node);
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(10);
+  CHECK(hand_over_once(*carrier, lines[0]).verdict == ParcelVerdict::unavailable);
+  rig.nodes.restore();
+  hand_over(*carrier, lines);
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("what was sent is unknown when the sink gives it up") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  for (const int node : {1, 2, 3})
+    rig.nodes.stop(node);
+  const auto line = make_lines(1)[0];
+  carrier->submit(parcel_of(line, 5));
+  carrier->cancel();
+  const auto answers = carrier->take();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].id == 5);
+  CHECK(answers[0].verdict == ParcelVerdict::unknown);
+  CHECK(carrier->unfinished() == 0);
+}
+
+TEST_CASE("doctor looks at servers, stream and what an acknowledgement is worth") {
+  NatsRig rig;
+  rig.settings.sink_monitor = from_script("MAILROOM_TEST_NATS_MONITOR");
+  auto findings = check_nats(rig.settings);
+  REQUIRE(findings.size() == 5);
+  CHECK(lacking(findings[0].reason, {" takes connections, NATS 2."}) == std::vector<std::string>());
+  CHECK(findings[3].reason == "the stream MAILROOM has 3 replicas, and recognises repetitions for 1h");
+  CHECK(findings[4].level == SinkFinding::Level::warning);
+  CHECK(lacking(findings[4].reason, {"in memory, not on disk"}) == std::vector<std::string>());
+
+  rig.reader.make_stream(
+      {.subjects = "mailroom.*.activation", .replicas = 1, .in_memory = true, .duplicate_window = 60s});
+  findings = check_nats(rig.settings);
+  std::string text;
+  for (const auto& finding : findings)
+    text += finding.reason + "\n";
+  CHECK(lacking(text, {"the stream MAILROOM does not take mailroom.mailroom.password_recovery, "
+                       "mailroom.mailroom.mixed",
+                       "has one replica", "is in memory",
+                       "recognises repetitions for 1m, and tokens live for 15m"}) ==
+        std::vector<std::string>());
+
+  rig.reader.drop_stream("MAILROOM");
+  findings = check_nats(rig.settings);
+  CHECK(findings.back().level == SinkFinding::Level::failure);
+  CHECK(findings.back().reason == "sink.stream cannot be used: there is no stream MAILROOM");
+}

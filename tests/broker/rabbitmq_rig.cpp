@@ -1,0 +1,167 @@
+#include "broker/rabbitmq_rig.hpp"
+
+#include <amqp_framing.h>
+#include <array>
+#include <cstdio>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <thread>
+
+namespace mailroom::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr amqp_channel_t channel = AmqpConnection::channel;
+
+bool is_fine(AmqpConnection& connection) {
+  return amqp_get_rpc_reply(connection.get()).reply_type == AMQP_RESPONSE_NORMAL;
+}
+
+std::string text_in(const amqp_bytes_t& bytes) {
+  return {static_cast<const char*>(bytes.bytes), bytes.len};
+}
+
+std::string described(const amqp_message_t& message) {
+  const auto& properties = message.properties;
+  auto text =
+      fmt::format("id: {}, type: {}, mode: {}, app: {}", text_in(properties.message_id),
+                  text_in(properties.content_type), properties.delivery_mode, text_in(properties.app_id));
+  for (int i = 0; i < properties.headers.num_entries; ++i) {
+    const auto& entry = properties.headers.entries[i];
+    // The queue adds how often it has delivered it.
+    if (text_in(entry.key).starts_with("Mailroom"))
+      text += fmt::format(", {}: {}", text_in(entry.key), entry.value.value.i64);
+  }
+  return text + "\n" + text_in(message.body);
+}
+
+}  // namespace
+
+Settings rabbitmq_settings() {
+  Settings settings;
+  settings.sink_to = from_script("MAILROOM_TEST_RABBITMQ");
+  settings.sink_password_file = from_script("MAILROOM_TEST_RABBITMQ_PASSWORD_FILE");
+  settings.sink_routing_key = "{queue}";
+  settings.sink_timeout = 60s;
+  settings.queues = {"mailroom"};
+  return settings;
+}
+
+std::string rabbitmqctl(const std::string& arguments) {
+  std::string text;
+  for (const int node : {1, 2, 3}) {
+    const auto command = fmt::format("MAILROOM_TEST_RABBITMQ_NODE=node{}@localhost {}/ctl {} 2>&1", node,
+                                     from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY"), arguments);
+    auto* const pipe = popen(command.c_str(), "r");
+    std::array<char, 4096> part{};
+    text.clear();
+    while (std::fgets(part.data(), part.size(), pipe) != nullptr)
+      text += part.data();
+    if (pclose(pipe) == 0) return text;
+  }
+  throw std::runtime_error(text);
+}
+
+int rabbitmq_leader(const std::string& name) {
+  const auto text = rabbitmqctl("--quiet list_queues --no-table-headers name leader");
+  const auto at = text.find(name + "\tnode");
+  return at == std::string::npos ? 0 : text.at(at + name.size() + 5) - '0';
+}
+
+std::unique_ptr<AmqpConnection> RabbitmqReader::connect() {
+  std::unique_ptr<AmqpConnection> connection;
+  BrokerFailure failure;
+  eventually(
+      [&] {
+        connection = AmqpConnection::open_any(read_amqp_target(rabbitmq_settings()), failure);
+        return connection != nullptr;
+      },
+      60s);
+  if (connection == nullptr) throw std::runtime_error("the reader cannot connect: " + failure.text);
+  return connection;
+}
+
+void RabbitmqReader::drop_queue(const std::string& name) {
+  const bool is_gone = eventually([&] {
+    const auto connection = connect();
+    amqp_queue_delete(connection->get(), channel, amqp_text(name), 0, 0);
+    return is_fine(*connection);
+  });
+  if (!is_gone) throw std::runtime_error("the queue does not go");
+}
+
+void RabbitmqReader::make_queue(const std::string& name, bool is_quorum, bool is_durable) {
+  drop_queue(name);
+  amqp_table_entry_t type{};
+  type.key = amqp_cstring_bytes("x-queue-type");
+  type.value.kind = AMQP_FIELD_KIND_UTF8;
+  type.value.value.bytes = amqp_cstring_bytes(is_quorum ? "quorum" : "classic");
+  const bool is_made = eventually([&] {
+    const auto connection = connect();
+    amqp_queue_declare(connection->get(), channel, amqp_text(name), 0, is_durable ? 1 : 0, 0, 0, {1, &type});
+    return is_fine(*connection);
+  });
+  if (!is_made) throw std::runtime_error("the queue does not come");
+}
+
+bool RabbitmqReader::read_all(AmqpConnection& connection, const std::string& name,
+                              std::map<std::string, int>& found) {
+  auto* const state = connection.get();
+  for (;;) {
+    amqp_maybe_release_buffers(state);
+    const auto reply = amqp_basic_get(state, channel, amqp_text(name), 0);
+    if (reply.reply_type != AMQP_RESPONSE_NORMAL) return false;
+    if (reply.reply.id == AMQP_BASIC_GET_EMPTY_METHOD) return true;
+    const auto tag = static_cast<amqp_basic_get_ok_t*>(reply.reply.decoded)->delivery_tag;
+    const bool is_again = static_cast<amqp_basic_get_ok_t*>(reply.reply.decoded)->redelivered != 0;
+    amqp_message_t message{};
+    if (amqp_read_message(state, channel, &message, 0).reply_type != AMQP_RESPONSE_NORMAL) return false;
+    if (first_.empty()) first_ = described(message);
+    // What was read over a connection that broke comes again.
+    auto& count = found[text_in(message.properties.message_id)];
+    if (!is_again || count == 0) {
+      const auto line = text_in(message.body) + "\n";
+      if (++count == 1) lines_once_ += line;
+      lines_ += line;
+    }
+    amqp_destroy_message(&message);
+    amqp_basic_ack(state, channel, tag, 0);
+  }
+}
+
+std::map<std::string, int> RabbitmqReader::read(const std::string& name) {
+  first_.clear();
+  lines_.clear();
+  lines_once_.clear();
+  std::map<std::string, int> found;
+  // Members that have just been started may take several tries.
+  const bool is_read = eventually([&] { return read_all(*connect(), name, found); }, 60s);
+  if (!is_read) throw std::runtime_error("the queue cannot be read");
+  return found;
+}
+
+RabbitmqRig::RabbitmqRig() {
+  restore();
+  reader.make_queue("mailroom");
+}
+
+void RabbitmqRig::restore() {
+  nodes.restore();
+  const bool is_whole = eventually(
+      [] {
+        for (const int node : {1, 2, 3}) {
+          const auto command = fmt::format(
+              "MAILROOM_TEST_RABBITMQ_NODE=node{}@localhost {}/ctl await_startup "
+              "--timeout 60 >/dev/null 2>&1",
+              node, from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY"));
+          if (std::system(command.c_str()) != 0) return false;
+        }
+        return true;
+      },
+      120s);
+  if (!is_whole) throw std::runtime_error("the cluster is not whole");
+}
+
+}  // namespace mailroom::test

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "broker/handover_rig.hpp"
+#include "handover/amqp_carrier.hpp"
+#include "handover/amqp_connection.hpp"
+
+namespace mailroom::test {
+
+/// What the settings need for the cluster of scripts/with-rabbitmq.
+Settings rabbitmq_settings();
+
+/// A client that makes queues and reads them, by connections of its own.
+class RabbitmqReader {
+ public:
+  /// Removes the queue and makes it anew: a durable quorum queue, or a classic one.
+  void make_queue(const std::string& name, bool is_quorum = true, bool is_durable = true);
+  void drop_queue(const std::string& name);
+  /// How often each message id is in the queue; the messages go.
+  std::map<std::string, int> read(const std::string& name = "mailroom");
+  /// The properties of the first message that read() has found.
+  const std::string& first() const { return first_; }
+  /// The texts of all that read() has found, each with a newline; and without those whose message id came
+  /// before.
+  const std::string& lines() const { return lines_; }
+  const std::string& lines_once() const { return lines_once_; }
+
+ private:
+  std::unique_ptr<AmqpConnection> connect();
+  /// False if the connection breaks.
+  bool read_all(AmqpConnection& connection, const std::string& name, std::map<std::string, int>& found);
+
+  std::string first_;
+  std::string lines_;
+  std::string lines_once_;
+};
+
+/// The node that leads the queue, and whether all members are there.
+int rabbitmq_leader(const std::string& name = "mailroom");
+
+/// What `rabbitmqctl ARGUMENTS` prints, on a node that runs.
+std::string rabbitmqctl(const std::string& arguments);
+
+/// A cluster with a new quorum queue `mailroom`, and settings that name it.
+struct RabbitmqRig {
+  RabbitmqRig();
+
+  std::unique_ptr<Carrier> carrier() { return make_amqp_carrier({settings, log, 1}); }
+  /// Starts what was killed, and waits until the cluster is whole.
+  void restore();
+
+  std::ostringstream text;
+  Log log{Log::Options{}, text};
+  Settings settings = rabbitmq_settings();
+  RabbitmqReader reader;
+  BrokerNodes nodes{from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY")};
+};
+
+}  // namespace mailroom::test

@@ -1,0 +1,290 @@
+// Lines to a real RabbitMQ cluster: what is accepted is there, once unless the server of the connection died.
+#include <fstream>
+#include <sys/stat.h>
+#include <thread>
+
+#include "base/error.hpp"
+#include "broker/rabbitmq_rig.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string refusal_of(RabbitmqRig& rig) {
+  try {
+    rig.carrier();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    return std::string(error.what()) + "; " + error.hint();
+  }
+  return "no error";
+}
+
+void replace(std::string& text, const std::string& what, const std::string& by) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+/// The number of the node that the carrier is connected to, by the answer of a line.
+int node_of(const Settings& settings, const Answer& answer) {
+  const auto place = settings.sink_to.find(answer.sink);
+  REQUIRE(place != std::string::npos);
+  return 1 + static_cast<int>(std::count(settings.sink_to.begin(),
+                                         settings.sink_to.begin() + static_cast<std::ptrdiff_t>(place), ','));
+}
+
+}  // namespace
+
+TEST_CASE("RabbitMQ stores each line once, with its id and header") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(500);
+  hand_over(*carrier, lines);
+  CHECK(lines[0].answers[0].reply == "confirmed");
+  CHECK(node_of(rig.settings, lines[0].answers[0]) == 1);
+  require_each_once(lines, rig.reader.read());
+  CHECK(rig.reader.first() == "id: " + lines[0].message_id +
+                                  ", type: application/json, mode: 2, app: mailroom, Mailroom-Attempt: 1, "
+                                  "Mailroom-Batch: 7, Mailroom-Tokens: 3\n" +
+                                  lines[0].body);
+}
+
+TEST_CASE("a queue or exchange that does not exist is refused at the start") {
+  RabbitmqRig rig;
+  rig.settings.sink_routing_key = "other.{queue}";
+  CHECK(lacking(refusal_of(rig), {"there is no queue other.mailroom", "x-queue-type: quorum"}) ==
+        std::vector<std::string>());
+  rig.settings.sink_exchange = "nowhere";
+  CHECK(lacking(refusal_of(rig), {"there is no exchange nowhere"}) == std::vector<std::string>());
+}
+
+TEST_CASE("a line that no queue takes waits, and so does one for an exchange that goes") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  const auto line = make_lines(1)[0];
+  rig.reader.drop_queue("mailroom");
+  const auto answer = hand_over_once(*carrier, line);
+  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.code == 312);
+  CHECK(answer.reply == "312 NO_ROUTE: no queue takes routing key 'mailroom' of exchange ''");
+  rig.reader.make_queue("mailroom");
+  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted);
+}
+
+TEST_CASE("an exchange of one's own leads lines to the queues that are bound to it") {
+  RabbitmqRig rig;
+  rig.settings.sink_exchange = "amq.direct";
+  rig.settings.sink_routing_key = "{queue}.{action}";
+  const auto carrier = rig.carrier();
+  const auto line = make_lines(1)[0];
+  CHECK(hand_over_once(*carrier, line).code == 312);
+}
+
+TEST_CASE("a line that is larger than the server takes is rejected, and others are not") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(20);
+  lines[10].body.assign(1'100'000, 'x');
+  hand_over(*carrier, lines);
+  CHECK(lines[10].rejected);
+  CHECK(lines[10].answers.back().code == 406);
+  lines.erase(lines.begin() + 10);
+  require_each(lines, rig.reader.read());
+  auto line = make_lines(1)[0];
+  // It is known now.
+  line.body.assign(1'048'577, 'x');
+  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::rejected);
+  line.body.assign(1'048'576, 'x');
+  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted);
+}
+
+TEST_CASE("a user who may not publish makes lines wait") {
+  RabbitmqRig rig;
+  rabbitmqctl("set_permissions mail@room '.*' '^$' '.*'");
+  const auto carrier = rig.carrier();
+  const auto line = make_lines(1)[0];
+  const auto answer = hand_over_once(*carrier, line);
+  rabbitmqctl("set_permissions mail@room '.*' '.*' '.*'");
+  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.code == 403);
+  CHECK(eventually([&] { return hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted; }));
+}
+
+TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwards") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(2000);
+  {
+    const Fault fault(100ms, [] {
+      for (const int node : {1, 2, 3})
+        rabbitmqctl("-n node" + std::to_string(node) + "@localhost set_disk_free_limit 100000GB");
+      std::this_thread::sleep_for(3s);
+      for (const int node : {1, 2, 3})
+        rabbitmqctl("-n node" + std::to_string(node) + "@localhost set_disk_free_limit 50MB");
+    });
+    hand_over(*carrier, lines, 90s);
+    CHECK(eventually([&] {
+      return hand_over_once(*carrier, make_lines(1, 10, "later.")[0]).verdict == ParcelVerdict::accepted;
+    }));
+  }
+  auto found = rig.reader.read();
+  CHECK(found.erase("later.0.digest") == 1);
+  require_each_once(lines, found);
+}
+
+TEST_CASE("a killed leader of the queue costs no line and repeats none") {
+  RabbitmqRig rig;
+  auto carrier = rig.carrier();
+  const int leader = rabbitmq_leader();
+  // Connected to another node, which knows what the leader has not confirmed.
+  if (leader == 1)
+    rig.settings.sink_to.replace(rig.settings.sink_to.find("localhost"),
+                                 rig.settings.sink_to.find(',') + 1 - rig.settings.sink_to.find("localhost"),
+                                 "");
+  carrier = rig.carrier();
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] { rig.nodes.kill(leader); });
+    hand_over(*carrier, lines, 90s);
+  }
+  rig.restore();
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("the server of the connection is killed, and another takes the lines") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] { rig.nodes.kill(1); });
+    hand_over(*carrier, lines, 90s);
+  }
+  CHECK(node_of(rig.settings, lines.back().answers.back()) != 1);
+  rig.restore();
+  const auto found = rig.reader.read();
+  require_each(lines, found);
+  // RabbitMQ drops no repetitions: those in flight may be there twice, and no others.
+  for (const auto& line : lines) {
+    if (line.submitted == 1 && found.contains(line.message_id)) CHECK(found.at(line.message_id) == 1);
+  }
+}
+
+TEST_CASE("a leader of the queue that stands still for 5 s costs no line") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  const int leader = rabbitmq_leader();
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] {
+      rig.nodes.stop(leader);
+      std::this_thread::sleep_for(5s);
+      rig.nodes.resume(leader);
+    });
+    hand_over(*carrier, lines, 90s);
+  }
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(3000);
+  {
+    const Fault fault(200ms, [&] {
+      rig.nodes.kill(2);
+      rig.nodes.kill(3);
+      std::this_thread::sleep_for(15s);
+      rig.nodes.restore();
+    });
+    hand_over(*carrier, lines, 150s);
+  }
+  rig.restore();
+  require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("all servers are killed and started again, and every line is there") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(3000);
+  {
+    const Fault fault(200ms, [&] {
+      for (const int node : {1, 2, 3})
+        rig.nodes.kill(node);
+      std::this_thread::sleep_for(2s);
+      rig.nodes.restore();
+    });
+    hand_over(*carrier, lines, 150s);
+  }
+  rig.restore();
+  require_each(lines, rig.reader.read());
+}
+
+TEST_CASE("what was sent is unknown when the sink gives it up, and what was not is unavailable") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  for (const int node : {1, 2, 3})
+    rig.nodes.stop(node);
+  const auto line = make_lines(1)[0];
+  carrier->submit(parcel_of(line, 5));
+  std::this_thread::sleep_for(200ms);
+  carrier->cancel();
+  const auto answers = carrier->take();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].verdict == ParcelVerdict::unknown);
+  CHECK(carrier->unfinished() == 0);
+}
+
+TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong password are refused") {
+  RabbitmqRig rig;
+  rig.settings.sink_to = from_script("MAILROOM_TEST_RABBITMQ_TLS");
+  rig.settings.sink_ca_file = from_script("MAILROOM_TEST_RABBITMQ_CA");
+  const auto good = rig.settings;
+  {
+    const auto carrier = rig.carrier();
+    auto lines = make_lines(300);
+    hand_over(*carrier, lines);
+    require_each_once(lines, rig.reader.read());
+  }
+  replace(rig.settings.sink_to, "localhost", "127.0.0.1");
+  CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted"}) == std::vector<std::string>());
+  rig.settings = good;
+  rig.settings.sink_ca_file.clear();
+  CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted", "set sink.ca_file"}) ==
+        std::vector<std::string>());
+  const TemporaryDirectory directory;
+  const auto file = (directory.path() / "password").string();
+  std::ofstream(file) << "wrong-password\n";
+  chmod(file.c_str(), 0600);
+  rig.settings = good;
+  rig.settings.sink_password_file = file;
+  const auto refusal = refusal_of(rig);
+  CHECK(lacking(refusal, {"does not let mailroom in", "ACCESS_REFUSED"}) == std::vector<std::string>());
+  CHECK(refusal.find("wrong-password") == std::string::npos);
+  rig.settings.sink_to = good.sink_to + "/nowhere";
+  rig.settings.sink_password_file = good.sink_password_file;
+  CHECK(lacking(refusal_of(rig), {"does not let mailroom in", "nowhere"}) == std::vector<std::string>());
+}
+
+TEST_CASE("doctor looks at servers and queue") {
+  RabbitmqRig rig;
+  auto findings = check_amqp(rig.settings);
+  REQUIRE(findings.size() == 4);
+  CHECK(lacking(findings[0].reason, {"takes connections, RabbitMQ "}) == std::vector<std::string>());
+  CHECK(findings[3].level == SinkFinding::Level::fine);
+  CHECK(lacking(findings[3].reason, {"the queue mailroom is a quorum queue"}) == std::vector<std::string>());
+  rig.reader.make_queue("mailroom", false);
+  findings = check_amqp(rig.settings);
+  CHECK(findings[3].level == SinkFinding::Level::warning);
+  CHECK(lacking(findings[3].reason, {"is no quorum queue"}) == std::vector<std::string>());
+  rig.reader.make_queue("mailroom", false, false);
+  findings = check_amqp(rig.settings);
+  CHECK(lacking(findings[3].reason, {"is not durable"}) == std::vector<std::string>());
+  rig.reader.drop_queue("mailroom");
+  findings = check_amqp(rig.settings);
+  CHECK(findings[3].level == SinkFinding::Level::failure);
+  CHECK(findings[3].reason == "there is no queue mailroom");
+}

@@ -139,6 +139,9 @@ TEST_CASE("every option that a message of core names exists") {
   std::set<std::string> options;
   // Those of createdb.
   options.insert({"--template", "--encoding"});
+  // Those of NATS' own command.
+  options.insert({"--subjects", "--storage", "--replicas", "--retention", "--dupe-window", "--discard",
+                  "--max-age", "--no-ack", "--defaults"});
   collect_options(CommandLine().app, options);
   const std::regex literal(R"re("(?:[^"\\\n]|\\.)*")re");
   const std::regex option("(^|[ (\"'])(--[a-z][a-z-]+)");

@@ -1,5 +1,6 @@
 #include "broker/rabbitmq_rig.hpp"
 
+#include <algorithm>
 #include <amqp_framing.h>
 #include <array>
 #include <cstdio>
@@ -71,11 +72,14 @@ int rabbitmq_leader(const std::string& name) {
 }
 
 std::unique_ptr<AmqpConnection> RabbitmqReader::connect() {
+  static auto target = read_amqp_target(rabbitmq_settings());
   std::unique_ptr<AmqpConnection> connection;
   BrokerFailure failure;
   eventually(
       [&] {
-        connection = AmqpConnection::open_any(read_amqp_target(rabbitmq_settings()), failure);
+        // Another server each time: one that has just been started may not find the queue's leader yet.
+        std::ranges::rotate(target.url.servers, target.url.servers.begin() + 1);
+        connection = AmqpConnection::open_any(target, failure);
         return connection != nullptr;
       },
       60s);

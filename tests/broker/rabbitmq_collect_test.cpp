@@ -9,7 +9,8 @@ using namespace mailroom::test;
 namespace {
 
 std::map<std::string, std::string> environment_of(const Settings& settings) {
-  return {{"MAILROOM_SINK_PASSWORD_FILE", settings.sink_password_file}};
+  return {{"MAILROOM_SINK_PASSWORD_FILE", settings.sink_password_file},
+          {"MAILROOM_SINK_ROUTING_KEY", settings.sink_routing_key}};
 }
 
 }  // namespace
@@ -19,7 +20,7 @@ TEST_CASE("collect hands each token over to RabbitMQ once, and records it", "[co
   HandedOver handed(rig.settings.sink_to, environment_of(rig.settings));
   insert_accounts(*handed.database.connect(), 205);
   CHECK(handed.collect_once().empty());
-  CHECK(rig.reader.read().size() == 21);
+  CHECK(rig.reader.read(rig.queue).size() == 21);
   CHECK(handed.wrong(emitted_ids(rig.reader.lines()), true) == 0);
   CHECK(handed.accepted() == 205);
 }
@@ -29,7 +30,7 @@ TEST_CASE("collectors that are killed lose no token, and RabbitMQ has each under
   RabbitmqRig rig;
   HandedOver handed(rig.settings.sink_to, environment_of(rig.settings));
   CHECK(handed.collect_with_kills(100).empty());
-  const auto messages = rig.reader.read();
+  const auto messages = rig.reader.read(rig.queue);
   CHECK(handed.wrong(emitted_ids(rig.reader.lines()), false) == 0);
   CHECK(handed.tokens() > 1000);
   // A reader that drops message ids that it has had takes each token once.

@@ -147,8 +147,11 @@ std::map<std::string, int> RabbitmqReader::read(const std::string& name) {
 }
 
 RabbitmqRig::RabbitmqRig() {
+  static int queues = 0;
+  queue = "mailroom" + std::to_string(++queues);
+  settings.sink_routing_key = queue;
   restore();
-  reader.make_queue("mailroom");
+  reader.make_queue(queue);
 }
 
 void RabbitmqRig::restore() {

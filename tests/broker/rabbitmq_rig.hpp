@@ -20,7 +20,7 @@ class RabbitmqReader {
   void make_queue(const std::string& name, bool is_quorum = true, bool is_durable = true);
   void drop_queue(const std::string& name);
   /// How often each message id is in the queue; the messages go.
-  std::map<std::string, int> read(const std::string& name = "mailroom");
+  std::map<std::string, int> read(const std::string& name);
   /// The properties of the first message that read() has found.
   const std::string& first() const { return first_; }
   /// The texts of all that read() has found, each with a newline; and without those whose message id came
@@ -39,12 +39,14 @@ class RabbitmqReader {
 };
 
 /// The node that leads the queue, and whether all members are there.
-int rabbitmq_leader(const std::string& name = "mailroom");
+int rabbitmq_leader(const std::string& name);
 
 /// What `rabbitmqctl ARGUMENTS` prints, on a node that runs.
 std::string rabbitmqctl(const std::string& arguments);
 
-/// A cluster with a new quorum queue `mailroom`, and settings that name it.
+/// A cluster with a new quorum queue, and settings that name it. RabbitMQ 3.10.8 does not restart members of
+/// a queue if one of the same name was removed shortly before its server was killed ("could not be restarted:
+/// enoent"), so that each has a name of its own.
 struct RabbitmqRig {
   RabbitmqRig();
 
@@ -52,6 +54,7 @@ struct RabbitmqRig {
   /// Starts what was killed, and waits until the cluster is whole.
   void restore();
 
+  std::string queue;
   std::ostringstream text;
   Log log{Log::Options{}, text};
   Settings settings = rabbitmq_settings();

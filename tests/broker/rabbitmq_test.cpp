@@ -46,7 +46,7 @@ TEST_CASE("RabbitMQ stores each line once, with its id and header") {
   hand_over(*carrier, lines);
   CHECK(lines[0].answers[0].reply == "confirmed");
   CHECK(node_of(rig.settings, lines[0].answers[0]) == 1);
-  require_each_once(lines, rig.reader.read());
+  require_each_once(lines, rig.reader.read(rig.queue));
   CHECK(rig.reader.first() == "id: " + lines[0].message_id +
                                   ", type: application/json, mode: 2, app: mailroom, Mailroom-Attempt: 1, "
                                   "Mailroom-Batch: 7, Mailroom-Tokens: 3\n" +
@@ -66,12 +66,12 @@ TEST_CASE("a line that no queue takes waits, and so does one for an exchange tha
   RabbitmqRig rig;
   const auto carrier = rig.carrier();
   const auto line = make_lines(1)[0];
-  rig.reader.drop_queue("mailroom");
+  rig.reader.drop_queue(rig.queue);
   const auto answer = hand_over_once(*carrier, line);
   CHECK(answer.verdict == ParcelVerdict::unavailable);
   CHECK(answer.code == 312);
-  CHECK(answer.reply == "312 NO_ROUTE: no queue takes routing key 'mailroom' of exchange ''");
-  rig.reader.make_queue("mailroom");
+  CHECK(answer.reply == "312 NO_ROUTE: no queue takes routing key '" + rig.queue + "' of exchange ''");
+  rig.reader.make_queue(rig.queue);
   CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted);
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("a line that is larger than the server takes is rejected, and others a
   CHECK(lines[10].rejected);
   CHECK(lines[10].answers.back().code == 406);
   lines.erase(lines.begin() + 10);
-  require_each(lines, rig.reader.read());
+  require_each(lines, rig.reader.read(rig.queue));
   auto line = make_lines(1)[0];
   // It is known now.
   line.body.assign(1'048'577, 'x');
@@ -131,7 +131,7 @@ TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwa
       return hand_over_once(*carrier, make_lines(1, 10, "later.")[0]).verdict == ParcelVerdict::accepted;
     }));
   }
-  auto found = rig.reader.read();
+  auto found = rig.reader.read(rig.queue);
   CHECK(found.erase("later.0.digest") == 1);
   require_each_once(lines, found);
 }
@@ -139,7 +139,7 @@ TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwa
 TEST_CASE("a killed leader of the queue costs no line and repeats none") {
   RabbitmqRig rig;
   auto carrier = rig.carrier();
-  const int leader = rabbitmq_leader();
+  const int leader = rabbitmq_leader(rig.queue);
   // Connected to another node, which knows what the leader has not confirmed.
   if (leader == 1)
     rig.settings.sink_to.replace(rig.settings.sink_to.find("localhost"),
@@ -152,7 +152,7 @@ TEST_CASE("a killed leader of the queue costs no line and repeats none") {
     hand_over(*carrier, lines, 90s);
   }
   rig.restore();
-  require_each_once(lines, rig.reader.read());
+  require_each_once(lines, rig.reader.read(rig.queue));
 }
 
 TEST_CASE("the server of the connection is killed, and another takes the lines") {
@@ -165,7 +165,7 @@ TEST_CASE("the server of the connection is killed, and another takes the lines")
   }
   CHECK(node_of(rig.settings, lines.back().answers.back()) != 1);
   rig.restore();
-  const auto found = rig.reader.read();
+  const auto found = rig.reader.read(rig.queue);
   require_each(lines, found);
   // RabbitMQ drops no repetitions: those in flight may be there twice, and no others.
   for (const auto& line : lines) {
@@ -176,7 +176,7 @@ TEST_CASE("the server of the connection is killed, and another takes the lines")
 TEST_CASE("a leader of the queue that stands still for 5 s costs no line") {
   RabbitmqRig rig;
   const auto carrier = rig.carrier();
-  const int leader = rabbitmq_leader();
+  const int leader = rabbitmq_leader(rig.queue);
   auto lines = make_lines(6000);
   {
     const Fault fault(200ms, [&] {
@@ -186,7 +186,7 @@ TEST_CASE("a leader of the queue that stands still for 5 s costs no line") {
     });
     hand_over(*carrier, lines, 90s);
   }
-  require_each_once(lines, rig.reader.read());
+  require_each_once(lines, rig.reader.read(rig.queue));
 }
 
 TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") {
@@ -203,7 +203,7 @@ TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") 
     hand_over(*carrier, lines, 150s);
   }
   rig.restore();
-  require_each_once(lines, rig.reader.read());
+  require_each_once(lines, rig.reader.read(rig.queue));
 }
 
 TEST_CASE("all servers are killed and started again, and every line is there") {
@@ -220,7 +220,7 @@ TEST_CASE("all servers are killed and started again, and every line is there") {
     hand_over(*carrier, lines, 150s);
   }
   rig.restore();
-  require_each(lines, rig.reader.read());
+  require_each(lines, rig.reader.read(rig.queue));
 }
 
 TEST_CASE("what was sent is unknown when the sink gives it up, and what was not is unavailable") {
@@ -247,7 +247,7 @@ TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong pas
     const auto carrier = rig.carrier();
     auto lines = make_lines(300);
     hand_over(*carrier, lines);
-    require_each_once(lines, rig.reader.read());
+    require_each_once(lines, rig.reader.read(rig.queue));
   }
   replace(rig.settings.sink_to, "localhost", "127.0.0.1");
   CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted"}) == std::vector<std::string>());
@@ -275,16 +275,17 @@ TEST_CASE("doctor looks at servers and queue") {
   REQUIRE(findings.size() == 4);
   CHECK(lacking(findings[0].reason, {"takes connections, RabbitMQ "}) == std::vector<std::string>());
   CHECK(findings[3].level == SinkFinding::Level::fine);
-  CHECK(lacking(findings[3].reason, {"the queue mailroom is a quorum queue"}) == std::vector<std::string>());
-  rig.reader.make_queue("mailroom", false);
+  CHECK(lacking(findings[3].reason, {"the queue " + rig.queue + " is a quorum queue"}) ==
+        std::vector<std::string>());
+  rig.reader.make_queue(rig.queue, false);
   findings = check_amqp(rig.settings);
   CHECK(findings[3].level == SinkFinding::Level::warning);
   CHECK(lacking(findings[3].reason, {"is no quorum queue"}) == std::vector<std::string>());
-  rig.reader.make_queue("mailroom", false, false);
+  rig.reader.make_queue(rig.queue, false, false);
   findings = check_amqp(rig.settings);
   CHECK(lacking(findings[3].reason, {"is not durable"}) == std::vector<std::string>());
-  rig.reader.drop_queue("mailroom");
+  rig.reader.drop_queue(rig.queue);
   findings = check_amqp(rig.settings);
   CHECK(findings[3].level == SinkFinding::Level::failure);
-  CHECK(findings[3].reason == "there is no queue mailroom");
+  CHECK(findings[3].reason == "there is no queue " + rig.queue);
 }

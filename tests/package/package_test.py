@@ -103,7 +103,8 @@ class PackageTest(unittest.TestCase):
 
     def test_the_libraries_are_dependencies(self):
         depends = self.field('Depends')
-        for library in ('libpq5', 'libpqxx', 'libcurl4', 'libssl3', 'libyaml-cpp', 'libsystemd0', 'systemd-sysusers'):
+        for library in ('libpq5', 'libpqxx', 'libcurl4', 'libnats', 'librabbitmq', 'libssl3', 'libyaml-cpp', 'libsystemd0',
+                        'systemd-sysusers'):
             self.assertIn(library, depends)
 
     def test_the_versions_agree(self):

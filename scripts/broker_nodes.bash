@@ -5,6 +5,7 @@
 
 # is_node PID: succeeds if that process is one of the nodes here, and not another that has its number now.
 is_node() {
+  # shellcheck disable=SC2154  # the script that sources this sets it
   grep -qF -- "$directory" "/proc/$1/cmdline" "/proc/$1/environ" 2>/dev/null
 }
 

@@ -209,6 +209,9 @@ TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") 
 TEST_CASE("all servers are killed and started again, and every line is there") {
   RabbitmqRig rig;
   const auto carrier = rig.carrier();
+  // RabbitMQ writes the definition of a new queue some seconds later: until then it is gone if all servers
+  // are killed.
+  std::this_thread::sleep_for(15s);
   auto lines = make_lines(3000);
   {
     const Fault fault(200ms, [&] {

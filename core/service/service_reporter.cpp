@@ -106,11 +106,12 @@ void ServiceReporter::watch() {
   for (;;) {
     const int ready = poll(awaited.data(), awaited.size(), static_cast<int>(interval.count()));
     if (ready < 0) continue;
-    if (awaited[0].revents != 0) return;
+    // First, since a quick stop may be over by now.
     if (awaited[1].revents != 0) {
       manager_.stopping();
       awaited[1].fd = -1;
     }
+    if (awaited[0].revents != 0) return;
     const auto now = now_of_service();
     if (patience && is_alive(now)) manager_.alive();
     if (now < next_status || awaited[1].fd < 0) continue;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <sstream>
 
+#include "service/service_reporter.hpp"
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
 #include "support/notify_socket.hpp"
@@ -58,6 +61,24 @@ TEST_CASE("a service is ready after LISTEN and the first poll") {
   CHECK(collector.stop() == 0);
   CHECK(manager.has("STOPPING=1"));
   CHECK(manager.count("READY=1") == 1);
+}
+
+TEST_CASE("a service that ends as soon as it is asked to stop says that it stops") {
+  NotifySocket socket;
+  setenv("NOTIFY_SOCKET", socket.path().c_str(), 1);
+  std::ostringstream text;
+  Log log({}, text);
+  for (int stops = 1; stops <= 20; ++stops) {
+    const ServiceManager manager(log);
+    const StopSignal signal;
+    const StopWatcher watcher(signal, log);
+    {
+      const ServiceReporter reporter(manager, signal, watcher);
+      std::raise(SIGTERM);
+    }
+    REQUIRE(socket.count("STOPPING=1") == stops);
+  }
+  unsetenv("NOTIFY_SOCKET");
 }
 
 TEST_CASE("a service that does not reach its database is not ready, and says so") {

@@ -39,10 +39,9 @@ CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, 
                 return std::make_unique<MailSink>(writer, relays, policy, limit, stop, log, observer);
               },
           .queues = settings.queues,
-          // Two batches are open: the relays deliver one while the next is claimed.
           .turns = {.batcher = {.batch_timeout = Milliseconds(0),
                                 .poll_interval = settings.poll_interval,
-                                .line_limit = (settings.send_batch_limit + 1) / 2},
+                                .line_limit = settings.send_batch_limit},
                     .max_wait = settings.max_wait},
           // A relay is slower than notifications are.
           .notify_always = true,

@@ -252,11 +252,16 @@ void Collector::give(const QueueTurns::Turn& turn, const ClaimReply& reply,
   const bool passed = given.last_token > 0 && given.last_token <= passed_[turn.queue];
   open_.push_back(
       {.given = std::move(given), .size = reply.size, .trigger = trigger_of(turn, reply, passed)});
-  if (!may_stay_open(reply)) finish_oldest();
+  const auto most = may_stay_open(reply);
+  while (open_.size() > most)
+    finish_oldest();
 }
 
-bool Collector::may_stay_open(const ClaimReply& reply) const {
-  return reply.more && open_.size() < sink_->most_open() && sink_->room() > 0 && !limits_.max_batches;
+std::size_t Collector::may_stay_open(const ClaimReply& reply) const {
+  if (limits_.max_batches) return 0;
+  // The last of several goes on while a claim acknowledges the one before.
+  if (!reply.more || sink_->room() == 0) return open_.size() > 1 ? 1 : 0;
+  return sink_->most_open() - 1;
 }
 
 void Collector::finish_oldest() {

@@ -106,8 +106,8 @@ class Collector {
   void report(const ClaimReply& reply);
   /// Gives the batch to the sink. Another may stay open there while this one is.
   void give(const QueueTurns::Turn& turn, const ClaimReply& reply, std::chrono::nanoseconds claim_took);
-  /// True if the next batch may be claimed before the sink has finished this one.
-  bool may_stay_open(const ClaimReply& reply) const;
+  /// How many batches may stay open while the next is claimed, after this reply.
+  std::size_t may_stay_open(const ClaimReply& reply) const;
   void finish_oldest();
   void finish_open();
   /// The batch at the sink that belongs to the queue.

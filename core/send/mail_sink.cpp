@@ -71,15 +71,18 @@ MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOption
       batch_limit_(batch_limit) {}
 
 void MailSink::begin(const Lease& lease, int /*line_limit*/) {
-  batches_.push_back({.lease = lease, .first_mail = next_mail_, .began = steady_now()});
+  const auto now = steady_now();
+  claim_took_ = last_finished_ == TimePoint{} ? TimePoint::duration{} : now - last_finished_;
+  batches_.push_back({.lease = lease, .first_mail = next_mail_, .began = now, .ended = now});
 }
 
 int MailSink::room() const {
   int tokens = 0;
   for (const auto& batch : batches_)
     tokens += batch.tokens;
-  // A batch that was taken over may be larger.
-  return std::max(batch_limit_ - tokens, 0);
+  // Two batches have half each. A batch that was taken over may be larger.
+  const int most = most_open() > 1 && batches_.empty() ? (batch_limit_ + 1) / 2 : batch_limit_;
+  return std::max(most - tokens, 0);
 }
 
 void MailSink::add(const TokenRow& row, const TokenText& token) {
@@ -134,12 +137,20 @@ BatchOutcome MailSink::finish(const std::function<void()>& when_slow) {
     return outcome.state == DeliveryState::accepted;
   });
   // The relays began with this batch when they had finished the one before.
-  const auto began = std::max(batch.began, last_finished_);
-  last_finished_ = steady_now();
-  throttle_.delivered(static_cast<int>(batch.pending.size()), began, last_finished_, batch.was_throttled);
+  const auto began = std::max(batch.began, last_ended_);
+  last_ended_ = batch.ended;
+  throttle_.delivered(static_cast<int>(batch.pending.size()), began, batch.ended, batch.was_throttled);
+  compare_with_claim(batch, began);
   BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
   batches_.pop_front();
+  last_finished_ = steady_now();
   return result;
+}
+
+void MailSink::compare_with_claim(const OpenBatch& batch, TimePoint began) {
+  if (batch.pending.empty()) return;
+  const auto mails = static_cast<std::int64_t>(batch.pending.size());
+  are_relays_slower_ = (batch.ended - began) * batch_limit_ / mails > claim_took_;
 }
 
 void MailSink::wait_for_relays(const std::function<void()>& when_slow) {
@@ -168,6 +179,7 @@ void MailSink::record(const DeliveredMail& delivered) {
       batches_.size() > 1 && delivered.id >= batches_[1].first_mail ? batches_[1] : batches_.front();
   const auto& pending = batch.pending[static_cast<std::size_t>(delivered.id - batch.first_mail)];
   ++batch.answered;
+  batch.ended = std::max(batch.ended, delivered.at);
   observe(delivered.delivery, batch, pending);
   auto delivery = delivered.delivery;
   delivery.reply = recordable_reply(delivery.reply, pending.token);

@@ -109,7 +109,7 @@ void Courier::each_relay(Visit visit) {
 }
 
 void Courier::keep(const Submitted& mail, Delivery delivery) {
-  delivered_.push_back({mail.id, std::move(delivery)});
+  delivered_.push_back({mail.id, std::move(delivery), std::chrono::steady_clock::now()});
   const auto batch = unfinished_.find(mail.batch);
   if (--batch->second > 0) return;
   unfinished_.erase(batch);

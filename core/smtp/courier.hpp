@@ -24,6 +24,7 @@ struct CourierOptions {
 struct DeliveredMail {
   std::int64_t id = 0;
   Delivery delivery;
+  TimePoint at{};  ///< when it got its outcome
 };
 
 /// Delivers mails over several connections, a thread each, so that a slow recipient delays no other mail.

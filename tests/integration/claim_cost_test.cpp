@@ -227,14 +227,17 @@ TEST_CASE("a sender commits once for each batch, with the outcomes of its mails"
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 60);
-  TestRelay relay;
+  // Slower than a claim, so that two batches are open.
+  TestRelay relay({.play = [](const RelayMoment& moment) {
+    return RelayAnswer{.delay = Milliseconds(moment.step == RelayStep::end ? 100 : 0)};
+  }});
   const auto before = xid(*connection);
   CHECK(TestSender(database.conninfo(), relay.url(), {"--once", "--batch-limit", "10"}).wait() == 0);
   const auto batches =
       value<std::int64_t>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted > 0");
   CHECK(batches == 12);
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'") == 60);
-  // Half of the limit each, so that two are open. One commit for each claim, which records the outcomes of an
+  // Half of the limit each. One commit for each claim, which records the outcomes of an
   // earlier batch, and two for the outcomes of the last two.
   CHECK(xid(*connection) - before == batches + 2);
 }

@@ -89,7 +89,8 @@ NatsReader::NatsReader() {
   natsOptions* options = nullptr;
   require(natsOptions_Create(&options), "options");
   std::vector<std::string> urls;
-  for (const auto address : split(from_script("MAILROOM_TEST_NATS").substr(7), ','))
+  const auto addresses = from_script("MAILROOM_TEST_NATS").substr(7);
+  for (const auto address : split(addresses, ','))
     urls.push_back("nats://" + std::string(address));
   std::vector<const char*> texts;
   for (const auto& url : urls)

@@ -133,14 +133,14 @@ Outcome server_crashes(Cluster& cluster, const Plan& plan) {
 std::vector<Fault> send_faults() {
   return {
       {"send: no fault, four senders", "nothing repeated", 20, 3, senders_alone},
-      {"send: kill -9 at random", "at most one batch per kill is repeated, with the same bytes", 200, 12,
+      {"send: kill -9 at random", "at most the batch limit per kill is repeated, same bytes", 200, 12,
        kill_senders},
       {"send: SIGTERM", "each ends with 0, nothing repeated", 40, 4, stop_senders},
       {"send: SIGTERM while the relay hangs", "each ends with 0, nothing repeated", 5, 1,
        stop_while_relay_hangs},
       {"send: 451, 550 and 421", "deferred mails are tried again, nothing repeated", 20, 3, mixed_answers},
       {"send: lost answers", "each such mail is repeated once", 20, 3, lost_answers},
-      {"send: database sessions end", "at most one batch per session is repeated", 60, 5, sessions_end},
+      {"send: database sessions end", "at most the batch limit per session is repeated", 60, 5, sessions_end},
       {"send: stop -m immediate and start", "nothing repeated", 12, 1, server_crashes}};
 }
 

@@ -14,10 +14,11 @@ constexpr Milliseconds wake_interval{5};   ///< between two notifications of oth
 ConsumerObserver nobody;
 
 /// Why the batch of `reply` was taken. `passed`: the cursor had passed all of its tokens before.
-BatchTrigger trigger_of(const QueueTurns::Turn& turn, const ClaimReply& reply, bool passed) {
+BatchTrigger trigger_of(const QueueTurns::Turn& turn, int limit, const ClaimReply& reply, bool passed) {
   if (passed || reply.lease->attempt > 1) return BatchTrigger::replay;
   const auto& decision = turn.decision;
-  if (!decision.partial || decision.full || reply.size >= turn.line_limit) return BatchTrigger::full;
+  if (!decision.partial || decision.full || reply.size >= std::min(turn.line_limit, limit))
+    return BatchTrigger::full;
   return decision.draining ? BatchTrigger::drain : BatchTrigger::timeout;
 }
 
@@ -173,8 +174,9 @@ void Collector::poll(const QueueTurns::Turn& turn) {
   const bool publish = started - last_published_ >= publish_interval;
   const bool wakes = waker_.is_polling() && started >= next_wake_;
   const bool was_paused = turns_.is_paused(turn.queue);
+  const int limit = std::min(turn.decision.limit, sink_->room());
   const auto reply = claim({.queue = turn.queue,
-                            .limit = std::min(turn.decision.limit, sink_->room()),
+                            .limit = limit,
                             .partial = turn.decision.partial,
                             .take_over = started >= take_over_from_,
                             .publish_cursor = publish,
@@ -194,7 +196,7 @@ void Collector::poll(const QueueTurns::Turn& turn) {
   note_pauses(turn, was_paused);
   since_idle_.skipped += reply.skipped;
   if (reply.lease) {
-    give(turn, reply, took);
+    give(turn, limit, reply, took);
   } else if (!open_.empty()) {
     finish_oldest();
     // Another claim acknowledges it, and sees what its outcome leaves.
@@ -245,13 +247,13 @@ void Collector::report(const ClaimReply& reply) {
   }
 }
 
-void Collector::give(const QueueTurns::Turn& turn, const ClaimReply& reply,
+void Collector::give(const QueueTurns::Turn& turn, int limit, const ClaimReply& reply,
                      std::chrono::nanoseconds claim_took) {
   auto given = signer_.give(*session_, *reply.lease, turn.line_limit, *sink_);
   given.times.claim = claim_took;
   const bool passed = given.last_token > 0 && given.last_token <= passed_[turn.queue];
   open_.push_back(
-      {.given = std::move(given), .size = reply.size, .trigger = trigger_of(turn, reply, passed)});
+      {.given = std::move(given), .size = reply.size, .trigger = trigger_of(turn, limit, reply, passed)});
   const auto most = may_stay_open(reply);
   while (open_.size() > most)
     finish_oldest();

@@ -104,8 +104,9 @@ class Collector {
   PollingState::Options polling_state_options() const;
   ClaimReply claim(const ClaimRequest& request);
   void report(const ClaimReply& reply);
-  /// Gives the batch to the sink. Another may stay open there while this one is.
-  void give(const QueueTurns::Turn& turn, const ClaimReply& reply, std::chrono::nanoseconds claim_took);
+  /// Gives the batch, for which `limit` tokens were asked, to the sink. Another may stay open there.
+  void give(const QueueTurns::Turn& turn, int limit, const ClaimReply& reply,
+            std::chrono::nanoseconds claim_took);
   /// How many batches may stay open while the next is claimed, after this reply.
   std::size_t may_stay_open(const ClaimReply& reply) const;
   void finish_oldest();

@@ -46,6 +46,7 @@ class CollectorRig {
   Log log{{.level = LogLevel::debug}, log_text};
   CollectorLimits limits;
   bool two_open = false;  ///< whether the sink lets two batches be open
+  int room = 1'000'000;   ///< how many tokens such a sink takes in a batch
   Collector::Reload reload = [this] { return setup(); };
 
   CollectorSetup setup(int limit = 3, const std::string& key = std::string(64, 'a')) {
@@ -61,7 +62,7 @@ class CollectorRig {
   }
 
   std::unique_ptr<Sink> make_sink() {
-    if (two_open) return std::make_unique<TwoOpenSink>(output);
+    if (two_open) return std::make_unique<TwoOpenSink>(output, room);
     return std::make_unique<LineSink>(make_jsonl_encoder(), output);
   }
 

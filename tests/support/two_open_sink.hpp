@@ -12,23 +12,20 @@ namespace mailroom::test {
 /// Writes a batch as a line when it is finished, and lets two batches be open.
 class TwoOpenSink final : public Sink {
  public:
-  explicit TwoOpenSink(Output& output) : output_(output) {}
-
-  /// Called with the number of open batches after each begin() and before each finish().
-  std::function<void(std::size_t)> on_change = [](std::size_t) {};
+  /// `room`: how many tokens it takes in a batch.
+  TwoOpenSink(Output& output, int room) : output_(output), room_(room) {}
 
   std::size_t most_open() const override { return 2; }
+  int room() const override { return room_; }
   void begin(const Lease& lease, int /*line_limit*/) override {
     open_.push_back({make_jsonl_encoder(), 0});
     open_.back().encoder->begin(lease);
-    on_change(open_.size());
   }
   void add(const TokenRow& row, const TokenText& token) override {
     open_.back().encoder->add(row, token);
     ++open_.back().tokens;
   }
   BatchOutcome finish(const std::function<void()>& /*when_slow*/) override {
-    on_change(open_.size());
     auto oldest = std::move(open_.front());
     open_.pop_front();
     if (oldest.tokens > 0) output_.write(oldest.encoder->finish());
@@ -43,6 +40,7 @@ class TwoOpenSink final : public Sink {
   };
 
   Output& output_;
+  int room_;
   std::deque<Open> open_;
 };
 

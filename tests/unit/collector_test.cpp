@@ -92,6 +92,23 @@ TEST_CASE("while a backlog lasts, a sink with two open batches has one when the 
         std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {1, 0}, {2, 1}, {3, 2}, {0, 3}});
 }
 
+TEST_CASE("a batch is full if it has as many tokens as its sink has room for") {
+  struct Triggers : ConsumerObserver {
+    void finished(const FinishedBatch& batch) override {
+      all.emplace_back(batch_trigger_name(batch.trigger));
+    }
+    std::vector<std::string> all;
+  } triggers;
+  CollectorRig rig;
+  rig.two_open = true;
+  rig.room = 2;
+  rig.limits.once = true;
+  rig.server.add_tokens(5);
+  Collector(rig.setup(), rig.limits, rig.reload, rig.environment, rig.log, triggers).run();
+  CHECK(line_sizes(rig) == std::vector<std::size_t>{2, 2, 1});
+  CHECK(triggers.all == std::vector<std::string>{"full", "full", "drain"});
+}
+
 TEST_CASE("a batch that may be the last of a backlog does not stay open") {
   CollectorRig rig;
   rig.two_open = true;

@@ -213,28 +213,50 @@ $$;
 -- The same as mailroom_window() for the usual claim of a queue that takes some actions: the first due tokens after p_after,
 -- p_limit of them, or fewer if the tokens up to p_top have no more. seen = how many tokens are up to last; mask has a bit for
 -- each, set for those that are due. Returns no row if this case needs more: few of the tokens are the queue's, one of these
--- is expired or consumed, or none is there. Two scans in one statement, so that both see the same tokens. Nothing is joined
--- below the aggregate of the bits, so it reads them in the order of the subquery.
+-- is expired or consumed, or an id is missing. Reads as many tokens as p_limit should need at the share of due ones so far,
+-- and cuts what it has read too much: nothing is read twice. The subquery has no join, so the bits are in its order.
 CREATE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
     OUT due integer, OUT last bigint, OUT seen integer, OUT mask bit varying)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 DECLARE
     v_end bigint := least(p_top, p_after + least(p_limit * 10 + 20, 30000));
     v_now bigint := floor(extract(epoch FROM clock_timestamp()));
-    v_is_plain boolean;
+    v_action token_action := p_actions[1];
+    v_is_only boolean := cardinality(p_actions) = 1;
+    v_step integer := CASE WHEN p_limit < 1000 THEN 2 * p_limit + 20 ELSE p_limit END;
+    v_bits text;
+    v_read bigint;
+    v_low integer := p_limit;
+    v_middle integer;
 BEGIN
-    WITH ends AS MATERIALIZED (
-        SELECT count(*) AS taken, bool_and(is_due) AS is_plain, CASE WHEN count(*) = p_limit THEN max(id)
-            ELSE (SELECT max(id) FROM tokens WHERE id > p_after AND id <= v_end) END AS last
-        FROM (SELECT id, consumed_at IS NULL AND expires_at > v_now AS is_due FROM tokens
-              WHERE id > p_after AND id <= v_end AND action = ANY (p_actions) ORDER BY id LIMIT p_limit) t)
-    SELECT e.taken, e.is_plain, e.last, a.seen, a.mask
-    INTO due, v_is_plain, last, seen, mask
-    FROM ends e, LATERAL (
-        SELECT count(*) AS seen, string_agg(t.bit, '')::bit varying AS mask
-        FROM (SELECT CASE WHEN action = ANY (p_actions) THEN '1' ELSE '0' END AS bit FROM tokens
-              WHERE id > p_after AND id <= e.last ORDER BY id) t) a;
-    IF v_is_plain AND (due = p_limit OR v_end = p_top) THEN
+    due := 0; seen := 0; last := p_after; mask := '';
+    WHILE due < p_limit AND last < v_end LOOP
+        SELECT max(t.id), string_agg(t.bit, '') INTO v_read, v_bits
+        FROM (SELECT id, CASE WHEN action <> v_action AND (v_is_only OR action <> ALL (p_actions)) THEN '0'
+                              WHEN consumed_at IS NULL AND expires_at > v_now THEN '1' ELSE '-' END AS bit
+              FROM tokens WHERE id > last AND id <= v_end ORDER BY id LIMIT v_step) t;
+        EXIT WHEN v_read IS NULL;
+        last := v_read; mask := mask || replace(v_bits, '-', '')::bit varying;
+        due := bit_count(mask); seen := length(mask);
+        -- Shorter than the ids that it covers: one is missing, expired or consumed.
+        IF last - p_after > seen OR due = 0 THEN
+            RETURN;
+        END IF;
+        EXIT WHEN length(v_bits) < v_step;
+        v_step := (p_limit - due) * (seen / due::double precision) * 1.02 + 5;
+    END LOOP;
+    IF due > p_limit THEN
+        WHILE v_low < seen LOOP
+            v_middle := (v_low + seen) / 2;
+            IF bit_count(substring(mask FROM 1 FOR v_middle)) < p_limit THEN
+                v_low := v_middle + 1;
+            ELSE
+                seen := v_middle;
+            END IF;
+        END LOOP;
+        due := p_limit; last := p_after + seen; mask := substring(mask FROM 1 FOR seen);
+    END IF;
+    IF due = p_limit OR v_end = p_top THEN
         RETURN NEXT;
     END IF;
 END

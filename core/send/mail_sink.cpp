@@ -241,7 +241,7 @@ void MailSink::consult(SinkBoard& board, bool heard) {
     holds_probe_[i] = may_probe && is_due(known);
     shared_[i] = known;
   }
-  courier_.set_breakers(shared_);
+  courier_.set_breakers(own, shared_);
 }
 
 TimePoint MailSink::claims_from() const {

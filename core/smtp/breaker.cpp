@@ -54,9 +54,10 @@ Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTim
 
 std::optional<std::chrono::seconds> time_to_probe(const Breaker& breaker, WallTime now) {
   if (!breaker.is_open()) return std::nullopt;
-  const auto left = std::chrono::ceil<std::chrono::seconds>(breaker.next_probe - now);
-  return std::clamp(left, std::chrono::seconds(1),
-                    std::chrono::duration_cast<std::chrono::seconds>(longest_probe));
+  constexpr std::chrono::seconds soon{1};
+  // No delay is that long, so a mail has been let through since.
+  if (breaker.next_probe - breaker.opened_at > breaker_delay(breaker.failures, 0)) return soon;
+  return std::max(std::chrono::ceil<std::chrono::seconds>(breaker.next_probe - now), soon);
 }
 
 }  // namespace mailroom

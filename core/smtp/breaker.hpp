@@ -35,7 +35,8 @@ std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Millise
 Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTime began, WallTime now,
                        double chance);
 
-/// The time until the next mail may pass, at least 1 s; nullopt if the breaker is closed.
+/// The time until the next mail may pass, at least 1 s; nullopt if the breaker is closed. While a probe is
+/// under way, 1 s: it may end at any time.
 std::optional<std::chrono::seconds> time_to_probe(const Breaker& breaker, WallTime now);
 
 }  // namespace mailroom

@@ -55,7 +55,9 @@ class Courier {
 
   /// How the relays are, in their order; to share with other processes.
   std::vector<Breaker> breakers() const { return route_.breakers(); }
-  void set_breakers(const std::vector<Breaker>& breakers) { route_.set_breakers(breakers); }
+  void set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers) {
+    route_.set_breakers(seen, breakers);
+  }
   /// The time until a relay takes a mail; nullopt if one does now.
   std::optional<std::chrono::seconds> time_to_admission() const { return route_.time_to_admission(); }
 

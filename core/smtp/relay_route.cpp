@@ -79,10 +79,13 @@ std::vector<Breaker> RelayRoute::breakers() const {
   return breakers_;
 }
 
-void RelayRoute::set_breakers(const std::vector<Breaker>& breakers) {
+void RelayRoute::set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers) {
   const std::lock_guard lock(mutex_);
-  if (breakers.size() != relays_.size()) throw std::invalid_argument("one breaker for each relay is needed");
-  breakers_ = breakers;
+  if (seen.size() != relays_.size() || breakers.size() != relays_.size())
+    throw std::invalid_argument("one breaker for each relay is needed");
+  for (std::size_t i = 0; i < relays_.size(); ++i) {
+    if (breakers_[i] == seen[i]) breakers_[i] = breakers[i];
+  }
 }
 
 }  // namespace mailroom

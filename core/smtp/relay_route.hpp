@@ -37,8 +37,9 @@ class RelayRoute {
   std::optional<std::chrono::seconds> time_to_admission() const;
 
   std::vector<Breaker> breakers() const;
-  /// Replaces the breakers, one for each relay in their order.
-  void set_breakers(const std::vector<Breaker>& breakers);
+  /// Replaces the breakers, one for each relay in their order; not one that a mail has changed since it was
+  /// as in `seen`.
+  void set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers);
 
  private:
   std::optional<Admission> admit_now(std::size_t first);

@@ -146,7 +146,8 @@ TEST_CASE("while no relay is available, mails are given back at once") {
   // The delay cannot end during the test.
   auto breakers = courier.breakers();
   breakers[0].next_probe = wall_now() + std::chrono::minutes(4);
-  courier.set_breakers(breakers);
+  breakers[0].opened_at = breakers[0].next_probe;
+  courier.set_breakers(courier.breakers(), breakers);
   courier.submit(1, mail_to("user@mail.example"));
   const auto blocked = outcomes(courier).at(1);
   CHECK(text_of(blocked) == text_of(cause));
@@ -157,7 +158,7 @@ TEST_CASE("while no relay is available, mails are given back at once") {
 TEST_CASE("a probe closes the breaker when the relay is back") {
   const TestRelay server;
   Courier courier(courier_to({url_of(server)}, 1));
-  courier.set_breakers({due_breaker()});
+  courier.set_breakers(courier.breakers(), {due_breaker()});
   CHECK_FALSE(courier.time_to_admission().has_value());
   courier.submit(0, mail_to("user@mail.example"));
   courier.submit(1, mail_to("user@mail.example"));
@@ -178,7 +179,7 @@ TEST_CASE("while one mail probes a relay, the others wait for what it finds") {
       return is_back ? RelayAnswer{} : RelayAnswer::reply("554 still down", Then::close);
     }});
     Courier courier(courier_to({url_of(server)}, 4));
-    courier.set_breakers({due_breaker()});
+    courier.set_breakers(courier.breakers(), {due_breaker()});
     for (int i = 0; i < 8; ++i)
       courier.submit(i, mail_to("user@mail.example"));
     REQUIRE(eventually([&] { return is_probed.load(); }));
@@ -196,6 +197,20 @@ TEST_CASE("while one mail probes a relay, the others wait for what it finds") {
   }
 }
 
+TEST_CASE("what others know of a relay does not replace what a mail has just shown") {
+  const TestRelay server;
+  Courier courier(courier_to({url_of(server)}, 1));
+  courier.set_breakers(courier.breakers(), {due_breaker()});
+  const auto seen = courier.breakers();
+  courier.submit(0, mail_to("user@mail.example"));
+  CHECK(outcomes(courier).at(0).outcome == MailOutcome::accepted);
+  // Read before the mail was accepted.
+  auto probed_by_another = seen;
+  probed_by_another[0].next_probe = wall_now() + std::chrono::minutes(4);
+  courier.set_breakers(seen, probed_by_another);
+  CHECK(courier.breakers() == std::vector<Breaker>{Breaker{}});
+}
+
 TEST_CASE("cancel also ends the mails that wait for a probe") {
   std::atomic<bool> hangs = false;
   const TestRelay server({.play = [&](const RelayMoment& moment) {
@@ -206,7 +221,7 @@ TEST_CASE("cancel also ends the mails that wait for a probe") {
   auto options = courier_to({url_of(server)}, 3);
   options.relay.timeout = std::chrono::minutes(10);
   Courier courier(options);
-  courier.set_breakers({due_breaker()});
+  courier.set_breakers(courier.breakers(), {due_breaker()});
   for (int i = 0; i < 3; ++i)
     courier.submit(i, mail_to("user@mail.example"));
   REQUIRE(eventually([&] { return hangs.load(); }));

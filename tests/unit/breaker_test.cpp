@@ -92,14 +92,25 @@ TEST_CASE("one mail passes an open breaker, when its time has come") {
 TEST_CASE("a clock that was set back does not keep the breaker open") {
   const auto open = open_breaker(1, start + std::chrono::hours(10));
   CHECK(let_through(open, start, probe_time).has_value());
-  CHECK(time_to_probe(open, start) == seconds(300));
+  CHECK(time_to_probe(open, start) == seconds(1));
 }
 
 TEST_CASE("the time to the next probe is at least a second") {
   CHECK_FALSE(time_to_probe(Breaker{}, start).has_value());
-  CHECK(time_to_probe(open_breaker(1, start + Milliseconds(1500)), start) == seconds(2));
+  CHECK(time_to_probe(open_breaker(2, start + Milliseconds(1500)), start) == seconds(2));
+  CHECK(time_to_probe(open_breaker(6, start + seconds(30)), start) == seconds(30));
   CHECK(time_to_probe(open_breaker(1, start), start) == seconds(1));
   CHECK(time_to_probe(open_breaker(1, start - seconds(9)), start) == seconds(1));
+}
+
+TEST_CASE("while a probe is under way, the next mail may pass soon") {
+  for (int failures = 1; failures < 9; ++failures) {
+    const auto failed = after_delivery(open_breaker(failures, start), down, start, start, 0.5);
+    const auto probed = let_through(failed, failed.next_probe, probe_time);
+    REQUIRE(probed.has_value());
+    CHECK(time_to_probe(failed, start) >= breaker_delay(failed.failures, 1));
+    CHECK(time_to_probe(*probed, failed.next_probe) == seconds(1));
+  }
 }
 
 // Mails of several senders over an hour; the relay is down for a part of it.

@@ -1,7 +1,7 @@
 -- Drops the functions with which a collector attaches and a claim reads. Locks nothing.
 
 DROP FUNCTION mailroom_idle_cursor(text);
-DROP FUNCTION mailroom_batch_mails(bigint, integer, interval);
+DROP FUNCTION mailroom_batch_mails(bigint, integer, boolean, interval);
 DROP FUNCTION mailroom_fetch(bigint, integer);
 DROP FUNCTION mailroom_batch_tokens(bigint, integer);
 DROP FUNCTION mailroom_check_gaps(bigint[], integer, token_action[]);

@@ -255,12 +255,12 @@ $$;
 -- id once, which takes longer than all else that the mask costs.
 CREATE FUNCTION mailroom_batch_tokens(p_batch bigint, p_attempt integer)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
-               created_at bigint)
+               created_at bigint, account bigint)
 LANGUAGE sql STABLE AS $$
     SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login,
            mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                                 (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)),
-           t.created_at
+           t.created_at, t.account
     FROM (SELECT ids, ids_mask, lower(ids) AS first FROM mailroom_batches
           WHERE mailroom_batches.id = p_batch AND mailroom_batches.attempts = p_attempt OFFSET 0) b, unnest(b.ids) u(g), LATERAL (
         SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
@@ -273,38 +273,42 @@ $$;
 -- reads and writes; a volatile function takes its own. Returns no rows if p_batch is null.
 CREATE FUNCTION mailroom_fetch(p_batch bigint, p_attempt integer)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
-               created_at bigint)
+               created_at bigint, account bigint)
 LANGUAGE plpgsql STRICT AS $$
 BEGIN
     RETURN QUERY SELECT * FROM mailroom_batch_tokens(p_batch, p_attempt);
 END
 $$;
 
--- The same, with what a sink with outcomes needs to know about each token: its earlier attempts, whether its account has a
--- newer recovery token that may still be emitted (null if not), and how many mails of the queue the account was sent in the
--- last p_period (0 if that is null). LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and
--- token, whatever the statistics say: the plan may be made while the tables are empty.
-CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_period interval)
+-- The same, with what a sink with outcomes needs to know about each token: its earlier attempts, and what p_newer and
+-- p_period ask for: whether its account has a newer recovery token that may still be emitted (null if not), and how many mails
+-- of the queue the account was sent in the last p_period (0 if that is null). Usually no token of the batch has a record, which
+-- is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token, whatever the
+-- statistics say: the plan may be made while the tables are empty.
+CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)
 LANGUAGE sql STABLE AS $$
-    SELECT b.*, t.account, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
-           CASE WHEN t.action = 'password_recovery' THEN (
-               SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = t.account OFFSET 0) n
-               WHERE n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL
+    SELECT b.*, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
+           CASE WHEN p_newer AND b.action = 'password_recovery' THEN (
+               SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) n
+               WHERE n.id > b.id AND n.action = b.action AND n.consumed_at IS NULL
                  AND n.expires_at > (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)) END,
            CASE WHEN p_period IS NULL THEN 0 ELSE (
-               SELECT count(*) FROM (SELECT * FROM tokens WHERE tokens.account = t.account OFFSET 0) o, LATERAL (
+               SELECT count(*) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) o, LATERAL (
                    SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = o.id
                    LIMIT 1) m
-               WHERE o.id <> t.id
+               WHERE o.id <> b.id
                  AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
                      > (SELECT clock_timestamp()) - p_period) END
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
-    JOIN tokens t ON t.id = b.id
     JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (
         SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = b.id
+          AND (SELECT EXISTS (SELECT FROM mailroom_batches k, LATERAL (
+                   SELECT FROM mailroom_deliveries r
+                   WHERE r.queue = k.job_type AND r.token >= lower(k.ids) AND r.token < upper(k.ids) LIMIT 1) x
+               WHERE k.id = p_batch))
         LIMIT 1) d ON true
 $$;
 

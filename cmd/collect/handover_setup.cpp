@@ -22,6 +22,8 @@ Settings with_lines_in_flight(const Settings& settings) {
 HandoverSink::Options sink_options(const Settings& settings) {
   HandoverSink::Options options;
   options.in_flight = settings.sink_in_flight;
+  options.lines = settings.lines_per_claim;
+  options.line_limit = settings.batch_limit.max;
   options.timeout = settings.sink_timeout;
   // Each line has an id by which the other side can tell that it has it.
   options.policy = {.when_unknown = settings.sink_when_unknown,
@@ -34,7 +36,8 @@ HandoverSink::Options sink_options(const Settings& settings) {
 }  // namespace
 
 CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
-  auto setup = collect_setup(with_lines_in_flight(settings));
+  const auto filled = with_lines_in_flight(settings);
+  auto setup = collect_setup(filled);
   auto session = session_setup(settings, setup.key, parts.watcher);
   session.delivers = true;
   setup.connect = session_factory(session);
@@ -43,7 +46,7 @@ CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& par
   const CarrierSetup parts_of_carrier{settings, log, std::random_device{}()};
   auto carrier =
       std::make_shared<std::unique_ptr<Carrier>>(configured_carrier(settings).make(parts_of_carrier));
-  setup.make_sink = [carrier, options = sink_options(settings), stop = parts.signal.stop_fd(), &log,
+  setup.make_sink = [carrier, options = sink_options(filled), stop = parts.signal.stop_fd(), &log,
                      &observer = parts.observer] {
     return std::make_unique<HandoverSink>(std::move(*carrier), options, stop, log, observer);
   };

@@ -33,10 +33,10 @@ constexpr const char* claim_sql = R"(
 SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
   ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb, $18, $19)::mailroom_receipt, $20))";
 
-std::string fetch_mails_sql(std::optional<Milliseconds> counted_period) {
-  const auto period =
-      counted_period ? fmt::format("interval '{} ms'", counted_period->count()) : std::string("NULL");
-  return fmt::format("SELECT * FROM mailroom_batch_mails($1, $2, {})", period);
+std::string fetch_mails_sql(const PgQueueSession::Setup& setup) {
+  const auto period = setup.counted_period ? fmt::format("interval '{} ms'", setup.counted_period->count())
+                                           : std::string("NULL");
+  return fmt::format("SELECT * FROM mailroom_batch_mails($1, $2, {}, {})", setup.reads_newer, period);
 }
 
 /// The columns of a token. Without its creation a drain in large batches is 5 % faster.
@@ -210,7 +210,7 @@ SET enable_seqscan = off;
 SET enable_bitmapscan = off)");
   connection_.prepare("claim", claim_sql);
   if (delivers_) {
-    connection_.prepare("fetch", fetch_mails_sql(setup.counted_period));
+    connection_.prepare("fetch", fetch_mails_sql(setup));
   } else {
     connection_.prepare("claim and fetch", claim_and_fetch_sql(with_creation_));
     connection_.prepare("fetch", fetch_sql(with_creation_, "$1", "$2"));

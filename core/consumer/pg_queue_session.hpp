@@ -25,6 +25,7 @@ class PgQueueSession final : public QueueSession {
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
     bool delivers = false;           ///< for a sink with outcomes
     bool with_creation = false;      ///< tokens have created_at, as with `delivers`; otherwise it is 0
+    bool reads_newer = false;        ///< only with `delivers`: tokens have `newer`
     /// In which to count the mails to each account; only with `delivers`.
     std::optional<Milliseconds> counted_period{};
   };

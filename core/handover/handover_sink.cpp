@@ -30,25 +30,34 @@ HandoverSink::HandoverSink(std::unique_ptr<Carrier> carrier, Options options, in
       stop_fd_(stop_fd),
       log_(log),
       observer_(observer),
-      random_(options.seed) {}
+      random_(options.seed),
+      shared_({name_}, options.timeout) {}
+
+int HandoverSink::room() const {
+  // A batch that was taken over may be larger.
+  int tokens = 0;
+  for (const auto& batch : batches_)
+    tokens += batch.tokens;
+  // Two batches have half of the lines each.
+  const int lines = most_open() > 1 && batches_.empty() ? (options_.lines + 1) / 2 : options_.lines;
+  return std::max(lines * options_.line_limit - tokens, 0);
+}
 
 void HandoverSink::begin(const Lease& lease, int line_limit) {
-  lease_ = lease;
+  if (!writer_.is_empty()) close_line();
+  const auto now = now_steady();
+  pace_.began(now);
+  options_.line_limit = line_limit;
+  batches_.push_back({.lease = lease, .first_line = next_id_, .began = now, .ended = now});
   writer_.begin(lease, line_limit);
-  first_id_ = next_id_;
-  std::erase_if(lines_, [](const auto& line) { return !line.second.is_in_flight; });
-  waiting_.clear();
-  resends_.clear();
-  outcomes_.clear();
-  handed_ = 0;
-  began_ = now_steady();
-  was_throttled_ = false;
 }
 
 void HandoverSink::add(const TokenRow& row, const TokenText& token) {
-  auto history = history_of(row, lease_);
+  auto& batch = batches_.back();
+  ++batch.tokens;
+  auto history = history_of(row, batch.lease);
   if (auto outcome = outcome_without_attempt(history, options_.policy)) {
-    outcomes_.push_back(std::move(*outcome));
+    batch.outcomes.push_back(std::move(*outcome));
   } else if (writer_.add(row, token, std::move(history))) {
     close_line();
     pump();
@@ -56,24 +65,39 @@ void HandoverSink::add(const TokenRow& row, const TokenText& token) {
 }
 
 void HandoverSink::skip(const TokenRow& row, const char* defect) {
-  outcomes_.push_back(*outcome_without_attempt(history_of(row, lease_, defect), options_.policy));
+  auto& batch = batches_.back();
+  ++batch.tokens;
+  batch.outcomes.push_back(*outcome_without_attempt(history_of(row, batch.lease, defect), options_.policy));
 }
 
+/// The line that was begun is the last one of the newest batch.
 void HandoverSink::close_line() {
   auto& line = lines_[next_id_] = writer_.take();
   line.parcel.id = next_id_;
   line.parcel.body = line.body;
+  ++batches_.back().lines;
   waiting_.push_back(next_id_++);
+}
+
+HandoverSink::OpenBatch& HandoverSink::batch_of(std::int64_t line) {
+  return batches_.size() > 1 && line >= batches_[1].first_line ? batches_[1] : batches_.front();
 }
 
 BatchOutcome HandoverSink::finish(const std::function<void()>& when_slow) {
   if (!writer_.is_empty()) close_line();
   wait_for_answers(when_slow);
-  for (const auto& outcome : outcomes_)
+  auto& batch = batches_.front();
+  for (const auto& outcome : batch.outcomes)
     log_outcome(outcome);
-  const auto accepted = std::ranges::count(outcomes_, DeliveryState::accepted, &TokenOutcome::state);
-  throttle_.delivered(handed_, began_, now_steady(), was_throttled_);
-  return {.emitted = static_cast<int>(accepted), .outcomes = std::move(outcomes_)};
+  const auto accepted = std::ranges::count(batch.outcomes, DeliveryState::accepted, &TokenOutcome::state);
+  // The other side began with this batch when it had finished the one before.
+  const auto began = std::max(batch.began, last_ended_);
+  last_ended_ = batch.ended;
+  throttle_.delivered(batch.handed, began, batch.ended, batch.was_throttled);
+  pace_.finished(now_steady(), batch.ended - began, batch.handed, options_.lines * options_.line_limit);
+  BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
+  batches_.pop_front();
+  return result;
 }
 
 void HandoverSink::wait_for_answers(const std::function<void()>& when_slow) {
@@ -82,7 +106,8 @@ void HandoverSink::wait_for_answers(const std::function<void()>& when_slow) {
   std::optional<TimePoint> stop_requested;
   std::array<pollfd, 2> fds{{{carrier_->fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
   is_stopped_ = false;
-  for (pump(); carrier_->unfinished() > 0 || !waiting_.empty() || !resends_.empty(); pump()) {
+  const auto& batch = batches_.front();
+  for (pump(); batch.concluded < batch.lines; pump()) {
     fds[0].revents = 0;
     fds[1].revents = 0;
     poll(fds.data(), fds.size(), static_cast<int>(time_to_wait().count()));
@@ -149,7 +174,7 @@ void HandoverSink::submit(std::int64_t id) {
   int unknowns = 0;
   for (const auto& token : line.tokens)
     unknowns = std::max(unknowns, token.history.unknowns);
-  parcel.attempt = lease_.attempt + unknowns + line.tries;
+  parcel.attempt = batch_of(id).lease.attempt + unknowns + line.tries;
   ++line.tries;
   line.is_in_flight = true;
   submitted_at_ = now_of_day();
@@ -159,13 +184,9 @@ void HandoverSink::submit(std::int64_t id) {
 void HandoverSink::record(const Answer& answer) {
   const auto found = lines_.find(answer.id);
   if (found == lines_.end()) return;
-  auto& line = found->second;
-  line.is_in_flight = false;
-  note_state(answer);
-  const bool is_of_batch = answer.id >= first_id_;
-  if (is_of_batch && is_sent_again(line, answer)) return;
-  if (is_of_batch) conclude(line, answer);
-  lines_.erase(found);
+  found->second.is_in_flight = false;
+  note_state(answer, batch_of(answer.id));
+  if (!is_sent_again(found->second, answer)) conclude(answer.id, answer);
 }
 
 /// True if the line may have been taken and is to be sent again.
@@ -191,11 +212,12 @@ void HandoverSink::give_back(std::int64_t id, const std::string& why) {
   answer.sink = name_;
   answer.reply = why;
   if (const auto wait = time_to_admission()) answer.wait = *wait;
-  conclude(line, answer);
-  lines_.erase(id);
+  conclude(id, answer);
 }
 
-void HandoverSink::conclude(const HandoverLine& line, const Answer& answer) {
+void HandoverSink::conclude(std::int64_t id, const Answer& answer) {
+  const auto line = std::move(lines_.extract(id).mapped());
+  auto& batch = batch_of(id);
   auto judged = answer;
   judged.reply = shown_reply(answer.reply, line.tokens);
   for (auto& token : judged.tokens)
@@ -208,14 +230,17 @@ void HandoverSink::conclude(const HandoverLine& line, const Answer& answer) {
   }
   for (const auto& token : line.tokens) {
     const auto delivery = delivery_of(judged, token);
-    observe(delivery, token);
-    outcomes_.push_back(outcome_of(delivery, token, line.may_be_taken, options_.policy, 2 * chance() - 1));
+    observe(delivery, batch, token);
+    batch.outcomes.push_back(
+        outcome_of(delivery, token, line.may_be_taken, options_.policy, 2 * chance() - 1));
   }
-  handed_ += static_cast<int>(line.tokens.size());
+  batch.handed += static_cast<int>(line.tokens.size());
+  batch.ended = now_steady();
+  ++batch.concluded;
 }
 
-void HandoverSink::observe(const Delivery& delivery, const HandoverToken& token) {
-  SinkAnswer seen{.queue = lease_.queue,
+void HandoverSink::observe(const Delivery& delivery, const OpenBatch& batch, const HandoverToken& token) {
+  SinkAnswer seen{.queue = batch.lease.queue,
                   .sink = delivery.relay,
                   .outcome = mail_outcome_name(delivery.outcome),
                   .code = delivery.code,

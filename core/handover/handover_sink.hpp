@@ -14,6 +14,8 @@
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
 #include "handover/handover_line.hpp"
+#include "send/claim_pace.hpp"
+#include "send/shared_breakers.hpp"
 #include "send/throttle.hpp"
 #include "smtp/breaker.hpp"
 
@@ -21,11 +23,14 @@ namespace mailroom {
 
 /// Hands the lines of a batch over by a carrier, several at the same time, and records what became of each
 /// token. A line that may have been taken without an answer is sent again within the batch, with the same
-/// message id.
+/// message id. Two batches may be open, so that lines are in flight while the consumer claims; or one, as
+/// ClaimPace says.
 class HandoverSink final : public Sink {
  public:
   struct Options {
     int in_flight = 64;
+    int lines = 64;                ///< how many may be in its open batches
+    int line_limit = 10;           ///< tokens in a line, until a batch begins with another limit
     Milliseconds timeout{30'000};  ///< of an answer
     DeliveryPolicy policy{};
     Milliseconds resend_for{60'000};  ///< from the first time that a line was sent
@@ -37,6 +42,8 @@ class HandoverSink final : public Sink {
   HandoverSink(std::unique_ptr<Carrier> carrier, Options options, int stop_fd, Log& log,
                ConsumerObserver& observer);
 
+  std::size_t most_open() const override { return options_.lines > 1 && pace_.overlaps() ? 2 : 1; }
+  int room() const override;
   void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, const TokenText& token) override;
   void skip(const TokenRow& row, const char* defect) override;
@@ -46,6 +53,20 @@ class HandoverSink final : public Sink {
   TimePoint claims_from() const override;
 
  private:
+  struct OpenBatch {
+    Lease lease;
+    std::int64_t first_line = 0;  ///< its id at the carrier; the others follow
+    int lines = 0;
+    int concluded = 0;  ///< lines whose tokens have their outcome
+    int tokens = 0;     ///< also those that are not handed over
+    int handed = 0;
+    std::vector<TokenOutcome> outcomes{};
+    TimePoint began{};
+    TimePoint ended{};  ///< its last answer
+    bool was_throttled = false;
+  };
+
+  OpenBatch& batch_of(std::int64_t line);
   void close_line();
   /// Submits what may be in flight now.
   void pump();
@@ -58,10 +79,10 @@ class HandoverSink final : public Sink {
   void record(const Answer& answer);
   bool is_sent_again(HandoverLine& line, const Answer& answer);
   void give_up_old_resends();
-  void note_state(const Answer& answer);
-  void conclude(const HandoverLine& line, const Answer& answer);
+  void note_state(const Answer& answer, OpenBatch& batch);
+  void conclude(std::int64_t id, const Answer& answer);
   void give_back(std::int64_t id, const std::string& why);
-  void observe(const Delivery& delivery, const HandoverToken& token);
+  void observe(const Delivery& delivery, const OpenBatch& batch, const HandoverToken& token);
   void log_outcome(const TokenOutcome& outcome);
   std::optional<std::chrono::seconds> time_to_admission() const;
   double chance();
@@ -73,26 +94,20 @@ class HandoverSink final : public Sink {
   Log& log_;
   ConsumerObserver& observer_;
   std::mt19937_64 random_;
-  LineWriter writer_;
-  Lease lease_;
-  std::int64_t next_id_ = 0;   ///< of a line, at the carrier
-  std::int64_t first_id_ = 0;  ///< of the batch
-  /// By id: those of the batch without an answer, and those in flight of one whose session ended while it was
-  /// read.
-  std::map<std::int64_t, HandoverLine> lines_;
+  LineWriter writer_;                               ///< of the newest batch
+  std::deque<OpenBatch> batches_;                   ///< the oldest first
+  std::int64_t next_id_ = 0;                        ///< of a line, at the carrier
+  std::map<std::int64_t, HandoverLine> lines_;      ///< by id: those that are not concluded
   std::deque<std::int64_t> waiting_;                ///< lines that were not submitted yet
   std::multimap<TimePoint, std::int64_t> resends_;  ///< lines to be submitted again, and when
-  std::vector<TokenOutcome> outcomes_;
-  int handed_ = 0;  ///< tokens of the batch that have their answer
-  TimePoint began_{};
+  ClaimPace pace_;
+  TimePoint last_ended_{};   ///< the last answer of the batch before
   WallTime submitted_at_{};  ///< the last line
   bool is_probing_ = false;  ///< a line is in flight that shows whether the other side is available
   bool is_stopped_ = false;
-  bool was_throttled_ = false;  ///< in this batch
   bool is_unavailable_ = false;
   Breaker breaker_;
-  Breaker shared_;  ///< as all consumers know it
-  bool holds_probe_ = false;
+  SharedBreakers shared_;
   Throttle throttle_;
 };
 

@@ -1,4 +1,4 @@
-// How the sink keeps from an other side that is unavailable, and shares that with other consumers.
+// How the sink keeps from an other side that is unavailable.
 
 #include <algorithm>
 
@@ -8,31 +8,8 @@
 namespace mailroom {
 namespace {
 
-SinkState state_of_breaker(const std::string& name, const Breaker& breaker) {
-  return {.name = name,
-          .failures = breaker.failures,
-          .since = breaker.since,
-          .failed_at = breaker.opened_at,
-          .probe_at = breaker.next_probe,
-          .reason = breaker.why};
-}
-
-Breaker breaker_of_states(const std::string& name, const std::vector<SinkState>& states) {
-  const auto state = std::ranges::find(states, name, &SinkState::name);
-  if (state == states.end()) return {};
-  return {.failures = state->failures,
-          .since = state->since,
-          .opened_at = state->failed_at,
-          .next_probe = state->probe_at,
-          .why = state->reason};
-}
-
 WallTime wall_time() {
   return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-}
-
-bool is_probe_due(const Breaker& breaker) {
-  return breaker.is_open() && breaker.next_probe <= wall_time();
 }
 
 }  // namespace
@@ -63,7 +40,7 @@ void HandoverSink::give_up_old_resends() {
   });
 }
 
-void HandoverSink::note_state(const Answer& answer) {
+void HandoverSink::note_state(const Answer& answer, OpenBatch& batch) {
   const bool is_unavailable = answer.verdict == ParcelVerdict::unavailable;
   Delivery delivery;
   delivery.outcome = is_unavailable ? MailOutcome::unavailable : MailOutcome::deferred;
@@ -75,8 +52,8 @@ void HandoverSink::note_state(const Answer& answer) {
   const bool is_repetition = is_unavailable && breaker_.is_open() && !is_probing_;
   is_probing_ = false;
   if (!is_repetition) breaker_ = after_delivery(breaker_, delivery, submitted_at_, wall_time(), chance());
-  if (answer.throttled && !was_throttled_) {
-    was_throttled_ = true;
+  if (answer.throttled && !batch.was_throttled) {
+    batch.was_throttled = true;
     log_.warn("the sink asks for a lower rate, and gets half of it",
               {{"sink", answer.sink}, {"code", answer.code}});
   }
@@ -100,21 +77,7 @@ TimePoint HandoverSink::claims_from() const {
 }
 
 void HandoverSink::consult(SinkBoard& board, bool heard) {
-  std::vector<SinkState> news;
-  if (breaker_ != shared_) {
-    news.push_back(state_of_breaker(name_, breaker_));
-    holds_probe_ = false;
-  }
-  const bool may_probe = is_probe_due(breaker_) && !holds_probe_;
-  if (news.empty() && !heard && !may_probe) return;
-  const auto states = board.share(news, {name_}, may_probe ? std::optional(options_.timeout) : std::nullopt);
-  const auto known = breaker_of_states(name_, states);
-  // To others the probe is taken. It stays this sink's until a line has used it.
-  if (!holds_probe_ || known.opened_at != breaker_.opened_at) {
-    holds_probe_ = may_probe && is_probe_due(known);
-    shared_ = known;
-  }
-  breaker_ = shared_;
+  if (const auto known = shared_.exchange(board, {breaker_}, heard)) breaker_ = known->front();
 }
 
 }  // namespace mailroom

@@ -28,40 +28,12 @@ std::vector<std::string> names_of(const std::vector<RelayUrl>& relays) {
   return names;
 }
 
-SinkState state_of(const std::string& relay, const Breaker& breaker) {
-  return {.name = relay,
-          .failures = breaker.failures,
-          .since = breaker.since,
-          .failed_at = breaker.opened_at,
-          .probe_at = breaker.next_probe,
-          .reason = breaker.why};
-}
-
-Breaker breaker_of(const std::string& relay, const std::vector<SinkState>& states) {
-  const auto state =
-      std::find_if(states.begin(), states.end(), [&](const auto& each) { return each.name == relay; });
-  if (state == states.end()) return {};
-  return {.failures = state->failures,
-          .since = state->since,
-          .opened_at = state->failed_at,
-          .next_probe = state->probe_at,
-          .why = state->reason};
-}
-
-/// True if a mail may be let through to probe the relay.
-bool is_due(const Breaker& breaker) {
-  return breaker.is_open() && breaker.next_probe <= wall_now();
-}
-
 }  // namespace
 
 MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier,
                    DeliveryPolicy policy, int batch_limit, int stop_fd, Log& log, ConsumerObserver& observer)
     : writer_(std::move(writer)),
-      relays_(names_of(courier.relays)),
-      probe_time_(courier.relay.timeout + courier.relay.end_timeout),
-      shared_(relays_.size()),
-      holds_probe_(relays_.size()),
+      shared_(names_of(courier.relays), courier.relay.timeout + courier.relay.end_timeout),
       courier_(courier),
       policy_(policy),
       stop_fd_(stop_fd),
@@ -72,7 +44,7 @@ MailSink::MailSink(std::shared_ptr<const MailWriter> writer, const CourierOption
 
 void MailSink::begin(const Lease& lease, int /*line_limit*/) {
   const auto now = steady_now();
-  claim_took_ = last_finished_ == TimePoint{} ? TimePoint::duration{} : now - last_finished_;
+  pace_.began(now);
   batches_.push_back({.lease = lease, .first_mail = next_mail_, .began = now, .ended = now});
 }
 
@@ -140,17 +112,10 @@ BatchOutcome MailSink::finish(const std::function<void()>& when_slow) {
   const auto began = std::max(batch.began, last_ended_);
   last_ended_ = batch.ended;
   throttle_.delivered(static_cast<int>(batch.pending.size()), began, batch.ended, batch.was_throttled);
-  compare_with_claim(batch, began);
+  pace_.finished(steady_now(), batch.ended - began, static_cast<int>(batch.pending.size()), batch_limit_);
   BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
   batches_.pop_front();
-  last_finished_ = steady_now();
   return result;
-}
-
-void MailSink::compare_with_claim(const OpenBatch& batch, TimePoint began) {
-  if (batch.pending.empty()) return;
-  const auto mails = static_cast<std::int64_t>(batch.pending.size());
-  are_relays_slower_ = (batch.ended - began) * batch_limit_ / mails > claim_took_;
 }
 
 void MailSink::wait_for_relays(const std::function<void()>& when_slow) {
@@ -223,25 +188,7 @@ void MailSink::log_outcome(const TokenOutcome& outcome) {
 
 void MailSink::consult(SinkBoard& board, bool heard) {
   const auto own = courier_.breakers();
-  std::vector<SinkState> news;
-  bool may_probe = false;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i] != shared_[i]) {
-      news.push_back(state_of(relays_[i], own[i]));
-      holds_probe_[i] = false;
-    }
-    may_probe = may_probe || (is_due(own[i]) && !holds_probe_[i]);
-  }
-  if (news.empty() && !heard && !may_probe) return;
-  const auto states = board.share(news, relays_, may_probe ? std::optional(probe_time_) : std::nullopt);
-  for (std::size_t i = 0; i < relays_.size(); ++i) {
-    const auto known = breaker_of(relays_[i], states);
-    // To others the probe is taken. It stays this sink's until a mail has used it.
-    if (holds_probe_[i] && known.opened_at == own[i].opened_at) continue;
-    holds_probe_[i] = may_probe && is_due(known);
-    shared_[i] = known;
-  }
-  courier_.set_breakers(own, shared_);
+  if (const auto known = shared_.exchange(board, own, heard)) courier_.set_breakers(own, *known);
 }
 
 TimePoint MailSink::claims_from() const {

@@ -11,16 +11,17 @@
 #include "base/log.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
+#include "send/claim_pace.hpp"
 #include "send/delivery_policy.hpp"
 #include "send/mail_writer.hpp"
+#include "send/shared_breakers.hpp"
 #include "send/throttle.hpp"
 #include "smtp/courier.hpp"
 
 namespace mailroom {
 
 /// Mails each token of a batch. A token counts as emitted when a relay has accepted its mail. Two batches may
-/// be open, so that the relays do not wait for the database between them. If the relays take less time for a
-/// batch than the database does, one is: then the size of a claim counts.
+/// be open, so that the relays do not wait for the database between them; or one, as ClaimPace says.
 class MailSink final : public Sink {
  public:
   /// How long mails in progress may take after a stop request.
@@ -31,7 +32,7 @@ class MailSink final : public Sink {
   MailSink(std::shared_ptr<const MailWriter> writer, const CourierOptions& courier, DeliveryPolicy policy,
            int batch_limit, int stop_fd, Log& log, ConsumerObserver& observer);
 
-  std::size_t most_open() const override { return batch_limit_ > 1 && are_relays_slower_ ? 2 : 1; }
+  std::size_t most_open() const override { return batch_limit_ > 1 && pace_.overlaps() ? 2 : 1; }
   int room() const override;
   void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, const TokenText& token) override;
@@ -65,16 +66,12 @@ class MailSink final : public Sink {
   void wait_for_relays(const std::function<void()>& when_slow);
   void record(const DeliveredMail& delivered);
   void observe(const Delivery& delivery, const OpenBatch& batch, const Pending& pending);
-  void compare_with_claim(const OpenBatch& batch, TimePoint began);
   /// Mails to the account that are not recorded in the database.
   int open_mails_to(std::int64_t account) const;
   void log_outcome(const TokenOutcome& outcome);
 
   std::shared_ptr<const MailWriter> writer_;
-  std::vector<std::string> relays_;  ///< their names, in order
-  Milliseconds probe_time_;
-  std::vector<Breaker> shared_;    ///< as all senders know them
-  std::vector<bool> holds_probe_;  ///< the next probe of this relay is this sink's
+  SharedBreakers shared_;
   Courier courier_;
   DeliveryPolicy policy_;
   int stop_fd_;
@@ -82,12 +79,10 @@ class MailSink final : public Sink {
   ConsumerObserver& observer_;
   std::mt19937_64 random_;
   int batch_limit_;
-  std::deque<OpenBatch> batches_;       ///< the oldest first
-  std::int64_t next_mail_ = 0;          ///< its id at the courier
-  TimePoint last_finished_{};           ///< when finish() returned
-  TimePoint last_ended_{};              ///< when the relays had finished the batch before
-  TimePoint::duration claim_took_{};    ///< from finish() to the next batch
-  bool are_relays_slower_ = true;       ///< than the claim, for a whole batch
+  std::deque<OpenBatch> batches_;  ///< the oldest first
+  std::int64_t next_mail_ = 0;     ///< its id at the courier
+  TimePoint last_ended_{};         ///< when the relays had finished the batch before
+  ClaimPace pace_;
   std::optional<TimePoint> stopped_{};  ///< when a stop request was seen
   bool is_unavailable_ = false;
   Throttle throttle_;

@@ -2,6 +2,7 @@
 
 #include "handover/handover_sink.hpp"
 
+#include <map>
 #include <set>
 #include <sstream>
 #include <sys/eventfd.h>
@@ -86,8 +87,13 @@ struct SinkRig {
   ~SinkRig() { close(stop); }
 
   BatchOutcome hand_over(int tokens, Lease lease = {7, 1, "mailroom"}, int limit = 2) {
+    open(1, tokens, lease, limit);
+    return sink->finish({});
+  }
+  /// Opens a batch of tokens with ids from `first` on.
+  void open(int first, int tokens, const Lease& lease, int limit = 2) {
     sink->begin(lease, limit);
-    for (int i = 1; i <= tokens; ++i) {
+    for (int i = first; i < first + tokens; ++i) {
       TokenRow row;
       row.id = i;
       row.email = "ada@fake.example";
@@ -95,7 +101,6 @@ struct SinkRig {
       row.code = "12345";
       sink->add(row, token);
     }
-    return sink->finish({});
   }
 };
 
@@ -207,4 +212,35 @@ TEST_CASE("an answer to a line that is not in flight is ignored") {
   SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); });
   CHECK(rig.hand_over(3).emitted == 3);
   CHECK(rig.hand_over(3, {8, 1, "mailroom"}).emitted == 3);
+}
+
+TEST_CASE("two batches share the lines, and each gets its own outcomes") {
+  HandoverSink::Options options;
+  options.lines = 5;
+  options.line_limit = 2;
+  std::map<std::int64_t, std::vector<std::int64_t>> tokens;
+  SinkRig rig(
+      [&](const Parcel& parcel) {
+        auto& of_batch = tokens[parcel.batch];
+        of_batch.insert(of_batch.end(), parcel.tokens.begin(), parcel.tokens.end());
+        return verdict(parcel.batch == 8 ? ParcelVerdict::rejected : ParcelVerdict::accepted, "so");
+      },
+      options);
+  CHECK(rig.sink->most_open() == 2);
+  CHECK(rig.sink->room() == 6);
+  rig.open(1, 6, {7, 1, "first"});
+  CHECK(rig.sink->room() == 4);
+  // The last line is not full.
+  rig.open(11, 3, {8, 1, "second"});
+  CHECK(rig.sink->room() == 1);
+  const auto first = rig.sink->finish({});
+  CHECK(first.emitted == 6);
+  CHECK(count_of(first, DeliveryState::accepted) == 6);
+  CHECK(tokens[7] == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
+  const auto second = rig.sink->finish({});
+  CHECK(second.emitted == 0);
+  CHECK(count_of(second, DeliveryState::rejected) == 3);
+  CHECK(tokens[8] == std::vector<std::int64_t>{11, 12, 13});
+  REQUIRE(rig.submitted.size() == 5);
+  CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));
 }

@@ -180,7 +180,7 @@ TEST_CASE("every function of ours pins its search_path, except those that querie
   CHECK(loose[1][0].as<std::string>() == "mailroom_batch_tokens");
   CHECK(loose[2][0].as<std::string>() == "mailroom_idle_cursor");
   // A function that is not inlined shows up as a function scan.
-  for (const auto* call : {"mailroom_batch_mails(1, 1, NULL)", "mailroom_batch_tokens(1, 1)",
+  for (const auto* call : {"mailroom_batch_mails(1, 1, true, NULL)", "mailroom_batch_tokens(1, 1)",
                            "mailroom_idle_cursor('mailroom')"}) {
     const auto plan = connection->run(std::string("EXPLAIN (FORMAT JSON) SELECT * FROM ") + call)[0][0];
     CHECK(plan.as<std::string>().find("mailroom_batches") != std::string::npos);

@@ -15,19 +15,6 @@
 namespace mailroom {
 namespace {
 
-/// The credential that stands for the file, or the file itself.
-std::string readable_path(const std::string& path) {
-  const char* directory = std::getenv("CREDENTIALS_DIRECTORY");
-  if (directory == nullptr || *directory == '\0') return path;
-  const auto name = path.substr(path.rfind('/') + 1);
-  for (const std::string prefix : {"", "mailroom_"}) {
-    const auto credential = fmt::format("{}/{}{}", directory, prefix, name);
-    struct stat status {};
-    if (!name.empty() && stat(credential.c_str(), &status) == 0) return credential;
-  }
-  return path;
-}
-
 class OpenSecret {
  public:
   /// Opens without blocking: opening a FIFO without a writer would block forever.
@@ -106,8 +93,20 @@ void check_mode(unsigned mode, const std::string& path, const SecretKind& kind, 
 
 }  // namespace
 
+std::string secret_path(const std::string& path) {
+  const char* directory = std::getenv("CREDENTIALS_DIRECTORY");
+  if (directory == nullptr || *directory == '\0') return path;
+  const auto name = path.substr(path.rfind('/') + 1);
+  for (const std::string prefix : {"", "mailroom_"}) {
+    const auto credential = fmt::format("{}/{}{}", directory, prefix, name);
+    struct stat status {};
+    if (!name.empty() && stat(credential.c_str(), &status) == 0) return credential;
+  }
+  return path;
+}
+
 SecretFile::SecretFile(const std::string& named, const SecretKind& kind, bool allow_readable) {
-  const auto path = readable_path(named);
+  const auto path = secret_path(named);
   const OpenSecret file(path, kind);
   check_mode(file.mode(), path, kind, allow_readable);
   try {

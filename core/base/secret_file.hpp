@@ -15,17 +15,20 @@ struct SecretKind {
   std::string_view content;     ///< a hint: what the file must contain
 };
 
+/// The file that a secret is read from: the copy of `path` that the service manager has made for this
+/// service, if there is one, a credential of the same name, or of that name after `mailroom_`, in
+/// $CREDENTIALS_DIRECTORY; otherwise `path`.
+std::string secret_path(const std::string& path);
+
 /// The text of a file that holds one secret. It stays in a fixed buffer, so that no copy remains in memory;
 /// the destructor wipes it.
 class SecretFile {
  public:
   static constexpr std::size_t max_size = 4095;
 
-  /// Reads the file, or the copy of it that the service manager has made for this service: a credential of
-  /// the same name, or of that name after `mailroom_`, in $CREDENTIALS_DIRECTORY. Throws Error(configuration)
-  /// if it is missing, unreadable or larger than max_size, if group or others may write it, or if everyone
-  /// may read it and `allow_readable` is false. Follows links. Waits at most 10 s at a time for the text of a
-  /// pipe.
+  /// Reads secret_path(path). Throws Error(configuration) if it is missing, unreadable or larger than
+  /// max_size, if group or others may write it, or if everyone may read it and `allow_readable` is false.
+  /// Follows links. Waits at most 10 s at a time for the text of a pipe.
   SecretFile(const std::string& path, const SecretKind& kind, bool allow_readable);
   ~SecretFile();
   SecretFile(const SecretFile&) = delete;

@@ -201,6 +201,8 @@ NatsTarget read_nats_target(const Settings& settings) {
         read_password_file(settings.sink_password_file, settings.allow_readable_key, "sink.password_file");
   }
   if (!target.credentials_file.empty()) {
+    // The library reads the file itself, which may be root's alone.
+    target.credentials_file = secret_path(target.credentials_file);
     constexpr auto content = "nsc writes such a file for a user: a JWT and a seed";
     const SecretFile file(target.credentials_file, {"credentials", "sink.credentials_file", "", content},
                           settings.allow_readable_key);

@@ -1,9 +1,11 @@
 // TLS and logins, with a cluster whose certificates are for the name localhost.
+#include <cstdlib>
 #include <fstream>
 #include <sys/stat.h>
 
 #include "base/error.hpp"
 #include "broker/nats_rig.hpp"
+#include "handover/nats_connection.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -71,6 +73,19 @@ TEST_CASE("a certificate of an unknown authority is refused", "[secure]") {
   rig.settings.sink_ca_file.clear();
   CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted", "set sink.ca_file"}) ==
         std::vector<std::string>());
+}
+
+TEST_CASE("the file of credentials is that of the service, if it has a copy", "[secure]") {
+  const TemporaryDirectory own;
+  const TemporaryDirectory service;
+  auto settings = nats_settings();
+  settings.sink_credentials_file = own.write("mailroom.creds", "own");
+  CHECK(read_nats_target(settings).credentials_file == settings.sink_credentials_file);
+  const auto copy = service.write("mailroom_mailroom.creds", "copy", 0440);
+  setenv("CREDENTIALS_DIRECTORY", service.path().c_str(), 1);
+  const auto target = read_nats_target(settings);
+  unsetenv("CREDENTIALS_DIRECTORY");
+  CHECK(target.credentials_file == copy);
 }
 
 TEST_CASE("a wrong password is refused, and not shown", "[secure]") {

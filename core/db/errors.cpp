@@ -118,7 +118,12 @@ std::string hint_of(std::string_view state, std::string_view report) {
   if (state == sqlstate::out_of_range)
     return "an id or a time in the database is out of range; run mailroom doctor for details";
   const auto hint = labelled(report, "HINT");
-  if (state == sqlstate::insufficient_privilege && hint.empty())
+  const bool is_forbidden = state == sqlstate::insufficient_privilege && hint.empty();
+  if (is_forbidden && labelled(report, "ERROR").find("pg_stat_activity") != std::string::npos) {
+    return "PostgreSQL lets every role read it, so this right was revoked; mailroom doctor shows the GRANT "
+           "that restores it";
+  }
+  if (is_forbidden)
     return "mailroom doctor shows what collect needs; docs/security.md has roles for the other commands";
   return hint.empty() && !quotes_a_row(state) ? labelled(report, "DETAIL") : hint;
 }

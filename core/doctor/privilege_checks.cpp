@@ -65,7 +65,16 @@ void judge_row_security(Connection& connection, const std::string& role, Finding
 
 void judge_statistics(Connection& connection, const std::string& role, Findings& findings) {
   const auto row = connection.run(
-      "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user)")[0];
+      "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user), "
+      "has_table_privilege('pg_catalog.pg_stat_activity', 'SELECT'), "
+      "format('GRANT SELECT ON pg_stat_activity TO %I;', current_user)")[0];
+  if (!row[2].as<bool>()) {
+    findings.push_back(warning(
+        fmt::format("{} may not read pg_stat_activity, so status, queue list and queue show fail, and "
+                    "metrics show nothing of the database",
+                    role),
+        {row[3].c_str()}));
+  }
   if (row[0].as<bool>()) return;
   findings.push_back(warning(
       fmt::format("{} cannot see other sessions, so status cannot name a session that holds back tokens",

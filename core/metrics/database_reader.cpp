@@ -87,6 +87,9 @@ DatabaseReading DatabaseReader::read(const Source& source) {
       failed.error = error.what();
       connection_.reset();
       if (!again) return failed;
+    } catch (const Error& error) {
+      failed.error = reason_of(error);
+      return failed;
     } catch (const std::exception& error) {
       failed.error = error.what();
       return failed;

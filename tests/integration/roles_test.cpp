@@ -353,3 +353,22 @@ TEST_CASE("a collector's metrics need only its role, and say what that does not 
   CHECK(scrape.sum("mailroom_queue_problems", "code=\"gap_hidden\"") == 1);
   open->run("ROLLBACK");
 }
+
+TEST_CASE(
+    "a collector that may not see other sessions collects, and says why its metrics lack the database") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  roles.owner().run("REVOKE SELECT ON pg_stat_activity FROM PUBLIC");
+  TestCollector collector(roles.conninfo("collector"), {"--metrics", "127.0.0.1:0", "--batch-limit", "1"});
+  const auto address = metrics_address([&] { return collector.log(); });
+  insert_accounts(roles.owner(), 1);
+  REQUIRE(eventually([&] { return collector.lines().size() == 1; }));
+  CHECK(Scrape::of(address).value("mailroom_database_up") == 0);
+  CHECK(collector.log().find(
+            "cannot be read for metrics reason=\"permission denied for view pg_stat_activity; "
+            "PostgreSQL lets every role read it, so this right was revoked; mailroom doctor") !=
+        std::string::npos);
+  roles.owner().run("GRANT SELECT ON pg_stat_activity TO " + roles.name("collector"));
+  CHECK(eventually([&] { return Scrape::of(address).value("mailroom_database_up") == 1; }));
+  CHECK(collector.stop() == 0);
+}

@@ -76,7 +76,7 @@ void observe_delays(Histogram& histogram, std::span<const CreatedTokens> created
 struct ConsumerMetrics::Families {
   explicit Families(prometheus::Registry& registry)
       : tokens(counters(registry, "mailroom_tokens_total",
-                        "Tokens by what became of them: emitted, skipped, or the outcome of a mail.")),
+                        "Tokens by what became of them: emitted, skipped, or the outcome of a delivery.")),
         batches(counters(registry, "mailroom_batches_total", "Batches written, by why they were taken.")),
         claims(counters(registry, "mailroom_claims_total", "Claims, also those that found nothing.")),
         dead(counters(registry, "mailroom_dead_batches_total",
@@ -90,11 +90,11 @@ struct ConsumerMetrics::Families {
         emission(histograms(registry, "mailroom_emission_delay_seconds",
                             "From the creation of a token until its line was written.")),
         acceptance(histograms(registry, "mailroom_acceptance_delay_seconds",
-                              "From the creation of a token until a relay accepted its mail.")),
-        answers(counters(registry, "mailroom_relay_answers_total",
-                         "Attempts to deliver a mail, by outcome and class of the reply.")),
-        answer_time(histograms(registry, "mailroom_relay_answer_seconds",
-                               "Time that an attempt to deliver a mail took.")),
+                              "From the creation of a token until a sink accepted it.")),
+        answers(counters(registry, "mailroom_sink_answers_total",
+                         "Attempts to deliver a token, by outcome and class of the reply.")),
+        answer_time(histograms(registry, "mailroom_sink_answer_seconds",
+                               "Time that an attempt to deliver a token took.")),
         session(
             gauges(registry, "mailroom_session_up", "1 while the consumer has its session with the database.")
                 .Add({})),
@@ -152,13 +152,13 @@ struct ConsumerMetrics::QueueCounters {
   std::array<Counter*, delivery_states.size()> delivered{};
 };
 
-struct ConsumerMetrics::RelayCounters {
-  RelayCounters(Families& families, const std::string& relay)
-      : time(families.answer_time.Add({{"relay", relay}}, answer_buckets)) {
+struct ConsumerMetrics::SinkCounters {
+  SinkCounters(Families& families, const std::string& sink)
+      : time(families.answer_time.Add({{"sink", sink}}, answer_buckets)) {
     for (std::size_t i = 0; i < answer_outcomes.size(); ++i) {
       for (std::size_t j = 0; j < reply_classes.size(); ++j)
         answers[i][j] = &families.answers.Add(
-            {{"relay", relay}, {"outcome", answer_outcomes[i]}, {"reply", reply_classes[j]}});
+            {{"sink", sink}, {"outcome", answer_outcomes[i]}, {"reply", reply_classes[j]}});
     }
   }
 
@@ -231,7 +231,7 @@ void ConsumerMetrics::count_outcomes(const Receipt& receipt, QueueCounters& coun
 void ConsumerMetrics::answered(const SinkAnswer& answer) {
   if (answer.delay) queue(answer.queue).delay.Observe(std::max(answer.delay->count(), 0.0));
   if (answer.sink.empty()) return;
-  auto& counters = relay(answer.sink);
+  auto& counters = sink_counters(answer.sink);
   counters.time.Observe(Seconds(answer.took).count());
   const auto outcome =
       std::find(answer_outcomes.begin(), answer_outcomes.end(), std::string_view(answer.outcome));
@@ -250,10 +250,10 @@ ConsumerMetrics::QueueCounters& ConsumerMetrics::queue(const std::string& name) 
   return queues_.try_emplace(name, *families_, name, delivers_).first->second;
 }
 
-ConsumerMetrics::RelayCounters& ConsumerMetrics::relay(const std::string& name) {
-  const auto found = relays_.find(name);
-  if (found != relays_.end()) return found->second;
-  return relays_.try_emplace(name, *families_, name).first->second;
+ConsumerMetrics::SinkCounters& ConsumerMetrics::sink_counters(const std::string& name) {
+  const auto found = sinks_.find(name);
+  if (found != sinks_.end()) return found->second;
+  return sinks_.try_emplace(name, *families_, name).first->second;
 }
 
 std::vector<prometheus::MetricFamily> ConsumerMetrics::collect() const {

@@ -45,17 +45,17 @@ class ConsumerMetrics final : public ConsumerObserver {
  private:
   struct Families;
   struct QueueCounters;
-  struct RelayCounters;
+  struct SinkCounters;
 
   QueueCounters& queue(const std::string& name);
-  RelayCounters& relay(const std::string& name);
+  SinkCounters& sink_counters(const std::string& name);
   void count_outcomes(const Receipt& receipt, QueueCounters& counters);
 
   bool delivers_;
   std::unique_ptr<prometheus::Registry> registry_;
   std::unique_ptr<Families> families_;
   std::map<std::string, QueueCounters> queues_;
-  std::map<std::string, RelayCounters> relays_;
+  std::map<std::string, SinkCounters> sinks_;
   std::atomic<bool> is_connected_ = false;
   bool was_connected_ = false;
 };

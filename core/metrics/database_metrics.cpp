@@ -133,14 +133,14 @@ void add_problems(const QueueReading& reading, MetricFamilies& metrics) {
     metrics.gauge(name, help, labels, count);
 }
 
-/// Relays are shared by all queues.
+/// Sinks are shared by all queues.
 void add_sinks(const DatabaseReading& reading, MetricFamilies& metrics) {
-  constexpr auto name = "mailroom_relay_unavailable_seconds";
-  constexpr auto help = "How long a relay has taken no mail; a relay that works has no value.";
+  constexpr auto name = "mailroom_sink_unavailable_seconds";
+  constexpr auto help = "How long a sink has taken nothing; a sink that works has no value.";
   metrics.gauge(name, help);
   if (reading.queues.empty()) return;
   for (const auto& sink : reading.queues.front().status.deliveries.sinks)
-    metrics.gauge(name, help, {{"relay", sink.name}}, seconds(sink.lasts));
+    metrics.gauge(name, help, {{"sink", sink.name}}, seconds(sink.lasts));
 }
 
 }  // namespace

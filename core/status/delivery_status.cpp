@@ -15,10 +15,12 @@ constexpr const char* waiting_sql = R"(
 SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint
 FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)";
 
+// A consumer tries an unavailable sink every five minutes at least, while something waits for it: one that
+// nobody tries any more is not configured any more.
 constexpr const char* sinks_sql = R"(
 SELECT name, failures, (extract(epoch FROM clock_timestamp() - since) * 1000)::bigint,
   (extract(epoch FROM probe_at - clock_timestamp()) * 1000)::bigint, reason
-FROM mailroom_sinks ORDER BY since, name)";
+FROM mailroom_sinks WHERE probe_at > clock_timestamp() - interval '10 minutes' ORDER BY since, name)";
 
 /// Not negative.
 template <typename Field>

@@ -106,6 +106,19 @@ TEST_CASE("status of a queue with tokens and no collector") {
   CHECK(queue.finding("no_collector").severity == Severity::failure);
 }
 
+TEST_CASE("a sink that nobody tries any more is not shown") {
+  Queue queue;
+  queue.connection->run(
+      "INSERT INTO mailroom_sinks VALUES "
+      "('new:25', 1, now(), now(), now() + interval '1 min', 'down'), "
+      "('idle:25', 1, now() - interval '1 h', now() - interval '9 min', now() - interval '9 min', 'down'), "
+      "('old:25', 1, now() - interval '1 h', now() - interval '11 min', now() - interval '11 min', 'down')");
+  const auto sinks = queue.status().deliveries.sinks;
+  REQUIRE(sinks.size() == 2);
+  CHECK(sinks[0].name == "idle:25");
+  CHECK(sinks[1].name == "new:25");
+}
+
 TEST_CASE("status counts acknowledged tokens, and sees the collector") {
   Queue queue;
   insert_accounts(*queue.connection, 7);

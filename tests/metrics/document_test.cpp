@@ -79,7 +79,7 @@ TEST_CASE("the page on metrics lists what a scrape shows, no more and no less") 
   const auto sends = metrics_address([&] { return sender.log(); });
   CHECK(collector.stop() == 0);
   insert_accounts(*connection, 1, "mailed");
-  REQUIRE(eventually([&] { return Scrape::of(sends).sum("mailroom_relay_answers_total") == 1; }));
+  REQUIRE(eventually([&] { return Scrape::of(sends).sum("mailroom_sink_answers_total") == 1; }));
   connection->run("UPDATE mailroom_queues SET paused_at = now(), paused_by = 'test'");
   TestCollector again(database, {"--metrics", "127.0.0.1:0"});
   const auto collects_again = metrics_address([&] { return again.log(); });

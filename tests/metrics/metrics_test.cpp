@@ -170,6 +170,36 @@ TEST_CASE("without the database the metrics of the process are served, and after
   CHECK(emitted_by(collector) == 5);
 }
 
+TEST_CASE("collect counts what a sink answers, and shows one that takes nothing") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  TestCollector collector(
+      database,
+      {"--metrics", "127.0.0.1:0", "--batch-timeout", "50ms", "--exec",
+       "sh -c 'read -r batch rest; echo fail $batch 1 reject no >&3; echo ok $batch >&3; cat; exit 7'"});
+  const auto address = address_of(collector);
+  Scrape scrape("");
+  REQUIRE(eventually([&] {
+    scrape = Scrape::of(address);
+    return scrape.sum("mailroom_tokens_total") == 3;
+  }));
+  INFO(scrape.text);
+  CHECK(scrape.sum("mailroom_sink_answers_total", "outcome=\"accepted\"") == 2);
+  CHECK(scrape.sum("mailroom_sink_answers_total", "outcome=\"rejected\"") == 1);
+  CHECK(scrape.value(R"(mailroom_acceptance_delay_seconds_count{queue="mailroom"})") == 2);
+  CHECK(value<int>(*connection,
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'mailroom collect@%' "
+                   "AND datname = current_database()") == 1);
+  CHECK(collector.stop() == 0);
+
+  insert_accounts(*connection, 1, "late");
+  TestCollector idle(database, {"--metrics", "127.0.0.1:0", "--exec", "false"});
+  const auto its_address = address_of(idle);
+  CHECK(eventually([&] { return Scrape::of(its_address).sum("mailroom_sink_unavailable_seconds") > 0; }));
+  CHECK(idle.stop() == 0);
+}
+
 TEST_CASE("send counts mails by outcome, and the answers of each relay") {
   const TestDatabase database;
   const auto connection = database.connect();
@@ -199,12 +229,12 @@ TEST_CASE("send counts mails by outcome, and the answers of each relay") {
   CHECK(!scrape.has(R"(mailroom_tokens_total{queue="mailroom",outcome="emitted",reason=""})"));
   const auto answers = [&](const std::string& labels) {
     return scrape.value(
-        fmt::format("mailroom_relay_answers_total{{relay=\"127.0.0.1:{}\",{}}}", relay.port(), labels));
+        fmt::format("mailroom_sink_answers_total{{sink=\"127.0.0.1:{}\",{}}}", relay.port(), labels));
   };
   CHECK(answers(R"(outcome="accepted",reply="2xx")") == 4);
   CHECK(answers(R"(outcome="rejected",reply="5xx")") == 1);
   CHECK(answers(R"(outcome="deferred",reply="4xx")") == 1);
-  CHECK(scrape.sum("mailroom_relay_answer_seconds_count") == 6);
+  CHECK(scrape.sum("mailroom_sink_answer_seconds_count") == 6);
   CHECK(scrape.value(R"(mailroom_acceptance_delay_seconds_count{queue="mailroom"})") == 4);
   CHECK(sender.stop() == 0);
 }

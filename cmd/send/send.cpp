@@ -20,6 +20,7 @@ struct SendOptions {
 
 PgQueueSession::Setup delivering_session(const Settings& settings, const Key& key, StopWatcher& watcher) {
   auto session = session_setup(settings, key, watcher);
+  session.program = "mailroom send";
   session.delivers = true;
   session.reads_newer = settings.send_supersede;
   if (settings.send_per_account) session.counted_period = settings.send_per_account->period;

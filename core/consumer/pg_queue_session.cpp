@@ -154,10 +154,6 @@ std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& t
   return std::chrono::floor<std::chrono::microseconds>(std::chrono::steady_clock::now() - *time).count();
 }
 
-const char* purpose_of(const PgQueueSession::Setup& setup) {
-  return setup.delivers ? "mailroom send" : "mailroom collect";
-}
-
 /// Publishes the fingerprint as a session lock: it ends with the session, and needs no row and no privilege.
 /// If another session holds the lock exclusively, status does not show this key.
 void show_fingerprint(Connection& connection, const std::string& fingerprint) {
@@ -178,11 +174,11 @@ PgQueueSession::PgQueueSession(const Setup& setup)
     : watcher_(setup.watcher),
       delivers_(setup.delivers),
       with_creation_(setup.with_creation),
-      connection_(setup.conninfo, purpose_of(setup)),
+      connection_(setup.conninfo, setup.program),
       queues_(setup.queues),
       channel_(setup.channel) {
   const auto waiting = wait();
-  require_own_session(connection_, setup.conninfo, purpose_of(setup));
+  require_own_session(connection_, setup.conninfo, setup.program);
   setup.check_schema(connection_);
   prepare_statements(setup);
   check_queue_preconditions(connection_);

@@ -23,9 +23,10 @@ class PgQueueSession final : public QueueSession {
     std::function<void(Connection&)> check_schema;
     std::string fingerprint{};       ///< 16 hexadecimal digits: publishes which key this collector signs with
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
-    bool delivers = false;           ///< for a sink with outcomes
-    bool with_creation = false;      ///< tokens have created_at, as with `delivers`; otherwise it is 0
-    bool reads_newer = false;        ///< only with `delivers`: tokens have `newer`
+    std::string program = "mailroom collect";  ///< its application_name, before `@HOST:PID`
+    bool delivers = false;                     ///< for a sink with outcomes
+    bool with_creation = false;  ///< tokens have created_at, as with `delivers`; otherwise it is 0
+    bool reads_newer = false;    ///< only with `delivers`: tokens have `newer`
     /// In which to count the mails to each account; only with `delivers`.
     std::optional<Milliseconds> counted_period{};
   };

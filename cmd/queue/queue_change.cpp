@@ -107,7 +107,8 @@ std::string question(const QueuePlan& plan, const std::vector<QueueEffect>& effe
 
 QueueStart read_start(Connection& connection, const SettingValue& value, const QueueCatalogue& catalogue) {
   if (value.text.starts_with(like_prefix)) {
-    const auto& queue = require_queue(catalogue, value.text.substr(like_prefix.size()));
+    const auto name = value.text.substr(like_prefix.size());
+    const auto& queue = require_queue(catalogue, name);
     return {.cursor = queue.cursor, .like = queue.name};
   }
   RewindTarget target{.kind = RewindTarget::Kind::end};

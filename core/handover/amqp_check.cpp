@@ -1,6 +1,5 @@
 #include "handover/amqp_check.hpp"
 
-#include <amqp_framing.h>
 #include <fmt/format.h>
 
 #include "base/printable.hpp"

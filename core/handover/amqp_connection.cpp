@@ -1,8 +1,5 @@
 #include "handover/amqp_connection.hpp"
 
-#include <amqp_framing.h>
-#include <amqp_ssl_socket.h>
-#include <amqp_tcp_socket.h>
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <amqp.h>
 #include <memory>
 #include <string>
 
@@ -8,6 +7,7 @@
 #include "config/settings.hpp"
 #include "handover/broker_fault.hpp"
 #include "handover/broker_url.hpp"
+#include "handover/rabbitmq_c.hpp"
 
 namespace mailroom {
 

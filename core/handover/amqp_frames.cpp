@@ -1,5 +1,3 @@
-#include <amqp.h>
-#include <amqp_framing.h>
 #include <fmt/format.h>
 #include <sys/time.h>
 

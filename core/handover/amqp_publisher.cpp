@@ -1,7 +1,6 @@
 #include "handover/amqp_publisher.hpp"
 
 #include <algorithm>
-#include <amqp_framing.h>
 #include <array>
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,7 +1,6 @@
 #include "broker/rabbitmq_rig.hpp"
 
 #include <algorithm>
-#include <amqp_framing.h>
 #include <array>
 #include <cstdio>
 #include <fmt/format.h>

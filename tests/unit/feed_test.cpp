@@ -40,7 +40,8 @@ TEST_CASE("the state created matches every token at its creation, and no later e
 TEST_CASE("a filter by account matches batches with its tokens, and operations on the account") {
   EventFilter filter;
   filter.accounts = {3};
-  Event batch{.kind = EventKind::emitted, .record = BatchRecord{.id = 1}, .matches = {{}}};
+  Event batch{
+      .kind = EventKind::emitted, .record = BatchRecord{.id = 1}, .matches = std::vector<std::int64_t>{}};
   CHECK_FALSE(filter.wants(batch));
   batch.matches->push_back(5);
   CHECK(filter.wants(batch));

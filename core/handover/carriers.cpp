@@ -60,8 +60,10 @@ const CarrierKind& kind_of_url(const std::string& url) {
   const auto kind = std::ranges::find_if(
       kinds, [&](const auto& each) { return std::ranges::count(each.schemes, scheme) > 0; });
   if (kind == kinds.end()) {
+    // What is before the host may be a password.
+    const auto host = url.substr(url.rfind('@') + 1);
     throw Error(ExitCode::configuration,
-                scheme.empty() ? fmt::format("sink.to is no URL: '{}'", shown_text(without_passwords(url)))
+                scheme.empty() ? fmt::format("sink.to is no URL: '{}'", shown_text(host))
                                : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
                 fmt::format("it begins with {}", fmt::join(usable_schemes(), ", ")));
   }

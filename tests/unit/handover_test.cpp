@@ -132,7 +132,7 @@ TEST_CASE("a URL that no sink takes is an error of the configuration, which show
   settings.sink_to = "kafka://broker:9092";
   CHECK_THROWS_WITH(configured_carrier(settings), "sink.to has an unknown scheme, 'kafka'");
   settings.sink_to = "user:geheim@host";
-  CHECK_THROWS_WITH(configured_carrier(settings), Catch::Matchers::Contains("sink.to is no URL"));
+  CHECK_THROWS_WITH(configured_carrier(settings), "sink.to is no URL: 'host'");
   settings.sink_to = "";
   settings.sink_exec = "sender";
   CHECK(configured_carrier(settings).name == "exec");

@@ -46,7 +46,8 @@ void require_same_kind(const Settings& settings, bool handing_over) {
 }
 
 ExitCode run_handover(const CollectOptions& options, Context& context) {
-  return run_consumer(context, {.command = "collect", .delivers = true}, make_limits(options),
+  return run_consumer(context, {.command = "collect", .delivers = true, .reader = "the answers of the sink"},
+                      make_limits(options),
                       [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
                         require_same_kind(settings, true);
                         return handover_setup(settings, parts, log);
@@ -139,7 +140,8 @@ const Command collect_command{
     "unavailable.\n\n"
     "SIGTERM and SIGINT finish and acknowledge the batch in flight; the exit status is then 0. A second "
     "signal stops the process at once. While it stops, mailroom cancels a statement that waits for a lock, "
-    "and logs when it waits for the reader of standard output. SIGHUP reloads the configuration file and "
+    "and logs when it waits for the reader of standard output or the answers of the sink. SIGHUP reloads the "
+    "configuration file and "
     "the keys, and logs what has changed. After a lost connection mailroom reconnects, with growing pauses "
     "of at most one second. Log lines go to standard error."};
 

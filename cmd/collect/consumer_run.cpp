@@ -94,7 +94,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
                       const MakeSetup& make_setup) {
   const auto& settings = context.settings();
   StopSignal signal;
-  StopWatcher watcher(signal, context.log());
+  StopWatcher watcher(signal, context.log(), kind.reader);
   ConsumerObservers observers;
   const ServiceManager manager(context.log());
   ServiceReporter reporter(manager, signal, watcher);

@@ -22,9 +22,10 @@ using MakeSetup = std::function<CollectorSetup(const Settings& settings, const C
 
 /// Which consumer runs.
 struct ConsumerKind {
-  const char* command = "";  ///< `collect`
-  bool delivers = false;     ///< its sink has outcomes
-  int peer = -1;             ///< a pipe or socket whose reader it depends on; -1 for none
+  const char* command = "";                     ///< `collect`
+  bool delivers = false;                        ///< its sink has outcomes
+  int peer = -1;                                ///< a pipe or socket whose reader it depends on; -1 for none
+  const char* reader = "the reader of stdout";  ///< whom a batch waits for
 };
 
 /// Runs a consumer until it is stopped. Throws as MetricsEndpoint() and Collector::run() do.

@@ -54,7 +54,8 @@ ExitCode run_send(SendOptions options, Context& context) {
   if (options.dry_run) return run_send_preview(context);
   if (!options.trial.to.empty()) return run_send_trial(options.trial, context);
   options.limits.wait_for_database = options.wait.value_or(Milliseconds{0});
-  return run_consumer(context, {.command = "send", .delivers = true}, options.limits,
+  return run_consumer(context, {.command = "send", .delivers = true, .reader = "the answers of the relay"},
+                      options.limits,
                       [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
                         return make_setup(settings, parts, log);
                       });

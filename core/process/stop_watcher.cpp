@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/blocked_signals.hpp"
 #include "base/log.hpp"
@@ -21,8 +23,8 @@ TimePoint now() {
 
 }  // namespace
 
-StopWatcher::StopWatcher(const StopSignal& signal, Log& log)
-    : signal_(signal), log_(log), end_(eventfd(0, EFD_CLOEXEC)) {
+StopWatcher::StopWatcher(const StopSignal& signal, Log& log, std::string reader)
+    : signal_(signal), log_(log), reader_(std::move(reader)), end_(eventfd(0, EFD_CLOEXEC)) {
   if (end_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
   const BlockedSignals blocked;
   thread_ = std::thread([this] { watch(); });
@@ -51,9 +53,8 @@ void StopWatcher::attend() {
   if (wait_ == nullptr || now() - std::max(wait_->since_, asked_at_) < wait_->patience_) return;
   if (told_ != wait_->awaited_) {
     told_ = wait_->awaited_;
-    log_.info(told_ == Awaited::reader
-                  ? "stopping: waiting for the reader of stdout; signal again to stop at once"
-                  : "stopping: waiting for the database; signal again to stop at once");
+    log_.info(fmt::format("stopping: waiting for {}; signal again to stop at once",
+                          told_ == Awaited::reader ? reader_ : "the database"));
   }
   if (wait_->running_ == nullptr || wait_->cancelled_) return;
   wait_->cancelled_ = true;

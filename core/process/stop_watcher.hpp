@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -21,8 +22,8 @@ class StopWatcher {
  public:
   static constexpr Milliseconds moment{200};
 
-  /// `signal` and `log` must outlive this.
-  StopWatcher(const StopSignal& signal, Log& log);
+  /// `reader`: what Awaited::reader stands for. `signal` and `log` must outlive this.
+  StopWatcher(const StopSignal& signal, Log& log, std::string reader = "the reader of stdout");
   ~StopWatcher();
   StopWatcher(const StopWatcher&) = delete;
   StopWatcher& operator=(const StopWatcher&) = delete;
@@ -63,6 +64,7 @@ class StopWatcher {
 
   const StopSignal& signal_;
   Log& log_;
+  const std::string reader_;
   mutable std::mutex mutex_;
   int end_ = -1;  ///< an eventfd, readable when this ends
   Wait* wait_ = nullptr;

@@ -101,8 +101,8 @@ void ServiceReporter::watch() {
   const auto patience = manager_.patience();
   const auto interval = std::min(status_interval, patience.value_or(status_interval) / 4);
   std::array<pollfd, 2> awaited{{{end_, POLLIN, 0}, {signal_.stop_fd(), POLLIN, 0}}};
-  renew_status(now_of_service());
-  auto next_status = now_of_service() + status_interval;
+  // Not at once: a service whose configuration is wrong ends before that, and does not wait for the database.
+  auto next_status = now_of_service();
   for (;;) {
     const int ready = poll(awaited.data(), awaited.size(), static_cast<int>(interval.count()));
     if (ready < 0) continue;

@@ -1,3 +1,4 @@
+#include "base/journal.hpp"
 #include "cmd/collect/collect_setup.hpp"
 #include "cmd/collect/handover_setup.hpp"
 #include "cmd/commands.hpp"
@@ -38,6 +39,15 @@ void warn_of_terminal(Context& context) {
       "standard output is a terminal: tokens shown here count as emitted, and no mail is sent");
 }
 
+/// Whoever reads the journal could use the tokens, and no sender would get them.
+void refuse_journal(Context& context) {
+  if (!is_journal(context.out().fd())) return;
+  throw Error(
+      ExitCode::configuration, "standard output is systemd's journal, which is no place for tokens",
+      "hand batches over with sink.exec or sink.to, or connect standard output to a sender of your own "
+      "(docs/service.md)");
+}
+
 /// The kind of the sink is that of the start: sessions and metrics depend on it.
 void require_same_kind(const Settings& settings, bool handing_over) {
   if (hands_over(settings) == handing_over) return;
@@ -56,6 +66,7 @@ ExitCode run_handover(const CollectOptions& options, Context& context) {
 
 ExitCode run_collect(const CollectOptions& options, Context& context) {
   if (hands_over(context.settings())) return run_handover(options, context);
+  refuse_journal(context);
   warn_of_terminal(context);
   const ConsumerKind kind{.command = "collect", .peer = context.out().fd()};
   return run_consumer(context, kind, make_limits(options),

@@ -39,12 +39,16 @@ const bool has_journal = true;
 const bool has_journal = false;
 #endif
 
-bool stderr_is_journal() {
+bool is_journal(int fd) {
   // systemd sets it to device and inode of the stream, which a shell may have redirected since.
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat file {};
-  return has_journal && stream != nullptr && fstat(2, &file) == 0 &&
+  return stream != nullptr && fstat(fd, &file) == 0 &&
          fmt::format("{}:{}", file.st_dev, file.st_ino) == stream;
+}
+
+bool stderr_is_journal() {
+  return has_journal && is_journal(2);
 }
 
 JournalEntry::JournalEntry(LogLevel level, std::string_view message)

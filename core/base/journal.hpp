@@ -11,7 +11,9 @@ namespace mailroom {
 /// True if this build can write to systemd's journal.
 extern const bool has_journal;
 
-/// True if stderr is connected to systemd's journal, and has_journal.
+/// True if the descriptor is connected to systemd's journal.
+bool is_journal(int fd);
+/// True if stderr is, and has_journal.
 bool stderr_is_journal();
 
 /// One entry of systemd's journal: a message with its priority, and fields.

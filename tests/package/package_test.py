@@ -20,6 +20,7 @@ EXPECTED = {
     './etc/mailroom/credentials/': '0750',
     './usr/bin/mailroom': '0755',
     './usr/lib/systemd/system/mailroom-collect@.service': '0644',
+    './usr/lib/systemd/system/mailroom-handover@.service': '0644',
     './usr/lib/systemd/system/mailroom-send@.service': '0644',
     './usr/lib/systemd/system/mailroom-sender@.socket': '0644',
     './usr/lib/sysusers.d/mailroom.conf': '0644',
@@ -27,7 +28,16 @@ EXPECTED = {
     './usr/share/doc/mailroom/changelog.gz': '0644',
     './usr/share/doc/mailroom/changelog.Debian.gz': '0644',
     './usr/share/doc/mailroom/copyright': '0644',
+    './usr/share/doc/mailroom/docs/exec.md': '0644',
+    './usr/share/doc/mailroom/docs/nats.md': '0644',
+    './usr/share/doc/mailroom/docs/rabbitmq.md': '0644',
+    './usr/share/doc/mailroom/docs/scaling.md': '0644',
     './usr/share/doc/mailroom/docs/service.md': '0644',
+    './usr/share/doc/mailroom/docs/webhooks.md': '0644',
+    './usr/share/doc/mailroom/examples/prometheus/mailroom-alerts.yml': '0644',
+    './usr/share/doc/mailroom/examples/senders/sender.mjs': '0755',
+    './usr/share/doc/mailroom/examples/senders/sender.py': '0755',
+    './usr/share/doc/mailroom/examples/senders/sender.sh': '0755',
     './usr/share/doc/mailroom/examples/systemd/mail-sender': '0755',
     './usr/share/doc/mailroom/examples/systemd/mailroom-sender@.service': '0644',
     './usr/share/doc/mailroom/mailroom.yaml.example': '0644',
@@ -107,13 +117,26 @@ class PackageTest(unittest.TestCase):
                         'systemd-sysusers'):
             self.assertIn(library, depends)
 
+    def test_what_is_typed_is_documented_and_completed(self):
+        with gzip.open(f'{self.root}/usr/share/man/man1/mailroom-collect.1.gz', 'rt', encoding='utf-8') as file:
+            manual = file.read().replace('\\-', '-')
+        completions = self.read('usr/share/bash-completion/completions/mailroom')
+        for option in ('--to', '--exec', '--ack-on', '--ack-timeout', '--in-flight', '--metrics'):
+            self.assertIn(option, manual)
+            self.assertIn(option, completions)
+
+    def test_every_sink_is_built_in(self):
+        version = run(f'{self.root}/usr/bin/mailroom', '--version')
+        for kind in ('exec', 'http (', 'nats (', 'amqp ('):
+            self.assertIn(kind, version)
+
     def test_the_versions_agree(self):
         with gzip.open(f'{self.root}/usr/share/doc/mailroom/changelog.Debian.gz', 'rt', encoding='utf-8') as file:
             self.assertEqual(file.readline().split()[1], f'({self.field("Version")})')
 
     def test_a_removal_stops_what_the_units_start(self):
         units = {os.path.basename(path).replace('@.', '@*.') for path in self.files if '/systemd/system/m' in path}
-        self.assertEqual(len(units), 3)
+        self.assertEqual(len(units), 4)
         for unit in units:
             self.assertIn(f"'{unit}'", self.read('DEBIAN/prerm'))
             self.assertIn(unit, self.read('DEBIAN/postrm'))

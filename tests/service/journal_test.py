@@ -72,12 +72,13 @@ class JournalTest(unittest.TestCase):
         self.journal = Journal()
         self.addCleanup(self.journal.close)
 
-    def mailroom(self, *arguments, is_journal=True, **environment):
+    def mailroom(self, *arguments, is_journal=True, stdout_is_journal=False, **environment):
         """Returns the exit status, the entries of the journal, and what came on stderr."""
         with tempfile.TemporaryFile() as stderr:
             status = os.fstat(stderr.fileno())
             stream = f'{status.st_dev}:{status.st_ino + (0 if is_journal else 1)}'
-            done = subprocess.run([MAILROOM, *arguments], stdout=subprocess.PIPE, stderr=stderr, check=False,
+            stdout = stderr if stdout_is_journal else subprocess.PIPE
+            done = subprocess.run([MAILROOM, *arguments], stdout=stdout, stderr=stderr, check=False,
                                   env=dict(os.environ, JOURNAL_STREAM=stream, **environment))
             stderr.seek(0)
             return done.returncode, self.journal.entries(), stderr.read().decode()
@@ -107,6 +108,20 @@ class JournalTest(unittest.TestCase):
         status, entries, stderr = self.mailroom('collect', '--once', is_journal=False)
         self.assertEqual((status, entries), (0, []))
         self.assertIn(' connected\n', stderr)
+
+    def test_tokens_do_not_go_to_the_journal(self):
+        insert = "INSERT INTO accounts (email, login) VALUES ('kept@mail.example', 'kept')"
+        run('psql', '-qd', DATABASE, '-c', insert)
+        status, entries, stderr = self.mailroom('collect', '--once', stdout_is_journal=True)
+        self.assertEqual((status, stderr), (3, ''))
+        self.assertIn("standard output is systemd's journal", entries[-1]['MESSAGE'])
+        self.assertIn('sink.exec', entries[-1]['MAILROOM_HINT'])
+        # A sink takes the tokens that standard output must not have.
+        sender = 'sh -c "while read -r batch rest; do echo ok $batch >&3; done"'
+        status, entries, stderr = self.mailroom('collect', '--once', '--exec', sender, stdout_is_journal=True)
+        self.assertEqual((status, stderr), (0, ''))
+        emitted = [entry['MAILROOM_TOKENS'] for entry in entries if entry['MESSAGE'].startswith('emitted ')]
+        self.assertEqual(emitted, ['1'])
 
     def test_a_format_that_was_asked_for_stays(self):
         status, entries, stderr = self.mailroom('collect', '--once', MAILROOM_LOG_FORMAT='json')

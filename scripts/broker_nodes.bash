@@ -5,8 +5,14 @@
 
 # is_node PID: succeeds if that process is one of the nodes here, and not another that has its number now.
 is_node() {
-  # shellcheck disable=SC2154  # the script that sources this sets it
-  grep -qF -- "$directory" "/proc/$1/cmdline" "/proc/$1/environ" 2>/dev/null
+  local _
+  for _ in {1..10}; do
+    # shellcheck disable=SC2154  # the script that sources this sets it
+    if grep -qF -- "$directory" "/proc/$1/cmdline" "/proc/$1/environ" 2>/dev/null; then return 0; fi
+    if [[ ! -e /proc/$1 ]]; then return 1; fi
+    sleep 0.01 # a process that is starting a program has neither for a moment
+  done
+  return 1
 }
 
 # end_node N SIGNAL: sends the signal to the process group of node N.

@@ -42,21 +42,22 @@ std::string printable_message(std::string_view message) {
   return text;
 }
 
-bool is_in_journal(const std::string& message, const std::string& hint, ExitCode code) {
-  if (!stderr_is_journal()) return false;
-  JournalEntry entry(LogLevel::error, fmt::format("error: {}{}", printable_message(message),
-                                                  hint.empty() ? "" : "hint: " + printable_message(hint)));
-  entry.add("exit_code", std::to_string(static_cast<int>(code)));
-  if (!hint.empty()) entry.add("hint", hint);
-  return entry.send();
+/// For the stream that connects stderr with systemd's journal, which knows the service also when this process
+/// has ended. Of an entry with fields that is sent just before, the journal may find out too late whose it
+/// is, and `journalctl --unit` does not show it.
+std::string with_priority(std::string_view message) {
+  std::string text;
+  for (const auto line : split(message.substr(0, message.size() - 1), '\n'))
+    text += fmt::format("<3>{}\n", line);
+  return text;
 }
 
 /// Ignores a failed write: stderr may be closed as well.
-void print_error(const std::string& message, const std::string& hint, ExitCode code) noexcept {
+void print_error(const std::string& message, const std::string& hint) noexcept {
   try {
-    if (is_in_journal(message, hint, code)) return;
-    Output(2).write(without_secrets(fmt::format("mailroom: error: {}{}", printable_message(message),
-                                                hint.empty() ? "" : "hint: " + printable_message(hint))));
+    const auto text = fmt::format("error: {}{}", printable_message(message),
+                                  hint.empty() ? "" : "hint: " + printable_message(hint));
+    Output(2).write(without_secrets(stderr_is_journal() ? with_priority(text) : "mailroom: " + text));
   } catch (const std::exception&) {
     return;
   }
@@ -87,14 +88,13 @@ int main(int argc, char** argv) {
     return static_cast<int>(run({argv + 1, argv + argc}));
   } catch (const DatabaseError& error) {
     const auto explained = explained_damage(error);
-    print_error(explained.what(), explained.hint(), explained.code());
+    print_error(explained.what(), explained.hint());
     return static_cast<int>(explained.code());
   } catch (const Error& error) {
-    print_error(error.what(), error.hint(), error.code());
+    print_error(error.what(), error.hint());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    print_error(error.what(), "this is a bug in mailroom: please report it with the command you ran",
-                ExitCode::failed);
+    print_error(error.what(), "this is a bug in mailroom: please report it with the command you ran");
     return static_cast<int>(ExitCode::failed);
   }
 }

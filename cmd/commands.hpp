@@ -21,6 +21,7 @@ extern const Command queue_command;
 extern const Command suspend_command;
 extern const Command template_command;
 extern const Command prune_command;
+extern const Command reconcile_command;
 extern const Command doctor_command;
 extern const Command simulate_command;
 extern const Command config_command;

@@ -1,0 +1,103 @@
+#include "cmd/reconcile/reconcile_report.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// An explanation is shown whole, with the reason that an operator gave.
+constexpr std::size_t widest_report = 1000;
+
+/// `emitted again`
+std::string class_text(TokenClass token_class) {
+  std::string text = token_class_name(token_class);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string counts_table(const QueueReconciliation& queue) {
+  TextTable table({{"tokens", TextTable::Align::right}, {"class", TextTable::Align::left, true}, {"explanation", TextTable::Align::left, true}});
+  for (const auto& count : queue.counts)
+    table.add({with_thousands(count.tokens), class_text(count.token_class), shown_text(count.explanation)});
+  return table.render(widest_report, 2);
+}
+
+/// A line for each range, so that a script can read them.
+std::string listed_ids(const UnexplainedIds& unexplained) {
+  std::string text;
+  for (const auto& range : unexplained.ids)
+    text += "    " + id_range_text(range) + "\n";
+  if (unexplained.omitted > 0) text += fmt::format("    and {} more\n", with_thousands(unexplained.omitted));
+  return text;
+}
+
+std::string render_queue(const QueueReconciliation& queue, bool lists_ids) {
+  auto text = fmt::format("\nqueue {}: {}\n", shown_text(queue.queue), counted(queue.tokens, "token"));
+  if (queue.tokens > 0) text += counts_table(queue);
+  for (const auto& holder : queue.gap_holders)
+    text += fmt::format("  a gap waits for {}\n", shown_text(holder));
+  for (const auto& unexplained : queue.unexplained) {
+    text += lists_ids ? fmt::format("  unexplained, {}:\n{}", unexplained.reason, listed_ids(unexplained))
+                      : fmt::format("  unexplained: {} ({})\n", id_ranges_text(unexplained.ids), unexplained.reason);
+  }
+  return text;
+}
+
+std::string verdict(const Reconciliation& result) {
+  const auto unexplained = result.unexplained_tokens();
+  if (unexplained == 0) return "every token is explained\n";
+  return fmt::format("unexplained: {}\n", counted(unexplained, "token"));
+}
+
+Json ids_json(const UnexplainedIds& unexplained, bool lists_ids) {
+  auto ranges = Json::array();
+  for (std::size_t i = 0; i < unexplained.ids.size() && (lists_ids || i < 10); ++i)
+    ranges.push_back({unexplained.ids[i].first, unexplained.ids[i].end - 1});
+  return {{"reason", unexplained.reason}, {"ids", ranges}, {"complete", unexplained.omitted == 0 && ranges.size() == unexplained.ids.size()}};
+}
+
+Json queue_json(const QueueReconciliation& queue, bool lists_ids) {
+  return {{"queue", queue.queue},
+          {"tokens", queue.tokens},
+          {"unexplained", queue.unexplained_tokens()},
+          {"classes", array_json<Json>(queue.counts,
+                                       [](const auto& count) {
+                                         return Json{{"class", token_class_name(count.token_class)},
+                                                     {"explanation", count.explanation.empty() ? Json(nullptr) : Json(count.explanation)},
+                                                     {"tokens", count.tokens}};
+                                       })},
+          {"gap_holders", queue.gap_holders},
+          {"unexplained_ids",
+           array_json<Json>(queue.unexplained, [&](const auto& each) { return ids_json(each, lists_ids); })}};
+}
+
+}  // namespace
+
+std::string render_text(const Reconciliation& result, bool lists_ids) {
+  auto text = fmt::format("tokens created from {} to {}\n", moment_text(result.period.since),
+                          moment_text(result.period.until));
+  for (const auto& queue : result.queues)
+    text += render_queue(queue, lists_ids);
+  return text + "\n" + verdict(result);
+}
+
+std::string render_json(const Reconciliation& result, bool lists_ids) {
+  const Json object{{"now", moment_json<Json>(result.now)},
+                    {"since", moment_json<Json>(result.period.since)},
+                    {"until", moment_json<Json>(result.period.until)},
+                    {"unexplained", result.unexplained_tokens()},
+                    {"queues", array_json<Json>(result.queues, [&](const auto& queue) {
+                       return queue_json(queue, lists_ids);
+                     })}};
+  return json_text(object) + "\n";
+}
+
+}  // namespace mailroom

@@ -1,0 +1,142 @@
+#include "reconcile/claim_record.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/moment.hpp"
+#include "base/text.hpp"
+#include "db/time_sql.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Clocks may have been set back since.
+constexpr std::int64_t clock_slack_seconds = 3600;
+
+bool includes(const std::optional<std::string>& actions, const std::string& action) {
+  if (!actions) return true;
+  const auto names = split(*actions, ',');
+  return std::find(names.begin(), names.end(), action) != names.end();
+}
+
+// $1 queue, $2 since. The actions are compared as text, not by mailroom_takes(), which this is to check.
+const std::string state_sql = fmt::format(R"(
+SELECT s.cursor, s.open_from, s.gap_ids::text,
+  (SELECT string_agg(a::text, ',') FROM unnest(mailroom_queue_actions($1)) a),
+  EXISTS (SELECT FROM mailroom_deliveries WHERE queue = $1),
+  f.id, b.id, b.cursor, {}
+FROM mailroom_queue_state($1) s
+CROSS JOIN (
+  SELECT coalesce(min(id), (SELECT coalesce(max(id), 0) + 1 FROM mailroom_batches)) AS id FROM mailroom_batches
+  WHERE job_type = $1 AND claimed_at >= to_timestamp($2::bigint - {})) f
+LEFT JOIN LATERAL (
+  SELECT id, cursor, claimed_at FROM mailroom_batches WHERE job_type = $1 AND id < f.id ORDER BY id DESC LIMIT 1) b ON true)",
+                                          microseconds_sql("b.claimed_at"), clock_slack_seconds);
+
+// Of a state whose row was written before the schema kept batches, nothing is on record; prune deletes old ones.
+constexpr const char* incomplete_sql = R"(
+SELECT coalesce((SELECT floor(extract(epoch FROM max(at)))::bigint FROM mailroom_schema_history
+                 WHERE version = 4 AND direction = 'up'), 0),
+  coalesce((SELECT max(extract(epoch FROM (details->>'before')::timestamptz)::bigint) FROM mailroom_operations
+            WHERE kind = 'prune' AND details->>'before' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$'), 0))";
+
+const std::string operations_sql = fmt::format(R"(
+SELECT o.id, o.kind, {}, o.actor, coalesce(o.reason, ''), lower(r.ids), upper(r.ids),
+  (o.details->>'cursor_after')::numeric > (o.details->>'cursor_before')::numeric,
+  (SELECT string_agg(a, ',') FROM jsonb_array_elements_text(
+     CASE jsonb_typeof(o.details#>'{{before,actions}}') WHEN 'array' THEN o.details#>'{{before,actions}}' END) a),
+  (SELECT string_agg(a, ',') FROM jsonb_array_elements_text(
+     CASE jsonb_typeof(o.details#>'{{after,actions}}') WHEN 'array' THEN o.details#>'{{after,actions}}' END) a),
+  o.details->>'cursor'
+FROM mailroom_operations o, LATERAL (SELECT CASE o.kind WHEN 'rewind' THEN mailroom_operation_ids(o.kind, o.details)
+                                            ELSE '{{}}' END AS ids) r
+WHERE o.queue = $1 AND o.at >= to_timestamp($2::bigint - {})
+  AND o.kind IN ('rewind', 'replay', 'create queue', 'set queue')
+ORDER BY o.at, o.id)",
+                                               microseconds_sql("o.at"), clock_slack_seconds);
+
+template <typename Row>
+QueueOperation read_operation(const Row& row) {
+  QueueOperation operation{.id = row[0].template as<std::int64_t>(),
+                           .kind = row[1].c_str(),
+                           .at = row[2].template as<std::int64_t>(),
+                           .actor = row[3].c_str(),
+                           .reason = row[4].c_str(),
+                           .is_forward = !row[7].is_null() && row[7].template as<bool>(),
+                           .actions_before = optional_of<std::string>(row[8]),
+                           .actions_after = optional_of<std::string>(row[9])};
+  if (!row[5].is_null()) {
+    operation.first = row[5].template as<std::int64_t>();
+    operation.end = row[6].template as<std::int64_t>();
+  }
+  operation.knows_actions = operation.kind == "set queue" || operation.kind == "create queue";
+  if (operation.kind == "create queue") {
+    operation.first = std::numeric_limits<std::int64_t>::min();
+    operation.end = row[10].is_null() ? 1 : parse_number<std::int64_t>(row[10].c_str()).value_or(0) + 1;
+  }
+  return operation;
+}
+
+void read_incompleteness(pqxx::transaction_base& transaction, ClaimRecord& record) {
+  const auto row = Connection::execute(transaction, incomplete_sql)[0];
+  const auto begun = row[0].as<std::int64_t>();
+  const auto pruned = row[1].as<std::int64_t>();
+  record.incomplete_before = std::max(begun, pruned);
+  record.incomplete_because = pruned >= begun ? "prune has deleted old records" : "the schema kept no records then";
+}
+
+}  // namespace
+
+std::string operation_text(const QueueOperation& operation) {
+  const auto reason = operation.reason.empty() ? std::string() : ": " + operation.reason;
+  return fmt::format("{} by {} at {}{}", operation.kind, operation.actor,
+                     moment_text(bounded_moment(std::chrono::microseconds(operation.at))), reason);
+}
+
+const QueueOperation* ClaimRecord::find_operation(std::int64_t id) const {
+  const auto found =
+      std::find_if(operations.begin(), operations.end(), [&](const auto& each) { return each.id == id; });
+  return found == operations.end() ? nullptr : &*found;
+}
+
+bool ClaimRecord::takes(const std::string& action) const {
+  return includes(actions, action);
+}
+
+bool ClaimRecord::took(const std::string& action, std::int64_t at) const {
+  for (const auto& operation : operations) {
+    if (operation.kind == "set queue" && operation.at > at) return includes(operation.actions_before, action);
+  }
+  return takes(action);
+}
+
+const QueueOperation* ClaimRecord::change_that_added(const std::string& action, std::int64_t at) const {
+  for (const auto& operation : operations) {
+    const bool added = operation.kind == "set queue" && !includes(operation.actions_before, action) &&
+                       includes(operation.actions_after, action);
+    if (added && operation.at > at) return &operation;
+  }
+  return nullptr;
+}
+
+ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t since) {
+  const auto row = Connection::execute(transaction, state_sql, queue, since)[0];
+  ClaimRecord record{.queue = queue,
+                     .actions = optional_of<std::string>(row[3]),
+                     .cursor = row[0].as<std::int64_t>(),
+                     .open_from = row[1].as<std::int64_t>(),
+                     .gap_ids = row[2].c_str(),
+                     .has_deliveries = row[4].as<bool>(),
+                     .first_batch = row[5].as<std::int64_t>()};
+  if (!row[6].is_null()) {
+    record.base_batch = row[6].as<std::int64_t>();
+    record.base_cursor = row[7].as<std::int64_t>();
+    record.base_at = row[8].as<std::int64_t>();
+  }
+  read_incompleteness(transaction, record);
+  for (const auto& each : Connection::execute(transaction, operations_sql, queue, since))
+    record.operations.push_back(read_operation(each));
+  return record;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,118 @@
+#include "reconcile/piece_reader.hpp"
+
+#include <fmt/format.h>
+
+#include "db/array_text.hpp"
+#include "db/time_sql.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr int rows_at_once = 20'000;
+
+// $1 queue, $2 the first batch, $3 and $4 what the cursor and the time were before it, $5 the cursor now. A batch
+// that took all that its claim passed is one piece. The exact number of a batch's ids is counted only where it
+// can differ from the number of its tokens. What a consumer skipped is among the ids that it skipped, with what the
+// other side refused if it records outcomes ($11): then the claim's share is not known exactly.
+const std::string pieces_sql = fmt::format(R"(
+DECLARE mailroom_pieces NO SCROLL CURSOR FOR
+WITH claims AS MATERIALIZED (
+  SELECT b.id, b.ids, b.ids_mask, b.skipped_ids, b.cursor,
+    lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before,
+    {} AS leased, {} AS ended,
+    CASE WHEN b.emitted_at IS NOT NULL THEN 1 WHEN b.dead_at IS NOT NULL THEN 2 ELSE 0 END AS state, b.attempts,
+    b.emitted, b.claimed_by LIKE 'mailroom send@%' AS by_sender,
+    b.skipped_expired + b.skipped_consumed + b.skipped_status + b.skipped_invalid AS skipped,
+    b.skipped_expired + b.skipped_consumed AS unfit
+  FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint),
+known AS MATERIALIZED (
+  SELECT c.*, c.ids_mask IS NULL AND isempty(c.skipped_ids) AND c.cursor > c.before
+      AND c.ids = int8multirange(int8range(c.before, c.cursor, '(]')) AS is_usual,
+    CASE WHEN c.state = 1 AND upper(c.ids) - lower(c.ids) <> c.emitted THEN c.emitted < (
+      SELECT sum(upper(g) - lower(g)) FROM unnest(mailroom_batch_ids(c.ids, c.ids_mask)) g) ELSE false END AS is_short,
+    CASE WHEN $11::boolean THEN c.unfit WHEN isempty(c.skipped_ids) THEN c.skipped ELSE c.skipped - (
+      SELECT sum(upper(g) - lower(g)) FROM unnest(c.skipped_ids) g) END AS skipped_by_claim,
+    greatest(upper(c.ids), upper(c.skipped_ids)) AS batch_end
+  FROM claims c)
+SELECT * FROM (
+  SELECT 0 AS kind, before + 1 AS first, cursor + 1 AS past, id, leased, ended, state, attempts, is_short, by_sender,
+    emitted, skipped_by_claim, cursor + 1 AS batch_end, NULL AS mask FROM known WHERE is_usual
+  UNION ALL
+  SELECT 1, before + 1, cursor + 1, id, leased, ended, state, attempts, is_short, by_sender, emitted, skipped_by_claim,
+    cursor + 1, NULL FROM known WHERE NOT is_usual AND cursor > before
+  UNION ALL
+  SELECT 2, lower(g), upper(g), id, leased, ended, state, attempts, is_short, by_sender, emitted, skipped_by_claim,
+    batch_end, ids_mask::text FROM known, unnest(ids) u (g) WHERE NOT is_usual
+  UNION ALL
+  SELECT 3, lower(g), upper(g), id, leased, ended, state, attempts, is_short, by_sender, emitted, skipped_by_claim,
+    batch_end, NULL FROM known, unnest(skipped_ids) u (g)
+  UNION ALL
+  SELECT 1, -9223372036854775808, $3::bigint + 1, 0, $4::bigint, $4::bigint, 1, 1, false, false, 0, 9223372036854775807,
+    $3::bigint + 1, NULL
+  UNION ALL
+  SELECT CASE WHEN h.horizon = '0' THEN 5 ELSE 4 END, lower(g), upper(g), 0, 0, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  FROM mailroom_gaps h, unnest(h.ids) u (g) WHERE h.id = ANY ($6::bigint[])
+  UNION ALL
+  SELECT 6, $5::bigint + 1, 9223372036854775807, 0, 0, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  UNION ALL
+  SELECT 7, lower(g), upper(g), o.id, {}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  FROM mailroom_operations o, unnest(CASE WHEN o.kind IN ('rewind', 'replay')
+                                     THEN mailroom_operation_ids(o.kind, o.details) END) u (g)
+  WHERE o.id = ANY ($7::bigint[])
+  UNION ALL
+  SELECT 7, -9223372036854775808, 9223372036854775807, o.id, {}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  FROM mailroom_operations o WHERE o.id = ANY ($7::bigint[]) AND o.kind = 'create queue'
+  UNION ALL
+  SELECT 8, -9223372036854775808, b.past, b.id, b.at, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  FROM unnest($8::bigint[], $9::bigint[], $10::bigint[]) b (id, past, at)) p
+ORDER BY first)",
+                                           microseconds_sql("coalesce((b.earlier_attempts->0->>'claimed_at')::timestamptz, b.claimed_at)"),
+                                           microseconds_sql("coalesce(b.emitted_at, b.dead_at)"),
+                                           microseconds_sql("o.at"), microseconds_sql("o.at"));
+
+template <typename Row>
+Piece read_piece(const Row& row) {
+  return {.first = row[1].template as<std::int64_t>(),
+          .end = row[2].template as<std::int64_t>(),
+          .kind = static_cast<PieceKind>(row[0].template as<int>()),
+          .source = row[3].template as<std::int64_t>(),
+          .leased_at = row[4].template as<std::int64_t>(),
+          .ended_at = row[5].is_null() ? 0 : row[5].template as<std::int64_t>(),
+          .state = static_cast<BatchState>(row[6].template as<int>()),
+          .attempts = row[7].template as<int>(),
+          .is_short = row[8].template as<bool>(),
+          .by_sender = row[9].template as<bool>(),
+          .emitted = row[10].template as<std::int64_t>(),
+          .skipped = row[11].template as<std::int64_t>(),
+          .batch_end = row[12].template as<std::int64_t>(),
+          .mask = row[13].is_null() ? std::string() : std::string(row[13].c_str())};
+}
+
+}  // namespace
+
+void read_pieces(pqxx::transaction_base& transaction, const ClaimRecord& record,
+                 const std::function<void(Piece)>& each) {
+  std::vector<std::int64_t> operations;
+  std::vector<std::int64_t> creations;
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> created_at;
+  for (const auto& operation : record.operations) {
+    operations.push_back(operation.id);
+    if (operation.kind != "create queue") continue;
+    creations.push_back(operation.id);
+    begins.push_back(operation.end);
+    created_at.push_back(operation.at);
+  }
+  Connection::execute(transaction, pieces_sql, record.queue, record.first_batch, record.base_cursor, record.base_at,
+                      record.cursor, record.gap_ids, array_text(operations), array_text(creations), array_text(begins),
+                      array_text(created_at), record.has_deliveries);
+  const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_pieces", rows_at_once);
+  for (auto rows = Connection::execute(transaction, fetch); !rows.empty();
+       rows = Connection::execute(transaction, fetch)) {
+    for (const auto& row : rows)
+      each(read_piece(row));
+  }
+  Connection::execute(transaction, "CLOSE mailroom_pieces");
+}
+
+}  // namespace mailroom

@@ -1,0 +1,109 @@
+#include "reconcile/reconciliation.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "audit/token_facts.hpp"
+#include "reconcile/piece_reader.hpp"
+#include "reconcile/queue_ledger.hpp"
+#include "reconcile/stretches.hpp"
+#include "status/queue_sessions.hpp"
+#include "status/session_text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The tokens of the period: where their ids are, and how many there are of each action.
+struct PeriodTokens {
+  std::vector<IdRange> ids{};
+  std::map<std::string, std::int64_t> counts{};
+};
+
+PeriodTokens read_period_tokens(pqxx::transaction_base& transaction, TokenCounter::Scope scope) {
+  constexpr int block_bits = 16;
+  constexpr std::int64_t block_size = std::int64_t{1} << block_bits;
+  PeriodTokens tokens;
+  const auto sql = fmt::format(R"(
+SELECT id >> {}, action, count(*) FROM tokens WHERE created_at >= $1::bigint AND created_at < $2::bigint
+GROUP BY 1, 2 ORDER BY 1)",
+                               block_bits);
+  for (const auto& row : Connection::execute(transaction, sql, scope.since, scope.until)) {
+    const auto first = row[0].as<std::int64_t>() * block_size;
+    tokens.counts[row[1].c_str()] += row[2].as<std::int64_t>();
+    if (!tokens.ids.empty() && tokens.ids.back().end >= first) {
+      tokens.ids.back().end = first + block_size;
+    } else {
+      tokens.ids.push_back({.first = first, .end = first + block_size});
+    }
+  }
+  return tokens;
+}
+
+/// Two ways of counting must agree: otherwise a token would be in no class, or in two.
+void require_complete(const PeriodTokens& tokens, const ClaimRecord& record, const QueueLedger& ledger) {
+  for (const auto& [action, count] : tokens.counts) {
+    const auto found = ledger.found().find(action);
+    const auto classified = found == ledger.found().end() ? 0 : found->second;
+    if (!record.takes(action) || classified == count) continue;
+    throw Error(ExitCode::failed,
+                fmt::format("{} tokens of {} were classified in the queue {}, and {} exist", classified, action,
+                            record.queue, count),
+                "mailroom migrate verify shows whether the schema is intact; otherwise this is a bug");
+  }
+}
+
+std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const ClaimRecord& record,
+                                     const QueueReconciliation& result) {
+  std::vector<std::string> holders;
+  const bool has_gaps = std::any_of(result.counts.begin(), result.counts.end(), [](const auto& each) {
+    return each.token_class == TokenClass::in_gap;
+  });
+  if (!has_gaps) return holders;
+  for (const auto& holder : find_gap_holders(transaction, record.gap_ids))
+    holders.push_back(holder.gid.empty() ? session_text(holder.session) : "prepared transaction " + holder.gid);
+  return holders;
+}
+
+QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const std::string& queue,
+                                    const PeriodTokens& tokens, TokenCounter::Scope scope) {
+  const auto record = read_claim_record(transaction, queue, scope.since);
+  QueueLedger ledger(transaction, record, scope);
+  StretchCutter cutter(tokens.ids, record.has_deliveries, [&](const Stretch& stretch) { ledger.add(stretch); });
+  read_pieces(transaction, record, [&](Piece piece) { cutter.add(std::move(piece)); });
+  cutter.finish();
+  auto result = ledger.finish();
+  require_complete(tokens, record, ledger);
+  result.gap_holders = gap_holders(transaction, record, result);
+  return result;
+}
+
+}  // namespace
+
+std::int64_t QueueReconciliation::unexplained_tokens() const {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}, [](auto sum, const auto& each) {
+    return sum + (each.token_class == TokenClass::unexplained ? each.tokens : 0);
+  });
+}
+
+std::int64_t Reconciliation::unexplained_tokens() const {
+  return std::accumulate(queues.begin(), queues.end(), std::int64_t{0},
+                         [](auto sum, const auto& each) { return sum + each.unexplained_tokens(); });
+}
+
+Reconciliation reconcile(Connection& connection, const ReconcileRequest& request) {
+  return in_one_snapshot(connection, request.queues, [&](pqxx::transaction_base& transaction, Moment now) {
+    Connection::execute(transaction, "SET LOCAL jit = off");
+    Reconciliation result{.now = now,
+                          .period = parse_period(request.since.empty() ? "24h" : request.since, request.until, now)};
+    if (request.until.empty()) result.period.until = now + std::chrono::seconds(1);
+    const TokenCounter::Scope scope{.since = in_seconds(std::max(result.period.since, Moment())),
+                                    .until = in_seconds(result.period.until)};
+    const auto tokens = read_period_tokens(transaction, scope);
+    for (const auto& queue : request.queues)
+      result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope));
+    return result;
+  });
+}
+
+}  // namespace mailroom

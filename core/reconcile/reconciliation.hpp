@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "audit/history.hpp"
+#include "base/id_range.hpp"
+#include "reconcile/judgement.hpp"
+
+namespace mailroom {
+
+/// How many tokens of a queue are in a class, for one reason.
+struct ClassCount {
+  TokenClass token_class = TokenClass::unexplained;
+  std::string explanation{};  ///< may be empty
+  std::int64_t tokens = 0;
+};
+
+/// Ids of tokens that are unexplained for one reason.
+struct UnexplainedIds {
+  std::string reason;
+  std::vector<IdRange> ids{};   ///< at most `most_listed_ranges`
+  std::int64_t omitted = 0;     ///< tokens beyond these
+};
+
+constexpr std::size_t most_listed_ranges = 100'000;
+
+/// The tokens of a period in one queue.
+struct QueueReconciliation {
+  std::string queue;
+  std::int64_t tokens = 0;               ///< those that the queue takes, or has emitted without that
+  std::vector<ClassCount> counts{};      ///< by class, the largest first within each
+  std::vector<UnexplainedIds> unexplained{};
+  std::vector<std::string> gap_holders{};  ///< sessions that keep tokens in gaps: `pid 4567 (psql, user alice)`
+
+  std::int64_t unexplained_tokens() const;
+};
+
+struct Reconciliation {
+  Moment now{};  ///< the server's clock, in whole seconds
+  Period period{};
+  std::vector<QueueReconciliation> queues{};
+
+  std::int64_t unexplained_tokens() const;
+};
+
+struct ReconcileRequest {
+  std::vector<std::string> queues{};
+  std::string since{};  ///< as parse_moment reads it, by the server's clock; empty for 24 hours ago
+  std::string until{};  ///< likewise; empty for now
+};
+
+/// Accounts for every committed token of the period in each queue, in one read-only snapshot; takes no lock that
+/// anything waits for. Throws Error(usage) as parse_period(), DatabaseError MR001 for an unknown queue.
+Reconciliation reconcile(Connection& connection, const ReconcileRequest& request);
+
+}  // namespace mailroom

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "base/id_range.hpp"
+#include "reconcile/piece.hpp"
+
+namespace mailroom {
+
+/// The pieces that hold for a stretch of ids: batches first, in the order of their claims.
+struct Situation {
+  std::vector<Piece> pieces{};
+
+  /// The acknowledged batches with the ids.
+  std::vector<const Piece*> emissions() const;
+  /// The last claim or move of the cursor that passed the ids; nullptr if none did.
+  const Piece* last_passing() const;
+  /// The first piece of this kind; nullptr if there is none.
+  const Piece* find(PieceKind kind) const;
+  /// Tokens created after this second may be others than those that the batches or the passing were of.
+  std::int64_t second() const;
+  /// When what is not in a batch was skipped, in seconds.
+  std::int64_t passed_second() const;
+  /// True if only one batch has the ids, and it was acknowledged without any peculiarity.
+  bool is_plain() const;
+};
+
+/// A range of ids in one situation.
+struct Stretch {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+  Situation situation{};
+};
+
+/// Cuts overlapping pieces into disjoint stretches, in the order of ids. Takes pieces in the order of their
+/// first ids; memory grows only with the pieces that overlap.
+class StretchCutter {
+ public:
+  /// `wanted` are disjoint ranges in order; other ids are left out. Neighbours that are plain and were
+  /// claimed within one second are one stretch, unless `keeps_batches`.
+  StretchCutter(std::vector<IdRange> wanted, bool keeps_batches, std::function<void(const Stretch&)> emit);
+
+  void add(Piece piece);
+  /// After the last piece.
+  void finish();
+
+ private:
+  struct Later {
+    bool operator()(const Piece& a, const Piece& b) const { return a.first > b.first; }
+  };
+
+  void accept(Piece piece);
+  void drain_to(std::int64_t first);
+  void cut_to(std::int64_t end);
+  void give(std::int64_t first, std::int64_t end);
+  void join(Stretch stretch);
+
+  std::vector<IdRange> wanted_;
+  std::size_t next_wanted_ = 0;
+  bool keeps_batches_;
+  std::function<void(const Stretch&)> emit_;
+  std::priority_queue<Piece, std::vector<Piece>, Later> pending_;  ///< the parts of masked batches
+  std::vector<Piece> active_;
+  std::int64_t position_;
+  std::optional<Stretch> last_;
+};
+
+}  // namespace mailroom

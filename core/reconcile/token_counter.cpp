@@ -1,0 +1,179 @@
+#include "reconcile/token_counter.hpp"
+
+#include <fmt/format.h>
+
+#include "db/array_text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A run of fewer ids shares a row of the request with its neighbours: a byte for each id says which run.
+constexpr std::int64_t shortest_row = 64;
+constexpr std::size_t longest_block = 8192;
+constexpr std::size_t most_situations_of_block = 255;
+constexpr int tokens_at_once = 10'000;
+
+/// The arrays that a statement reads the runs from: a row is a range of ids in one situation, or a block of
+/// short runs. Slots are numbered from 1, in the order of `situations`.
+class CountRequest {
+ public:
+  CountRequest(const std::vector<Situation>& situations, const std::vector<TokenCounter::Run>& runs)
+      : situations_(situations) {
+    for (const auto& run : runs)
+      add(run);
+    end_block();
+  }
+
+  std::string firsts() const { return array_text(firsts_); }
+  std::string ends() const { return array_text(ends_); }
+  std::string bases() const { return array_text(bases_); }
+  std::string blocks() const { return array_text(blocks_); }
+  std::string seconds() const { return array_text(seconds_); }
+  std::string passed_seconds() const { return array_text(passed_seconds_); }
+  std::int64_t first() const { return firsts_.empty() ? 0 : firsts_.front(); }
+  std::int64_t end() const { return ends_.empty() ? 0 : ends_.back(); }
+  std::size_t situation_of(int slot) const { return slots_.at(static_cast<std::size_t>(slot) - 1); }
+
+ private:
+  void add(const TokenCounter::Run& run) {
+    if (run.end - run.first >= shortest_row) {
+      end_block();
+      add_row(run.first, run.end, "NULL");
+      add_slot(run.situation);
+      return;
+    }
+    const bool fits = !bytes_.empty() && block_first_ + static_cast<std::int64_t>(bytes_.size() / 2) == run.first &&
+                      bytes_.size() / 2 < longest_block && block_slots_.size() < most_situations_of_block;
+    if (!fits) end_block();
+    if (bytes_.empty()) block_first_ = run.first;
+    const auto digits = fmt::format("{:02x}", place_in_block(run.situation));
+    for (auto id = run.first; id < run.end; ++id)
+      bytes_ += digits;
+  }
+
+  std::size_t place_in_block(std::size_t situation) {
+    for (std::size_t i = block_slots_.size(); i-- > 0;) {
+      if (block_slots_[i] == situation) return i;
+    }
+    block_slots_.push_back(situation);
+    return block_slots_.size() - 1;
+  }
+
+  void end_block() {
+    if (bytes_.empty()) return;
+    add_row(block_first_, block_first_ + static_cast<std::int64_t>(bytes_.size() / 2), "\"\\\\x" + bytes_ + "\"");
+    for (const auto situation : block_slots_)
+      add_slot(situation);
+    bytes_.clear();
+    block_slots_.clear();
+  }
+
+  void add_row(std::int64_t first, std::int64_t end, std::string block) {
+    firsts_.push_back(first);
+    ends_.push_back(end);
+    bases_.push_back(static_cast<int>(slots_.size()) + 1);
+    blocks_.push_back(std::move(block));
+  }
+
+  void add_slot(std::size_t situation) {
+    slots_.push_back(situation);
+    seconds_.push_back(situations_[situation].second());
+    passed_seconds_.push_back(situations_[situation].passed_second());
+  }
+
+  const std::vector<Situation>& situations_;
+  std::vector<std::int64_t> firsts_, ends_, seconds_, passed_seconds_;
+  std::vector<int> bases_;
+  std::vector<std::string> blocks_;
+  std::vector<std::size_t> slots_;
+  std::string bytes_;  ///< of the block, in hexadecimal
+  std::int64_t block_first_ = 0;
+  std::vector<std::size_t> block_slots_;
+};
+
+// Flags of a token, in the order of their bits.
+constexpr int was_consumed = 1;
+constexpr int was_expired = 2;
+constexpr int is_early = 4;
+constexpr int will_be_tried = 8;
+
+// $1 to $4 the rows of the request, $5 and $6 the seconds of each slot, $7 and $8 the period, $9 before which second
+// records are incomplete, $10 queue, $11 and $12 the first id and the end of all rows. The limit keeps the planner
+// from reading all tokens, whatever the statistics say.
+constexpr const char* tokens_sql = R"(
+FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bytea[]) u (first, past, base, block)
+CROSS JOIN LATERAL (
+  SELECT id, action, created_at, expires_at, consumed_at FROM tokens WHERE id >= u.first AND id < u.past
+  ORDER BY id LIMIT 9000000000000000000) t
+CROSS JOIN LATERAL (
+  SELECT u.base + CASE WHEN u.block IS NULL THEN 0 ELSE get_byte(u.block, (t.id - u.first)::int) END AS slot) s)";
+
+// An outcome that was recorded before the token was created was that of another token with the id.
+constexpr const char* deliveries_sql = R"(
+LEFT JOIN mailroom_deliveries d
+  ON d.queue = $10 AND d.token = t.id AND d.token >= $11::bigint AND d.token < $12::bigint
+  AND floor(extract(epoch FROM d.last_at)) >= t.created_at)";
+
+constexpr const char* period_sql = R"(
+WHERE t.created_at >= $7::bigint AND t.created_at < $8::bigint
+  AND t.id >= $11::bigint AND t.id < $12::bigint AND $10::text IS NOT NULL)";
+
+template <typename Row>
+TokenFact read_fact(const Row& row) {
+  const auto flags = row[3].template as<int>();
+  return {.action = row[1].c_str(),
+          .created_late = optional_of<std::int64_t>(row[2]),
+          .was_consumed = (flags & was_consumed) != 0,
+          .was_expired = (flags & was_expired) != 0,
+          .is_early = (flags & is_early) != 0,
+          .outcome = row[4].c_str(),
+          .will_be_tried = (flags & will_be_tried) != 0};
+}
+
+template <typename... Arguments>
+pqxx::result run_request(pqxx::transaction_base& transaction, const std::string& sql, const CountRequest& request,
+                         const Arguments&... arguments) {
+  return Connection::execute(transaction, sql, request.firsts(), request.ends(), request.bases(), request.blocks(),
+                             request.seconds(), request.passed_seconds(), arguments..., request.first(),
+                             request.end());
+}
+
+}  // namespace
+
+std::string TokenCounter::facts_sql() const {
+  const auto* outcome = record_.has_deliveries ? "coalesce(d.state, '')" : "''";
+  const auto tried = record_.has_deliveries ? fmt::format("+ CASE WHEN d.not_before IS NULL THEN 0 ELSE {} END", will_be_tried) : "";
+  return fmt::format(R"(
+  s.slot, t.action, CASE WHEN t.created_at > ($5::bigint[])[s.slot] THEN t.created_at END AS late,
+  CASE WHEN t.consumed_at <= ($6::bigint[])[s.slot] THEN {} ELSE 0 END
+    + CASE WHEN t.expires_at <= ($6::bigint[])[s.slot] THEN {} ELSE 0 END
+    + CASE WHEN t.created_at < $9::bigint THEN {} ELSE 0 END {} AS flags, {} AS outcome)",
+                     was_consumed, was_expired, is_early, tried, outcome);
+}
+
+void TokenCounter::count(const std::vector<Situation>& situations, const std::vector<Run>& runs,
+                         const OnCount& on_count) {
+  const CountRequest request(situations, runs);
+  const auto sql = fmt::format("SELECT{}, count(*){}{}{} GROUP BY 1, 2, 3, 4, 5", facts_sql(), tokens_sql,
+                               record_.has_deliveries ? deliveries_sql : "", period_sql);
+  for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before,
+                                     record_.queue))
+    on_count(request.situation_of(row[0].as<int>()), read_fact(row), row[5].as<std::int64_t>());
+}
+
+void TokenCounter::list(const std::vector<Situation>& situations, const std::vector<Run>& runs,
+                        const OnToken& on_token) {
+  const CountRequest request(situations, runs);
+  const auto sql = fmt::format("DECLARE mailroom_listed NO SCROLL CURSOR FOR SELECT{}, t.id{}{}{} ORDER BY t.id",
+                               facts_sql(), tokens_sql, record_.has_deliveries ? deliveries_sql : "", period_sql);
+  run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before, record_.queue);
+  const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_listed", tokens_at_once);
+  for (auto rows = Connection::execute(transaction_, fetch); !rows.empty();
+       rows = Connection::execute(transaction_, fetch)) {
+    for (const auto& row : rows)
+      on_token(request.situation_of(row[0].as<int>()), read_fact(row), row[5].as<std::int64_t>());
+  }
+  Connection::execute(transaction_, "CLOSE mailroom_listed");
+}
+
+}  // namespace mailroom

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "reconcile/reconciliation.hpp"
+#include "support/rewind_rig.hpp"
+
+namespace mailroom::test {
+
+inline QueueReconciliation reconciled(Connection& connection, const std::string& queue = "mailroom") {
+  return reconcile(connection, {.queues = {queue}}).queues.front();
+}
+
+/// `2 emitted, 1 skipped`, in the order of the classes.
+inline std::string classes_of(const QueueReconciliation& queue) {
+  std::map<TokenClass, std::int64_t> sums;
+  for (const auto& count : queue.counts)
+    sums[count.token_class] += count.tokens;
+  std::vector<std::string> parts;
+  for (const auto& [token_class, tokens] : sums)
+    parts.push_back(fmt::format("{} {}", tokens, token_class_name(token_class)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// The explanations of the tokens of a class, one after the other.
+inline std::string explanations_of(const QueueReconciliation& queue, TokenClass token_class) {
+  std::string text;
+  for (const auto& count : queue.counts) {
+    if (count.token_class == token_class) text += (text.empty() ? "" : "; ") + count.explanation;
+  }
+  return text;
+}
+
+/// `1-2, 5`: the ids that are unexplained.
+inline std::string unexplained_in(const QueueReconciliation& queue) {
+  std::vector<std::int64_t> ids;
+  for (const auto& reason : queue.unexplained) {
+    for (const auto& range : reason.ids) {
+      for (auto id = range.first; id < range.end; ++id)
+        ids.push_back(id);
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  return id_ranges_text(to_id_ranges(ids));
+}
+
+/// A queue whose tokens are accounted for.
+struct ReconcileRig : RewindRig {
+  QueueReconciliation result(const std::string& queue = "mailroom") { return reconciled(*connection, queue); }
+  std::string classes(const std::string& queue = "mailroom") { return classes_of(result(queue)); }
+  std::string unexplained(const std::string& queue = "mailroom") { return unexplained_in(result(queue)); }
+
+  /// Inserts tokens and emits them in batches of three.
+  void emit(int count, const std::string& prefix = "user") {
+    insert_accounts(*connection, count, prefix);
+    drain(3);
+  }
+  void hand(const std::string& sql) { connection->run(sql); }
+};
+
+}  // namespace mailroom::test

@@ -6,8 +6,18 @@
 
 namespace mailroom {
 
-/// `lists_ids`: all ids that are unexplained; otherwise some of each reason.
-std::string render_text(const Reconciliation& result, bool lists_ids);
-std::string render_json(const Reconciliation& result, bool lists_ids);
+struct ReconcileReport {
+  const Reconciliation& result;
+  const ConsumerOutput* output = nullptr;  ///< that it was compared with; null for none
+  bool lists_ids = false;                  ///< all ids that are unexplained; otherwise some of each reason
+};
+
+/// False if a token is unexplained, or one in the output of consumers is not genuine.
+bool is_explained(const ReconcileReport& report);
+
+std::string render_text(const ReconcileReport& report);
+std::string render_json(const ReconcileReport& report);
+/// In Prometheus' text format.
+std::string render_metrics(const ReconcileReport& report);
 
 }  // namespace mailroom

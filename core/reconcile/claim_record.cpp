@@ -33,7 +33,8 @@ LEFT JOIN LATERAL (
   SELECT id, cursor, claimed_at FROM mailroom_batches WHERE job_type = $1 AND id < f.id ORDER BY id DESC LIMIT 1) b ON true)",
                                           microseconds_sql("b.claimed_at"), clock_slack_seconds);
 
-// Of a state whose row was written before the schema kept batches, nothing is on record; prune deletes old ones.
+// Of a state whose row was written before the schema kept batches, nothing is on record; prune deletes old
+// ones.
 constexpr const char* incomplete_sql = R"(
 SELECT coalesce((SELECT floor(extract(epoch FROM max(at)))::bigint FROM mailroom_schema_history
                  WHERE version = 4 AND direction = 'up'), 0),
@@ -82,7 +83,8 @@ void read_incompleteness(pqxx::transaction_base& transaction, ClaimRecord& recor
   const auto begun = row[0].as<std::int64_t>();
   const auto pruned = row[1].as<std::int64_t>();
   record.incomplete_before = std::max(begun, pruned);
-  record.incomplete_because = pruned >= begun ? "prune has deleted old records" : "the schema kept no records then";
+  record.incomplete_because =
+      pruned >= begun ? "prune has deleted old records" : "the schema kept no records then";
 }
 
 }  // namespace
@@ -119,7 +121,8 @@ const QueueOperation* ClaimRecord::change_that_added(const std::string& action, 
   return nullptr;
 }
 
-ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t since) {
+ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::string& queue,
+                              std::int64_t since) {
   const auto row = Connection::execute(transaction, state_sql, queue, since)[0];
   ClaimRecord record{.queue = queue,
                      .actions = optional_of<std::string>(row[3]),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "db/connection.hpp"
+#include "reconcile/consumer_output.hpp"
 
 namespace mailroom {
 
@@ -16,9 +17,9 @@ struct QueueOperation {
   std::string kind;
   std::int64_t at = 0;  ///< microseconds since 1970
   std::string actor;
-  std::string reason;                         ///< may be empty
-  std::int64_t first = 0;                     ///< of the ids that the cursor moved over; of a new queue, of those it begins with
-  std::int64_t end = 0;                       ///< exclusive
+  std::string reason;      ///< may be empty
+  std::int64_t first = 0;  ///< of the ids that the cursor moved over; of a new queue, of those it begins with
+  std::int64_t end = 0;    ///< exclusive
   bool is_forward = false;                    ///< a move of the cursor that skips tokens
   std::optional<std::string> actions_before;  ///< `activation,password_recovery`; nullopt for all
   std::optional<std::string> actions_after;
@@ -26,7 +27,9 @@ struct QueueOperation {
 
   bool is_move() const { return kind == "rewind" && is_forward; }
   /// True if it lets tokens that were emitted be emitted again.
-  bool repeats() const { return kind == "replay" || kind == "create queue" || (kind == "rewind" && !is_forward); }
+  bool repeats() const {
+    return kind == "replay" || kind == "create queue" || (kind == "rewind" && !is_forward);
+  }
 };
 
 /// `rewind by alice at 2026-11-21T09:30:15Z: relay was down`
@@ -38,14 +41,15 @@ struct ClaimRecord {
   std::optional<std::string> actions;  ///< that it takes now: `activation,password_recovery`; nullopt for all
   std::int64_t cursor = 0;
   std::int64_t open_from = 0;
-  std::string gap_ids;                  ///< a bigint[] as text
-  bool has_deliveries = false;          ///< some tokens have outcomes
-  std::int64_t first_batch = 0;         ///< older batches cannot have tokens of the period
-  std::int64_t base_batch = 0;          ///< the newest of the older ones; 0 if there is none
-  std::int64_t base_cursor = 0;         ///< where the queue was then
-  std::int64_t base_at = 0;             ///< when, in microseconds since 1970
-  std::int64_t incomplete_before = 0;   ///< batches of tokens created before this second may be gone
-  std::string incomplete_because{};     ///< why
+  std::string gap_ids;                       ///< a bigint[] as text
+  bool has_deliveries = false;               ///< some tokens have outcomes
+  std::int64_t first_batch = 0;              ///< older batches cannot have tokens of the period
+  std::int64_t base_batch = 0;               ///< the newest of the older ones; 0 if there is none
+  std::int64_t base_cursor = 0;              ///< where the queue was then
+  std::int64_t base_at = 0;                  ///< when, in microseconds since 1970
+  std::int64_t incomplete_before = 0;        ///< batches of tokens created before this second may be gone
+  std::string incomplete_because{};          ///< why
+  const ConsumerOutput* output = nullptr;    ///< to compare with; null for none
   std::vector<QueueOperation> operations{};  ///< in the order in which they were carried out
 
   const QueueOperation* find_operation(std::int64_t id) const;
@@ -58,6 +62,7 @@ struct ClaimRecord {
 
 /// Reads it within the caller's transaction; `since` is the beginning of the period in seconds. Throws
 /// DatabaseError MR001 for an unknown queue.
-ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t since);
+ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::string& queue,
+                              std::int64_t since);
 
 }  // namespace mailroom

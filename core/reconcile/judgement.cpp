@@ -29,14 +29,51 @@ class Judge {
     passing_ = situation.last_passing();
   }
 
+  /// By the records, and then by the output of the consumers.
   std::optional<Judgement> judge() const {
+    auto judgement = judge_records();
+    const bool is_known = judgement && judgement->token_class == TokenClass::unexplained;
+    if (record_.output == nullptr || is_known) return judgement;
+    if (auto difference = judge_output()) return difference;
+    return judgement;
+  }
+
+ private:
+  std::optional<Judgement> judge_records() const {
     if (!record_.takes(fact_.action)) return judge_untaken();
     if (!fact_.outcome.empty()) return judge_outcome();
     if (!emissions_.empty()) return judge_emissions();
     return judge_place();
   }
 
- private:
+  /// Every attempt may have written a token, whether it was acknowledged or not. A batch that was
+  /// acknowledged before the files were read has written its tokens.
+  std::optional<Judgement> judge_output() const {
+    const auto written = situation_.times_written();
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+    for (const auto& piece : situation_.pieces) {
+      const bool may_be_written = piece.is_batch() || piece.kind == PieceKind::cut ||
+                                  (piece.kind == PieceKind::skipped && record_.has_deliveries);
+      if (may_be_written && is_of_token(piece)) most += piece.attempts;
+    }
+    for (const auto* emission : emissions_)
+      least += emission->ended_at < record_.output->begun_at ? 1 : 0;
+    if (written < least) {
+      return unexplained(fmt::format("on record as emitted {}, and {} in the output of the consumers",
+                                     times_text(least), written == 0 ? "not" : times_text(written)));
+    }
+    if (written > most) {
+      return unexplained(fmt::format("{} in the output of the consumers, and leased {}", times_text(written),
+                                     most == 0 ? "never" : times_text(most)));
+    }
+    return std::nullopt;
+  }
+
+  static std::string times_text(std::int64_t times) {
+    return times == 1 ? "once" : fmt::format("{} times", times);
+  }
+
   /// False if the batch was leased before the token was created: the id belonged to another token then.
   bool is_of_token(const Piece& piece) const {
     return !fact_.created_late || *fact_.created_late <= second_of(piece.leased_at);
@@ -64,23 +101,24 @@ class Judge {
   std::optional<Judgement> judge_untaken() const {
     for (const auto* emission : emissions_) {
       if (!record_.took(fact_.action, emission->leased_at))
-        return unexplained(fmt::format("emitted by batch {}, though the queue does not take {}", emission->source,
-                                       fact_.action));
+        return unexplained(fmt::format("emitted by batch {}, though the queue does not take {}",
+                                       emission->source, fact_.action));
     }
     return std::nullopt;
   }
 
   Judgement judge_outcome() const {
     if (fact_.outcome == "deferred") return judge_deferred();
-    const bool has_batch = std::any_of(situation_.pieces.begin(), situation_.pieces.end(), [](const auto& piece) {
-      return piece.is_batch() || piece.kind == PieceKind::skipped;
-    });
+    const bool has_batch =
+        std::any_of(situation_.pieces.begin(), situation_.pieces.end(),
+                    [](const auto& piece) { return piece.is_batch() || piece.kind == PieceKind::skipped; });
     if (!has_batch && !fact_.is_early) return unexplained("delivered, but no batch on record has it");
-    constexpr std::array<std::pair<const char*, TokenClass>, 5> classes{{{"accepted", TokenClass::accepted},
-                                                                         {"rejected", TokenClass::rejected},
-                                                                         {"unknown", TokenClass::unknown},
-                                                                         {"expired", TokenClass::expired},
-                                                                         {"cancelled", TokenClass::cancelled}}};
+    constexpr std::array<std::pair<const char*, TokenClass>, 5> classes{
+        {{"accepted", TokenClass::accepted},
+         {"rejected", TokenClass::rejected},
+         {"unknown", TokenClass::unknown},
+         {"expired", TokenClass::expired},
+         {"cancelled", TokenClass::cancelled}}};
     for (const auto& [name, token_class] : classes) {
       if (fact_.outcome == name) return {.token_class = token_class};
     }
@@ -136,8 +174,9 @@ class Judge {
     for (std::size_t i = 1; i < emissions_.size(); ++i) {
       const auto* operation = operation_between(*emissions_[i - 1], *emissions_[i], used);
       if (operation == nullptr) {
-        return unexplained(fmt::format("emitted by batches {} and {}, and no operation between them asked for it",
-                                       emissions_[i - 1]->source, emissions_[i]->source));
+        return unexplained(
+            fmt::format("emitted by batches {} and {}, and no operation between them asked for it",
+                        emissions_[i - 1]->source, emissions_[i]->source));
       }
       used.insert(operation->id);
       reasons.insert(operation_text(*operation));
@@ -185,7 +224,8 @@ class Judge {
     }
     if (fact_.created_late && *fact_.created_late > second_of(passing_->leased_at)) {
       return unexplained(fmt::format("created at {}, after the cursor had passed its id at {}",
-                                     second_text(*fact_.created_late), second_text(second_of(passing_->leased_at))));
+                                     second_text(*fact_.created_late),
+                                     second_text(second_of(passing_->leased_at))));
     }
     if (const auto* change = record_.change_that_added(fact_.action, passing_->leased_at))
       return {.token_class = TokenClass::not_taken, .explanation = operation_text(*change)};
@@ -203,8 +243,10 @@ class Judge {
   /// A queue that was created again begins where its cursor was set to, whatever an earlier one has passed.
   const QueueOperation* operation_that_passed() const {
     for (const auto& piece : situation_.pieces) {
-      const bool was_begun = piece.kind == PieceKind::begun && passing_->leased_at <= piece.leased_at + clock_slack;
-      if (was_begun || (piece.kind == PieceKind::covered && is_last_move(piece))) return record_.find_operation(piece.source);
+      const bool was_begun =
+          piece.kind == PieceKind::begun && passing_->leased_at <= piece.leased_at + clock_slack;
+      if (was_begun || (piece.kind == PieceKind::covered && is_last_move(piece)))
+        return record_.find_operation(piece.source);
     }
     return nullptr;
   }
@@ -226,13 +268,15 @@ class Judge {
 }  // namespace
 
 const char* token_class_name(TokenClass token_class) {
-  constexpr std::array names{"emitted", "emitted_again", "accepted",    "rejected",   "unknown",   "expired",
-                             "cancelled", "deferred",    "skipped",     "in_flight",  "in_gap",    "waiting",
-                             "dead_letter", "moved_past", "not_taken",  "before_records", "unexplained"};
+  constexpr std::array names{"emitted",        "emitted_again", "accepted",    "rejected",   "unknown",
+                             "expired",        "cancelled",     "deferred",    "skipped",    "in_flight",
+                             "in_gap",         "waiting",       "dead_letter", "moved_past", "not_taken",
+                             "before_records", "unexplained"};
   return names.at(static_cast<std::size_t>(token_class));
 }
 
-std::optional<Judgement> judge_tokens(const ClaimRecord& record, const Situation& situation, const TokenFact& fact) {
+std::optional<Judgement> judge_tokens(const ClaimRecord& record, const Situation& situation,
+                                      const TokenFact& fact) {
   return Judge(record, situation, fact).judge();
 }
 

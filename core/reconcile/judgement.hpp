@@ -11,18 +11,18 @@ namespace mailroom {
 
 /// What became of a token in a queue. A token is in one class only.
 enum class TokenClass {
-  emitted,         ///< by one batch
-  emitted_again,   ///< by several batches, or perhaps by an abandoned attempt too
-  accepted,        ///< the outcomes that deliveries record
+  emitted,        ///< by one batch
+  emitted_again,  ///< by several batches, or perhaps by an abandoned attempt too
+  accepted,       ///< the outcomes that deliveries record
   rejected,
   unknown,
   expired,
   cancelled,
   deferred,
-  skipped,         ///< by a claim or a consumer, which counted it
-  in_flight,       ///< in a batch that is leased
-  in_gap,          ///< committed late; a claim will find it
-  waiting,         ///< above the cursor
+  skipped,    ///< by a claim or a consumer, which counted it
+  in_flight,  ///< in a batch that is leased
+  in_gap,     ///< committed late; a claim will find it
+  waiting,    ///< above the cursor
   dead_letter,
   moved_past,      ///< an operator moved the cursor over it
   not_taken,       ///< passed before the queue took its action, or before the queue began
@@ -60,6 +60,7 @@ struct Judgement {
 };
 
 /// Judges tokens of a situation; nullopt if the queue neither takes them nor has anything on record of them.
-std::optional<Judgement> judge_tokens(const ClaimRecord& record, const Situation& situation, const TokenFact& fact);
+std::optional<Judgement> judge_tokens(const ClaimRecord& record, const Situation& situation,
+                                      const TokenFact& fact);
 
 }  // namespace mailroom

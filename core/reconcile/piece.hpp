@@ -15,6 +15,8 @@ enum class PieceKind {
   replay,   ///< in the gap of a replay now
   above,    ///< above the cursor
   covered,  ///< an operation moved the cursor over them, or replayed them
+  cut,      ///< a rewind or a replay took them out of an open batch, which may have been written
+  written,  ///< the output of a consumer has them
   begun,    ///< a queue was created with its cursor at or above them
 };
 

@@ -1,6 +1,7 @@
 #include "reconcile/piece_reader.hpp"
 
 #include <fmt/format.h>
+#include <limits>
 
 #include "db/array_text.hpp"
 #include "db/time_sql.hpp"
@@ -10,16 +11,18 @@ namespace {
 
 constexpr int rows_at_once = 20'000;
 
-// $1 queue, $2 the first batch, $3 and $4 what the cursor and the time were before it, $5 the cursor now. A batch
-// that took all that its claim passed is one piece. The exact number of a batch's ids is counted only where it
-// can differ from the number of its tokens. What a consumer skipped is among the ids that it skipped, with what the
-// other side refused if it records outcomes ($11): then the claim's share is not known exactly.
-const std::string pieces_sql = fmt::format(R"(
+// $1 queue, $2 the first batch, $3 and $4 what the cursor and the time were before it, $5 the cursor now. A
+// batch that took all that its claim passed is one piece. The exact number of a batch's ids is counted only
+// where it can differ from the number of its tokens. What a consumer skipped is among the ids that it
+// skipped, with what the other side refused if it records outcomes ($11): then the claim's share is not known
+// exactly.
+const std::string pieces_sql = fmt::format(
+    R"(
 DECLARE mailroom_pieces NO SCROLL CURSOR FOR
 WITH claims AS MATERIALIZED (
   SELECT b.id, b.ids, b.ids_mask, b.skipped_ids, b.cursor,
     lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before,
-    {} AS leased, {} AS ended,
+    {leased} AS leased, {ended} AS ended,
     CASE WHEN b.emitted_at IS NOT NULL THEN 1 WHEN b.dead_at IS NOT NULL THEN 2 ELSE 0 END AS state, b.attempts,
     b.emitted, b.claimed_by LIKE 'mailroom send@%' AS by_sender,
     b.skipped_expired + b.skipped_consumed + b.skipped_status + b.skipped_invalid AS skipped,
@@ -55,20 +58,26 @@ SELECT * FROM (
   UNION ALL
   SELECT 6, $5::bigint + 1, 9223372036854775807, 0, 0, NULL, 0, 1, false, false, 0, 0, 0, NULL
   UNION ALL
-  SELECT 7, lower(g), upper(g), o.id, {}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 7, lower(g), upper(g), o.id, {at}, NULL, 0, 1, false, false, 0, 0, 0, NULL
   FROM mailroom_operations o, unnest(CASE WHEN o.kind IN ('rewind', 'replay')
                                      THEN mailroom_operation_ids(o.kind, o.details) END) u (g)
   WHERE o.id = ANY ($7::bigint[])
   UNION ALL
-  SELECT 7, -9223372036854775808, 9223372036854775807, o.id, {}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 7, -9223372036854775808, 9223372036854775807, o.id, {at}, NULL, 0, 1, false, false, 0, 0, 0, NULL
   FROM mailroom_operations o WHERE o.id = ANY ($7::bigint[]) AND o.kind = 'create queue'
   UNION ALL
-  SELECT 8, -9223372036854775808, b.past, b.id, b.at, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 8, lower(g), upper(g), o.id, {at}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  FROM mailroom_operations o, jsonb_array_elements(CASE jsonb_typeof(o.details->'cut') WHEN 'array' THEN o.details->'cut'
+                                                   END) c, unnest((c->>'ids')::int8multirange) u (g)
+  WHERE $12::boolean AND o.id = ANY ($7::bigint[])
+  UNION ALL
+  SELECT 10, -9223372036854775808, b.past, b.id, b.at, NULL, 0, 1, false, false, 0, 0, 0, NULL
   FROM unnest($8::bigint[], $9::bigint[], $10::bigint[]) b (id, past, at)) p
 ORDER BY first)",
-                                           microseconds_sql("coalesce((b.earlier_attempts->0->>'claimed_at')::timestamptz, b.claimed_at)"),
-                                           microseconds_sql("coalesce(b.emitted_at, b.dead_at)"),
-                                           microseconds_sql("o.at"), microseconds_sql("o.at"));
+    fmt::arg("leased",
+             microseconds_sql("coalesce((b.earlier_attempts->0->>'claimed_at')::timestamptz, b.claimed_at)")),
+    fmt::arg("ended", microseconds_sql("coalesce(b.emitted_at, b.dead_at)")),
+    fmt::arg("at", microseconds_sql("o.at")));
 
 template <typename Row>
 Piece read_piece(const Row& row) {
@@ -88,6 +97,24 @@ Piece read_piece(const Row& row) {
           .mask = row[13].is_null() ? std::string() : std::string(row[13].c_str())};
 }
 
+/// The ranges of a consumer's output, in the order of the other pieces.
+class WrittenPieces {
+ public:
+  explicit WrittenPieces(const ConsumerOutput* output) : output_(output) {}
+
+  void give_up_to(std::int64_t first, const std::function<void(Piece)>& each) {
+    for (; output_ != nullptr && next_ < output_->written.size() && output_->written[next_].first <= first;
+         ++next_) {
+      const auto& range = output_->written[next_];
+      each({.first = range.first, .end = range.end, .kind = PieceKind::written});
+    }
+  }
+
+ private:
+  const ConsumerOutput* output_;
+  std::size_t next_ = 0;
+};
+
 }  // namespace
 
 void read_pieces(pqxx::transaction_base& transaction, const ClaimRecord& record,
@@ -103,15 +130,21 @@ void read_pieces(pqxx::transaction_base& transaction, const ClaimRecord& record,
     begins.push_back(operation.end);
     created_at.push_back(operation.at);
   }
-  Connection::execute(transaction, pieces_sql, record.queue, record.first_batch, record.base_cursor, record.base_at,
-                      record.cursor, record.gap_ids, array_text(operations), array_text(creations), array_text(begins),
-                      array_text(created_at), record.has_deliveries);
+  Connection::execute(transaction, pieces_sql, record.queue, record.first_batch, record.base_cursor,
+                      record.base_at, record.cursor, record.gap_ids, array_text(operations),
+                      array_text(creations), array_text(begins), array_text(created_at),
+                      record.has_deliveries, record.output != nullptr);
+  WrittenPieces written(record.output);
   const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_pieces", rows_at_once);
   for (auto rows = Connection::execute(transaction, fetch); !rows.empty();
        rows = Connection::execute(transaction, fetch)) {
-    for (const auto& row : rows)
-      each(read_piece(row));
+    for (const auto& row : rows) {
+      auto piece = read_piece(row);
+      written.give_up_to(piece.first, each);
+      each(std::move(piece));
+    }
   }
+  written.give_up_to(std::numeric_limits<std::int64_t>::max(), each);
   Connection::execute(transaction, "CLOSE mailroom_pieces");
 }
 

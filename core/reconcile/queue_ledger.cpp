@@ -131,7 +131,8 @@ void QueueLedger::list_unexplained() {
   if (runs.empty()) return;
   counter_.list(situations_, runs, [&](std::size_t situation, const TokenFact& fact, std::int64_t id) {
     const auto judgement = judge_tokens(record_, situations_[situation], fact);
-    if (judgement && judgement->token_class == TokenClass::unexplained) add_unexplained(judgement->explanation, id);
+    if (judgement && judgement->token_class == TokenClass::unexplained)
+      add_unexplained(judgement->explanation, id);
   });
 }
 

@@ -47,8 +47,8 @@ void require_complete(const PeriodTokens& tokens, const ClaimRecord& record, con
     const auto classified = found == ledger.found().end() ? 0 : found->second;
     if (!record.takes(action) || classified == count) continue;
     throw Error(ExitCode::failed,
-                fmt::format("{} tokens of {} were classified in the queue {}, and {} exist", classified, action,
-                            record.queue, count),
+                fmt::format("{} tokens of {} were classified in the queue {}, and {} exist", classified,
+                            action, record.queue, count),
                 "mailroom migrate verify shows whether the schema is intact; otherwise this is a bug");
   }
 }
@@ -56,20 +56,23 @@ void require_complete(const PeriodTokens& tokens, const ClaimRecord& record, con
 std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const ClaimRecord& record,
                                      const QueueReconciliation& result) {
   std::vector<std::string> holders;
-  const bool has_gaps = std::any_of(result.counts.begin(), result.counts.end(), [](const auto& each) {
-    return each.token_class == TokenClass::in_gap;
-  });
+  const bool has_gaps = std::any_of(result.counts.begin(), result.counts.end(),
+                                    [](const auto& each) { return each.token_class == TokenClass::in_gap; });
   if (!has_gaps) return holders;
   for (const auto& holder : find_gap_holders(transaction, record.gap_ids))
-    holders.push_back(holder.gid.empty() ? session_text(holder.session) : "prepared transaction " + holder.gid);
+    holders.push_back(holder.gid.empty() ? session_text(holder.session)
+                                         : "prepared transaction " + holder.gid);
   return holders;
 }
 
 QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const std::string& queue,
-                                    const PeriodTokens& tokens, TokenCounter::Scope scope) {
-  const auto record = read_claim_record(transaction, queue, scope.since);
+                                    const PeriodTokens& tokens, TokenCounter::Scope scope,
+                                    const ConsumerOutput* output) {
+  auto record = read_claim_record(transaction, queue, scope.since);
+  record.output = output;
   QueueLedger ledger(transaction, record, scope);
-  StretchCutter cutter(tokens.ids, record.has_deliveries, [&](const Stretch& stretch) { ledger.add(stretch); });
+  StretchCutter cutter(tokens.ids, record.has_deliveries,
+                       [&](const Stretch& stretch) { ledger.add(stretch); });
   read_pieces(transaction, record, [&](Piece piece) { cutter.add(std::move(piece)); });
   cutter.finish();
   auto result = ledger.finish();
@@ -94,14 +97,15 @@ std::int64_t Reconciliation::unexplained_tokens() const {
 Reconciliation reconcile(Connection& connection, const ReconcileRequest& request) {
   return in_one_snapshot(connection, request.queues, [&](pqxx::transaction_base& transaction, Moment now) {
     Connection::execute(transaction, "SET LOCAL jit = off");
-    Reconciliation result{.now = now,
-                          .period = parse_period(request.since.empty() ? "24h" : request.since, request.until, now)};
+    Reconciliation result{
+        .now = now,
+        .period = parse_period(request.since.empty() ? "24h" : request.since, request.until, now)};
     if (request.until.empty()) result.period.until = now + std::chrono::seconds(1);
     const TokenCounter::Scope scope{.since = in_seconds(std::max(result.period.since, Moment())),
                                     .until = in_seconds(result.period.until)};
     const auto tokens = read_period_tokens(transaction, scope);
     for (const auto& queue : request.queues)
-      result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope));
+      result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request.output));
     return result;
   });
 }

@@ -20,8 +20,8 @@ struct ClassCount {
 /// Ids of tokens that are unexplained for one reason.
 struct UnexplainedIds {
   std::string reason;
-  std::vector<IdRange> ids{};   ///< at most `most_listed_ranges`
-  std::int64_t omitted = 0;     ///< tokens beyond these
+  std::vector<IdRange> ids{};  ///< at most `most_listed_ranges`
+  std::int64_t omitted = 0;    ///< tokens beyond these
 };
 
 constexpr std::size_t most_listed_ranges = 100'000;
@@ -29,10 +29,11 @@ constexpr std::size_t most_listed_ranges = 100'000;
 /// The tokens of a period in one queue.
 struct QueueReconciliation {
   std::string queue;
-  std::int64_t tokens = 0;               ///< those that the queue takes, or has emitted without that
-  std::vector<ClassCount> counts{};      ///< by class, the largest first within each
+  std::int64_t tokens = 0;           ///< those that the queue takes, or has emitted without that
+  std::vector<ClassCount> counts{};  ///< by class, the largest first within each
   std::vector<UnexplainedIds> unexplained{};
-  std::vector<std::string> gap_holders{};  ///< sessions that keep tokens in gaps: `pid 4567 (psql, user alice)`
+  std::vector<std::string>
+      gap_holders{};  ///< sessions that keep tokens in gaps: `pid 4567 (psql, user alice)`
 
   std::int64_t unexplained_tokens() const;
 };
@@ -49,10 +50,11 @@ struct ReconcileRequest {
   std::vector<std::string> queues{};
   std::string since{};  ///< as parse_moment reads it, by the server's clock; empty for 24 hours ago
   std::string until{};  ///< likewise; empty for now
+  const ConsumerOutput* output = nullptr;  ///< of the only queue, to compare the records with
 };
 
-/// Accounts for every committed token of the period in each queue, in one read-only snapshot; takes no lock that
-/// anything waits for. Throws Error(usage) as parse_period(), DatabaseError MR001 for an unknown queue.
+/// Accounts for every committed token of the period in each queue, in one read-only snapshot; takes no lock
+/// that anything waits for. Throws Error(usage) as parse_period(), DatabaseError MR001 for an unknown queue.
 Reconciliation reconcile(Connection& connection, const ReconcileRequest& request);
 
 }  // namespace mailroom

@@ -56,12 +56,23 @@ std::int64_t Situation::passed_second() const {
 }
 
 bool Situation::is_plain() const {
-  if (pieces.empty()) return false;
-  const auto& first = pieces.front();
-  const bool is_usual = first.is_batch() && first.state == BatchState::emitted && first.attempts == 1 &&
-                        !first.is_short && !first.by_sender;
-  return is_usual && (pieces.size() == 1 || (pieces.size() == 2 && pieces[1].kind == PieceKind::window &&
-                                             pieces[1].source == first.source));
+  const Piece* batch = nullptr;
+  for (const auto& piece : pieces) {
+    if (!piece.is_batch()) continue;
+    if (batch != nullptr) return false;
+    batch = &piece;
+  }
+  const bool is_usual = batch != nullptr && batch->state == BatchState::emitted && batch->attempts == 1 &&
+                        !batch->is_short && !batch->by_sender;
+  return is_usual && std::all_of(pieces.begin(), pieces.end(), [&](const auto& piece) {
+           return &piece == batch || piece.kind == PieceKind::written ||
+                  (piece.kind == PieceKind::window && piece.source == batch->source);
+         });
+}
+
+std::int64_t Situation::times_written() const {
+  return std::count_if(pieces.begin(), pieces.end(),
+                       [](const auto& piece) { return piece.kind == PieceKind::written; });
 }
 
 StretchCutter::StretchCutter(std::vector<IdRange> wanted, bool keeps_batches,
@@ -137,7 +148,8 @@ void StretchCutter::give(std::int64_t first, std::int64_t end) {
 void StretchCutter::join(Stretch stretch) {
   if (last_ && last_->end == stretch.first) {
     const bool are_alike = !keeps_batches_ && last_->situation.is_plain() && stretch.situation.is_plain() &&
-                           last_->situation.second() == stretch.situation.second();
+                           last_->situation.second() == stretch.situation.second() &&
+                           last_->situation.times_written() == stretch.situation.times_written();
     if (are_alike || last_->situation.pieces == stretch.situation.pieces) {
       last_->end = stretch.end;
       return;

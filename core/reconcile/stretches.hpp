@@ -25,6 +25,8 @@ struct Situation {
   std::int64_t second() const;
   /// When what is not in a batch was skipped, in seconds.
   std::int64_t passed_second() const;
+  /// How often the output of consumers has the ids.
+  std::int64_t times_written() const;
   /// True if only one batch has the ids, and it was acknowledged without any peculiarity.
   bool is_plain() const;
 };

@@ -42,7 +42,8 @@ class CountRequest {
       add_slot(run.situation);
       return;
     }
-    const bool fits = !bytes_.empty() && block_first_ + static_cast<std::int64_t>(bytes_.size() / 2) == run.first &&
+    const bool fits = !bytes_.empty() &&
+                      block_first_ + static_cast<std::int64_t>(bytes_.size() / 2) == run.first &&
                       bytes_.size() / 2 < longest_block && block_slots_.size() < most_situations_of_block;
     if (!fits) end_block();
     if (bytes_.empty()) block_first_ = run.first;
@@ -61,7 +62,8 @@ class CountRequest {
 
   void end_block() {
     if (bytes_.empty()) return;
-    add_row(block_first_, block_first_ + static_cast<std::int64_t>(bytes_.size() / 2), "\"\\\\x" + bytes_ + "\"");
+    add_row(block_first_, block_first_ + static_cast<std::int64_t>(bytes_.size() / 2),
+            "\"\\\\x" + bytes_ + "\"");
     for (const auto situation : block_slots_)
       add_slot(situation);
     bytes_.clear();
@@ -97,9 +99,9 @@ constexpr int was_expired = 2;
 constexpr int is_early = 4;
 constexpr int will_be_tried = 8;
 
-// $1 to $4 the rows of the request, $5 and $6 the seconds of each slot, $7 and $8 the period, $9 before which second
-// records are incomplete, $10 queue, $11 and $12 the first id and the end of all rows. The limit keeps the planner
-// from reading all tokens, whatever the statistics say.
+// $1 to $4 the rows of the request, $5 and $6 the seconds of each slot, $7 and $8 the period, $9 before which
+// second records are incomplete, $10 queue, $11 and $12 the first id and the end of all rows. The limit keeps
+// the planner from reading all tokens, whatever the statistics say.
 constexpr const char* tokens_sql = R"(
 FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bytea[]) u (first, past, base, block)
 CROSS JOIN LATERAL (
@@ -131,18 +133,20 @@ TokenFact read_fact(const Row& row) {
 }
 
 template <typename... Arguments>
-pqxx::result run_request(pqxx::transaction_base& transaction, const std::string& sql, const CountRequest& request,
-                         const Arguments&... arguments) {
-  return Connection::execute(transaction, sql, request.firsts(), request.ends(), request.bases(), request.blocks(),
-                             request.seconds(), request.passed_seconds(), arguments..., request.first(),
-                             request.end());
+pqxx::result run_request(pqxx::transaction_base& transaction, const std::string& sql,
+                         const CountRequest& request, const Arguments&... arguments) {
+  return Connection::execute(transaction, sql, request.firsts(), request.ends(), request.bases(),
+                             request.blocks(), request.seconds(), request.passed_seconds(), arguments...,
+                             request.first(), request.end());
 }
 
 }  // namespace
 
 std::string TokenCounter::facts_sql() const {
   const auto* outcome = record_.has_deliveries ? "coalesce(d.state, '')" : "''";
-  const auto tried = record_.has_deliveries ? fmt::format("+ CASE WHEN d.not_before IS NULL THEN 0 ELSE {} END", will_be_tried) : "";
+  const auto tried = record_.has_deliveries
+                         ? fmt::format("+ CASE WHEN d.not_before IS NULL THEN 0 ELSE {} END", will_be_tried)
+                         : "";
   return fmt::format(R"(
   s.slot, t.action, CASE WHEN t.created_at > ($5::bigint[])[s.slot] THEN t.created_at END AS late,
   CASE WHEN t.consumed_at <= ($6::bigint[])[s.slot] THEN {} ELSE 0 END
@@ -156,17 +160,19 @@ void TokenCounter::count(const std::vector<Situation>& situations, const std::ve
   const CountRequest request(situations, runs);
   const auto sql = fmt::format("SELECT{}, count(*){}{}{} GROUP BY 1, 2, 3, 4, 5", facts_sql(), tokens_sql,
                                record_.has_deliveries ? deliveries_sql : "", period_sql);
-  for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before,
-                                     record_.queue))
+  for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until,
+                                     record_.incomplete_before, record_.queue))
     on_count(request.situation_of(row[0].as<int>()), read_fact(row), row[5].as<std::int64_t>());
 }
 
 void TokenCounter::list(const std::vector<Situation>& situations, const std::vector<Run>& runs,
                         const OnToken& on_token) {
   const CountRequest request(situations, runs);
-  const auto sql = fmt::format("DECLARE mailroom_listed NO SCROLL CURSOR FOR SELECT{}, t.id{}{}{} ORDER BY t.id",
-                               facts_sql(), tokens_sql, record_.has_deliveries ? deliveries_sql : "", period_sql);
-  run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before, record_.queue);
+  const auto sql =
+      fmt::format("DECLARE mailroom_listed NO SCROLL CURSOR FOR SELECT{}, t.id{}{}{} ORDER BY t.id",
+                  facts_sql(), tokens_sql, record_.has_deliveries ? deliveries_sql : "", period_sql);
+  run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before,
+              record_.queue);
   const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_listed", tokens_at_once);
   for (auto rows = Connection::execute(transaction_, fetch); !rows.empty();
        rows = Connection::execute(transaction_, fetch)) {

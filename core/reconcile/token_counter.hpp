@@ -21,8 +21,7 @@ class TokenCounter {
     std::int64_t end = 0;
     std::size_t situation = 0;
   };
-  using OnCount =
-      std::function<void(std::size_t situation, const TokenFact& fact, std::int64_t tokens)>;
+  using OnCount = std::function<void(std::size_t situation, const TokenFact& fact, std::int64_t tokens)>;
   using OnToken = std::function<void(std::size_t situation, const TokenFact& fact, std::int64_t id)>;
 
   TokenCounter(pqxx::transaction_base& transaction, const ClaimRecord& record, Scope scope)

@@ -49,7 +49,7 @@ void insert_near_expiry(Connection& connection, int account) {
   connection.run(
       "INSERT INTO tokens (account, action, created_at, expires_at) "
       "SELECT $1, 'activation', n, n + (CASE WHEN g % 2 = 0 THEN 3600 ELSE -3600 END) "
-      "FROM generate_series(1, 40) g, LATERAL (SELECT extract(epoch FROM now())::bigint AS n) t",
+      "FROM generate_series(1, 40) g, LATERAL (SELECT floor(extract(epoch FROM now()))::bigint AS n) t",
       account);
 }
 

@@ -30,6 +30,7 @@ struct Plan {
 struct Outcome {
   int rounds = 0;
   Tally tally;
+  std::size_t unexplained = 0;                ///< tokens that the records of the database do not account for
   std::optional<Milliseconds> longest_gap{};  ///< between two emissions while the writers wrote
   std::vector<std::string> notes{};           ///< other measurements
   std::vector<std::string> problems{};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sstream>
 
+#include "fault/record_check.hpp"
 #include "fault/trial.hpp"
 
 namespace mailroom::test {
@@ -132,6 +133,7 @@ void HandoverTrial::judge() {
   judge_records(*connection, taken);
   const auto allowed = static_cast<std::size_t>(allowed_ + side.unanswered * options_.limit);
   outcome_.notes.push_back(fmt::format("{} lines taken and not answered", side.unanswered));
+  account_for_tokens(*connection, outcome_);
   expect(tally.committed > 0, "something was committed");
   expect(tally.lost == 0, "every token is taken or has a final state");
   expect(tally.strange == 0, "no token is taken that is not committed");

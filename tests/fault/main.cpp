@@ -109,10 +109,10 @@ bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions&
     const auto& tally = outcome.tally;
     const bool is_wrong = tally.lost + tally.repeated + tally.strange + tally.untimely > 0;
     const bool caught = tally.emitted > 0 && is_wrong && !outcome.problems.empty() && !has_failed(outcome);
-    fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8} {:>7} {:>8}  {}\n", sabotage.name, outcome.rounds,
+    fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8} {:>7} {:>8} {:>11}  {}\n", sabotage.name, outcome.rounds,
                with_thousands(static_cast<std::int64_t>(tally.committed)),
                with_thousands(static_cast<std::int64_t>(tally.emitted)), tally.lost, tally.repeated,
-               tally.strange, tally.untimely, caught ? "caught" : "NOT CAUGHT");
+               tally.strange, tally.untimely, outcome.unexplained, caught ? "caught" : "NOT CAUGHT");
     for (const auto& problem : std::set<std::string>(outcome.problems.begin(), outcome.problems.end()))
       fmt::print("  {}\n", problem);
     std::fflush(stdout);
@@ -126,9 +126,9 @@ bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions&
 int run_self_check(const HarnessOptions& options) {
   stop_clusters_on_signals();
   Cluster cluster({.tcp = true, .settings = {"recovery_init_sync_method = syncfs"}});
-  fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8} {:>7} {:>8}  {}\n", options.seed,
+  fmt::print("seed {}\n{:<46} {:>6} {:>9} {:>9} {:>6} {:>8} {:>7} {:>8} {:>11}  {}\n", options.seed,
              "broken on purpose", "rounds", "committed", "emitted", "lost", "repeated", "strange", "untimely",
-             "verdict");
+             "unexplained", "verdict");
   notify(Notifying::when_listening);
   int caught = 0;
   int missed = 0;

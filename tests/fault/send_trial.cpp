@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
+#include "fault/record_check.hpp"
 #include "fault/trial.hpp"
 
 namespace mailroom::test {
@@ -143,6 +144,7 @@ void SendTrial::judge() {
   }
   tally.emitted = mails.size();
   judge_records(*connection, mailed);
+  account_for_tokens(*connection, outcome_);
   expect(tally.committed > 0, "something was committed");
   expect(tally.lost == 0, "every token is mailed or has a final state");
   expect(tally.strange == 0, "no mail is about a token that is not committed");

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include "fault/record_check.hpp"
+
 namespace mailroom::test {
 namespace {
 
@@ -169,6 +171,7 @@ void Trial::judge() {
   for (const auto& [queue, action] : options_.queues)
     judge_queue(queue, action, emitted[queue]);
   const auto& tally = outcome_.tally;
+  account_for_tokens(*connect(), outcome_);
   expect(tally.repeated <= allowed_, fmt::format("at most {} are repeated in all queues", allowed_));
   expect(tally.untimely == 0,
          fmt::format("no token is leased while its queue is paused, beyond its rate, or too late ({} are)",

@@ -148,16 +148,19 @@ TEST_CASE("a token is inserted below the cursor", "[reconcile]") {
   rig.emit(9);
   rig.hand("DELETE FROM tokens WHERE id = 5");
   rig.hand("SET session_replication_role = replica");
-  rig.hand("INSERT INTO tokens (id, account, action, created_at) VALUES "
-           "(5, 1, 'activation', extract(epoch FROM now())::bigint + 2)");
-  const auto later = reconcile(*rig.connection, {.queues = {"mailroom"}, .until = "2100-01-01"}).queues.front();
+  rig.hand(
+      "INSERT INTO tokens (id, account, action, created_at) VALUES "
+      "(5, 1, 'activation', extract(epoch FROM now())::bigint + 2)");
+  const auto later =
+      reconcile(*rig.connection, {.queues = {"mailroom"}, .until = "2100-01-01"}).queues.front();
   CHECK(unexplained_in(later) == "5");
 }
 
 TEST_CASE("ids are used again after a restore", "[reconcile]") {
   ReconcileRig rig;
   rig.emit(6);
-  rig.hand("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '1 minute', emitted_at = emitted_at - interval '1 minute'");
+  rig.hand(
+      "UPDATE mailroom_batches SET claimed_at = claimed_at - interval '1 minute', emitted_at = emitted_at - interval '1 minute'");
   rig.hand("TRUNCATE tokens RESTART IDENTITY");
   insert_accounts(*rig.connection, 2, "new");
   CHECK(rig.unexplained() == "1-2");
@@ -168,8 +171,10 @@ TEST_CASE("rows are loaded with triggers off", "[reconcile]") {
   const auto other = rig.database.connect("loader");
   other->run("SET session_replication_role = replica");
   other->run("BEGIN");
-  other->run("INSERT INTO accounts (id, email, login, status) VALUES (100, 'x@mail.example', 'x', 'provisioned')");
-  other->run("INSERT INTO tokens (id, account, action) SELECT nextval('tokens_id_seq'), 100, 'activation' FROM generate_series(1, 2)");
+  other->run(
+      "INSERT INTO accounts (id, email, login, status) VALUES (100, 'x@mail.example', 'x', 'provisioned')");
+  other->run(
+      "INSERT INTO tokens (id, account, action) SELECT nextval('tokens_id_seq'), 100, 'activation' FROM generate_series(1, 2)");
   rig.emit(3);
   CHECK(rig.classes() == "3 emitted");
   rig.drain();
@@ -205,7 +210,8 @@ TEST_CASE("the mask of a batch is changed", "[reconcile]") {
   rig.session = attach(rig.database, "recovery");
   rig.drain();
   CHECK(rig.classes("recovery") == "5 emitted");
-  rig.hand("UPDATE mailroom_batches SET ids_mask = set_bit(set_bit(ids_mask, 2, 0), 5, 1) WHERE ids_mask IS NOT NULL");
+  rig.hand(
+      "UPDATE mailroom_batches SET ids_mask = set_bit(set_bit(ids_mask, 2, 0), 5, 1) WHERE ids_mask IS NOT NULL");
   CHECK(rig.unexplained("recovery") == "3, 6");
 }
 
@@ -239,7 +245,8 @@ TEST_CASE("a batch is open where no claim looks for it", "[reconcile]") {
   ReconcileRig rig;
   insert_accounts(*rig.connection, 5);
   REQUIRE(rig.session->claim({.limit = 2}).lease);
-  rig.hand("INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
-           "VALUES ('mailroom', '{}', 1, clock_timestamp(), 2, 100, '{}')");
+  rig.hand(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "VALUES ('mailroom', '{}', 1, clock_timestamp(), 2, 100, '{}')");
   CHECK(rig.unexplained() == "1-2");
 }

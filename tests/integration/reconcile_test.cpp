@@ -62,7 +62,8 @@ TEST_CASE("a rewind and a replay explain a repetition", "[reconcile]") {
   rig.hand("SELECT mailroom_replay('mailroom', '{1,5}', '{}')");
   rig.drain();
   CHECK(rig.classes() == "1 emitted, 5 emitted_again");
-  CHECK(explanations_of(rig.result(), TokenClass::emitted_again).find("3 times: replay by ") != std::string::npos);
+  CHECK(explanations_of(rig.result(), TokenClass::emitted_again).find("3 times: replay by ") !=
+        std::string::npos);
 }
 
 TEST_CASE("a replay waits in a gap", "[reconcile]") {
@@ -202,7 +203,8 @@ TEST_CASE("a queue that goes on where another was takes over its gaps", "[reconc
 TEST_CASE("tokens with reused ids count for the batches that had them", "[reconcile]") {
   ReconcileRig rig;
   rig.emit(4);
-  rig.hand("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '1 minute', emitted_at = emitted_at - interval '1 minute'");
+  rig.hand(
+      "UPDATE mailroom_batches SET claimed_at = claimed_at - interval '1 minute', emitted_at = emitted_at - interval '1 minute'");
   rig.hand("TRUNCATE tokens RESTART IDENTITY");
   insert_accounts(*rig.connection, 3, "new");
   rig.carry_out(to(0));

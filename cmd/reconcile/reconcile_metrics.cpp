@@ -1,0 +1,42 @@
+#include "metrics/metric_families.hpp"
+
+#include "cmd/reconcile/reconcile_report.hpp"
+
+namespace mailroom {
+namespace {
+
+double in_unix_seconds(Moment moment) {
+  return std::chrono::duration<double>(moment.time_since_epoch()).count();
+}
+
+void add_queue(const QueueReconciliation& queue, MetricFamilies& metrics) {
+  std::map<TokenClass, std::int64_t> tokens;
+  for (int i = 0; i <= static_cast<int>(TokenClass::unexplained); ++i)
+    tokens[static_cast<TokenClass>(i)] = 0;
+  for (const auto& count : queue.counts)
+    tokens[count.token_class] += count.tokens;
+  for (const auto& [token_class, number] : tokens) {
+    metrics.gauge("mailroom_reconcile_tokens", "Tokens of the period, by what became of them.",
+                  {{"queue", queue.queue}, {"class", token_class_name(token_class)}}, static_cast<double>(number));
+  }
+}
+
+}  // namespace
+
+std::string render_metrics(const ReconcileReport& report) {
+  MetricFamilies metrics;
+  for (const auto& queue : report.result.queues)
+    add_queue(queue, metrics);
+  if (report.output != nullptr) {
+    metrics.gauge("mailroom_reconcile_defective_tokens",
+                  "Tokens in the output of consumers that are not genuine, or that do not exist.", {},
+                  static_cast<double>(report.output->defective));
+  }
+  metrics.gauge("mailroom_reconcile_since_timestamp_seconds", "When the period began, in seconds since 1970.", {},
+                in_unix_seconds(report.result.period.since));
+  metrics.gauge("mailroom_reconcile_timestamp_seconds", "When the tokens were accounted for, in seconds since 1970.", {},
+                in_unix_seconds(report.result.now));
+  return exposition_text(metrics.all());
+}
+
+}  // namespace mailroom

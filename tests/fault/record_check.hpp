@@ -1,0 +1,12 @@
+#pragma once
+
+#include "db/connection.hpp"
+#include "fault/fault.hpp"
+
+namespace mailroom::test {
+
+/// Accounts for every token in every queue, as `mailroom reconcile` does: a token that is unexplained is a problem of
+/// the outcome.
+void account_for_tokens(Connection& connection, Outcome& outcome);
+
+}  // namespace mailroom::test

@@ -200,15 +200,15 @@ const Command audit_command{
     "Examples:\n"
     "  mailroom audit user1@mail.example    show when its tokens were emitted\n"
     "  mailroom audit token:1               show one token; batch:1 shows a batch\n"
-    "  mailroom audit --stages              show where the time of mails went\n",
+    "  mailroom audit --stages              show where the time of tokens went\n",
     add_audit,
     "Shows the history of one account, token or batch: when a token was created and emitted, in which batch, "
-    "by which collector and how often, what the relay answered to each mail, when it expired or was consumed, "
+    "by which collector and how often, what the relay, program or server answered to each delivery, when it expired or was consumed, "
     "and, if it was not emitted, why. "
     "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed.\n\n"
     "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
     "pruning and migration, with its actor and reason.\n\n"
-    "--stages shows how long tokens took until they were committed, claimed, signed, and written or accepted by a relay: "
+    "--stages shows how long tokens took until they were committed, claimed, signed, and written or accepted by the other side: "
     "percentiles, and the slowest tokens. Creation times have whole seconds, so the first stage is up to a second too "
     "long. Commits are known if the server keeps their times (track_commit_timestamp), until the token is consumed.\n\n"
     "Batch records are kept until prune deletes them: for audit.retention, and while their tokens exist."};

@@ -52,9 +52,9 @@ struct EventKeys {
     object["batch"] = skip.batch;
     object["details"] = {{"reason", or_null(skip.reason)}, {"reason_certain", skip.reason_certain}};
   }
-  void operator()(const MailAttempt& mail) {
-    object["tokens"] = {mail.token.id};
-    add_mail_outcome(object["details"], mail);
+  void operator()(const DeliveryAttempt& delivery) {
+    object["tokens"] = {delivery.token.id};
+    add_delivery_outcome(object["details"], delivery);
   }
   void operator()(const BatchRecord& batch) {
     object["tokens"] = ids_json(batch.tokens);
@@ -106,16 +106,16 @@ std::string lines_of(const Json& summary, const Timeline& timeline) {
   return text;
 }
 
-Json delivery_json(const MailStatus& status) {
-  const auto& mail = status.mail;
-  Json object{{"queue", mail.queue},
+Json delivery_json(const TokenDelivery& status) {
+  const auto& delivery = status.delivery;
+  Json object{{"queue", delivery.queue},
               {"accepted", status.accepted},
-              {"accepted_at", time_json(mail.accepted_at)},
-              {"attempts", mail.counted},
-              {"last_at", time_json(mail.last().at)},
-              {"not_before", time_json(mail.not_before)},
-              {"batch", mail.batch}};
-  add_mail_outcome(object, mail.last());
+              {"accepted_at", time_json(delivery.accepted_at)},
+              {"attempts", delivery.counted},
+              {"last_at", time_json(delivery.last().at)},
+              {"not_before", time_json(delivery.not_before)},
+              {"batch", delivery.batch}};
+  add_delivery_outcome(object, delivery.last());
   return object;
 }
 
@@ -126,14 +126,14 @@ void add_outcome(Json& object, const TokenReport& report) {
   auto maybe = status.maybe;
   auto next = status.next;
   auto batch = status.batch ? Json(status.batch->id) : Json(nullptr);
-  for (const auto& mail : report.mails) {
-    emitted += mail.accepted;
-    maybe += mail.maybe ? 1 : 0;
-    if (!next) next = mail.next;
-    if (batch.is_null()) batch = mail.mail.batch;
+  for (const auto& delivery : report.deliveries) {
+    emitted += delivery.accepted;
+    maybe += delivery.maybe ? 1 : 0;
+    if (!next) next = delivery.next;
+    if (batch.is_null()) batch = delivery.delivery.batch;
   }
-  object["outcome"] =
-      report.mails.empty() ? outcome_name(status.outcome) : mail_outcome_name(report.mails.front());
+  object["outcome"] = report.deliveries.empty() ? outcome_name(status.outcome)
+                                                : delivery_outcome_name(report.deliveries.front());
   object["emitted"] = emitted;
   object["maybe_emitted"] = maybe;
   object["next"] = next ? Json(outcome_name(*next)) : Json(nullptr);
@@ -163,8 +163,8 @@ Json token_report_json(const TokenReport& report, Moment now) {
   object["id_was_anothers"] = token.id_was_anothers;
   object["queues"] = array_json<Json>(report.by_queue, of_queue_json);
   object["deliveries"] = Json::array();
-  for (const auto& mail : report.mails)
-    object["deliveries"].push_back(delivery_json(mail));
+  for (const auto& delivery : report.deliveries)
+    object["deliveries"].push_back(delivery_json(delivery));
   object["sentence"] = status_text(report, now);
   if (!token.exists) return object;
   if (token.consumed_at) object["consumed_at"] = moment_json<Json>(*token.consumed_at);

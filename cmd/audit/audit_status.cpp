@@ -5,7 +5,7 @@
 #include "base/duration.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
-#include "cmd/audit/mail_status_text.hpp"
+#include "cmd/audit/token_delivery_text.hpp"
 #include "cmd/events/event_text.hpp"
 
 namespace mailroom {
@@ -104,7 +104,7 @@ std::string next_text(const TokenStatus& status) {
   return *status.next == Outcome::in_open_batch ? ", and leased again" : "; it will be emitted again";
 }
 
-/// What each queue did with the token; for one queue the mails, and what other queues did.
+/// What each queue did with the token; for one queue the deliveries, and what other queues did.
 std::string what_became_of(const TokenReport& report, Moment now) {
   std::string text;
   for (const auto& of_queue : report.by_queue) {
@@ -112,8 +112,8 @@ std::string what_became_of(const TokenReport& report, Moment now) {
                         what_became_of(of_queue, now));
   }
   if (!text.empty()) return text;
-  for (const auto& mail : report.mails)
-    text += (text.empty() ? "" : "; ") + mail_status_text(mail, now);
+  for (const auto& delivery : report.deliveries)
+    text += (text.empty() ? "" : "; ") + token_delivery_text(delivery, now);
   if (!report.has_status()) return text;
   return text + (text.empty() ? "" : "; ") + outcome_text(report) + next_text(report.status);
 }

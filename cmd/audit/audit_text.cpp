@@ -123,8 +123,9 @@ struct DetailsText {
     return fmt::format("token {} in queue {}, {}", skip.token.id, shown_text(skip.queue),
                        skip_reason_text(skip.reason, skip.reason_certain));
   }
-  std::string operator()(const MailAttempt& mail) const {
-    return fmt::format("token {} in queue {}, {}", mail.token.id, shown_text(mail.queue), mail_text(mail));
+  std::string operator()(const DeliveryAttempt& delivery) const {
+    return fmt::format("token {} in queue {}, {}", delivery.token.id, shown_text(delivery.queue),
+                       delivery_text(delivery));
   }
   std::string operator()(const BatchRecord& batch) const {
     const auto where = held_text(batch) + " " + where_and_actor(batch, collector_name(batch));

@@ -95,30 +95,31 @@ nlohmann::ordered_json skipped_json(const SkipCounts& counts) {
   return object;
 }
 
-std::string answer_text(const MailAttempt& mail) {
-  const auto reply = shown_text(mail.reply);
-  if (mail.code == 0) return reply;
-  return reply.empty() ? std::to_string(mail.code) : fmt::format("{} {}", mail.code, reply);
+std::string answer_text(const DeliveryAttempt& delivery) {
+  const auto reply = shown_text(delivery.reply);
+  if (delivery.code == 0) return reply;
+  return reply.empty() ? std::to_string(delivery.code) : fmt::format("{} {}", delivery.code, reply);
 }
 
-std::string mail_text(const MailAttempt& mail) {
-  const bool is_answer = mail.state == "accepted" || mail.state == "rejected";
-  auto text = shown_text(mail.state);
-  if (mail.is_cancelled_by_rewind()) text += " by a rewind";
-  if (!mail.sink.empty()) text += (is_answer ? " by " : ", ") + shown_text(mail.sink);
-  const auto answer = answer_text(mail);
+std::string delivery_text(const DeliveryAttempt& delivery) {
+  const bool is_answer = delivery.state == "accepted" || delivery.state == "rejected";
+  auto text = shown_text(delivery.state);
+  if (delivery.is_cancelled_by_rewind()) text += " by a rewind";
+  if (!delivery.sink.empty()) text += (is_answer ? " by " : ", ") + shown_text(delivery.sink);
+  const auto answer = answer_text(delivery);
   if (!answer.empty()) return text + ": " + answer;
-  return mail.state == "deferred" ? text + " without an attempt" : text;
+  return delivery.state == "deferred" ? text + " without an attempt" : text;
 }
 
-void add_mail_outcome(nlohmann::ordered_json& object, const MailAttempt& mail) {
+void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt& delivery) {
   const auto or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
   };
-  object["state"] = mail.state;
-  object["sink"] = or_null(mail.sink);
-  object["code"] = mail.code == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mail.code);
-  object["reply"] = or_null(mail.reply);
+  object["state"] = delivery.state;
+  object["sink"] = or_null(delivery.sink);
+  object["code"] =
+      delivery.code == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(delivery.code);
+  object["reply"] = or_null(delivery.reply);
 }
 
 std::string collector_name(const BatchRecord& batch) {
@@ -135,9 +136,9 @@ std::int64_t number_in(const nlohmann::json& details, const char* key) {
 std::string pruned_text(const nlohmann::json& details) {
   const auto tokens = counted(number_in(details, "tokens"), "token");
   const auto batches = counted(number_in(details, "batches"), "batch record");
-  const auto mails = number_in(details, "deliveries");
-  if (mails == 0) return fmt::format("{} and {}", tokens, batches);
-  return fmt::format("{}, {} and {}", tokens, batches, counted(mails, "record") + " of mails");
+  const auto deliveries = number_in(details, "deliveries");
+  if (deliveries == 0) return fmt::format("{} and {}", tokens, batches);
+  return fmt::format("{}, {} and {}", tokens, batches, counted(deliveries, "delivery record"));
 }
 
 bool is_queue_change(EventKind kind) {
@@ -173,9 +174,9 @@ Event masked(Event event) {
     if (!account.login.empty()) account.login = masked_address(account.login);
   };
   if (auto* token = std::get_if<StoredToken>(&event.record)) mask(token->account);
-  if (auto* mail = std::get_if<MailAttempt>(&event.record)) {
-    mail->reply = without_addresses(mail->reply, mail->token.account);
-    mask(mail->token.account);
+  if (auto* delivery = std::get_if<DeliveryAttempt>(&event.record)) {
+    delivery->reply = without_addresses(delivery->reply, delivery->token.account);
+    mask(delivery->token.account);
   }
   auto* operation = std::get_if<Operation>(&event.record);
   if (operation != nullptr && operation->account) mask(*operation->account);

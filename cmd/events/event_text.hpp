@@ -25,18 +25,18 @@ nlohmann::ordered_json ids_json(const std::vector<IdRange>& ranges);
 std::string skipped_text(const SkipCounts& counts, char space = ' ');
 nlohmann::ordered_json skipped_json(const SkipCounts& counts);
 /// What the relay said: `250 2.0.0 Ok: queued as 4Z1`, or the reason; empty if there is neither.
-std::string answer_text(const MailAttempt& mail);
+std::string answer_text(const DeliveryAttempt& delivery);
 /// `accepted by relay.example:25: 250 2.0.0 Ok: queued as 4Z1`.
-std::string mail_text(const MailAttempt& mail);
+std::string delivery_text(const DeliveryAttempt& delivery);
 /// Sets `state`, `sink`, `code` and `reply`, null where there is none.
-void add_mail_outcome(nlohmann::ordered_json& object, const MailAttempt& mail);
+void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt& delivery);
 
 /// A collector's name without that of the program: `collect@host:77`.
 std::string collector_name(const BatchRecord& batch);
 
 /// The integer `details[key]`, or 0.
 std::int64_t number_in(const nlohmann::json& details, const char* key);
-/// What a prune deleted: `1,200 tokens and 3 batch records`, or `…, 3 batch records and 5 records of mails`.
+/// What a prune deleted: `1,200 tokens and 3 batch records`, or `…, 3 batch records and 5 delivery records`.
 std::string pruned_text(const nlohmann::json& details);
 
 /// True for a change of a queue, or of a budget that queues share.

@@ -29,7 +29,7 @@ std::string what_of(const Counts& counts) {
   const auto tokens = counted(counts.tokens, "token");
   const auto batches = counted(counts.batches, "batch record");
   if (counts.deliveries == 0) return fmt::format("{} and {}", tokens, batches);
-  return fmt::format("{}, {} and {}", tokens, batches, counted(counts.deliveries, "mail record"));
+  return fmt::format("{}, {} and {}", tokens, batches, counted(counts.deliveries, "delivery record"));
 }
 
 using Work = std::function<PruneSummary(const PruneObserver&)>;
@@ -71,7 +71,7 @@ std::string render_counts(const PruneSummary& summary) {
   TextTable table({{""}, {"", TextTable::Align::right}});
   table.add({"tokens", with_thousands(summary.tokens)});
   table.add({"batch records", with_thousands(summary.batches)});
-  if (summary.deliveries > 0) table.add({"mail records", with_thousands(summary.deliveries)});
+  if (summary.deliveries > 0) table.add({"delivery records", with_thousands(summary.deliveries)});
   return fmt::format("{} what ended before {}:\n{}", summary.dry_run ? "would remove" : "removed",
                      moment_of(summary), table.render(80, 2));
 }
@@ -132,7 +132,7 @@ Run add_prune(CommandSyntax& syntax) {
 }  // namespace
 
 const Command prune_command{
-    "prune", "remove tokens long expired or consumed, and old records of batches and mails",
+    "prune", "remove tokens long expired or consumed, and old records of batches and deliveries",
     "Examples:\n"
     "  mailroom prune --dry-run                      count what would be removed\n"
     "  mailroom prune                                count, ask, and remove\n"
@@ -144,7 +144,7 @@ const Command prune_command{
     "accounts, and the records of operations and of the schema.\n",
     add_prune,
     "Removes tokens that expired or were consumed longer ago than audit.retention, and the records of batches "
-    "and mails that no token needs any more. It works in steps of --step rows, each a short transaction that takes "
+    "and deliveries that no token needs any more. It works in steps of --step rows, each a short transaction that takes "
     "row locks only and never waits for one. It records what it removed; --dry-run counts exactly what "
     "would be removed."};
 

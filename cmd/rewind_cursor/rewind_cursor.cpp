@@ -160,7 +160,7 @@ Run add_rewind(CommandSyntax& syntax) {
   const Choices<std::string> outcomes{
       {"rejected", "rejected"}, {"unknown", "unknown"}, {"expired", "expired"}, {"cancelled", "cancelled"}};
   syntax.choice("--outcome OUTCOME", options->outcome, outcomes, "rejected, unknown, expired or cancelled",
-                "emit only tokens whose mail was rejected, unknown, expired or cancelled; the cursor stays");
+                "emit only tokens that ended as rejected, unknown, expired or cancelled; the cursor stays");
   syntax.duration("--extend DURATION", options->extend, duration_range,
                   "let expired tokens expire DURATION from now, and emit them");
   syntax.number<std::int64_t>("--max-replay N", options->max_replay, {0},
@@ -187,9 +187,9 @@ const Command rewind_cursor_command{
     "A token expires after 15 minutes, so most tokens of an older range have expired; --extend gives the "
     "unconsumed ones a new expiry. With --action, --account, --outcome or --until only matching tokens are emitted, "
     "and the cursor does not move: --to-time 10:00 --until 10:10, each with its date, emits the tokens "
-    "created in those ten minutes, whatever was emitted since. --outcome emits mails again that mailroom send "
-    "has given up: tokens whose last outcome was rejected, unknown, expired or cancelled, and that are not "
-    "being mailed again already; expired includes tokens that expired before a sender took them. More than "
+    "created in those ten minutes, whatever was emitted since. --outcome emits tokens again that were "
+    "given up: those whose last outcome was rejected, unknown, expired or cancelled, and that are not "
+    "waiting to be emitted again already; expired includes tokens that expired before a consumer took them. More than "
     "--max-replay tokens are refused, "
     "since a replay mails people again. The actor and the reason are recorded; mailroom audit shows "
     "them.\n\n"

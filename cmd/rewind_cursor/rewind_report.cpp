@@ -71,7 +71,7 @@ std::string replay_note(const RewindRequest& request, const RewindPlan& plan) {
   }
   text += ".\n";
   if (request.filter.outcome == "unknown")
-    text += "The relay may have taken their mails already: its log shows it.\n";
+    text += "The relay, program or server may have them already: its log shows it.\n";
   return text;
 }
 

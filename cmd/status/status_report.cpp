@@ -50,7 +50,7 @@ std::string deliveries_text(const DeliveryStatus& deliveries) {
   if (deliveries.deferred == 0) return text;
   const auto next =
       deliveries.next_in->count() == 0 ? "due now" : "the next in " + age_text(*deliveries.next_in);
-  return fmt::format("{}; {} waiting for another attempt, {}", text, counted(deliveries.deferred, "mail"),
+  return fmt::format("{}; {} waiting for another attempt, {}", text, counted(deliveries.deferred, "token"),
                      next);
 }
 
@@ -223,7 +223,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   if (queue.replay_ids > 0)
     text += line("replay", counted(queue.replay_ids, "id") + " waiting to be emitted");
   const auto& deliveries = queue.deliveries;
-  if (!deliveries.empty()) text += line("mails", deliveries_text(deliveries));
+  if (!deliveries.empty()) text += line("deliveries", deliveries_text(deliveries));
   for (const auto& sink : deliveries.sinks)
     text += line("sink", sink_text(sink));
   for (const auto& budget : queue.rules.budgets)

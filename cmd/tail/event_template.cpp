@@ -23,7 +23,8 @@ std::string skipped(const Event& event) {
 }
 
 std::string code(const Event& event) {
-  return event.mail() == nullptr || event.mail()->code == 0 ? "" : std::to_string(event.mail()->code);
+  return event.delivery() == nullptr || event.delivery()->code == 0 ? ""
+                                                                    : std::to_string(event.delivery()->code);
 }
 
 struct Placeholder {
@@ -48,9 +49,9 @@ constexpr std::array<Placeholder, 20> placeholders{{
     {"skipped", [](const Event& event) { return skipped(event); }},
     {"attempt", [](const Event& event) { return shown(event.batch(), &BatchRecord::attempts); }},
     {"actor", [](const Event& event) { return event.actor(); }},
-    {"sink", [](const Event& event) { return shown(event.mail(), &MailAttempt::sink); }},
+    {"sink", [](const Event& event) { return shown(event.delivery(), &DeliveryAttempt::sink); }},
     {"code", [](const Event& event) { return code(event); }},
-    {"reply", [](const Event& event) { return shown(event.mail(), &MailAttempt::reply); }},
+    {"reply", [](const Event& event) { return shown(event.delivery(), &DeliveryAttempt::reply); }},
     {"reason", [](const Event& event) { return shown(event.operation(), &Operation::reason); }},
 }};
 

@@ -194,9 +194,10 @@ const Command tail_command{
     "  consumed                               a token, when it is consumed\n"
     "  emitted, skipped                       a batch: emitted, or no token was due\n"
     "  taken-over, dead                       a batch: leased again, or given up\n"
-    "  mail                                   a mail, whatever its outcome\n"
+    "  delivery                               a mail, or a token handed over to a\n"
+    "                                         program or server, whatever its outcome\n"
     "  accepted, deferred, rejected, unknown, expired, cancelled\n"
-    "                                         a mail with this outcome\n"
+    "                                         such a delivery with this outcome\n"
     "  suspended, restored                    an account\n"
     "  rewound, replayed, pruned              a queue, or old records\n"
     "  queue-created, queue-changed, dropped  a queue\n"
@@ -218,7 +219,7 @@ const Command tail_command{
     "the past. It follows a standby too, by polling.\n",
     add_tail,
     "Shows the last events of the database and, with -f, new ones as they are committed: tokens created and "
-    "consumed, batches emitted, mails with the relay's answer, accounts suspended and restored, cursor moves, "
+    "consumed, batches emitted, deliveries with the answer of the relay, program or server, accounts suspended and restored, cursor moves, "
     "changes of queues. "
     "It only reads, holds no transaction open between polls, and resumes after a lost connection. It never "
     "shows secrets and codes; --mask masks addresses."};

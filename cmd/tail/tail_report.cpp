@@ -45,12 +45,14 @@ std::string token_details(const Event& event, const StoredToken& token, Room roo
   return before + address_text(token.account, display_width(before) + display_width(after), room) + after;
 }
 
-std::string mail_details(const MailAttempt& mail, const std::string& usual_queue, Room room) {
-  const auto of_queue = mail.queue == usual_queue ? std::string() : "queue " + shown_text(mail.queue) + ", ";
-  const auto outcome = of_queue + mail_text(mail);
-  if (mail.token.account.id == 0) return outcome;
-  const auto before = action_and_account(mail.token);
-  return before + address_text(mail.token.account, display_width(before) + 2 + display_width(outcome), room) +
+std::string delivery_details(const DeliveryAttempt& delivery, const std::string& usual_queue, Room room) {
+  const auto of_queue =
+      delivery.queue == usual_queue ? std::string() : "queue " + shown_text(delivery.queue) + ", ";
+  const auto outcome = of_queue + delivery_text(delivery);
+  if (delivery.token.account.id == 0) return outcome;
+  const auto before = action_and_account(delivery.token);
+  return before +
+         address_text(delivery.token.account, display_width(before) + 2 + display_width(outcome), room) +
          "  " + outcome;
 }
 
@@ -105,7 +107,7 @@ std::string operation_details(const Operation& operation, Room room) {
 std::string details_of(const Event& event, const std::string& usual_queue, Room room) {
   if (const auto* token = event.token()) return token_details(event, *token, room);
   if (const auto* batch = event.batch()) return batch_details(event, *batch, usual_queue);
-  if (const auto* mail = event.mail()) return mail_details(*mail, usual_queue, room);
+  if (const auto* delivery = event.delivery()) return delivery_details(*delivery, usual_queue, room);
   return operation_details(*event.operation(), room);
 }
 
@@ -143,14 +145,14 @@ void add_token(nlohmann::ordered_json& object, const StoredToken& token) {
   object["expires_at"] = moment_json<nlohmann::ordered_json>(token.expires_at);
 }
 
-void add_mail(nlohmann::ordered_json& object, const MailAttempt& mail) {
-  object["token"] = mail.token.id;
-  object["queue"] = mail.queue;
-  if (mail.token.account.id != 0) {
-    object["action"] = mail.token.action;
-    add_account(object, mail.token.account);
+void add_delivery(nlohmann::ordered_json& object, const DeliveryAttempt& delivery) {
+  object["token"] = delivery.token.id;
+  object["queue"] = delivery.queue;
+  if (delivery.token.account.id != 0) {
+    object["action"] = delivery.token.action;
+    add_account(object, delivery.token.account);
   }
-  add_mail_outcome(object, mail);
+  add_delivery_outcome(object, delivery);
 }
 
 void add_batch(nlohmann::ordered_json& object, const Event& event, const BatchRecord& batch) {
@@ -182,8 +184,8 @@ std::string render_json(const Event& event) {
     add_token(object, *token);
   } else if (const auto* batch = event.batch()) {
     add_batch(object, event, *batch);
-  } else if (const auto* mail = event.mail()) {
-    add_mail(object, *mail);
+  } else if (const auto* delivery = event.delivery()) {
+    add_delivery(object, *delivery);
   } else {
     add_operation(object, *event.operation());
   }

@@ -52,9 +52,9 @@ void add_token_changes(History& history, const TokenFacts& token) {
   if (!token.consumed_at && token.expires_at <= history.now) add(EventKind::expired, token.expires_at);
 }
 
-void add_mails(Timeline& timeline, const std::vector<MailRecord>& mails) {
-  for (const auto& mail : mails) {
-    for (const auto& attempt : mail.attempts)
+void add_deliveries(Timeline& timeline, const std::vector<DeliveryRecord>& deliveries) {
+  for (const auto& delivery : deliveries) {
+    for (const auto& attempt : delivery.attempts)
       timeline.add(attempt);
   }
 }
@@ -80,10 +80,10 @@ std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
 }
 
 TokenReport report_on(TokenFacts token) {
-  auto mails = judge_mails(token);
-  if (!mails.empty()) token = without_mails(std::move(token));
-  const auto status = mails.empty() || !token.batches.empty() ? judge_token(token) : TokenStatus{};
-  return {.token = std::move(token), .status = status, .mails = std::move(mails)};
+  auto deliveries = judge_deliveries(token);
+  if (!deliveries.empty()) token = without_deliveries(std::move(token));
+  const auto status = deliveries.empty() || !token.batches.empty() ? judge_token(token) : TokenStatus{};
+  return {.token = std::move(token), .status = status, .deliveries = std::move(deliveries)};
 }
 
 /// A report for each of `queues` that takes the token, and for each other queue with a record of it, such as
@@ -101,8 +101,8 @@ std::vector<TokenReport> reports_by_queue(const TokenFacts& token, const std::ve
   }
   for (const auto& batch : token.batches)
     add(batch.queue);
-  for (const auto& mail : token.mails)
-    add(mail.queue);
+  for (const auto& delivery : token.deliveries)
+    add(delivery.queue);
   return reports;
 }
 
@@ -141,13 +141,13 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
   }
 }
 
-/// True if the batch skipped all of its tokens of `tokens`, and their mails say why.
-bool is_told_by_mails(const BatchRecord& batch, const std::vector<TokenFacts>& tokens) {
+/// True if the batch skipped all of its tokens of `tokens`, and their deliveries say why.
+bool is_told_by_deliveries(const BatchRecord& batch, const std::vector<TokenFacts>& tokens) {
   if (!batch.is_skipped()) return false;
   return std::all_of(tokens.begin(), tokens.end(), [&](const auto& token) {
     return !contains(batch.tokens, token.id) ||
-           std::any_of(token.mails.begin(), token.mails.end(),
-                       [&](const auto& mail) { return mail.queue == batch.queue; });
+           std::any_of(token.deliveries.begin(), token.deliveries.end(),
+                       [&](const auto& delivery) { return delivery.queue == batch.queue; });
   });
 }
 
@@ -164,21 +164,21 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
   }
   const auto operations = operations_on_tokens(transaction, ids, std::max(since, Moment()));
   const auto batches = find_batches(transaction, spans_of(tokens, operations));
-  const auto mails = find_mails(transaction, ids);
+  const auto deliveries = find_deliveries(transaction, ids);
   for (auto& token : tokens)
-    set_mails(token, mails);
+    set_deliveries(token, deliveries);
   std::for_each(tokens.rbegin(), tokens.rend(),
                 [&](const auto& token) { add_token_changes(history, token); });
   for (const auto& operation : operations) {
     if (!operation.tokens.empty()) timeline.add(operation);
   }
   for (const auto& token : tokens)
-    add_mails(timeline, token.mails);
+    add_deliveries(timeline, token.deliveries);
   for (const auto& batch : batches) {
     if (batch.tokens.empty()) continue;
     const auto abandonments = abandonments_of(batch);
     timeline.entries.insert(timeline.entries.end(), abandonments.begin(), abandonments.end());
-    if (!is_told_by_mails(batch, tokens)) timeline.add(batch);
+    if (!is_told_by_deliveries(batch, tokens)) timeline.add(batch);
   }
   add_token_statuses(transaction, request, history, std::move(tokens), operations, batches);
 }
@@ -209,13 +209,13 @@ void add_batch(Timeline& timeline, const BatchRecord& batch) {
 
 /// Adds the outcomes of its tokens that the batch recorded: while it was leased, no other batch of its queue
 /// held them.
-void add_mails_of(pqxx::transaction_base& transaction, Timeline& timeline, const BatchRecord& batch) {
+void add_deliveries_of(pqxx::transaction_base& transaction, Timeline& timeline, const BatchRecord& batch) {
   const auto from = batch.abandoned.empty() ? batch.claimed_at : batch.abandoned.front().claimed_at;
   const auto until = batch.emitted_at.value_or(batch.dead_at.value_or(Moment::max()));
-  for (auto& mail : find_mails(transaction, batch.tokens)) {
-    if (mail.queue != batch.queue) continue;
-    for (auto& attempt : mail.attempts) {
-      const bool is_last = attempt.at == mail.last().at && mail.batch == batch.id;
+  for (auto& delivery : find_deliveries(transaction, batch.tokens)) {
+    if (delivery.queue != batch.queue) continue;
+    for (auto& attempt : delivery.attempts) {
+      const bool is_last = attempt.at == delivery.last().at && delivery.batch == batch.id;
       if (is_last || (attempt.at >= from && attempt.at <= until)) timeline.add(attempt);
     }
   }
@@ -285,7 +285,7 @@ History read_batch_history(Connection& connection, std::int64_t batch, const Aud
     }
     history.batch = found;
     add_batch(history.timeline, *found);
-    add_mails_of(transaction, history.timeline, *found);
+    add_deliveries_of(transaction, history.timeline, *found);
     for (const auto& operation : operations_on_tokens(transaction, found->tokens, found->claimed_at)) {
       const auto& cut = operation.cut_batches;
       const bool took_from_it = std::find(cut.begin(), cut.end(), batch) != cut.end();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "audit/mail_status.hpp"
+#include "audit/token_delivery.hpp"
 
 namespace mailroom {
 
@@ -27,7 +27,7 @@ struct Timeline {
 
   void add(const Operation& operation) { entries.push_back({operation.kind, operation.at, operation}); }
   void add(const SchemaChange& change) { entries.push_back({EventKind::migrated, change.at, change}); }
-  void add(const MailAttempt& attempt) { entries.push_back({EventKind::mail, attempt.at, attempt}); }
+  void add(const DeliveryAttempt& attempt) { entries.push_back({EventKind::delivery, attempt.at, attempt}); }
   /// At the time when the batch was acknowledged or dead-lettered or, if it is open, claimed.
   void add(const BatchRecord& batch);
   /// Sorts the entries and keeps the newest `limit` within `period`.
@@ -49,15 +49,15 @@ struct AuditRequest {
 };
 
 struct TokenReport {
-  TokenFacts token;    ///< with mails: what without_mails() leaves
-  TokenStatus status;  ///< of queues without a mail
-  std::vector<MailStatus> mails{};
+  TokenFacts token;    ///< with deliveries: what without_deliveries() leaves
+  TokenStatus status;  ///< of queues without a delivery
+  std::vector<TokenDelivery> deliveries{};
   std::string queue{};  ///< in `by_queue`: the queue
   std::vector<TokenReport>
       by_queue{};  ///< if several queues were requested: those that take it or have a record of it
 
-  /// False if there is nothing to tell but its mails.
-  bool has_status() const { return mails.empty() || status.batch.has_value(); }
+  /// False if there is nothing to tell but its deliveries.
+  bool has_status() const { return deliveries.empty() || status.batch.has_value(); }
 };
 
 /// The history of one account, token or batch.

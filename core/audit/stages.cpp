@@ -12,9 +12,9 @@ namespace {
 /// later than the claim, and says nothing.
 constexpr const char* commit_sql = "pg_xact_commit_timestamp(t.xmin)";
 
-// A mail may be accepted while other tokens of its batch are signed. $1 and $2 the period, $3 batches and $4
-// tokens as bigint[], null for all. The batch of a replayed token that a relay has accepted is the one of the
-// last acceptance.
+// A delivery may be accepted while other tokens of its batch are signed. $1 and $2 the period, $3 batches and
+// $4 tokens as bigint[], null for all. The batch of a replayed token that a relay has accepted is the one of
+// the last acceptance.
 std::string staged_sql(bool has_commits) {
   return fmt::format(R"(
 WITH held AS MATERIALIZED (

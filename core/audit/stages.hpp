@@ -10,7 +10,7 @@
 
 namespace mailroom {
 
-/// The way of a token from its creation to its line or its mail.
+/// The way of a token from its creation to its line or its delivery.
 enum class TokenStage { created, committed, claimed, signed_, written, accepted };
 
 /// `created`.

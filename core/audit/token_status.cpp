@@ -132,7 +132,7 @@ TokenFacts in_queue(TokenFacts facts, const std::string& queue) {
   const auto is_of_another = [&](const auto& record) { return record.queue != queue; };
   std::erase_if(facts.batches, is_of_another);
   std::erase_if(facts.queues, is_of_another);
-  std::erase_if(facts.mails, is_of_another);
+  std::erase_if(facts.deliveries, is_of_another);
   return facts;
 }
 

@@ -22,12 +22,12 @@ struct TokenPosition {
 
 /// The data about a token. If it does not exist, only its id and estimates of created_at and expires_at.
 struct TokenFacts : StoredToken {
-  bool exists = true;                   ///< false if it was deleted or never committed
-  std::vector<BatchRecord> batches{};   ///< those that hold it, ordered by id
-  bool id_was_anothers = false;         ///< another token had its id before it was created
-  std::vector<Operation> operations{};  ///< those that may have touched it
-  std::vector<TokenPosition> queues{};  ///< those that take its action; the requested ones first
-  std::vector<MailRecord> mails{};      ///< without outcomes of an earlier token with its id
+  bool exists = true;                        ///< false if it was deleted or never committed
+  std::vector<BatchRecord> batches{};        ///< those that hold it, ordered by id
+  bool id_was_anothers = false;              ///< another token had its id before it was created
+  std::vector<Operation> operations{};       ///< those that may have touched it
+  std::vector<TokenPosition> queues{};       ///< those that take its action; the requested ones first
+  std::vector<DeliveryRecord> deliveries{};  ///< without outcomes of an earlier token with its id
 };
 
 enum class Outcome {

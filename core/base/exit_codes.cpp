@@ -15,7 +15,8 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "configuration: a value in the file or the environment, a key, the file, a mail template; an unknown queue; a pooler "
      "in an unsupported mode",
      "fix what the message names"},
-    {"4", "the database or the relay cannot be reached, or was lost for good",
+    {"4",
+     "the database, or the relay, program or server that takes tokens, cannot be reached, or was lost for good",
      "check server and connection string; collect --wait keeps trying"},
     {"5",
      "the schema is missing, too old, dirty, drifted or needs a newer mailroom; a table, column, function "

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 34> names{
     "suspended",     "restored",     "rewound",    "replayed",  "pruned",         "queue-created",
     "queue-changed", "paused",       "resumed",    "dropped",   "budget-changed", "created",
-    "taken-over",    "dead",         "skipped",    "emitted",   "mail",           "consumed",
+    "taken-over",    "dead",         "skipped",    "emitted",   "delivery",       "consumed",
     "leased",        "abandoned",    "activated",  "expired",   "migration",      "suspend",
     "restore",       "rewind",       "replay",     "prune",     "create queue",   "set queue",
     "pause queue",   "resume queue", "drop queue", "set budget"};
@@ -41,7 +41,7 @@ EventKind find_kind(std::string_view text) {
 const AccountRecord* Event::account() const {
   if (token() != nullptr) return &token()->account;
   if (const auto* skip = std::get_if<TokenSkip>(&record)) return &skip->token.account;
-  if (mail() != nullptr) return mail()->token.account.id == 0 ? nullptr : &mail()->token.account;
+  if (delivery() != nullptr) return delivery()->token.account.id == 0 ? nullptr : &delivery()->token.account;
   if (operation() != nullptr && operation()->account) return &*operation()->account;
   return std::get_if<AccountRecord>(&record);
 }
@@ -49,7 +49,7 @@ const AccountRecord* Event::account() const {
 std::string Event::queue() const {
   if (batch() != nullptr) return batch()->queue;
   if (const auto* skip = std::get_if<TokenSkip>(&record)) return skip->queue;
-  if (mail() != nullptr) return mail()->queue;
+  if (delivery() != nullptr) return delivery()->queue;
   return operation() != nullptr ? operation()->queue : "";
 }
 
@@ -59,7 +59,7 @@ std::string Event::actor() const {
 }
 
 std::string Event::state() const {
-  if (mail() != nullptr) return mail()->state;
+  if (delivery() != nullptr) return delivery()->state;
   if (kind != EventKind::created || token() == nullptr) return std::string(kind_text(kind));
   auto state = token()->state;
   std::replace(state.begin(), state.end(), ' ', '-');
@@ -81,14 +81,14 @@ Moment Event::order() const {
 
 const std::vector<std::string>& state_text() {
   static const std::vector<std::string> words{
-      "created",       "due",       "expired",  "consumed", "wrong-status",  "emitted",    "mail",
+      "created",       "due",       "expired",  "consumed", "wrong-status",  "emitted",    "delivery",
       "accepted",      "deferred",  "rejected", "unknown",  "cancelled",     "taken-over", "dead",
       "skipped",       "suspended", "restored", "rewound",  "replayed",      "pruned",     "queue-created",
       "queue-changed", "paused",    "resumed",  "dropped",  "budget-changed"};
   return words;
 }
 
-const std::vector<std::string>& mail_states() {
+const std::vector<std::string>& delivery_states() {
   static const std::vector<std::string> words{"accepted", "deferred", "rejected",
                                               "unknown",  "expired",  "cancelled"};
   return words;

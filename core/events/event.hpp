@@ -32,7 +32,7 @@ enum class EventKind : std::uint8_t {
   dead,
   skipped,
   emitted,
-  mail,  ///< an outcome of a mail; its state says which
+  delivery,  ///< an outcome of a token that was mailed or handed over; its state says which
   consumed,
   // Only audit shows the following.
   leased,
@@ -87,42 +87,44 @@ struct TokenSkip {
   bool reason_certain = false;  ///< recorded, not derived from the present state
 };
 
-/// An outcome of a mail: what a relay answered, or why none was asked.
-struct MailAttempt {
+/// An outcome of a delivery: what the other side (a relay, a program or a server) answered, or why none was
+/// asked.
+struct DeliveryAttempt {
   StoredToken token{};  ///< only the id, unless the reader of the row knows the token
   std::string queue{};
   Moment at{};
   std::string state{};  ///< `accepted`, `deferred`, `rejected`, `unknown`, `expired` or `cancelled`
-  std::string sink{};   ///< host and port of the relay; empty if none was asked
-  int code = 0;         ///< of its reply; 0 for none
-  /// The relay's reply, or the reason. Of `deferred` it may be that of an earlier outcome; empty if there was
+  std::string
+      sink{};    ///< of the other side: host and port, or a program and its host; empty if none was asked
+  int code = 0;  ///< of its reply; 0 for none
+  /// Its reply, or the reason. Of `deferred` it may be that of an earlier outcome; empty if there was
   /// none.
   std::string reply{};
 
-  /// A rewind replaces the state of a deferred mail, and keeps its answer. Any other cancellation has a
+  /// A rewind replaces the state of a deferred delivery, and keeps its answer. Any other cancellation has a
   /// reason instead.
   bool is_cancelled_by_rewind() const { return state == "cancelled" && (reply.empty() || !sink.empty()); }
 };
 
-/// A row of mailroom_deliveries: the mail of a token in a queue.
-struct MailRecord {
+/// A row of mailroom_deliveries: the delivery of a token in a queue, as a mail or to a program or server.
+struct DeliveryRecord {
   std::int64_t token = 0;
   std::string queue{};
-  std::vector<MailAttempt> attempts{};  ///< oldest first, at least one; the last has the present state
-  int counted = 0;                      ///< how many attempts the relay answered, or may have accepted
-  int unknowns = 0;                     ///< of these, how many it may have accepted
-  std::int64_t batch = 0;               ///< of the last outcome
-  std::optional<Moment> not_before{};   ///< when a deferred mail may be tried again
-  std::optional<Moment> accepted_at{};  ///< when it was last accepted, whatever its state is now
+  std::vector<DeliveryAttempt> attempts{};  ///< oldest first, at least one; the last has the present state
+  int counted = 0;                          ///< how many attempts were answered, or may have been accepted
+  int unknowns = 0;                         ///< of these, how many it may have accepted
+  std::int64_t batch = 0;                   ///< of the last outcome
+  std::optional<Moment> not_before{};       ///< when a deferred delivery may be tried again
+  std::optional<Moment> accepted_at{};      ///< when it was last accepted, whatever its state is now
 
-  const MailAttempt& last() const { return attempts.back(); }
+  const DeliveryAttempt& last() const { return attempts.back(); }
 };
 
 /// An event of the tail or of a history, with the row that records it.
 struct Event {
   EventKind kind{};
   Moment at{};
-  std::variant<Operation, StoredToken, TokenSkip, BatchRecord, MailAttempt, AccountRecord, SchemaChange>
+  std::variant<Operation, StoredToken, TokenSkip, BatchRecord, DeliveryAttempt, AccountRecord, SchemaChange>
       record{};
   std::optional<std::vector<std::int64_t>> matches{};  ///< the tokens of a batch that a filter asks for
 
@@ -130,16 +132,16 @@ struct Event {
   const StoredToken* token() const { return std::get_if<StoredToken>(&record); }
   const BatchRecord* batch() const { return std::get_if<BatchRecord>(&record); }
   const Operation* operation() const { return std::get_if<Operation>(&record); }
-  const MailAttempt* mail() const { return std::get_if<MailAttempt>(&record); }
+  const DeliveryAttempt* delivery() const { return std::get_if<DeliveryAttempt>(&record); }
 
   /// The token that the event is about; null if there is none, or several.
-  const StoredToken* subject_token() const { return mail() != nullptr ? &mail()->token : token(); }
+  const StoredToken* subject_token() const { return delivery() != nullptr ? &delivery()->token : token(); }
   /// The account that the event is about; null if there is none.
   const AccountRecord* account() const;
   std::string queue() const;  ///< empty if there is none
   std::string actor() const;  ///< the collector of a batch, or the actor of an operation
 
-  /// One of state_text(): a created token and a mail have their own state, any other event its kind.
+  /// One of state_text(): a created token and a delivery have their own state, any other event its kind.
   std::string state() const;
   /// True for events of tokens and accounts.
   bool has_whole_seconds() const {
@@ -154,8 +156,8 @@ std::chrono::microseconds order_shift(EventKind kind);
 
 /// Every state that an event of the tail can have, in the order in which a token meets them.
 const std::vector<std::string>& state_text();
-/// Those that a mail can have.
-const std::vector<std::string>& mail_states();
+/// Those that a delivery can have.
+const std::vector<std::string>& delivery_states();
 
 // Reads the rows that record events; queue/batch_lookup.hpp reads those of batches. Each function runs within
 // the caller's transaction. The state of a token is that at the start of the transaction.
@@ -171,9 +173,10 @@ struct AccountTokens {
 };
 AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t limit);
 
-/// Returns the mails of those of the tokens that have any, ordered by token and queue. Runs one statement,
-/// which reads only rows of these tokens.
-std::vector<MailRecord> find_mails(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens);
+/// Returns the deliveries of those of the tokens that have any, ordered by token and queue. Runs one
+/// statement, which reads only rows of these tokens.
+std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
+                                            const std::vector<IdRange>& tokens);
 
 /// True if an outcome at `at` can be of the token: not of an earlier token with its id.
 bool can_be_of(const StoredToken& token, Moment at);

@@ -6,7 +6,7 @@ namespace mailroom {
 
 EventSource source_of(EventKind kind) {
   if (kind == EventKind::created || kind == EventKind::consumed) return EventSource::tokens;
-  if (kind == EventKind::mail) return EventSource::mails;
+  if (kind == EventKind::delivery) return EventSource::deliveries;
   return kind < EventKind::created ? EventSource::operations : EventSource::batches;
 }
 
@@ -20,9 +20,9 @@ bool EventFilter::may_want(EventKind kind) const {
     return wants_state("created") || wants_state("due") || wants_state("expired") ||
            wants_state("consumed") || wants_state("wrong-status");
   }
-  if (kind == EventKind::mail) {
-    const auto& own = mail_states();
-    return wants_state("mail") ||
+  if (kind == EventKind::delivery) {
+    const auto& own = delivery_states();
+    return wants_state("delivery") ||
            std::any_of(own.begin(), own.end(), [&](const auto& state) { return wants_state(state); });
   }
   if (!wants_state(kind_text(kind))) return false;
@@ -33,7 +33,7 @@ bool EventFilter::may_want(EventKind kind) const {
 }
 
 bool EventFilter::wants(const Event& event) const {
-  const bool has_own_state = event.kind == EventKind::created || event.kind == EventKind::mail;
+  const bool has_own_state = event.kind == EventKind::created || event.kind == EventKind::delivery;
   const bool is_wanted = wants_state(event.state()) || (has_own_state && wants_state(kind_text(event.kind)));
   if (!may_want(event.kind) || !is_wanted) return false;
   if (event.batch() != nullptr) return !asks_for_tokens() || (event.matches && !event.matches->empty());

@@ -65,34 +65,35 @@ EventRows read_rows(pqxx::transaction_base& transaction, const std::vector<Event
   return rows;
 }
 
-/// The outcomes of mails by time and token.
-using MailEvents = std::multimap<std::pair<Moment, std::int64_t>, MailAttempt>;
+/// The outcomes of deliveries by time and token.
+using DeliveryEvents = std::multimap<std::pair<Moment, std::int64_t>, DeliveryAttempt>;
 
-MailEvents read_mails(pqxx::transaction_base& transaction, const std::vector<EventKey>& keys) {
-  MailEvents events;
-  const auto ids = ids_of(keys, EventSource::mails);
+DeliveryEvents read_deliveries(pqxx::transaction_base& transaction, const std::vector<EventKey>& keys) {
+  DeliveryEvents events;
+  const auto ids = ids_of(keys, EventSource::deliveries);
   if (ids.empty()) return events;
   std::map<std::int64_t, StoredToken> tokens;
   for (auto& token : find_tokens(transaction, ids))
     tokens.emplace(token.id, std::move(token));
-  for (auto& mail : find_mails(transaction, to_id_ranges(ids))) {
-    const auto token = tokens.find(mail.token);
-    for (auto& attempt : mail.attempts) {
+  for (auto& delivery : find_deliveries(transaction, to_id_ranges(ids))) {
+    const auto token = tokens.find(delivery.token);
+    for (auto& attempt : delivery.attempts) {
       if (token != tokens.end() && can_be_of(token->second, attempt.at)) attempt.token = token->second;
-      events.emplace(std::pair(attempt.at, mail.token), std::move(attempt));
+      events.emplace(std::pair(attempt.at, delivery.token), std::move(attempt));
     }
   }
   return events;
 }
 
 /// The events of `keys`, which are in order. Keys that are equal are of several queues.
-std::vector<Event> events_of(const std::vector<EventKey>& keys, const EventRows& rows, MailEvents mails) {
+std::vector<Event> events_of(const std::vector<EventKey>& keys, const EventRows& rows,
+                             DeliveryEvents deliveries) {
   std::vector<Event> events;
   for (const auto& key : keys) {
     const auto source = source_of(key.kind);
-    if (source == EventSource::mails) {
-      if (auto mail = mails.extract(std::pair(key.order, key.id)))
-        events.push_back({key.kind, key.order, std::move(mail.mapped())});
+    if (source == EventSource::deliveries) {
+      if (auto delivery = deliveries.extract(std::pair(key.order, key.id)))
+        events.push_back({key.kind, key.order, std::move(delivery.mapped())});
       continue;
     }
     const auto row = rows.find({source, key.id});
@@ -110,7 +111,7 @@ std::vector<Event> events_of(const std::vector<EventKey>& keys, const EventRows&
 std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& keys,
                            const EventFilter& filter) {
   auto events = connection.alone([&](pqxx::transaction_base& transaction) {
-    return events_of(keys, read_rows(transaction, keys, filter), read_mails(transaction, keys));
+    return events_of(keys, read_rows(transaction, keys, filter), read_deliveries(transaction, keys));
   });
   events.erase(
       std::remove_if(events.begin(), events.end(), [&](const auto& event) { return !filter.wants(event); }),

@@ -57,23 +57,23 @@ WHERE b.claimed_at >= to_timestamp($1::bigint) - interval '1 day' AND e.at >= to
       AND t.created_at <= extract(epoch FROM b.claimed_at)))
 )";
 
-// `mails` is a table of rows of mailroom_deliveries. Each row has a present outcome, earlier ones, and the
-// time when the mail was last accepted. An outcome before the token was created is of an earlier token with
-// its id.
-std::string mails_sql_of(const std::string& mails) {
-  return "SELECT d.token, " + microseconds_sql("e.at") + ", 'mail' FROM " + mails + R"(, LATERAL (
+// `deliveries` is a table of rows of mailroom_deliveries. Each row has a present outcome, earlier ones, and
+// the time when the delivery was last accepted. An outcome before the token was created is of an earlier
+// token with its id.
+std::string deliveries_sql_of(const std::string& deliveries) {
+  return "SELECT d.token, " + microseconds_sql("e.at") + ", 'delivery' FROM " + deliveries + R"(, LATERAL (
   SELECT d.last_at, d.state
   UNION SELECT (a->>'at')::timestamptz, a->>'state' FROM jsonb_array_elements(d.earlier_attempts) a
   UNION SELECT d.accepted_at, 'accepted') e (at, state)
 WHERE d.last_at >= to_timestamp($1::bigint) AND e.at >= to_timestamp($1::bigint) AND d.token >= $2::bigint
-  AND ($5::text[] IS NULL OR e.state = ANY ($5) OR 'mail' = ANY ($5))
+  AND ($5::text[] IS NULL OR e.state = ANY ($5) OR 'delivery' = ANY ($5))
   AND (($3::token_action IS NULL AND $4::bigint[] IS NULL) OR EXISTS (
     SELECT FROM tokens t WHERE t.id = d.token AND ($3::token_action IS NULL OR t.action = $3)
       AND ($4::bigint[] IS NULL OR t.account = ANY ($4)) AND t.created_at - 1 <= extract(epoch FROM e.at)))
 )";
 }
-const std::string mails_sql = mails_sql_of("mailroom_deliveries d");
-const std::string mails_of_accounts_sql = mails_sql_of(R"(
+const std::string deliveries_sql = deliveries_sql_of("mailroom_deliveries d");
+const std::string deliveries_of_accounts_sql = deliveries_sql_of(R"(
 (SELECT m.* FROM tokens t CROSS JOIN jobs j, LATERAL (
    SELECT * FROM mailroom_deliveries WHERE queue = j.job_type AND token = t.id LIMIT 1) m
  WHERE t.account = ANY ($4::bigint[])) d)");
@@ -117,9 +117,9 @@ class KeyReader {
   /// Adds the events of `query` since `since`; with a limit, the last in `order`. Returns how many rows it
   /// has read.
   std::int64_t read(const std::string& query, const std::string& order, Moment since);
-  /// The same for mails. An index shows where recent outcomes are, but not their order, so with a limit it
-  /// looks for enough of them within an hour, then a day.
-  void read_mails(std::optional<Moment> since);
+  /// The same for deliveries. An index shows where recent outcomes are, but not their order, so with a limit
+  /// it looks for enough of them within an hour, then a day.
+  void read_deliveries(std::optional<Moment> since);
 
   std::vector<EventKey> events{};
 
@@ -155,8 +155,8 @@ std::int64_t KeyReader::read(const std::string& query, const std::string& order,
   return total;
 }
 
-void KeyReader::read_mails(std::optional<Moment> since) {
-  const auto& query = accounts_ ? mails_of_accounts_sql : mails_sql;
+void KeyReader::read_deliveries(std::optional<Moment> since) {
+  const auto& query = accounts_ ? deliveries_of_accounts_sql : deliveries_sql;
   if (limit_ && !accounts_) {
     const auto now = moment_in<std::chrono::seconds>(
         Connection::execute(transaction_, "SELECT floor(extract(epoch FROM now()))::bigint")[0][0]);
@@ -189,7 +189,7 @@ std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest
   const auto from = since.value_or(Moment());
   if (filter.may_want(EventKind::created)) reader.read(tokens_sql, "t.id", from);
   if (filter.may_want(EventKind::consumed)) reader.read(consumption_sql, "t.consumed_at", from);
-  if (filter.may_want(EventKind::mail)) reader.read_mails(since);
+  if (filter.may_want(EventKind::delivery)) reader.read_deliveries(since);
   reader.read(batches_sql, "b.id", from);
   reader.read(operations_sql, "o.id", from);
   auto events = std::move(reader.events);

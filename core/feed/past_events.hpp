@@ -12,7 +12,7 @@
 namespace mailroom {
 
 /// The table that records an event of the tail.
-enum class EventSource : std::uint8_t { operations, tokens, batches, mails };
+enum class EventSource : std::uint8_t { operations, tokens, batches, deliveries };
 EventSource source_of(EventKind kind);
 
 /// Selects events. Empty lists and no action match all.
@@ -32,7 +32,7 @@ struct EventFilter {
 };
 
 /// An event before its row is read; millions of these may be in memory. `id` is that of a token, a batch or
-/// an operation; that of a mail is its token's.
+/// an operation; that of a delivery is its token's.
 struct EventKey {
   Moment order{};  ///< Event::order()
   EventKind kind{};

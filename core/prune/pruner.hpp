@@ -35,7 +35,7 @@ struct PruneSummary {
   Moment before{};  ///< what ended before is old
   std::int64_t tokens = 0;
   std::int64_t batches = 0;
-  std::int64_t deliveries = 0;          ///< records of mails
+  std::int64_t deliveries = 0;          ///< records of deliveries
   std::int64_t skipped = 0;             ///< rows of these tables that other sessions had locked or changed
   std::optional<HeldBack> held_back{};  ///< the queue with the lowest cursor, if old tokens follow it soon
   bool stopped = false;

@@ -11,9 +11,9 @@
 
 namespace mailroom {
 
-/// A sink, such as a relay, that takes nothing now.
+/// A sink, such as a relay or a broker, that takes nothing now.
 struct UnavailableSink {
-  std::string name;  ///< host and port
+  std::string name;  ///< host and port, or a program and its host
   int failures = 0;  ///< in a row
   Milliseconds lasts{};
   Milliseconds probe_in{};  ///< 0 if a consumer may try it now

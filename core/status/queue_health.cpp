@@ -231,7 +231,7 @@ class Judge {
   void judge_sinks() {
     for (const auto& sink : status_.deliveries.sinks) {
       warn("sink_unavailable",
-           fmt::format("{} has been unavailable for {}, after {}: {}. Mails wait in the queue", sink.name,
+           fmt::format("{} has been unavailable for {}, after {}: {}. Tokens wait in the queue", sink.name,
                        age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
            "mailroom doctor");
     }

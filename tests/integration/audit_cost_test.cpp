@@ -92,7 +92,7 @@ TEST_CASE("the history of one account or token reads only its own period, howeve
   SECTION("one token from the middle of the period") {
     const auto reader = database.connect();
     history = read_token_history(*reader, accounts / 2, {.queues = {"mailroom"}});
-    CHECK(history.tokens.front().mails.size() == 1);
+    CHECK(history.tokens.front().deliveries.size() == 1);
   }
   const auto token_reads = reads_after(*connection, "tokens", tokens);
   const auto batch_reads = reads_after(*connection, "mailroom_batches", records);

@@ -82,10 +82,10 @@ TEST_CASE("the last mails and the new ones are found among many without reading 
   connection->run("SELECT pg_stat_reset()");
   HistoryRequest last;
   last.last = 10;
-  TestFeed feed(database, last, {.action = {}, .accounts = {}, .states = {"mail"}});
+  TestFeed feed(database, last, {.action = {}, .accounts = {}, .states = {"delivery"}});
   CHECK(feed.take().size() == 10);
   connection->run("UPDATE mailroom_deliveries SET last_at = clock_timestamp() WHERE token = 5");
-  CHECK(feed.poll() == Shown{"mail rejected 5"});
+  CHECK(feed.poll() == Shown{"delivery rejected 5"});
   flush_counts(feed.session());
   CHECK(rows_read(*connection, "mailroom_deliveries") < mails / 4);
 }
@@ -102,13 +102,14 @@ TEST_CASE("the last mails of an account are found by its tokens") {
   connection->run("VACUUM ANALYZE");
   HistoryRequest last;
   last.last = 10;
-  TestFeed feed(database, last, {.action = {}, .accounts = {7}, .states = {"mail"}});
+  TestFeed feed(database, last, {.action = {}, .accounts = {7}, .states = {"delivery"}});
   flush_counts(feed.session());
   flush_counts(*connection);
   connection->run("SELECT pg_stat_reset()");
   CHECK(feed.take().size() == 1);
   feed.session().transact([&](pqxx::work& transaction) {
-    CHECK(read_history(transaction, last, {.action = {}, .accounts = {7}, .states = {"mail"}}).size() == 1);
+    CHECK(read_history(transaction, last, {.action = {}, .accounts = {7}, .states = {"delivery"}}).size() ==
+          1);
   });
   flush_counts(feed.session());
   CHECK(rows_read(*connection, "mailroom_deliveries") < 10);

@@ -39,7 +39,7 @@ void fill(const TestDatabase& database) {
   connection->run("UPDATE accounts SET status = 'active' WHERE id = 7");
   connection->run("SELECT mailroom_rewind('mailroom', 15, 1000, '{}')");
   connection->run("UPDATE mailroom_batches SET attempts = 2 WHERE id = 1");
-  for (const auto& state : mail_states())
+  for (const auto& state : delivery_states())
     record(*connection, {.token = 7, .state = state, .code = 450, .reply = state});
   for (const std::int64_t token : {2, 13})
     record(*connection, {.token = token, .state = "accepted", .code = 250, .reply = "ok"});

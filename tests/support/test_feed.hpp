@@ -17,7 +17,8 @@ using Shown = std::vector<std::string>;
 /// `created 7`: the event with the id of its token, batch or account, or the name of its queue. `mail
 /// accepted 7`.
 inline std::string short_text(const Event& event) {
-  if (event.mail() != nullptr) return fmt::format("mail {} {}", event.state(), event.mail()->token.id);
+  if (event.delivery() != nullptr)
+    return fmt::format("delivery {} {}", event.state(), event.delivery()->token.id);
   std::string subject = event.account() != nullptr ? std::to_string(event.account()->id) : event.queue();
   if (event.batch() != nullptr) subject = std::to_string(event.batch()->id);
   if (event.token() != nullptr) subject = std::to_string(event.token()->id);

@@ -34,7 +34,7 @@ struct MailRig {
 Names mails_of(const History& history) {
   Names all;
   for (const auto& entry : history.timeline.entries) {
-    if (const auto* mail = entry.mail()) all.push_back(mail_text(*mail));
+    if (const auto* mail = entry.delivery()) all.push_back(delivery_text(*mail));
   }
   return all;
 }
@@ -48,7 +48,7 @@ Shown past(const TestDatabase& database, HistoryRequest history, const EventFilt
 }
 
 EventFilter mails_only() {
-  return {.action = {}, .accounts = {}, .states = {"mail"}};
+  return {.action = {}, .accounts = {}, .states = {"delivery"}};
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ TEST_CASE("an audit after real deliveries shows each attempt with the relay's wo
   TestRelay willing(
       {.play = TestRelay::at(RelayStep::end, RelayAnswer::reply("250 2.0.0 Ok: queued as 4Z1"))});
   REQUIRE(TestSender(rig.database.conninfo(), strict.url(), {"--once"}).wait() == 0);
-  CHECK(rig.sentence(2).find("not mailed yet: deferred, the next attempt in 1") != std::string::npos);
+  CHECK(rig.sentence(2).find("not accepted yet: deferred, the next attempt in 1") != std::string::npos);
   CHECK(rig.sentence(2).find("s: 451 4.7.1 greylisted; not consumed") != std::string::npos);
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE token = 2");
   REQUIRE(TestSender(rig.database.conninfo(), willing.url(), {"--once"}).wait() == 0);
@@ -75,12 +75,12 @@ TEST_CASE("an audit after real deliveries shows each attempt with the relay's wo
   CHECK(mails_of(history) == Names{"deferred, " + sink + ": 451 4.7.1 greylisted",
                                    "accepted by " + other_sink + ": 250 2.0.0 Ok: queued as 4Z1"});
   // The batch of the deferred mail is not told again as one that skipped the token.
-  CHECK(event_names(history.timeline) == Names{"created", "issued", "mail", "mail", "emitted"});
-  CHECK(history.tokens.at(0).mails.at(0).accepted == 1);
-  CHECK(history.tokens.at(0).mails.at(0).mail.counted == 2);
-  CHECK(rig.sentence(2).find(", accepted by " + other_sink + ": 250 2.0.0 Ok: queued as 4Z1; not consumed") !=
+  CHECK(event_names(history.timeline) == Names{"created", "issued", "delivery", "delivery", "emitted"});
+  CHECK(history.tokens.at(0).deliveries.at(0).accepted == 1);
+  CHECK(history.tokens.at(0).deliveries.at(0).delivery.counted == 2);
+  CHECK(rig.sentence(2).find(" by " + other_sink + ": 250 2.0.0 Ok: queued as 4Z1; not consumed") !=
         std::string::npos);
-  CHECK(rig.sentence(3).find("not mailed: rejected ") != std::string::npos);
+  CHECK(rig.sentence(3).find("not accepted: rejected ") != std::string::npos);
   CHECK(rig.sentence(3).find(" by " + sink + ": 550 5.1.1 no such user") != std::string::npos);
   CHECK(past(rig.database, TestFeed::everything(), mails_only()).size() == 4);
 }
@@ -99,12 +99,12 @@ TEST_CASE("a batch's history has the outcomes that it recorded, and no others") 
     Names all;
     const auto history = read_batch_history(*rig.connection, batches[row][0].as<std::int64_t>(), {});
     for (const auto& entry : history.timeline.entries) {
-      if (entry.mail() != nullptr) all.push_back(short_text(entry));
+      if (entry.delivery() != nullptr) all.push_back(short_text(entry));
     }
     return all;
   };
-  CHECK(outcomes(0) == Names{"mail deferred 1", "mail deferred 2"});
-  CHECK(outcomes(1) == Names{"mail accepted 2"});
+  CHECK(outcomes(0) == Names{"delivery deferred 1", "delivery deferred 2"});
+  CHECK(outcomes(1) == Names{"delivery accepted 2"});
 }
 
 TEST_CASE(
@@ -118,7 +118,7 @@ TEST_CASE(
   record(*rig.connection, {.token = 1, .state = "accepted", .code = 250, .reply = "ok", .queue = "second"});
   const auto after = rig.sentence(1);
   INFO(after);
-  CHECK(after.find("token 1 (activation): in queue second, mailed once") == 0);
+  CHECK(after.find("token 1 (activation): in queue second, accepted once") == 0);
   CHECK(after.find("; emitted once") != std::string::npos);
 }
 
@@ -128,12 +128,12 @@ TEST_CASE("a mail that was accepted, replayed and given back keeps its acceptanc
   rig.play(1, "deferred");
   CHECK(mails_of(rig.token(1)) ==
         Names{"accepted by relay.example:25: 250 queued as 4Z1", "deferred without an attempt"});
-  CHECK(rig.sentence(1).find("mailed once") != std::string::npos);
+  CHECK(rig.sentence(1).find("accepted once") != std::string::npos);
   CHECK(past(rig.database, TestFeed::everything(), mails_only()) ==
-        Shown{"mail accepted 1", "mail deferred 1"});
+        Shown{"delivery accepted 1", "delivery deferred 1"});
   rig.play(1, "rejected", 550, "no");
   CHECK(past(rig.database, TestFeed::everything(), mails_only()) ==
-        Shown{"mail accepted 1", "mail deferred 1", "mail rejected 1"});
+        Shown{"delivery accepted 1", "delivery deferred 1", "delivery rejected 1"});
 }
 
 TEST_CASE("outcomes of an earlier token with the same id are not those of the present one") {
@@ -141,7 +141,7 @@ TEST_CASE("outcomes of an earlier token with the same id are not those of the pr
   rig.play(1, "accepted", 250, "queued as 4Z1");
   rig.connection->run(
       "UPDATE mailroom_deliveries SET last_at = last_at - interval '1 min', accepted_at = last_at - interval '1 min'");
-  CHECK(rig.sentence(1).find("mailed") == std::string::npos);
+  CHECK(rig.sentence(1).find("accepted once") == std::string::npos);
   CHECK(mails_of(rig.token(1)).empty());
   EventFilter filter;
   filter.accounts = {1};
@@ -158,7 +158,7 @@ TEST_CASE("the mail of a deleted token is an event without an account") {
   rig.connection->run("DELETE FROM accounts");
   rig.play(1, "deferred", 451, "later");
   CHECK(past(rig.database, TestFeed::everything(), mails_only()) ==
-        Shown{"mail deferred 1", "mail cancelled 1"});
+        Shown{"delivery deferred 1", "delivery cancelled 1"});
   CHECK(mails_of(rig.token(1)).back() == "cancelled: the token was deleted");
 }
 
@@ -168,16 +168,16 @@ TEST_CASE("the tail shows each new outcome of a mail once, however often its row
   TestFeed feed(rig.database);
   CHECK(feed.poll() == Shown{});
   rig.play(1, "deferred", 451, "two");
-  CHECK(feed.poll() == Shown{"mail deferred 1"});
+  CHECK(feed.poll() == Shown{"delivery deferred 1"});
   CHECK(feed.poll() == Shown{});
   rig.play(1, "deferred", 451, "three");
   rig.play(2, "rejected", 550, "no");
   rig.play(1, "accepted", 250, "queued as 4Z1");
-  CHECK(feed.poll() == Shown{"mail deferred 1", "mail rejected 2", "mail accepted 1"});
+  CHECK(feed.poll() == Shown{"delivery deferred 1", "delivery rejected 2", "delivery accepted 1"});
   rig.connection->run("UPDATE mailroom_deliveries SET unknowns = 1");
   CHECK(feed.poll() == Shown{});
   rig.play(1, "deferred");
-  CHECK(feed.poll() == Shown{"mail deferred 1"});
+  CHECK(feed.poll() == Shown{"delivery deferred 1"});
 }
 
 TEST_CASE("the tail shows an outcome that is committed late") {
@@ -187,9 +187,9 @@ TEST_CASE("the tail shows an outcome that is committed late") {
   late->run("BEGIN");
   record(*late, {.token = 1, .state = "accepted", .code = 250, .reply = "ok"});
   rig.play(2, "accepted", 250, "ok");
-  CHECK(feed.poll() == Shown{"mail accepted 2"});
+  CHECK(feed.poll() == Shown{"delivery accepted 2"});
   late->run("COMMIT");
-  CHECK(feed.poll() == Shown{"mail accepted 1"});
+  CHECK(feed.poll() == Shown{"delivery accepted 1"});
 }
 
 TEST_CASE("the last N mails are found, however old they are") {
@@ -209,8 +209,9 @@ TEST_CASE("the last N mails are found, however old they are") {
     request.last = count;
     return past(rig.database, request, mails_only());
   };
-  CHECK(last(1) == Shown{"mail rejected 4"});
-  CHECK(last(2) == Shown{"mail rejected 2", "mail rejected 4"});
-  CHECK(last(3) == Shown{"mail rejected 1", "mail rejected 2", "mail rejected 4"});
-  CHECK(last(9) == Shown{"mail rejected 3", "mail rejected 1", "mail rejected 2", "mail rejected 4"});
+  CHECK(last(1) == Shown{"delivery rejected 4"});
+  CHECK(last(2) == Shown{"delivery rejected 2", "delivery rejected 4"});
+  CHECK(last(3) == Shown{"delivery rejected 1", "delivery rejected 2", "delivery rejected 4"});
+  CHECK(last(9) ==
+        Shown{"delivery rejected 3", "delivery rejected 1", "delivery rejected 2", "delivery rejected 4"});
 }

@@ -1,4 +1,4 @@
-// The outcome of a mail as an event: lines, JSON, templates and filters.
+// The outcome of a delivery as an event: lines, JSON, templates and filters.
 
 #include <nlohmann/json.hpp>
 
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-MailAttempt mail(const std::string& state, int code, const std::string& reply) {
+DeliveryAttempt mail(const std::string& state, int code, const std::string& reply) {
   return {.token = {.id = 51,
                     .action = "password_recovery",
                     .account = {.id = 17, .email = "User.One@mail.example", .login = "one"}},
@@ -27,15 +27,15 @@ MailAttempt mail(const std::string& state, int code, const std::string& reply) {
           .reply = reply};
 }
 
-Event event_of(const MailAttempt& mail) {
-  return {EventKind::mail, mail.at, mail};
+Event event_of(const DeliveryAttempt& mail) {
+  return {EventKind::delivery, mail.at, mail};
 }
 
 std::string line(const Event& event) {
   return EventLines({.queue = "mailroom", .columns = std::nullopt, .colour = false}).render(event);
 }
 
-MailAttempt cut_off() {
+DeliveryAttempt cut_off() {
   auto cut = mail("unknown", 0, "the connection ended before the answer");
   cut.sink = "relay.example:25";
   return cut;
@@ -43,9 +43,9 @@ MailAttempt cut_off() {
 
 }  // namespace
 
-TEST_CASE("the outcome of a mail is told with the relay and its words") {
+TEST_CASE("the outcome of a delivery is told with the relay and its words") {
   struct Case {
-    MailAttempt mail;
+    DeliveryAttempt mail;
     std::string text;
   };
   const std::vector<Case> cases{
@@ -65,23 +65,23 @@ TEST_CASE("the outcome of a mail is told with the relay and its words") {
       {mail("rejected", 550, "5.1.1 a\x1b[31mb\nc"), "rejected by relay.example:25: 550 5.1.1 a?[31mb?c"},
   };
   for (const auto& c : cases)
-    CHECK(mail_text(c.mail) == c.text);
+    CHECK(delivery_text(c.mail) == c.text);
 }
 
-TEST_CASE("the tail shows a mail with its token, account and outcome") {
+TEST_CASE("the tail shows a delivery with its token, account and outcome") {
   auto attempt = mail("rejected", 550, "5.1.1 no such user");
   CHECK(line(event_of(attempt)) ==
-        "2026-11-21T09:07:25Z  token 51    mail       recovery    17 User.One@mail.example  rejected by "
+        "2026-11-21T09:07:25Z  token 51    delivery   recovery    17 User.One@mail.example  rejected by "
         "relay.example:25: 550 5.1.1 no such user\n");
   CHECK(
       EventTemplate(
           "{event} {state} {subject} {token} {action} {account} {email} {queue} {sink} {code} {reply} {batch}")
           .render(event_of(attempt)) ==
-      "mail rejected token 51 51 password_recovery 17 User.One@mail.example mailroom relay.example:25 550 5.1.1 no such "
+      "delivery rejected token 51 51 password_recovery 17 User.One@mail.example mailroom relay.example:25 550 5.1.1 no such "
       "user -\n");
   const auto json = nlohmann::json::parse(render_json(event_of(attempt)));
   CHECK(json.at("time") == "2026-11-21T09:07:25.266Z");
-  CHECK(json.at("event") == "mail");
+  CHECK(json.at("event") == "delivery");
   CHECK(json.at("state") == "rejected");
   CHECK(json.at("token") == 51);
   CHECK(json.at("email") == "User.One@mail.example");
@@ -92,7 +92,7 @@ TEST_CASE("the tail shows a mail with its token, account and outcome") {
   attempt.token = {.id = 51};
   attempt.queue = "second";
   CHECK(line(event_of(attempt)) ==
-        "2026-11-21T09:07:25Z  token 51    mail       queue second, cancelled: the token was deleted\n");
+        "2026-11-21T09:07:25Z  token 51    delivery   queue second, cancelled: the token was deleted\n");
   const auto bare = nlohmann::json::parse(render_json(event_of(attempt)));
   CHECK_FALSE(bare.contains("account"));
   CHECK(bare.at("sink").is_null());
@@ -104,33 +104,34 @@ TEST_CASE("a masked mail shows no address, login or local part, also where the r
   const auto event = masked(event_of(
       mail("rejected", 550,
            "5.1.1 <user.one@MAIL.example>: User.One unknown (login ONE.), see postmaster@relay.example")));
-  CHECK(event.mail()->reply ==
+  CHECK(event.delivery()->reply ==
         "5.1.1 <u***@MAIL.example>: U*** unknown (login O***), see p***@relay.example");
   for (const auto& text :
        {line(event), render_json(event), EventTemplate("{email} {login} {reply}").render(event)}) {
     CHECK(text.find("ser.") == std::string::npos);
     CHECK(text.find("U***@mail.example") != std::string::npos);
   }
-  CHECK(masked(event_of(mail("deferred", 451, "4.7.1 greylisted, one moment please"))).mail()->reply ==
+  CHECK(masked(event_of(mail("deferred", 451, "4.7.1 greylisted, one moment please"))).delivery()->reply ==
         "4.7.1 greylisted, o*** moment please");
 }
 
-TEST_CASE("a filter matches mails by outcome, all mails as mail, and token and account as for tokens") {
+TEST_CASE(
+    "a filter matches deliveries by outcome, all deliveries as delivery, and token and account as for tokens") {
   const auto rejected = event_of(mail("rejected", 550, "no"));
   const auto wants = [&](const EventFilter& filter) { return filter.wants(rejected); };
   CHECK(wants({}));
   CHECK(wants({.action = {}, .accounts = {}, .states = {"rejected"}}));
-  CHECK(wants({.action = {}, .accounts = {}, .states = {"due", "mail"}}));
+  CHECK(wants({.action = {}, .accounts = {}, .states = {"due", "delivery"}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {}, .states = {"accepted"}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {}, .states = {"emitted"}}));
   CHECK(wants({.action = "password_recovery", .accounts = {3, 17}, .states = {}, .from_token = 51}));
   CHECK_FALSE(wants({.action = "activation", .accounts = {}, .states = {}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {3}, .states = {}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {}, .states = {}, .from_token = 52}));
-  for (const auto& state : mail_states())
-    CHECK(EventFilter{.action = {}, .accounts = {}, .states = {state}}.may_want(EventKind::mail));
-  CHECK_FALSE(EventFilter{.action = {}, .accounts = {}, .states = {"due"}}.may_want(EventKind::mail));
-  CHECK(std::all_of(mail_states().begin(), mail_states().end(), [](const auto& state) {
+  for (const auto& state : delivery_states())
+    CHECK(EventFilter{.action = {}, .accounts = {}, .states = {state}}.may_want(EventKind::delivery));
+  CHECK_FALSE(EventFilter{.action = {}, .accounts = {}, .states = {"due"}}.may_want(EventKind::delivery));
+  CHECK(std::all_of(delivery_states().begin(), delivery_states().end(), [](const auto& state) {
     return std::count(state_text().begin(), state_text().end(), state) == 1;
   }));
 }

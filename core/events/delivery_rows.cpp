@@ -9,7 +9,7 @@ namespace mailroom {
 namespace {
 
 // A row for each outcome, the present one last. Each range of ids is a condition of the primary key.
-const std::string mails_sql = fmt::format(R"(
+const std::string deliveries_sql = fmt::format(R"(
 SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {}, {}, {}, e.state, e.sink, e.code, e.reply
 FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
   LATERAL (SELECT * FROM mailroom_deliveries m
@@ -21,11 +21,11 @@ FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
     UNION ALL
     SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply) e (n, at, state, sink, code, reply)
 ORDER BY d.token, d.queue, e.n NULLS LAST)",
-                                          microseconds_sql("d.not_before"), microseconds_sql("d.accepted_at"),
-                                          microseconds_sql("e.at"));
+                                               microseconds_sql("d.not_before"),
+                                               microseconds_sql("d.accepted_at"), microseconds_sql("e.at"));
 
 template <typename Row>
-MailRecord read_record(const Row& row) {
+DeliveryRecord read_record(const Row& row) {
   return {.token = row[1].template as<std::int64_t>(),
           .queue = row[0].c_str(),
           .counted = row[2].template as<int>(),
@@ -36,7 +36,7 @@ MailRecord read_record(const Row& row) {
 }
 
 template <typename Row>
-MailAttempt read_attempt(const Row& row) {
+DeliveryAttempt read_attempt(const Row& row) {
   return {.token = {.id = row[1].template as<std::int64_t>()},
           .queue = row[0].c_str(),
           .at = moment_in<std::chrono::microseconds>(row[7]),
@@ -46,27 +46,27 @@ MailAttempt read_attempt(const Row& row) {
           .reply = row[11].c_str()};
 }
 
-/// A mail that was accepted, replayed and then given back to the queue keeps the answer and the time of its
-/// acceptance, but not the state. Adds the acceptance as an attempt of its own.
-void restore_acceptance(MailRecord& mail) {
-  auto& attempts = mail.attempts;
+/// A delivery that was accepted, replayed and then given back to the queue keeps the answer and the time of
+/// its acceptance, but not the state. Adds the acceptance as an attempt of its own.
+void restore_acceptance(DeliveryRecord& delivery) {
+  auto& attempts = delivery.attempts;
   const bool is_recorded = std::any_of(attempts.begin(), attempts.end(), [&](const auto& attempt) {
-    return attempt.state == "accepted" && attempt.at == mail.accepted_at;
+    return attempt.state == "accepted" && attempt.at == delivery.accepted_at;
   });
-  if (!mail.accepted_at || is_recorded) return;
+  if (!delivery.accepted_at || is_recorded) return;
   const auto next = std::find_if(attempts.begin(), attempts.end(),
-                                 [&](const auto& attempt) { return attempt.at >= *mail.accepted_at; });
+                                 [&](const auto& attempt) { return attempt.at >= *delivery.accepted_at; });
   if (next == attempts.end()) return;
   auto acceptance = *next;
-  acceptance.at = *mail.accepted_at;
+  acceptance.at = *delivery.accepted_at;
   acceptance.state = "accepted";
   attempts.insert(next, std::move(acceptance));
 }
 
-/// Removes the answers of accepted mails from later outcomes, and the answer that was replaced by the reason
-/// when the token had been deleted meanwhile.
-void forget_other_answers(MailRecord& mail) {
-  for (auto& attempt : mail.attempts) {
+/// Removes the answers of accepted deliveries from later outcomes, and the answer that was replaced by the
+/// reason when the token had been deleted meanwhile.
+void forget_other_answers(DeliveryRecord& delivery) {
+  for (auto& attempt : delivery.attempts) {
     const bool is_deleted = attempt.state == "cancelled" && attempt.reply == "the token was deleted";
     const bool is_acceptance = attempt.state != "accepted" && attempt.code / 100 == 2;
     if (is_acceptance) attempt.reply.clear();
@@ -78,19 +78,21 @@ void forget_other_answers(MailRecord& mail) {
 
 }  // namespace
 
-std::vector<MailRecord> find_mails(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens) {
-  std::vector<MailRecord> mails;
-  for (const auto& row : Connection::execute(transaction, mails_sql, multirange_of(tokens))) {
+std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
+                                            const std::vector<IdRange>& tokens) {
+  std::vector<DeliveryRecord> deliveries;
+  for (const auto& row : Connection::execute(transaction, deliveries_sql, multirange_of(tokens))) {
     auto attempt = read_attempt(row);
-    if (mails.empty() || mails.back().token != attempt.token.id || mails.back().queue != attempt.queue)
-      mails.push_back(read_record(row));
-    mails.back().attempts.push_back(std::move(attempt));
+    if (deliveries.empty() || deliveries.back().token != attempt.token.id ||
+        deliveries.back().queue != attempt.queue)
+      deliveries.push_back(read_record(row));
+    deliveries.back().attempts.push_back(std::move(attempt));
   }
-  for (auto& mail : mails) {
-    restore_acceptance(mail);
-    forget_other_answers(mail);
+  for (auto& delivery : deliveries) {
+    restore_acceptance(delivery);
+    forget_other_answers(delivery);
   }
-  return mails;
+  return deliveries;
 }
 
 }  // namespace mailroom

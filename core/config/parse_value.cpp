@@ -157,6 +157,14 @@ std::string parse_name(const SettingValue& value) {
   return value.text;
 }
 
+std::string parse_uri_reference(const SettingValue& value) {
+  const bool is_sound = std::all_of(value.text.begin(), value.text.end(), [](char c) {
+    return c > ' ' && c < 0x7f && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
+  });
+  if (!is_sound) refuse(value, "a URI or a part of one, such as https://app.example/mailroom or /mailroom");
+  return value.text;
+}
+
 std::vector<std::string> parse_names(const SettingValue& value) {
   std::vector<std::string> names;
   for (const auto item : split(value.text, ',')) {

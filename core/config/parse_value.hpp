@@ -44,6 +44,9 @@ bool parse_switch(const SettingValue& value);
 /// Printable text of 1 to 63 bytes: what PostgreSQL accepts as a name.
 std::string parse_name(const SettingValue& value);
 
+/// A URI or a part of one: visible ASCII characters; or empty.
+std::string parse_uri_reference(const SettingValue& value);
+
 /// Different names as of parse_name(), separated by commas.
 std::vector<std::string> parse_names(const SettingValue& value);
 

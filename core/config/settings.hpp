@@ -115,6 +115,7 @@ struct Settings {
   std::string sink_monitor;   ///< a URL, not parsed
   std::string sink_exchange;  ///< empty: the default exchange
   std::string sink_routing_key;
+  std::string sink_event_source;                ///< of CloudEvents headers; empty: none
   std::optional<ListenAddress> metrics_listen;  ///< nullopt: nowhere
   Milliseconds audit_retention{};
   LogLevel log_level = LogLevel::info;

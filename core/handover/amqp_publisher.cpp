@@ -12,6 +12,7 @@
 #include "base/blocked_signals.hpp"
 #include "base/error.hpp"
 #include "handover/amqp_answer.hpp"
+#include "handover/cloud_event.hpp"
 
 namespace mailroom {
 namespace {
@@ -26,6 +27,15 @@ amqp_table_entry_t amqp_number_entry(const char* name, std::int64_t value) {
   entry.key = amqp_cstring_bytes(name);
   entry.value.kind = AMQP_FIELD_KIND_I64;
   entry.value.value.i64 = value;
+  return entry;
+}
+
+/// Lives as long as `name` and `value`.
+amqp_table_entry_t amqp_text_entry(const std::string& name, const std::string& value) {
+  amqp_table_entry_t entry{};
+  entry.key = amqp_text(name);
+  entry.value.kind = AMQP_FIELD_KIND_UTF8;
+  entry.value.value.bytes = amqp_text(value);
   return entry;
 }
 
@@ -205,9 +215,14 @@ bool AmqpPublisher::publish(Waiting& waiting) {
     is_writing_ = true;
   }
   ++next_tag_;
-  std::array headers{amqp_number_entry("Mailroom-Batch", parcel.batch),
-                     amqp_number_entry("Mailroom-Attempt", parcel.attempt),
-                     amqp_number_entry("Mailroom-Tokens", static_cast<std::int64_t>(parcel.tokens.size()))};
+  std::vector headers{amqp_number_entry("Mailroom-Batch", parcel.batch),
+                      amqp_number_entry("Mailroom-Attempt", parcel.attempt),
+                      amqp_number_entry("Mailroom-Tokens", static_cast<std::int64_t>(parcel.tokens.size()))};
+  auto event = cloud_event_attributes(parcel, publishing_.event_source);
+  for (auto& [name, value] : event) {
+    name.insert(0, "cloudEvents_");
+    headers.push_back(amqp_text_entry(name, value));
+  }
   amqp_basic_properties_t properties{};
   properties._flags = AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG |
                       AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_APP_ID_FLAG;

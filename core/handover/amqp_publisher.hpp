@@ -19,7 +19,8 @@ constexpr auto amqp_not_stored = "the server could not store it (basic.nack)";
 
 struct AmqpPublishing {
   std::string exchange;
-  std::string routing_key;  ///< with {queue} and {action}
+  std::string routing_key;   ///< with {queue} and {action}
+  std::string event_source;  ///< of CloudEvents; empty for none
   Milliseconds timeout{};
 };
 

@@ -21,6 +21,7 @@ struct Parcel {
   int line = 0;                      ///< its number in the batch, from 1
   std::string action;                ///< `activation`, `password_recovery`, or `mixed`
   std::vector<std::int64_t> tokens;  ///< their ids
+  std::int64_t created_at = 0;       ///< of the newest of them, in seconds since 1970
   /// `queue.batch.line.digest`: the digest is of the ids and texts of the tokens. The same at each attempt,
   /// so that the other side can recognise a line that it has.
   std::string message_id;

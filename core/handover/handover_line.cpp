@@ -69,8 +69,10 @@ HandoverLine LineWriter::take() {
   parcel.line = ++lines_;
   parcel.action = action_;
   parcel.message_id = message_id_of(lease_, parcel.line, signed_text_);
-  for (const auto& token : line.tokens)
+  for (const auto& token : line.tokens) {
     parcel.tokens.push_back(token.history.token);
+    parcel.created_at = std::max(parcel.created_at, token.created_at);
+  }
   return line;
 }
 

@@ -56,6 +56,7 @@ HttpEndpoint parse_http_endpoint(const Settings& settings) {
           .name = fmt::format("{}:{}", host, part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT)),
           .ca_file = settings.sink_ca_file,
           .user_agent = "mailroom/" MAILROOM_VERSION,
+          .event_source = settings.sink_event_source,
           .timeout = settings.sink_timeout,
           .allow_private = settings.sink_allow_private};
 }

@@ -12,6 +12,7 @@ struct HttpEndpoint {
   std::string name;  ///< host:port
   std::string ca_file;
   std::string user_agent;
+  std::string event_source;  ///< of CloudEvents; empty for none
   Milliseconds timeout{};
   bool allow_private = false;
 };

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "handover/cloud_event.hpp"
 #include "handover/private_address.hpp"
 
 namespace mailroom {
@@ -104,6 +105,8 @@ void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
   if (signer.signs())
     add_header("webhook-signature: " + signer.signature(parcel_.message_id, now, parcel_.body));
   add_header(fmt::format("mailroom-attempt: {}", parcel_.attempt));
+  for (const auto& [name, value] : cloud_event_attributes(parcel_, endpoint_.event_source))
+    add_header(fmt::format("ce-{}: {}", name, cloud_event_header_value(value)));
   set(CURLOPT_HTTPHEADER, headers_.get());
   set(CURLOPT_POST, 1L);
   set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(parcel_.body.size()));

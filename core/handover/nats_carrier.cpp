@@ -32,8 +32,8 @@ void require_stream(const std::optional<NatsStream>& stream, const Settings& set
 std::unique_ptr<Carrier> make_nats_carrier(const CarrierSetup& setup) {
   const auto& settings = setup.settings;
   auto publisher = std::make_unique<NatsPublisher>(
-      read_nats_target(settings),
-      NatsPublishing{settings.sink_stream, settings.sink_subject, settings.sink_timeout});
+      read_nats_target(settings), NatsPublishing{settings.sink_stream, settings.sink_subject,
+                                                 settings.sink_event_source, settings.sink_timeout});
   const auto failure = publisher->connect();
   if (failure.is_lasting())
     throw Error(ExitCode::configuration, describe_failure(publisher->name(), failure),

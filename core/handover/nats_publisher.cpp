@@ -1,7 +1,6 @@
 #include "handover/nats_publisher.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 
 #include "base/blocked_signals.hpp"
 #include "base/error.hpp"
+#include "handover/cloud_event.hpp"
 #include "handover/nats_subjects.hpp"
 
 namespace mailroom {
@@ -20,14 +20,18 @@ constexpr Milliseconds nats_first_pause{250};
 constexpr Milliseconds nats_longest_pause{5'000};
 
 using NatsMessage = std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)>;
-using NatsHeader = std::array<std::pair<const char*, std::string>, 5>;
+using NatsHeader = std::vector<std::pair<std::string, std::string>>;
 
-NatsHeader nats_header_of(const Parcel& parcel) {
-  return {{{"Nats-Msg-Id", parcel.message_id},
-           {"Content-Type", "application/json"},
-           {"Mailroom-Batch", std::to_string(parcel.batch)},
-           {"Mailroom-Attempt", std::to_string(parcel.attempt)},
-           {"Mailroom-Tokens", std::to_string(parcel.tokens.size())}}};
+NatsHeader nats_header_of(const Parcel& parcel, const std::string& event_source) {
+  NatsHeader header{{"Nats-Msg-Id", parcel.message_id},
+                    {"Content-Type", "application/json"},
+                    {"Mailroom-Batch", std::to_string(parcel.batch)},
+                    {"Mailroom-Attempt", std::to_string(parcel.attempt)},
+                    {"Mailroom-Tokens", std::to_string(parcel.tokens.size())}};
+  for (const auto& [name, value] : cloud_event_attributes(parcel, event_source))
+    header.emplace_back("ce-" + name, cloud_event_header_value(value));
+  if (!event_source.empty()) header.emplace_back("ce-datacontenttype", "application/json");
+  return header;
 }
 
 /// The bytes that the server counts: header and text, with the header that names the stream.
@@ -36,7 +40,7 @@ std::size_t nats_size_of(const NatsHeader& header, const Parcel& parcel, const s
   constexpr std::string_view expected = "Nats-Expected-Stream: \r\n";
   auto size = around.size() + expected.size() + stream.size() + parcel.body.size();
   for (const auto& [key, value] : header)
-    size += std::string_view(key).size() + value.size() + 4;
+    size += key.size() + value.size() + 4;
   return size;
 }
 
@@ -46,7 +50,7 @@ NatsMessage nats_message_of(const NatsHeader& header, const Parcel& parcel, cons
   auto status = natsMsg_Create(&made, subject.c_str(), nullptr, parcel.body.data(), size);
   NatsMessage message(made, natsMsg_Destroy);
   for (const auto& [key, value] : header) {
-    if (status == NATS_OK) status = natsMsgHeader_Set(made, key, value.c_str());
+    if (status == NATS_OK) status = natsMsgHeader_Set(made, key.c_str(), value.c_str());
   }
   if (status != NATS_OK) message.reset();
   return message;
@@ -174,7 +178,7 @@ void NatsPublisher::submit(Parcel parcel) {
 void NatsPublisher::publish(NatsConnection& connection, const Parcel& parcel) {
   const auto subject = nats_subject(publishing_.subject, parcel.queue, parcel.action);
   const Sent sent{parcel.id, subject, std::chrono::steady_clock::now()};
-  const auto header = nats_header_of(parcel);
+  const auto header = nats_header_of(parcel, publishing_.event_source);
   const auto size = nats_size_of(header, parcel, publishing_.stream);
   const auto limit = static_cast<std::size_t>(natsConnection_GetMaxPayload(connection.get()));
   if (limit > 0 && size > limit) {

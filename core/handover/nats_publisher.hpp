@@ -17,7 +17,8 @@ namespace mailroom {
 
 struct NatsPublishing {
   std::string stream;
-  std::string subject;  ///< with {queue} and {action}
+  std::string subject;       ///< with {queue} and {action}
+  std::string event_source;  ///< of CloudEvents; empty for none
   Milliseconds timeout{};
 };
 

@@ -82,6 +82,7 @@ Parcel parcel_of(const TestLine& line, std::int64_t id) {
           .line = 1,
           .action = "activation",
           .tokens = {1, 2, 3},
+          .created_at = 1795438488,
           .message_id = line.message_id,
           .body = line.body};
 }

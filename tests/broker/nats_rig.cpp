@@ -193,8 +193,11 @@ std::string NatsReader::first_header(const std::string& name) {
     if (!text.empty()) return;
     text = natsMsg_GetSubject(message);
     for (const auto* key : {"Nats-Msg-Id", "Nats-Expected-Stream", "Content-Type", "Mailroom-Batch",
-                            "Mailroom-Attempt", "Mailroom-Tokens"})
-      text += fmt::format("\n{}: {}", key, header_of(message, key));
+                            "Mailroom-Attempt", "Mailroom-Tokens", "ce-specversion", "ce-id", "ce-source",
+                            "ce-type", "ce-subject", "ce-time", "ce-datacontenttype"}) {
+      if (const auto value = header_of(message, key); !value.empty())
+        text += fmt::format("\n{}: {}", key, value);
+    }
     text += "\n" +
             std::string(natsMsg_GetData(message), static_cast<std::size_t>(natsMsg_GetDataLength(message)));
   });

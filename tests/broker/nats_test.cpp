@@ -42,6 +42,18 @@ TEST_CASE("JetStream stores each line once, with its id and header") {
           lines[0].body);
 }
 
+TEST_CASE("a line is a CloudEvent in binary mode where the settings name its source") {
+  NatsRig rig;
+  rig.settings.sink_event_source = "/mailroom";
+  const auto line = make_lines(1)[0];
+  CHECK(hand_over_once(*rig.carrier(), line).verdict == ParcelVerdict::accepted);
+  CHECK(lacking(rig.reader.first_header(),
+                {"\nce-specversion: 1.0\nce-id: " + line.message_id +
+                 "\nce-source: /mailroom\nce-type: mailroom.activation\nce-subject: mailroom\nce-time: "
+                 "2026-11-23T12:54:48Z\nce-datacontenttype: application/json\n"}) ==
+        std::vector<std::string>());
+}
+
 TEST_CASE("JetStream recognises a line that it has") {
   NatsRig rig;
   const auto line = make_lines(1)[0];

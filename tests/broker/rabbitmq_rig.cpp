@@ -33,6 +33,8 @@ std::string described(const amqp_message_t& message) {
     // The queue adds how often it has delivered it.
     if (text_in(entry.key).starts_with("Mailroom"))
       text += fmt::format(", {}: {}", text_in(entry.key), entry.value.value.i64);
+    if (text_in(entry.key).starts_with("cloudEvents"))
+      text += fmt::format(", {}: {}", text_in(entry.key), text_in(entry.value.value.bytes));
   }
   return text + "\n" + text_in(message.body);
 }

@@ -53,6 +53,19 @@ TEST_CASE("RabbitMQ stores each line once, with its id and header") {
                                   lines[0].body);
 }
 
+TEST_CASE("a line has the attributes of a CloudEvent where the settings name its source") {
+  RabbitmqRig rig;
+  rig.settings.sink_event_source = "/mailroom";
+  const auto line = make_lines(1)[0];
+  CHECK(hand_over_once(*rig.carrier(), line).verdict == ParcelVerdict::accepted);
+  rig.reader.read(rig.queue);
+  const std::vector<std::string> attributes{
+      "cloudEvents_specversion: 1.0",  "cloudEvents_id: " + line.message_id,
+      "cloudEvents_source: /mailroom", "cloudEvents_type: mailroom.activation",
+      "cloudEvents_subject: mailroom", "cloudEvents_time: 2026-11-23T12:54:48Z"};
+  CHECK(lacking(rig.reader.first(), attributes) == std::vector<std::string>());
+}
+
 TEST_CASE("a queue or exchange that does not exist is refused at the start") {
   RabbitmqRig rig;
   rig.settings.sink_routing_key = "other.{queue}";

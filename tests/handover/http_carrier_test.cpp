@@ -83,6 +83,26 @@ TEST_CASE("many lines are posted at the same time, each with a signature of ever
   CHECK(taken_tokens(server.taken()).size() == 300);
 }
 
+TEST_CASE("a request is a CloudEvent in binary mode where the settings name its source") {
+  WebhookProcess server("ok");
+  auto settings = settings_for(server.url());
+  settings.sink_event_source = "https://app.example/mailroom";
+  HttpRig rig(settings);
+  Parcel parcel;
+  parcel.id = 1;
+  parcel.message_id = "p%C3%A4.1.1.00";
+  parcel.queue = "pä";
+  parcel.action = "activation";
+  parcel.created_at = 1795438488;
+  parcel.body = R"({"tokens":[]})";
+  rig.carrier.submit(parcel);
+  CHECK(answers_of(rig.carrier).at(0).verdict == ParcelVerdict::accepted);
+  const auto taken = read_file(server.taken());
+  CHECK(taken.substr(taken.find("ce-")) ==
+        "ce-specversion: 1.0\nce-id: p%25C3%25A4.1.1.00\nce-source: https://app.example/mailroom\n"
+        "ce-type: mailroom.activation\nce-subject: p%C3%A4\nce-time: 2026-11-23T12:54:48Z\n");
+}
+
 TEST_CASE("a server that wants another signature rejects the line") {
   WebhookProcess server("ok", {"--secret", second_secret});
   HttpRig rig(settings_for(server.url()), {first_secret});

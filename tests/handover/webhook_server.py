@@ -81,6 +81,9 @@ class Handler(BaseHTTPRequestHandler):
     def take(self, tokens):
         ids = ' '.join(str(token['id']) for token in tokens)
         os.write(log, f'{self.headers["webhook-id"]} {self.headers["mailroom-attempt"]} {ids}\n'.encode())
+        for name, value in self.headers.items():
+            if name.startswith('ce-'):
+                os.write(log, f'{name}: {value}\n'.encode())
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers['Content-Length']))

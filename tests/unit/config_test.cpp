@@ -117,6 +117,8 @@ const std::vector<Row> rows{
      [](const Settings& s) { return s.sink_monitor; }},
     {"sink.exchange", "", "f", "e", "g", [](const Settings& s) { return s.sink_exchange; }},
     {"sink.routing_key", "{queue}", "f", "e", "g", [](const Settings& s) { return s.sink_routing_key; }},
+    {"sink.event_source", "", "/f", "/e", "https://g/?h#i",
+     [](const Settings& s) { return s.sink_event_source; }},
     {"metrics.listen", "", "127.0.0.1:9464", "[::1]:80", "unix:/run/mailroom.sock",
      [](const Settings& s) { return s.metrics_listen ? s.metrics_listen->text() : ""; }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",

@@ -6,6 +6,7 @@
 #include "crypto/base64.hpp"
 #include "crypto/sha256.hpp"
 #include "handover/carriers.hpp"
+#include "handover/cloud_event.hpp"
 #include "handover/command_words.hpp"
 #include "handover/exec_answer.hpp"
 #include "handover/handover_outcome.hpp"
@@ -40,6 +41,27 @@ HandoverToken token_with(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("a line is a CloudEvent only with a source, and the same at each attempt") {
+  Parcel parcel;
+  parcel.message_id = "p%C3%A4.7.1.ab";
+  parcel.queue = "pä";
+  parcel.action = "mixed";
+  parcel.created_at = 1795438488;
+  CHECK(cloud_event_attributes(parcel, "").empty());
+  const auto first = cloud_event_attributes(parcel, "/mailroom");
+  using Attribute = std::pair<std::string, std::string>;
+  CHECK(first == std::vector<Attribute>{{"specversion", "1.0"},
+                                        {"id", "p%C3%A4.7.1.ab"},
+                                        {"source", "/mailroom"},
+                                        {"type", "mailroom.mixed"},
+                                        {"subject", "pä"},
+                                        {"time", "2026-11-23T12:54:48Z"}});
+  parcel.attempt = 2;
+  CHECK(cloud_event_attributes(parcel, "/mailroom") == first);
+  CHECK(cloud_event_header_value("p%C3%A4.7") == "p%25C3%25A4.7");
+  CHECK(cloud_event_header_value("Euro € \"") == "Euro%20%E2%82%AC%20%22");
+}
 
 TEST_CASE("a command is split into words as by a shell") {
   CHECK(command_words("") == Words{});

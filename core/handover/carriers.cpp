@@ -54,6 +54,19 @@ std::vector<std::string> usable_schemes() {
   return schemes;
 }
 
+/// What a URL that no sink takes can be replaced by.
+std::string hint_for_url() {
+  const auto schemes = usable_schemes();
+  if (schemes.empty()) return "this mailroom is built without the sinks of URLs: use sink.exec";
+  return fmt::format("it begins with {}", fmt::join(schemes, ", "));
+}
+
+std::string hint_for_build(const CarrierKind& kind) {
+  const auto schemes = usable_schemes();
+  return fmt::format("build it with -D {}=ON, or use {}", kind.option,
+                     schemes.empty() ? "sink.exec" : fmt::format("{}", fmt::join(schemes, ", ")));
+}
+
 const CarrierKind& kind_of_url(const std::string& url) {
   const auto end = url.find("://");
   const auto scheme = lower_case(url.substr(0, end == std::string::npos ? 0 : end));
@@ -65,12 +78,11 @@ const CarrierKind& kind_of_url(const std::string& url) {
     throw Error(ExitCode::configuration,
                 scheme.empty() ? fmt::format("sink.to is no URL: '{}'", shown_text(host))
                                : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
-                fmt::format("it begins with {}", fmt::join(usable_schemes(), ", ")));
+                hint_for_url());
   }
   if (kind->make == nullptr) {
-    throw Error(
-        ExitCode::configuration, fmt::format("this mailroom is built without the sink {}", kind->name),
-        fmt::format("build it with -D {}=ON, or use {}", kind->option, fmt::join(usable_schemes(), ", ")));
+    throw Error(ExitCode::configuration,
+                fmt::format("this mailroom is built without the sink {}", kind->name), hint_for_build(*kind));
   }
   return *kind;
 }

@@ -1,0 +1,52 @@
+// A build without the sinks that need a library: MAILROOM_HTTP, MAILROOM_NATS and MAILROOM_AMQP are OFF.
+
+#include <array>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "handover/carriers.hpp"
+#include "support/catch.hpp"
+
+using namespace mailroom;
+
+namespace {
+
+/// The message and hint for a URL.
+std::string refusal_of(const std::string& url) {
+  Settings settings;
+  settings.sink_to = url;
+  try {
+    configured_carrier(settings);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    return std::string(error.what()) + "; " + error.hint();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a sink that is not built is listed, and says so by name with the option that builds it") {
+  CHECK(refusal_of("https://app.example") ==
+        "this mailroom is built without the sink http; build it with -D MAILROOM_HTTP=ON, or use sink.exec");
+  CHECK(refusal_of("tls://nats1.example") ==
+        "this mailroom is built without the sink nats; build it with -D MAILROOM_NATS=ON, or use sink.exec");
+  CHECK(refusal_of("amqps://rabbit1.example") ==
+        "this mailroom is built without the sink amqp; build it with -D MAILROOM_AMQP=ON, or use sink.exec");
+  CHECK(
+      refusal_of("kafka://broker1.example") ==
+      "sink.to has an unknown scheme, 'kafka'; this mailroom is built without the sinks of URLs: use sink.exec");
+  std::string names;
+  for (const auto& kind : carrier_kinds())
+    names += std::string(kind.name) + (kind.make == nullptr ? " not built, " : " built, ");
+  CHECK(names == "exec built, http not built, nats not built, amqp not built, ");
+}
+
+TEST_CASE("a program takes lines without any library") {
+  Settings settings;
+  settings.sink_exec = "cat";
+  settings.sink_timeout = std::chrono::seconds(1);
+  std::ostringstream text;
+  Log log{Log::Options{}, text};
+  CHECK(configured_carrier(settings).make({settings, log, 1})->name().starts_with("cat@"));
+}

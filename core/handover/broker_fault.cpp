@@ -46,7 +46,8 @@ std::string hint_for(BrokerFault fault) {
       return "name the server in sink.to as its certificate does, renew the certificate, or set sink.ca_file to that of "
              "its authority";
     case BrokerFault::login:
-      return "check the user in sink.to, and sink.password_file or sink.credentials_file";
+      return "check the user in sink.to, and sink.password_file or sink.credentials_file; for RabbitMQ also the virtual "
+             "host after the servers";
     case BrokerFault::refused:
       return "ask the operator of the broker which rights this user has";
   }

@@ -9,6 +9,7 @@
 #include "base/blocked_signals.hpp"
 #include "base/error.hpp"
 #include "base/password_file.hpp"
+#include "base/printable.hpp"
 #include "base/secret_file.hpp"
 
 namespace mailroom {
@@ -206,6 +207,14 @@ NatsTarget read_nats_target(const Settings& settings) {
     constexpr auto content = "nsc writes such a file for a user: a JWT and a seed";
     const SecretFile file(target.credentials_file, {"credentials", "sink.credentials_file", "", content},
                           settings.allow_readable_key);
+    // libnats reports such a file as a server that cannot be reached.
+    for (const auto* part : {"BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"}) {
+      if (file.text().find(part) != std::string_view::npos) continue;
+      throw Error(
+          ExitCode::configuration,
+          fmt::format("the credentials file {} has no line {}", shown_text(target.credentials_file), part),
+          content);
+    }
   }
   return target;
 }

@@ -106,6 +106,8 @@ NatsReader::NatsReader() {
     natsOptions_LoadCATrustedCertificates(options, from_script("MAILROOM_TEST_NATS_CA").c_str());
     natsOptions_SetUserInfo(options, from_script("MAILROOM_TEST_NATS_USER").c_str(), password.c_str());
   }
+  if (const auto* file = std::getenv("MAILROOM_TEST_NATS_CREDENTIALS"))
+    natsOptions_SetUserCredentialsFromFiles(options, file, nullptr);
   natsStatus status = NATS_ERR;
   eventually([&] {
     status = natsConnection_Connect(&connection_, options);

@@ -168,6 +168,20 @@ TEST_CASE("a killed leader of the queue costs no line and repeats none") {
   require_each_once(lines, rig.reader.read(rig.queue));
 }
 
+TEST_CASE("a killed follower of the queue costs no line and repeats none") {
+  RabbitmqRig rig;
+  const auto carrier = rig.carrier();
+  // The carrier is connected to node 1.
+  const int follower = rabbitmq_leader(rig.queue) == 2 ? 3 : 2;
+  auto lines = make_lines(6000);
+  {
+    const Fault fault(200ms, [&] { rig.nodes.kill(follower); });
+    hand_over(*carrier, lines, 90s);
+  }
+  rig.restore();
+  require_each_once(lines, rig.reader.read(rig.queue));
+}
+
 TEST_CASE("the server of the connection is killed, and another takes the lines") {
   RabbitmqRig rig;
   const auto carrier = rig.carrier();

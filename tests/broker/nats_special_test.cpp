@@ -1,0 +1,195 @@
+// Servers that let users in by JWTs, whose disk is full, or that acknowledge what they have not stored.
+#include <csignal>
+#include <fmt/format.h>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <sys/stat.h>
+
+#include "base/error.hpp"
+#include "broker/killed_collectors.hpp"
+#include "broker/nats_rig.hpp"
+#include "support/build_paths.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A running lying_nats.py.
+class LyingServer {
+ public:
+  explicit LyingServer(const std::string& mode = {}) {
+    std::vector<std::string> command{source_directory + "/tests/broker/lying_nats.py", log()};
+    if (!mode.empty()) command.push_back(mode);
+    process_ = std::make_unique<Subprocess>(command, std::map<std::string, std::string>{}, output(),
+                                            directory_.path() / "errors");
+    const bool listens = eventually([&] { return read_file(output()).find('\n') != std::string::npos; });
+    if (!listens) throw std::runtime_error("no server: " + read_file(directory_.path() / "errors"));
+  }
+
+  std::string url() const {
+    const auto port = read_file(output());
+    return "nats://127.0.0.1:" + port.substr(0, port.find('\n'));
+  }
+  /// How often each message id came.
+  std::map<std::string, int> came() const {
+    std::map<std::string, int> ids;
+    std::istringstream lines(read_file(log()));
+    for (std::string id; std::getline(lines, id);)
+      ++ids[id];
+    return ids;
+  }
+
+ private:
+  std::string log() const { return directory_.path() / "came"; }
+  std::string output() const { return directory_.path() / "port"; }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<Subprocess> process_;
+};
+
+/// The message and hint of the Error(configuration) at the start.
+std::string refusal_at_start(NatsRig& rig) {
+  try {
+    rig.carrier();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    return std::string(error.what()) + "; " + error.hint();
+  }
+  return "no error";
+}
+
+std::string cluster_file(const std::string& name) {
+  return from_script("MAILROOM_TEST_NATS_DIRECTORY") + "/" + name;
+}
+
+/// Fills the disk of a node of `with-nats --disk`.
+void fill_disk(int node) {
+  std::ofstream file(cluster_file(fmt::format("data{}/ballast", node)), std::ios::binary);
+  const std::string block(65'536, 'x');
+  while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an acknowledgement with sequence 0 is none, and the line is repeated with its id", "[special]") {
+  const LyingServer server;
+  auto settings = nats_settings();
+  settings.sink_to = server.url();
+  std::ostringstream text;
+  Log log{Log::Options{}, text};
+  const auto carrier = make_nats_carrier({settings, log, 1});
+  auto lines = make_lines(20);
+  hand_over(*carrier, lines);
+  for (const auto& line : lines) {
+    REQUIRE(line.answers.size() == 2);
+    CHECK(line.answers[0].verdict == ParcelVerdict::unknown);
+    CHECK(line.answers[0].reply ==
+          "JetStream acknowledged with sequence 0, so it may not have stored the line");
+    CHECK(line.answers[1].verdict == ParcelVerdict::accepted);
+  }
+}
+
+TEST_CASE("collect counts no token as accepted that a server acknowledged with sequence 0", "[special]") {
+  const LyingServer server;
+  HandedOver handed(server.url(), {});
+  insert_accounts(*handed.database.connect(), 25);
+  CHECK(handed.collect_once().empty());
+  CHECK(handed.accepted() == 25);
+  const auto came = server.came();
+  CHECK(came.size() == 3);
+  for (const auto& [id, times] : came)
+    CHECK(times == 2);
+
+  const LyingServer liar("always");
+  HandedOver held(liar.url(), {{"MAILROOM_SINK_WHEN_UNKNOWN", "hold"}});
+  insert_accounts(*held.database.connect(), 5);
+  CHECK(held.collect_once().empty());
+  CHECK(held.accepted() == 0);
+  CHECK(value<int>(*held.database.connect(),
+                   "SELECT count(*) FROM mailroom_deliveries WHERE state = 'unknown' AND reply LIKE "
+                   "'JetStream acknowledged with sequence 0%'") == 5);
+}
+
+TEST_CASE("lines go to servers that let a user in by a JWT", "[credentials]") {
+  NatsRig rig;
+  rig.settings.sink_credentials_file = from_script("MAILROOM_TEST_NATS_CREDENTIALS");
+  {
+    const auto carrier = rig.carrier();
+    auto lines = make_lines(500);
+    hand_over(*carrier, lines);
+    require_each_once(lines, rig.reader.read());
+    // The next server wants the signature of another nonce.
+    rig.nodes.kill(1);
+    auto more = make_lines(500, 10, "mailroom.2.");
+    hand_over(*carrier, more);
+    for (const auto& line : more)
+      CHECK(line.accepted);
+  }
+  rig.nodes.restore();
+  rig.reader.await_stream();
+  const auto findings = check_nats(rig.settings);
+  for (const auto& finding : findings)
+    CHECK(finding.level != SinkFinding::Level::failure);
+}
+
+TEST_CASE("credentials that the servers do not know, none, and a file that is no credentials file",
+          "[credentials]") {
+  NatsRig rig;
+  const std::string hint = "check the user in sink.to, and sink.password_file or sink.credentials_file";
+  rig.settings.sink_credentials_file = cluster_file("stranger.creds");
+  CHECK(lacking(refusal_at_start(rig), {"does not let mailroom in: Authorization Violation", hint}) ==
+        std::vector<std::string>());
+  rig.settings.sink_credentials_file.clear();
+  CHECK(lacking(refusal_at_start(rig), {"does not let mailroom in", hint}) == std::vector<std::string>());
+  const TemporaryDirectory directory;
+  rig.settings.sink_credentials_file = directory.path() / "notes";
+  std::ofstream(rig.settings.sink_credentials_file) << "no JWT\n";
+  chmod(rig.settings.sink_credentials_file.c_str(), 0600);
+  CHECK(lacking(refusal_at_start(rig), {"/notes has no line BEGIN NATS USER JWT", "a JWT and a seed"}) ==
+        std::vector<std::string>());
+  rig.settings.sink_credentials_file = cluster_file("none.creds");
+  CHECK(lacking(refusal_at_start(rig), {"none.creds", "sink.credentials_file"}) ==
+        std::vector<std::string>());
+}
+
+TEST_CASE("servers with full disks make lines wait; restarted with room, they have each line once",
+          "[disk]") {
+  NatsRig rig;
+  const auto carrier = rig.carrier();
+  auto before = make_lines(100);
+  hand_over(*carrier, before);
+  for (const int node : {1, 2, 3})
+    fill_disk(node);
+  auto lines = make_lines(2000, 10, "full.");
+  std::set<std::string> words;
+  hand_over(*carrier, lines, 10s);
+  int waiting = 0;
+  for (const auto& line : lines) {
+    if (line.accepted) continue;
+    ++waiting;
+    REQUIRE_FALSE(line.rejected);
+    for (const auto& answer : line.answers)
+      words.insert(answer.reply);
+  }
+  CHECK(waiting > 0);
+  CHECK_FALSE(words.empty());
+  for (const auto& word : words)
+    UNSCOPED_INFO(word);
+  const auto findings = check_nats(rig.settings);
+  CHECK(std::any_of(findings.begin(), findings.end(),
+                    [](const auto& each) { return each.level != SinkFinding::Level::fine; }));
+  for (const int node : {1, 2, 3}) {
+    rig.nodes.kill(node);
+    std::remove(cluster_file(fmt::format("data{}/ballast", node)).c_str());
+  }
+  rig.nodes.restore();
+  hand_over(*carrier, lines, 60s);
+  lines.insert(lines.end(), before.begin(), before.end());
+  require_each_once(lines, rig.reader.read());
+}

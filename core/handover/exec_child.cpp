@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <string_view>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,18 @@ struct SpawnOptions {
   posix_spawnattr_t attributes{};
 };
 
+std::string hint_for_start(const std::string& program, int failure) {
+  const bool is_path = program.find('/') != std::string::npos;
+  struct stat status {};
+  const bool exists = is_path && stat(program.c_str(), &status) == 0;
+  if (exists && S_ISREG(status.st_mode)) {
+    if (failure == EACCES) return "let this user read and execute it, for example with chmod +x";
+    if (failure == ENOENT || failure == ENOEXEC)
+      return "a script needs a first line such as #!/usr/bin/python3, with an interpreter that exists";
+  }
+  return "sink.exec names a program, by its path or found in PATH, and its arguments";
+}
+
 pid_t spawn(std::vector<std::string> words, const SpawnOptions& options) {
   std::vector<char*> arguments;
   for (auto& word : words)
@@ -104,7 +117,7 @@ pid_t spawn(std::vector<std::string> words, const SpawnOptions& options) {
   if (failure != 0) {
     throw Error(ExitCode::configuration,
                 fmt::format("cannot start {}: {}", shown_text(words.front()), std::strerror(failure)),
-                "sink.exec names a program, by its path or found in PATH, and its arguments");
+                hint_for_start(words.front(), failure));
   }
   return pid;
 }

@@ -1,7 +1,9 @@
 // The program that sink.exec names.
 
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
+#include <system_error>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -41,7 +43,8 @@ std::vector<SinkFinding> check_exec(const Settings& settings) {
       places.push_back(fmt::format("{}/{}", directory, program));
   }
   for (const auto& place : places) {
-    if (access(place.c_str(), X_OK) == 0)
+    std::error_code unreadable;
+    if (access(place.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(place, unreadable))
       return {{SinkFinding::Level::fine, fmt::format("{} can be started", shown_text(place))}};
   }
   return {{SinkFinding::Level::failure, fmt::format("{} cannot be started", shown_text(program)),

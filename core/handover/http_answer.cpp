@@ -28,6 +28,7 @@ std::string reply_of(const HttpResponse& response) {
     case 2:
       return {};
     case 3:
+      if (response.location.empty()) return "the server redirects, and names no address";
       return fmt::format("the server redirects to {}, which is not followed", response.location);
     default:
       return response.body;

@@ -139,6 +139,7 @@ TEST_CASE("a redirect is not followed") {
   const auto answer = answer_in("redirect");
   CHECK(answer.verdict == ParcelVerdict::unavailable);
   CHECK(answer.reply == "the server redirects to /elsewhere, which is not followed");
+  CHECK(answer_in("307").reply == "the server redirects, and names no address");
 }
 
 TEST_CASE("an answer that is not whole leaves the line unknown") {

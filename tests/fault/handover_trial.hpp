@@ -22,7 +22,7 @@ class HandoverTrial {
     int lines = 4;                    ///< in a claim
     std::vector<std::string> more{};  ///< options of the collectors: --exec or --to
     std::map<std::string, std::string> environment{};
-    std::chrono::seconds patience{120};  ///< of finish()
+    std::chrono::seconds patience{120};  ///< of finish(), with no token that gets a final state
   };
 
   /// The other side writes its log into `log`.

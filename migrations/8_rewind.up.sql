@@ -54,7 +54,8 @@ $$;
 CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
     WITH last AS MATERIALIZED (
         SELECT s.cursor, s.gap_ids, mailroom_queue_actions(p_queue) AS actions, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
-               least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1) AS since
+               -- A bigint, as the index has.
+               floor(least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1))::bigint AS since
         FROM mailroom_queue_state(p_queue) s,
              (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) q,
              (SELECT claimed_at, xmin AS written FROM mailroom_batches
@@ -62,8 +63,8 @@ CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUA
     made AS MATERIALIZED (
         SELECT t.id, to_timestamp(least(t.created_at, 253402300800) + CASE
                    WHEN l.is_behind AND t.created_at = l.second AND age(t.xmin) < age(l.written) THEN 1 ELSE 0 END) AS at
-        FROM tokens t, last l
-        WHERE t.id <= l.cursor AND t.created_at >= l.since AND t.consumed_at IS NULL AND mailroom_takes(l.actions, t.action)
+        FROM last l, LATERAL (SELECT id, action, created_at, consumed_at, xmin FROM tokens WHERE created_at >= l.since OFFSET 0) t
+        WHERE t.id <= l.cursor AND t.consumed_at IS NULL AND mailroom_takes(l.actions, t.action)
           AND NOT EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (l.gap_ids) AND h.ids @> t.id)),
     steps AS MATERIALIZED (
         (SELECT b.cursor, b.claimed_at AS at FROM mailroom_batches b, last l

@@ -1,6 +1,5 @@
-#include "metrics/metric_families.hpp"
-
 #include "cmd/reconcile/reconcile_report.hpp"
+#include "metrics/metric_families.hpp"
 
 namespace mailroom {
 namespace {
@@ -17,7 +16,8 @@ void add_queue(const QueueReconciliation& queue, MetricFamilies& metrics) {
     tokens[count.token_class] += count.tokens;
   for (const auto& [token_class, number] : tokens) {
     metrics.gauge("mailroom_reconcile_tokens", "Tokens of the period, by what became of them.",
-                  {{"queue", queue.queue}, {"class", token_class_name(token_class)}}, static_cast<double>(number));
+                  {{"queue", queue.queue}, {"class", token_class_name(token_class)}},
+                  static_cast<double>(number));
   }
 }
 
@@ -32,9 +32,10 @@ std::string render_metrics(const ReconcileReport& report) {
                   "Tokens in the output of consumers that are not genuine, or that do not exist.", {},
                   static_cast<double>(report.output->defective));
   }
-  metrics.gauge("mailroom_reconcile_since_timestamp_seconds", "When the period began, in seconds since 1970.", {},
-                in_unix_seconds(report.result.period.since));
-  metrics.gauge("mailroom_reconcile_timestamp_seconds", "When the tokens were accounted for, in seconds since 1970.", {},
+  metrics.gauge("mailroom_reconcile_since_timestamp_seconds", "When the period began, in seconds since 1970.",
+                {}, in_unix_seconds(report.result.period.since));
+  metrics.gauge("mailroom_reconcile_timestamp_seconds",
+                "When the tokens were accounted for, in seconds since 1970.", {},
                 in_unix_seconds(report.result.now));
   return exposition_text(metrics.all());
 }

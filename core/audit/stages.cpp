@@ -13,26 +13,36 @@ namespace {
 constexpr const char* commit_sql = "pg_xact_commit_timestamp(t.xmin)";
 
 // A delivery may be accepted while other tokens of its batch are signed. $1 and $2 the period, $3 batches and
-// $4 tokens as bigint[], null for all. The batch of a replayed token that a relay has accepted is the one of
-// the last acceptance.
+// $4 tokens as bigint[], null for all: then only the newest batches are read, each of which has a token. The
+// batch of a replayed token that a sink has accepted is the one of the last acceptance.
 std::string staged_sql(bool has_commits) {
   return fmt::format(R"(
-WITH held AS MATERIALIZED (
+WITH counted AS MATERIALIZED (
+  SELECT b.*, sum(b.emitted) OVER (ORDER BY b.id DESC) AS so_far
+  FROM (
+    SELECT * FROM mailroom_batches
+    WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
+      AND emitted_at IS NOT NULL AND emitted > 0 AND ($3::bigint[] IS NULL OR id = ANY ($3::bigint[]))
+    ORDER BY id DESC LIMIT {1}) b),
+newest AS MATERIALIZED (
+  SELECT * FROM counted WHERE $3::bigint[] IS NOT NULL OR so_far - emitted < {1}),
+held AS MATERIALIZED (
   SELECT t.id AS token, b.job_type AS queue, b.id AS batch, to_timestamp(t.created_at) AS created,
     c.at AS commit, b.claimed_at AS claimed, b.signed_at AS signed,
     CASE WHEN d.token IS NULL THEN b.written_at END AS written,
     CASE WHEN d.batch = b.id THEN coalesce(d.answered_at, d.accepted_at) END AS accepted
-  FROM mailroom_batches b
+  FROM newest b
   CROSS JOIN LATERAL unnest(mailroom_batch_ids(b.ids, b.ids_mask)) u(g)
-  JOIN tokens t ON t.id >= lower(u.g) AND t.id < upper(u.g)
-  CROSS JOIN LATERAL (SELECT {} AS at) c
-  LEFT JOIN mailroom_deliveries d ON d.queue = b.job_type AND d.token = t.id
-  WHERE b.claimed_at >= to_timestamp($1::bigint) AND b.claimed_at < to_timestamp($2::bigint)
-    AND b.emitted_at IS NOT NULL AND b.emitted > 0
-    AND ($3::bigint[] IS NULL OR b.id = ANY ($3::bigint[]))
-    AND ($4::bigint[] IS NULL OR t.id = ANY ($4::bigint[]))
+  CROSS JOIN LATERAL (
+    SELECT tokens.id, tokens.created_at, tokens.xmin FROM tokens
+    WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g) AND ($4::bigint[] IS NULL OR tokens.id = ANY ($4::bigint[]))
+    ORDER BY tokens.id DESC LIMIT {1}) t
+  CROSS JOIN LATERAL (SELECT {0} AS at) c
+  LEFT JOIN LATERAL (
+    SELECT * FROM mailroom_deliveries
+    WHERE mailroom_deliveries.queue = b.job_type AND mailroom_deliveries.token = t.id LIMIT 1) d ON true
   ORDER BY b.id DESC, t.id DESC
-  LIMIT {}),
+  LIMIT {1}),
 staged AS MATERIALIZED (
   SELECT token, queue, batch, created, CASE WHEN commit <= claimed THEN commit END AS committed, claimed,
     least(signed, accepted) AS signed, written, accepted, extract(epoch FROM coalesce(accepted, written) - created)::float8 AS total

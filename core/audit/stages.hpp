@@ -60,7 +60,7 @@ struct StageReport {
 /// Without a subject and without `since` it begins 24 hours ago. Throws Error(usage) as parse_period().
 StageReport read_stages(Connection& connection, const StageSubject& subject, const AuditRequest& request);
 
-constexpr std::int64_t most_staged_tokens = 100'000;
+constexpr std::int64_t most_staged_tokens = 20'000;
 constexpr int most_slow_tokens = 10;
 
 }  // namespace mailroom

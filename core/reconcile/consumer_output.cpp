@@ -12,7 +12,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::size_t looked_up_at_once = 5000;
+constexpr std::size_t lookups_at_once = 5000;
 
 class OutputReader {
  public:
@@ -71,7 +71,7 @@ class OutputReader {
     if (!verdict) return add_defect({file_, line_}, "a token is signed with none of the keys");
     names_.push_back({.secret = decoded->secret, .action = verdict->action});
     places_.push_back({file_, line_});
-    if (names_.size() >= looked_up_at_once) look_up();
+    if (names_.size() >= lookups_at_once) look_up();
   }
 
   void look_up() {

@@ -25,15 +25,16 @@ struct ConsumerOutput {
   std::int64_t begun_at = 0;       ///< when reading began, by the server's clock, in microseconds since 1970
   std::int64_t lines = 0;
   std::int64_t tokens = 0;
-  std::int64_t torn_lines = 0;             ///< cut off, as a consumer leaves them that is killed while it writes
-  std::int64_t defective = 0;              ///< tokens that no key has signed, or that do not exist
-  std::vector<OutputDefect> defects{};     ///< at most `most_defects`
+  std::int64_t torn_lines = 0;          ///< cut off, as a consumer leaves them that is killed while it writes
+  std::int64_t defective = 0;           ///< tokens that no key has signed, or that do not exist
+  std::vector<OutputDefect> defects{};  ///< at most `most_defects`
 };
 
 constexpr std::size_t most_defects = 1000;
 
-/// Reads the files that consumers of `queue` have written; `-` is standard input. Verifies each token, and looks it up.
-/// Lines that name another queue are left out. Throws Error(failed) for a file that cannot be read.
+/// Reads the files that consumers of `queue` have written; `-` is standard input. Verifies each token, and
+/// looks it up. Lines that name another queue are left out. Throws Error(failed) for a file that cannot be
+/// read.
 ConsumerOutput read_consumer_output(Connection& connection, const KeyRing& keys, const std::string& queue,
                                     const std::vector<std::string>& files);
 

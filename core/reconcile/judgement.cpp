@@ -19,6 +19,8 @@ std::string second_text(std::int64_t second) {
   return moment_text(bounded_moment(std::chrono::seconds(second)));
 }
 
+constexpr const char* lost_reason = "due when the cursor passed it, and in no batch";
+
 class Judge {
  public:
   Judge(const ClaimRecord& record, const Situation& situation, const TokenFact& fact)
@@ -163,6 +165,10 @@ class Judge {
 
   static Judgement judge_once(const Piece& batch) {
     if (batch.attempts == 1) return {.token_class = TokenClass::emitted};
+    if (batch.lives_on) {
+      return unexplained(fmt::format(
+          "batch {} was taken over from a session that went on, and may have emitted it too", batch.source));
+    }
     return {.token_class = TokenClass::emitted_again,
             .explanation = fmt::format("perhaps: an earlier attempt of its batch was abandoned")};
   }
@@ -237,7 +243,13 @@ class Judge {
     }
     if (fact_.is_early)
       return {.token_class = TokenClass::before_records, .explanation = record_.incomplete_because};
-    return unexplained("due when the cursor passed it, and in no batch");
+    // Its expiry may have been changed since. Then its claim has counted it.
+    auto judgement = unexplained(lost_reason);
+    if (!record_.has_deliveries && passing_->skipped > 0) {
+      judgement.doubt = Doubt::skip_count;
+      judgement.source = passing_;
+    }
+    return judgement;
   }
 
   /// A queue that was created again begins where its cursor was set to, whatever an earlier one has passed.

@@ -54,8 +54,8 @@ std::optional<OutputLine> parse_csv_line(std::string_view rest) {
 
 std::optional<OutputLine> parse_json_line(std::string_view text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("queue") || !json["queue"].is_string() || !json.contains("tokens") ||
-      !json["tokens"].is_array())
+  if (!json.is_object() || !json.contains("queue") || !json["queue"].is_string() ||
+      !json.contains("tokens") || !json["tokens"].is_array())
     return std::nullopt;
   OutputLine line{.queue = json["queue"].get<std::string>()};
   for (const auto& each : json["tokens"]) {

@@ -33,6 +33,7 @@ struct Piece {
   BatchState state = BatchState::open;
   int attempts = 1;
   bool is_short = false;       ///< acknowledged with fewer tokens than it has ids
+  bool lives_on = false;       ///< a session from which it was taken over has claimed since
   bool by_sender = false;      ///< of `mailroom send`
   std::int64_t emitted = 0;    ///< tokens that the batch counts
   std::int64_t skipped = 0;    ///< tokens that its claim skipped, as it counted

@@ -24,54 +24,64 @@ WITH claims AS MATERIALIZED (
     lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before,
     {leased} AS leased, {ended} AS ended,
     CASE WHEN b.emitted_at IS NOT NULL THEN 1 WHEN b.dead_at IS NOT NULL THEN 2 ELSE 0 END AS state, b.attempts,
-    b.emitted, b.claimed_by LIKE 'mailroom send@%' AS by_sender,
+    b.emitted, b.claimed_by LIKE 'mailroom send@%' AS by_sender, b.collector, b.claimed_by, b.claimed_at, b.earlier_attempts,
     b.skipped_expired + b.skipped_consumed + b.skipped_status + b.skipped_invalid AS skipped,
     b.skipped_expired + b.skipped_consumed AS unfit
   FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint),
+sessions AS MATERIALIZED (
+  SELECT collector, claimed_by, max(claimed_at) AS last FROM claims GROUP BY 1, 2),
 known AS MATERIALIZED (
   SELECT c.*, c.ids_mask IS NULL AND isempty(c.skipped_ids) AND c.cursor > c.before
       AND c.ids = int8multirange(int8range(c.before, c.cursor, '(]')) AS is_usual,
     CASE WHEN c.state = 1 AND upper(c.ids) - lower(c.ids) <> c.emitted THEN c.emitted < (
       SELECT sum(upper(g) - lower(g)) FROM unnest(mailroom_batch_ids(c.ids, c.ids_mask)) g) ELSE false END AS is_short,
-    CASE WHEN $11::boolean THEN c.unfit WHEN isempty(c.skipped_ids) THEN c.skipped ELSE c.skipped - (
-      SELECT sum(upper(g) - lower(g)) FROM unnest(c.skipped_ids) g) END AS skipped_by_claim,
-    greatest(upper(c.ids), upper(c.skipped_ids)) AS batch_end
+    CASE WHEN $11::boolean THEN c.unfit WHEN isempty(c.skipped_ids) THEN c.unfit ELSE least(c.unfit, c.skipped - (
+      SELECT sum(upper(g) - lower(g)) FROM unnest(c.skipped_ids) g)) END AS skipped_by_claim,
+    greatest(upper(c.ids), upper(c.skipped_ids)) AS batch_end,
+    CASE WHEN c.attempts = 1 THEN false ELSE EXISTS (
+      SELECT FROM jsonb_array_elements(c.earlier_attempts) WITH ORDINALITY e (attempt, place)
+      CROSS JOIN LATERAL (
+        SELECT coalesce((c.earlier_attempts->place::int->>'collector')::int, c.collector) AS collector,
+          coalesce((c.earlier_attempts->place::int->>'claimed_at')::timestamptz, c.claimed_at) AS at) n
+      JOIN sessions s ON s.collector = (e.attempt->>'collector')::int AND s.claimed_by = e.attempt->>'claimed_by'
+      WHERE n.collector <> s.collector AND s.last > n.at + interval '1 s'
+        AND NOT pg_postmaster_start_time() BETWEEN (e.attempt->>'claimed_at')::timestamptz AND n.at) END AS lives_on
   FROM claims c)
 SELECT * FROM (
-  SELECT 0 AS kind, before + 1 AS first, cursor + 1 AS past, id, leased, ended, state, attempts, is_short, by_sender,
+  SELECT 0 AS kind, before + 1 AS first, cursor + 1 AS past, id, leased, ended, state, attempts, is_short, lives_on, by_sender,
     emitted, skipped_by_claim, cursor + 1 AS batch_end, NULL AS mask FROM known WHERE is_usual
   UNION ALL
-  SELECT 1, before + 1, cursor + 1, id, leased, ended, state, attempts, is_short, by_sender, emitted, skipped_by_claim,
+  SELECT 1, before + 1, cursor + 1, id, leased, ended, state, attempts, is_short, lives_on, by_sender, emitted, skipped_by_claim,
     cursor + 1, NULL FROM known WHERE NOT is_usual AND cursor > before
   UNION ALL
-  SELECT 2, lower(g), upper(g), id, leased, ended, state, attempts, is_short, by_sender, emitted, skipped_by_claim,
+  SELECT 2, lower(g), upper(g), id, leased, ended, state, attempts, is_short, lives_on, by_sender, emitted, skipped_by_claim,
     batch_end, ids_mask::text FROM known, unnest(ids) u (g) WHERE NOT is_usual
   UNION ALL
-  SELECT 3, lower(g), upper(g), id, leased, ended, state, attempts, is_short, by_sender, emitted, skipped_by_claim,
+  SELECT 3, lower(g), upper(g), id, leased, ended, state, attempts, is_short, lives_on, by_sender, emitted, skipped_by_claim,
     batch_end, NULL FROM known, unnest(skipped_ids) u (g)
   UNION ALL
-  SELECT 1, -9223372036854775808, $3::bigint + 1, 0, $4::bigint, $4::bigint, 1, 1, false, false, 0, 9223372036854775807,
+  SELECT 1, -9223372036854775808, $3::bigint + 1, 0, $4::bigint, $4::bigint, 1, 1, false, false, false, 0, 9223372036854775807,
     $3::bigint + 1, NULL
   UNION ALL
-  SELECT CASE WHEN h.horizon = '0' THEN 5 ELSE 4 END, lower(g), upper(g), 0, 0, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT CASE WHEN h.horizon = '0' THEN 5 ELSE 4 END, lower(g), upper(g), 0, 0, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   FROM mailroom_gaps h, unnest(h.ids) u (g) WHERE h.id = ANY ($6::bigint[])
   UNION ALL
-  SELECT 6, $5::bigint + 1, 9223372036854775807, 0, 0, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 6, $5::bigint + 1, 9223372036854775807, 0, 0, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   UNION ALL
-  SELECT 7, lower(g), upper(g), o.id, {at}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 7, lower(g), upper(g), o.id, {at}, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   FROM mailroom_operations o, unnest(CASE WHEN o.kind IN ('rewind', 'replay')
                                      THEN mailroom_operation_ids(o.kind, o.details) END) u (g)
   WHERE o.id = ANY ($7::bigint[])
   UNION ALL
-  SELECT 7, -9223372036854775808, 9223372036854775807, o.id, {at}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 7, -9223372036854775808, 9223372036854775807, o.id, {at}, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   FROM mailroom_operations o WHERE o.id = ANY ($7::bigint[]) AND o.kind = 'create queue'
   UNION ALL
-  SELECT 8, lower(g), upper(g), o.id, {at}, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 8, lower(g), upper(g), o.id, {at}, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   FROM mailroom_operations o, jsonb_array_elements(CASE jsonb_typeof(o.details->'cut') WHEN 'array' THEN o.details->'cut'
                                                    END) c, unnest((c->>'ids')::int8multirange) u (g)
   WHERE $12::boolean AND o.id = ANY ($7::bigint[])
   UNION ALL
-  SELECT 10, -9223372036854775808, b.past, b.id, b.at, NULL, 0, 1, false, false, 0, 0, 0, NULL
+  SELECT 10, -9223372036854775808, b.past, b.id, b.at, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   FROM unnest($8::bigint[], $9::bigint[], $10::bigint[]) b (id, past, at)) p
 ORDER BY first)",
     fmt::arg("leased",
@@ -90,11 +100,12 @@ Piece read_piece(const Row& row) {
           .state = static_cast<BatchState>(row[6].template as<int>()),
           .attempts = row[7].template as<int>(),
           .is_short = row[8].template as<bool>(),
-          .by_sender = row[9].template as<bool>(),
-          .emitted = row[10].template as<std::int64_t>(),
-          .skipped = row[11].template as<std::int64_t>(),
-          .batch_end = row[12].template as<std::int64_t>(),
-          .mask = row[13].is_null() ? std::string() : std::string(row[13].c_str())};
+          .lives_on = row[9].template as<bool>(),
+          .by_sender = row[10].template as<bool>(),
+          .emitted = row[11].template as<std::int64_t>(),
+          .skipped = row[12].template as<std::int64_t>(),
+          .batch_end = row[13].template as<std::int64_t>(),
+          .mask = row[14].is_null() ? std::string() : std::string(row[14].c_str())};
 }
 
 /// The ranges of a consumer's output, in the order of the other pieces.

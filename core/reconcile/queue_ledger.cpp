@@ -63,6 +63,7 @@ void QueueLedger::add_doubt(std::size_t situation, const Judgement& judgement, s
   const DoubtKey key{judgement.doubt, judgement.source->source};
   auto& doubtful = doubts_.try_emplace(key, Doubtful{.source = *judgement.source}).first->second;
   doubtful.tokens += tokens;
+  if (judgement.token_class == TokenClass::unexplained) doubtful.unexplained += tokens;
   doubtful.classes[{judgement.token_class, judgement.explanation}] += tokens;
   auto& doubts = doubts_of_[situation];
   if (std::find(doubts.begin(), doubts.end(), key) == doubts.end()) doubts.push_back(key);
@@ -96,7 +97,7 @@ std::string QueueLedger::reason_for(const DoubtKey& key, const Doubtful& doubtfu
   const auto& [doubt, batch] = key;
   const auto& source = doubtful.source;
   if (doubt == Doubt::skip_count) {
-    if (doubtful.tokens <= source.skipped) return "";
+    if (doubtful.tokens - doubtful.unexplained <= source.skipped) return "";
     return fmt::format("in no batch: the claim of batch {} counts {} as skipped, and {} are in none", batch,
                        source.skipped, doubtful.tokens);
   }
@@ -111,16 +112,30 @@ std::string QueueLedger::reason_for(const DoubtKey& key, const Doubtful& doubtfu
 void QueueLedger::settle(const DoubtKey& key, const Doubtful& doubtful) {
   const auto reason = reason_for(key, doubtful);
   if (reason.empty()) {
-    for (const auto& [token_class, tokens] : doubtful.classes)
-      counts_[token_class] += tokens;
+    // The claim has counted all of them: those that look due were not when it passed them.
+    const bool are_counted = key.first == Doubt::skip_count && doubtful.tokens <= doubtful.source.skipped;
+    for (const auto& [count, tokens] : doubtful.classes) {
+      const bool is_due_now = count.first == TokenClass::unexplained;
+      counts_[is_due_now && are_counted ? CountKey{TokenClass::skipped, "expired then, and extended since"}
+                                        : count] += tokens;
+    }
+    if (doubtful.unexplained > 0 && !are_counted) list_doubtful(key, doubtful, "");
     return;
   }
   counts_[{TokenClass::unexplained, reason}] += doubtful.tokens;
+  list_doubtful(key, doubtful, reason);
+}
+
+void QueueLedger::list_doubtful(const DoubtKey& key, const Doubtful& doubtful, const std::string& reason) {
   counter_.list(doubtful.situations, doubtful.runs,
                 [&](std::size_t situation, const TokenFact& fact, std::int64_t id) {
                   const auto judgement = judge_tokens(record_, doubtful.situations[situation], fact);
-                  if (judgement && judgement->doubt == key.first && judgement->source->source == key.second)
-                    add_unexplained(reason, id);
+                  const bool is_doubtful =
+                      judgement && judgement->doubt == key.first && judgement->source->source == key.second;
+                  if (!is_doubtful) return;
+                  if (!reason.empty()) return add_unexplained(reason, id);
+                  if (judgement->token_class == TokenClass::unexplained)
+                    add_unexplained(judgement->explanation, id);
                 });
 }
 

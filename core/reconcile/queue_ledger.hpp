@@ -26,6 +26,7 @@ class QueueLedger {
   struct Doubtful {
     Piece source;
     std::int64_t tokens = 0;
+    std::int64_t unexplained = 0;                ///< of these, unless the doubt is in their favour
     std::map<CountKey, std::int64_t> classes{};  ///< unless the doubt is confirmed
     std::vector<Situation> situations{};
     std::vector<TokenCounter::Run> runs{};
@@ -39,6 +40,7 @@ class QueueLedger {
   void remember_doubtful_runs();
   void settle_up_to(std::int64_t position);
   void settle(const DoubtKey& key, const Doubtful& doubtful);
+  void list_doubtful(const DoubtKey& key, const Doubtful& doubtful, const std::string& reason);
   std::string reason_for(const DoubtKey& key, const Doubtful& doubtful) const;
   void list_unexplained();
   void add_unexplained(const std::string& reason, std::int64_t id);

@@ -28,6 +28,7 @@ struct SequenceFix {
   std::int64_t sequence_after = 0;
   std::int64_t newest_token = 0;     ///< the highest id in the table
   std::vector<MissedTokens> queues;  ///< all of them, by name
+  bool is_complete = true;           ///< false: there were too many new tokens to look for missed ones
 
   std::int64_t to_emit() const;
   bool changes_nothing() const { return sequence_after == sequence_before && to_emit() == 0; }
@@ -36,6 +37,10 @@ struct SequenceFix {
 /// Plans the fix in a transaction of its own, and changes nothing. Expired tokens count as revived if
 /// `extension` is above 0.
 SequenceFix plan_sequence_fix(Connection& connection, std::chrono::seconds extension);
+
+/// Plans it, but looks for missed tokens only if few tokens were created within the hour, or since the last
+/// claim.
+SequenceFix check_sequence(Connection& connection);
 
 /// Carries out the fix in a transaction of its own, with all queues and inserts into tokens locked, records
 /// it for each queue, and notifies `channel`. Throws Error(locked) when a transaction that writes to tokens

@@ -108,7 +108,9 @@ bool is_caught(const Sabotage& sabotage, Cluster& cluster, const HarnessOptions&
     const auto outcome = fault->run(cluster, plan);
     const auto& tally = outcome.tally;
     const bool is_wrong = tally.lost + tally.repeated + tally.strange + tally.untimely > 0;
-    const bool caught = tally.emitted > 0 && is_wrong && !outcome.problems.empty() && !has_failed(outcome);
+    const bool is_found = !sabotage.leaves_trace || outcome.unexplained > 0;
+    const bool caught =
+        tally.emitted > 0 && is_wrong && is_found && !outcome.problems.empty() && !has_failed(outcome);
     fmt::print("{:<46} {:>6} {:>9} {:>9} {:>6} {:>8} {:>7} {:>8} {:>11}  {}\n", sabotage.name, outcome.rounds,
                with_thousands(static_cast<std::int64_t>(tally.committed)),
                with_thousands(static_cast<std::int64_t>(tally.emitted)), tally.lost, tally.repeated,

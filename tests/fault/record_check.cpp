@@ -1,19 +1,45 @@
 #include "fault/record_check.hpp"
 
 #include <fmt/format.h>
+#include <fstream>
 
 #include "queue/queue_definition.hpp"
 #include "reconcile/reconciliation.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/test_collector.hpp"
 
 namespace mailroom::test {
+namespace {
+
+void account_for_queue(Connection& connection, const std::string& queue, const ConsumerOutput* output,
+                       Outcome& outcome) {
+  const auto result =
+      reconcile(connection, {.queues = {queue}, .since = {}, .until = "9999-01-01", .output = output});
+  outcome.unexplained += static_cast<std::size_t>(result.unexplained_tokens());
+  for (const auto& unexplained : result.queues.front().unexplained) {
+    outcome.problems.push_back(fmt::format("not so: every token of {} is explained ({}: {})", queue,
+                                           unexplained.reason, id_ranges_text(unexplained.ids)));
+  }
+}
+
+}  // namespace
 
 void account_for_tokens(Connection& connection, Outcome& outcome) {
-  for (const auto& queue : reconcile(connection, {.queues = queue_names(connection), .until = "9999-01-01"}).queues) {
-    outcome.unexplained += static_cast<std::size_t>(queue.unexplained_tokens());
-    for (const auto& unexplained : queue.unexplained) {
-      outcome.problems.push_back(fmt::format("not so: every token of {} is explained ({}: {})", queue.queue,
-                                             unexplained.reason, id_ranges_text(unexplained.ids)));
-    }
+  for (const auto& queue : queue_names(connection))
+    account_for_queue(connection, queue, nullptr, outcome);
+}
+
+void account_for_tokens(Connection& connection, const std::vector<std::string>& outputs, Outcome& outcome) {
+  const TemporaryDirectory directory;
+  std::vector<std::string> files;
+  for (const auto& output : outputs) {
+    files.push_back(directory.path() / std::to_string(files.size()));
+    std::ofstream(files.back()) << output;
+  }
+  const KeyRing keys{Key::from_hex(test_key, "the test"), {}};
+  for (const auto& queue : queue_names(connection)) {
+    const auto output = read_consumer_output(connection, keys, queue, files);
+    account_for_queue(connection, queue, &output, outcome);
   }
 }
 

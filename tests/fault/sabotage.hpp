@@ -18,8 +18,9 @@ struct Breakage {
 struct Sabotage {
   std::string name;
   std::vector<Breakage> breakages;
-  std::string fault;  ///< the fault that shows it
-  int rounds;         ///< rounds of that fault
+  std::string fault;          ///< the fault that shows it
+  int rounds;                 ///< rounds of that fault
+  bool leaves_trace = false;  ///< in the records, or in them and the output: reconcile must find it
 };
 
 const std::vector<Sabotage>& sabotages();

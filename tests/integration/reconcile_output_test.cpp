@@ -17,7 +17,8 @@ struct OutputRig : ReconcileRig {
   TemporaryDirectory directory;
 
   /// Emits tokens in lines of two; returns the lines.
-  std::vector<std::string> collect(int count, const std::string& format = "csv", const std::string& prefix = "user") {
+  std::vector<std::string> collect(int count, const std::string& format = "csv",
+                                   const std::string& prefix = "user") {
     insert_accounts(*connection, count, prefix);
     const auto run = operations.mailroom({"collect", "--once", "--batch-limit", "2", "--format", format});
     std::vector<std::string> lines;
@@ -65,7 +66,8 @@ TEST_CASE("a line that is missing is unexplained", "[reconcile]") {
   lines.erase(lines.begin() + 1);
   const auto run = rig.against(lines);
   CHECK(run.status == 8);
-  CHECK(has(run, "unexplained, on record as emitted once, and not in the output of the consumers:\n    3-4\n"));
+  CHECK(
+      has(run, "unexplained, on record as emitted once, and not in the output of the consumers:\n    3-4\n"));
 }
 
 TEST_CASE("a line that was written twice is unexplained", "[reconcile]") {
@@ -83,7 +85,8 @@ TEST_CASE("a line without a record is unexplained", "[reconcile]") {
   rig.hand("UPDATE mailroom_batches SET ids = '{}', emitted = 0, skipped_expired = 2 WHERE id = 2");
   rig.hand("UPDATE tokens SET expires_at = created_at WHERE id > 2");
   CHECK(rig.classes() == "2 emitted, 2 skipped");
-  CHECK(has(rig.against(lines), "unexplained, once in the output of the consumers, and leased never:\n    3-4\n"));
+  CHECK(has(rig.against(lines),
+            "unexplained, once in the output of the consumers, and leased never:\n    3-4\n"));
 }
 
 TEST_CASE("a token that another key has signed is a defect, with its line", "[reconcile]") {

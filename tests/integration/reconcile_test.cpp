@@ -1,5 +1,6 @@
 // The classes of tokens: each committed token is in one.
 
+#include "prune/pruner.hpp"
 #include "support/catch.hpp"
 #include "support/reconcile_rig.hpp"
 #include "support/several_queues.hpp"
@@ -222,4 +223,37 @@ SELECT 'prune', 'ops', jsonb_build_object('before', to_char((now() + interval '2
   insert_accounts(*rig.connection, 1, "more");
   rig.drain();
   CHECK(rig.classes() == "4 emitted, 3 before_records");
+}
+
+TEST_CASE("a token whose expiry was changed after its claim had skipped it is skipped", "[reconcile]") {
+  ReconcileRig rig;
+  insert_accounts(*rig.connection, 5);
+  rig.hand("UPDATE tokens SET expires_at = created_at WHERE id IN (2, 3)");
+  rig.drain();
+  rig.hand("UPDATE tokens SET expires_at = created_at + 900 WHERE id = 2");
+  CHECK(rig.classes() == "3 emitted, 2 skipped");
+  CHECK(explanations_of(rig.result(), TokenClass::skipped) == "expired; expired then, and extended since");
+  rig.hand("UPDATE mailroom_batches SET skipped_expired = 1 WHERE skipped_expired = 2");
+  CHECK(rig.unexplained() == "2");
+}
+
+TEST_CASE("a token whose batch was pruned is not unexplained", "[reconcile]") {
+  ReconcileRig rig;
+  insert_accounts(*rig.connection, 6);
+  rig.hand("UPDATE accounts SET status = 'suspended' WHERE id <= 3");
+  rig.drain(3);
+  CHECK(rig.classes() == "3 emitted, 3 skipped");
+  rig.hand(
+      "UPDATE mailroom_batches SET claimed_at = claimed_at - interval '31 days', emitted_at = emitted_at - interval '31 days'");
+  rig.hand("UPDATE tokens SET created_at = created_at - 31 * 86400, expires_at = expires_at - 31 * 86400");
+  rig.hand("UPDATE tokens SET expires_at = expires_at + 40 * 86400 WHERE id = 2");
+  rig.emit(2, "new");
+  const auto since = [&] {
+    return reconcile(*rig.connection, {.queues = {"mailroom"}, .since = "960h"}).queues.front();
+  };
+  CHECK(classes_of(since()) == "5 emitted, 3 skipped");
+  Pruner(*rig.database.connect(), std::chrono::hours(24 * 30), 20)
+      .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE id = 1") == 0);
+  CHECK(classes_of(since()) == "2 emitted, 1 before_records");
 }

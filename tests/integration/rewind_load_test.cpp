@@ -9,6 +9,7 @@
 
 #include "replay/rewind.hpp"
 #include "support/catch.hpp"
+#include "support/reconcile_rig.hpp"
 #include "support/test_collector.hpp"
 #include "support/write_load.hpp"
 
@@ -83,14 +84,14 @@ Records read_records(Connection& connection) {
   return records;
 }
 
-struct Verdict {
+struct ReplayVerdict {
   int not_replayed = 0;
   int doubled = 0;  ///< in two batches without a decision in between
   int not_written = 0;
   int written_too_often = 0;
 };
 
-void judge(const Records& records, std::int64_t id, int lines, Verdict& verdict) {
+void judge(const Records& records, std::int64_t id, int lines, ReplayVerdict& verdict) {
   const auto found = records.batches.find(id);
   const auto batches = found == records.batches.end() ? std::vector<std::int64_t>{} : found->second;
   for (const auto& decision : records.decisions) {
@@ -169,7 +170,7 @@ TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and
       lines[id] += times;
   }
   const auto records = read_records(*connection);
-  Verdict verdict;
+  ReplayVerdict verdict;
   std::size_t lost = 0;
   for (const auto id : committed) {
     lost += lines.count(id) == 0 ? 1 : 0;
@@ -183,4 +184,7 @@ TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and
   CHECK(verdict.doubled == 0);
   CHECK(verdict.not_written == 0);
   CHECK(verdict.written_too_often == 0);
+  const auto result = reconciled(*connection);
+  CAPTURE(unexplained_in(result), classes_of(result));
+  CHECK(result.unexplained_tokens() == 0);
 }

@@ -232,6 +232,7 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
   REQUIRE(roles.mailroom("collector", {"collect", "--once"}).status == 0);
   insert_accounts(roles.owner(), 3, "more");
   roles.owner().run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
+  run_each(roles, "reader", {{"reconcile"}, {"reconcile", "-o", "prometheus"}});
   record(roles.owner(), {.token = 2, .state = "accepted", .code = 250, .reply = "ok"});
   run_each(roles, "reader",
            {{"status"},

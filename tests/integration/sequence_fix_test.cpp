@@ -276,3 +276,18 @@ TEST_CASE("a token of an adopted database whose ids were never claimed is not ta
   patient.insert(1, "new");
   patient.check_emitted(1);
 }
+
+TEST_CASE("the check of the sequence leaves many new tokens out") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 1);
+  CHECK(check_sequence(*connection).is_complete);
+  connection->run("SET session_replication_role = replica");
+  connection->run(
+      "INSERT INTO tokens (id, account, action) SELECT g, 1, 'activation' FROM generate_series(2, 50001) g");
+  const auto fix = check_sequence(*connection);
+  CHECK_FALSE(fix.is_complete);
+  CHECK(fix.newest_token == 50001);
+  REQUIRE(fix.queues.size() == 1);
+  CHECK(fix.queues[0].due == 0);
+}

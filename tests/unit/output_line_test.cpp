@@ -23,10 +23,10 @@ TEST_CASE("a line of JSON names its queue") {
 
 TEST_CASE("a line that is cut off or of another kind is none") {
   for (const auto* text :
-       {"", "1", "1,a,b,TOKEN", "1,a,b,TOKEN,", "1,a,b,TOKEN,1,", "1,a,b,TOKEN,1,1,a", "3,a,b,TOKEN,1", "1,\"a,b,TOKEN,1",
-        "1,\"a\"b,c,TOKEN,1", "1,a\"b,c,TOKEN,1", "{", "{}", R"({"queue":"q"})", R"({"queue":1,"tokens":[]})",
-        R"({"queue":"q","tokens":[1]})", R"({"queue":"q","tokens":[{"token":"T"}]})",
-        R"({"queue":"q","tokens":[{"token":"T","code":"1"})"}) {
+       {"", "1", "1,a,b,TOKEN", "1,a,b,TOKEN,", "1,a,b,TOKEN,1,", "1,a,b,TOKEN,1,1,a", "3,a,b,TOKEN,1",
+        "1,\"a,b,TOKEN,1", "1,\"a\"b,c,TOKEN,1", "1,a\"b,c,TOKEN,1", "{", "{}", R"({"queue":"q"})",
+        R"({"queue":1,"tokens":[]})", R"({"queue":"q","tokens":[1]})",
+        R"({"queue":"q","tokens":[{"token":"T"}]})", R"({"queue":"q","tokens":[{"token":"T","code":"1"})"}) {
     INFO(text);
     const auto line = parse_output_line(text);
     // A code may be cut off: then the token is there.

@@ -28,13 +28,14 @@ Piece window(std::int64_t first, std::int64_t end, std::int64_t id) {
 }
 
 /// `1-3:b7 4:b7,w7`: the stretches with the batches and windows that cover them.
-std::string cut(std::vector<Piece> pieces, std::vector<IdRange> wanted = {{-1000, 1000}}, bool keeps_batches = true) {
+std::string cut(std::vector<Piece> pieces, std::vector<IdRange> wanted = {{-1000, 1000}},
+                bool keeps_batches = true) {
   std::string text;
   StretchCutter cutter(std::move(wanted), keeps_batches, [&](const Stretch& stretch) {
     text += (text.empty() ? "" : " ") + id_range_text({stretch.first, stretch.end});
     for (const auto& piece : stretch.situation.pieces)
-      text += fmt::format("{}{}{}", &piece == stretch.situation.pieces.data() ? ":" : ",", piece.is_batch() ? "b" : "w",
-                          piece.source);
+      text += fmt::format("{}{}{}", &piece == stretch.situation.pieces.data() ? ":" : ",",
+                          piece.is_batch() ? "b" : "w", piece.source);
   });
   for (auto& piece : pieces)
     cutter.add(std::move(piece));
@@ -90,7 +91,8 @@ TEST_CASE("each id is in one stretch, with the pieces that cover it") {
         if (mask.empty() || mask[static_cast<std::size_t>(id - first)] == '1') ++expected[id];
       }
     }
-    std::stable_sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(pieces.begin(), pieces.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     std::map<std::int64_t, int> found;
     StretchCutter cutter({{-10, 200}}, draw(0, 1) == 0, [&](const Stretch& stretch) {
       for (auto id = stretch.first; id < stretch.end; ++id) {

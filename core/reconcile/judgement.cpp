@@ -6,18 +6,12 @@
 #include <limits>
 #include <set>
 
-#include "base/moment.hpp"
-
 namespace mailroom {
 namespace {
 
 /// Between the time of a row and that of the operation that wrote it, and when the server's clock is set.
 constexpr std::int64_t clock_slack = 1'000'000;
 constexpr std::int64_t longest_operation = 60'000'000;
-
-std::string second_text(std::int64_t second) {
-  return moment_text(bounded_moment(std::chrono::seconds(second)));
-}
 
 constexpr const char* lost_reason = "due when the cursor passed it, and in no batch";
 
@@ -43,9 +37,18 @@ class Judge {
  private:
   std::optional<Judgement> judge_records() const {
     if (!record_.takes(fact_.action)) return judge_untaken();
+    if (was_shared())
+      return unexplained("its batch was taken over from a session that went on, and may have emitted it too");
     if (!fact_.outcome.empty()) return judge_outcome();
     if (!emissions_.empty()) return judge_emissions();
     return judge_place();
+  }
+
+  /// True if two sessions had its batch at the same time.
+  bool was_shared() const {
+    return std::any_of(situation_.pieces.begin(), situation_.pieces.end(), [&](const auto& piece) {
+      return piece.lives_on && (piece.is_batch() || piece.kind == PieceKind::skipped) && is_of_token(piece);
+    });
   }
 
   /// Every attempt may have written a token, whether it was acknowledged or not. A batch that was
@@ -103,8 +106,7 @@ class Judge {
   std::optional<Judgement> judge_untaken() const {
     for (const auto* emission : emissions_) {
       if (!record_.took(fact_.action, emission->leased_at))
-        return unexplained(fmt::format("emitted by batch {}, though the queue does not take {}",
-                                       emission->source, fact_.action));
+        return unexplained("emitted, though the queue does not take its action");
     }
     return std::nullopt;
   }
@@ -136,8 +138,7 @@ class Judge {
   /// The place of a token that is still to be emitted.
   std::optional<Judgement> judge_current() const {
     if (const auto* batch = batch_in(BatchState::open)) {
-      if (batch->source < record_.open_from)
-        return unexplained(fmt::format("batch {} is open, but no claim looks for it", batch->source));
+      if (batch->source < record_.open_from) return unexplained("in an open batch that no claim looks for");
       return Judgement{.token_class = TokenClass::in_flight};
     }
     if (situation_.find(PieceKind::replay) != nullptr)
@@ -150,7 +151,7 @@ class Judge {
 
   Judgement judge_emissions() const {
     const auto& last = *emissions_.back();
-    if (last.by_sender) return unexplained(fmt::format("batch {} has no outcome for it", last.source));
+    if (last.by_sender) return unexplained("in a batch of mailroom send, without an outcome");
     Judgement judgement = emissions_.size() == 1 ? judge_once(last) : judge_repeated();
     if (judgement.token_class == TokenClass::unexplained) return judgement;
     if (record_.has_deliveries) {
@@ -165,10 +166,6 @@ class Judge {
 
   static Judgement judge_once(const Piece& batch) {
     if (batch.attempts == 1) return {.token_class = TokenClass::emitted};
-    if (batch.lives_on) {
-      return unexplained(fmt::format(
-          "batch {} was taken over from a session that went on, and may have emitted it too", batch.source));
-    }
     return {.token_class = TokenClass::emitted_again,
             .explanation = fmt::format("perhaps: an earlier attempt of its batch was abandoned")};
   }
@@ -180,9 +177,8 @@ class Judge {
     for (std::size_t i = 1; i < emissions_.size(); ++i) {
       const auto* operation = operation_between(*emissions_[i - 1], *emissions_[i], used);
       if (operation == nullptr) {
-        return unexplained(
-            fmt::format("emitted by batches {} and {}, and no operation between them asked for it",
-                        emissions_[i - 1]->source, emissions_[i]->source));
+        return unexplained(fmt::format("emitted by {} batches, and no operation between them asked for it",
+                                       emissions_.size()));
       }
       used.insert(operation->id);
       reasons.insert(operation_text(*operation));
@@ -229,9 +225,7 @@ class Judge {
               .explanation = operation_text(*operation)};
     }
     if (fact_.created_late && *fact_.created_late > second_of(passing_->leased_at)) {
-      return unexplained(fmt::format("created at {}, after the cursor had passed its id at {}",
-                                     second_text(*fact_.created_late),
-                                     second_text(second_of(passing_->leased_at))));
+      return unexplained("created after the cursor had passed its id");
     }
     if (const auto* change = record_.change_that_added(fact_.action, passing_->leased_at))
       return {.token_class = TokenClass::not_taken, .explanation = operation_text(*change)};

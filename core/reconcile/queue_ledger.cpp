@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "base/text.hpp"
-
 namespace mailroom {
 namespace {
 
@@ -98,15 +96,12 @@ std::string QueueLedger::reason_for(const DoubtKey& key, const Doubtful& doubtfu
   const auto& source = doubtful.source;
   if (doubt == Doubt::skip_count) {
     if (doubtful.tokens - doubtful.unexplained <= source.skipped) return "";
-    return fmt::format("in no batch: the claim of batch {} counts {} as skipped, and {} are in none", batch,
-                       source.skipped, doubtful.tokens);
+    return "in no batch, and more of them than their claim counts as skipped";
   }
   const auto delivered = delivered_.find(batch);
-  if (delivered != delivered_.end())
-    return fmt::format("batch {} has outcomes for other tokens, and none for these", batch);
+  if (delivered != delivered_.end()) return "without an outcome, unlike others of its batch";
   if (!source.is_short || doubtful.tokens <= source.emitted) return "";
-  return fmt::format("batch {} is acknowledged with {}, and has {}", batch, counted(source.emitted, "token"),
-                     doubtful.tokens);
+  return "its batch has more tokens than it counts";
 }
 
 void QueueLedger::settle(const DoubtKey& key, const Doubtful& doubtful) {

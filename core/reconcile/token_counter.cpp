@@ -158,8 +158,9 @@ std::string TokenCounter::facts_sql() const {
 void TokenCounter::count(const std::vector<Situation>& situations, const std::vector<Run>& runs,
                          const OnCount& on_count) {
   const CountRequest request(situations, runs);
-  const auto sql = fmt::format("SELECT{}, count(*){}{}{} GROUP BY 1, 2, 3, 4, 5", facts_sql(), tokens_sql,
-                               record_.has_deliveries ? deliveries_sql : "", period_sql);
+  const auto sql = fmt::format("SELECT{}, count(*){}{}{} GROUP BY 1, 2, 3, 4{}", facts_sql(), tokens_sql,
+                               record_.has_deliveries ? deliveries_sql : "", period_sql,
+                               record_.has_deliveries ? ", 5" : "");
   for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until,
                                      record_.incomplete_before, record_.queue))
     on_count(request.situation_of(row[0].as<int>()), read_fact(row), row[5].as<std::int64_t>());

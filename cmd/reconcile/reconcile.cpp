@@ -75,7 +75,7 @@ const Command reconcile_command{
     "Examples:\n"
     "  mailroom reconcile                        the tokens of the last 24 hours\n"
     "  mailroom reconcile --since 2026-11-01 --list\n"
-    "  mailroom reconcile --against out.csv      compare with what was written\n"
+    "  mailroom reconcile --since 25h -o prometheus\n"
     "\n"
     "Exit code 8 if a token is unexplained. It reads one snapshot, takes no lock\n"
     "that anything waits for, and works on a standby.\n",

@@ -35,11 +35,11 @@ TEST_CASE("two batches are open if the other side takes longer than what claims 
     int tokens;
     bool overlaps;
   };
-  for (const auto& [claim, busy, tokens, expected] : {Case{1ms, 400us, 5, false},  // a fast relay, small claims
-                                                      Case{1ms, 1ms, 5, true},     // a slower one
-                                                      Case{2ms, 5ms, 50, true},
-                                                      Case{8ms, 4ms, 320, true},   // a claim of many tokens
-                                                      Case{20ms, 4ms, 320, false}}) {  // a slow disk
+  for (const auto& [claim, busy, tokens, expected] :
+       {Case{1ms, 400us, 5, false},                           // a fast relay, small claims
+        Case{1ms, 1ms, 5, true},                              // a slower one
+        Case{2ms, 5ms, 50, true}, Case{8ms, 4ms, 320, true},  // a claim of many tokens
+        Case{20ms, 4ms, 320, false}}) {                       // a slow disk
     INFO(claim.count() << " " << busy.count());
     CHECK(overlaps(claim, busy, tokens) == expected);
   }

@@ -210,6 +210,10 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
         },
         long_patience));
   }
+  // The metrics of a timer come from a file that it writes.
+  const auto nightly = run_to_end({mailroom_binary, "reconcile", "-o", "prometheus"},
+                                  {{"MAILROOM_DATABASE_URL", database.conninfo()}})
+                           .output;
   const auto answer = ask_prometheus("rules");
   for (const auto& group : answer.at("groups")) {
     CHECK(group.at("rules").size() > 9);
@@ -220,7 +224,7 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
       const auto text = rule.at("query").get<std::string>();
       const std::regex name("mailroom_[a-z_]+|up\\b");
       for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it)
-        CHECK(!evaluated((*it)[0]).empty());
+        CHECK((!evaluated((*it)[0]).empty() || nightly.find("\n" + (*it)[0].str()) != std::string::npos));
     }
   }
   open->run("ROLLBACK");

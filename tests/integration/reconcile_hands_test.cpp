@@ -254,12 +254,12 @@ TEST_CASE("a batch is open where no claim looks for it", "[reconcile]") {
 TEST_CASE("a batch is taken over from a session that lives on", "[reconcile]") {
   ReconcileRig rig;
   insert_accounts(*rig.connection, 3);
-  rig.hand("UPDATE tokens SET created_at = created_at - 60");
+  rig.hand("UPDATE tokens SET created_at = created_at - 12 * 3600");
   rig.drain();
   rig.hand(R"(
-UPDATE mailroom_batches SET attempts = 2, collector = 1, claimed_at = claimed_at - interval '20 s',
+UPDATE mailroom_batches SET attempts = 2, collector = 1, claimed_at = claimed_at - interval '10 h',
   earlier_attempts = jsonb_build_array(jsonb_build_object(
-    'attempt', 1, 'collector', collector, 'claimed_by', claimed_by, 'claimed_at', claimed_at - interval '30 s')))");
+    'attempt', 1, 'collector', collector, 'claimed_by', claimed_by, 'claimed_at', claimed_at - interval '11 h')))");
   CHECK(rig.classes() == "3 emitted_again");
   rig.emit(1, "more");
   CHECK(rig.unexplained() == "1-3");

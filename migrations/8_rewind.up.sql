@@ -54,8 +54,8 @@ $$;
 CREATE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
     WITH last AS MATERIALIZED (
         SELECT s.cursor, s.gap_ids, mailroom_queue_actions(p_queue) AS actions, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
-               -- A bigint, as the index has.
-               floor(least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1))::bigint AS since
+               -- A bigint, as the index has; no time is infinite then.
+               floor(greatest(least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1), 0))::bigint AS since
         FROM mailroom_queue_state(p_queue) s,
              (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) q,
              (SELECT claimed_at, xmin AS written FROM mailroom_batches

@@ -79,9 +79,10 @@ TEST_CASE("the file of credentials is that of the service, if it has a copy", "[
   const TemporaryDirectory own;
   const TemporaryDirectory service;
   auto settings = nats_settings();
-  settings.sink_credentials_file = own.write("mailroom.creds", "own");
+  const std::string text = "-----BEGIN NATS USER JWT-----\n-----BEGIN USER NKEY SEED-----\n";
+  settings.sink_credentials_file = own.write("mailroom.creds", text);
   CHECK(read_nats_target(settings).credentials_file == settings.sink_credentials_file);
-  const auto copy = service.write("mailroom_mailroom.creds", "copy", 0440);
+  const auto copy = service.write("mailroom_mailroom.creds", text, 0440);
   setenv("CREDENTIALS_DIRECTORY", service.path().c_str(), 1);
   const auto target = read_nats_target(settings);
   unsetenv("CREDENTIALS_DIRECTORY");

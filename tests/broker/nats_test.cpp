@@ -85,7 +85,12 @@ TEST_CASE("a stream that goes, and another that takes its subjects, make lines w
   CHECK(gone.verdict == ParcelVerdict::unavailable);
   CHECK(gone.code == 503);
   rig.reader.make_stream({.name = "OTHER"});
-  const auto other = hand_over_once(*carrier, line);
+  // Until the new stream has its leader, nobody answers.
+  Answer other;
+  CHECK(eventually([&] {
+    other = hand_over_once(*carrier, line);
+    return other.code != 503;
+  }));
   CHECK(other.verdict == ParcelVerdict::unavailable);
   CHECK(other.code == 10060);
   CHECK(rig.reader.read("OTHER").empty());

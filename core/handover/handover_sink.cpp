@@ -34,6 +34,8 @@ HandoverSink::HandoverSink(std::unique_ptr<Carrier> carrier, Options options, in
       shared_({name_}, options.timeout) {}
 
 int HandoverSink::room() const {
+  // Nothing is shared, and the next line may be longer than the last one.
+  if (options_.lines == 1) return batches_.empty() ? Sink::room() : 0;
   // A batch that was taken over may be larger.
   int tokens = 0;
   for (const auto& batch : batches_)

@@ -167,7 +167,7 @@ class Judge {
   static Judgement judge_once(const Piece& batch) {
     if (batch.attempts == 1) return {.token_class = TokenClass::emitted};
     return {.token_class = TokenClass::emitted_again,
-            .explanation = fmt::format("perhaps: an earlier attempt of its batch was abandoned")};
+            .explanation = "perhaps: an earlier attempt of its batch was abandoned"};
   }
 
   /// Each emission after the first needs an operation between the two that asked for it.

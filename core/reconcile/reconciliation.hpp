@@ -49,7 +49,7 @@ struct Reconciliation {
 struct ReconcileRequest {
   std::vector<std::string> queues{};
   std::string since{};  ///< as parse_moment reads it, by the server's clock; empty for 24 hours ago
-  std::string until{};  ///< likewise; empty for now
+  std::string until{};  ///< likewise; empty: the present
   const ConsumerOutput* output = nullptr;  ///< of the only queue, to compare the records with
 };
 

@@ -244,3 +244,16 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
   REQUIRE(rig.submitted.size() == 5);
   CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));
 }
+
+TEST_CASE("a claim of one line is as large as its limit says, whatever the last one was") {
+  HandoverSink::Options options;
+  options.lines = 1;
+  options.line_limit = 500;
+  SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); }, options);
+  CHECK(rig.sink->most_open() == 1);
+  rig.hand_over(2, {7, 1, "mailroom"}, 2);
+  CHECK(rig.sink->room() >= 500);
+  rig.open(11, 2, {8, 1, "mailroom"}, 500);
+  CHECK(rig.sink->room() == 0);
+  CHECK(rig.sink->finish({}).emitted == 2);
+}

@@ -15,13 +15,13 @@
 namespace mailroom {
 
 /// Leads from the library's callbacks to a listener, until that is gone. The library does not tell when it
-/// has called back for the last time, so links live as long as the process; there is one for each connection
-/// that the library does not restore itself.
+/// has called back for the last time, which may be while the process exits, so links are never destroyed;
+/// there is one for each connection that the library does not restore itself.
 class NatsLink {
  public:
   static NatsLink* make(NatsListener* listener) {
-    static std::mutex mutex;
-    static std::deque<NatsLink> links;
+    static auto& mutex = *new std::mutex;
+    static auto& links = *new std::deque<NatsLink>;
     const std::lock_guard lock(mutex);
     links.emplace_back().listener_ = listener;
     return &links.back();

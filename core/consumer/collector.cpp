@@ -59,7 +59,8 @@ void Collector::collect() {
   while (!finished()) {
     observer_.turned(environment_.now());
     // Also without a session: the new configuration may make one possible.
-    if (environment_.take_reload()) reload();
+    is_reloading_ = environment_.take_reload() || is_reloading_;
+    if (is_reloading_ && !ahead_) reload();
     try {
       if (!session_) reconnect();
       if (session_) step();
@@ -93,6 +94,7 @@ bool Collector::fixes(const DatabaseError& error) {
 }
 
 bool Collector::finished() const {
+  if (ahead_ && ahead_->reply.lease) return false;
   return environment_.stop_requested() || drained_ ||
          (limits_.max_batches && batches_written_ >= *limits_.max_batches);
 }
@@ -132,6 +134,8 @@ void Collector::adopt_session(std::unique_ptr<QueueSession> session) {
 
 void Collector::drop_session() {
   if (session_) observer_.disconnected();
+  // Its batch is taken over, like every lease of the session.
+  ahead_.reset();
   session_.reset();
 }
 
@@ -145,6 +149,7 @@ void Collector::step() {
   if (heard == Notified::drain) waker_.drain(*session_);
   if (heard != Notified::no || poll_now) turns_.notified();
   sink_->consult(*session_, is_new || heard == Notified::sinks);
+  if (const auto claimed = std::exchange(ahead_, std::nullopt)) return settle(*claimed);
   if (const auto from = sink_->claims_from(); now < from) return hold(from);
   const auto turn = turns_.next(now, waker_.is_polling());
   if (turn.decision.poll) {
@@ -166,37 +171,46 @@ void Collector::poll(const QueueTurns::Turn& turn) {
   // A claim takes one receipt, and another queue's batch is acknowledged under the lock of its own queue.
   while (receipts_.size() > 1 || (!receipts_.empty() && receipts_.front().lease.queue != turn.queue))
     acknowledge(receipts_.front());
-  std::optional<Receipt> receipt;
-  if (!receipts_.empty()) receipt = receipts_.front();
-  const auto started = environment_.now();
+  auto next = prepare_claim(turn);
+  next.request.held = held_batch(turn.queue);
+  next.reply = claim(next.request);
+  next.took = environment_.now() - next.started;
+  settle(next);
+}
+
+Collector::Claim Collector::prepare_claim(const QueueTurns::Turn& turn) {
+  Claim claim{.turn = turn, .request = {.queue = turn.queue}, .started = environment_.now()};
+  auto& request = claim.request;
+  if (!receipts_.empty()) request.receipt = receipts_.front();
   // Asked before the poll: the poll sees every transaction that has ended by now.
-  const bool drained = waker_.is_last_poll(*session_);
-  const bool publish = started - last_published_ >= publish_interval;
-  const bool wakes = waker_.is_polling() && started >= next_wake_;
-  const bool was_paused = turns_.is_paused(turn.queue);
-  const int limit = std::min(turn.decision.limit, sink_->room());
-  const auto reply = claim({.queue = turn.queue,
-                            .limit = limit,
-                            .partial = turn.decision.partial,
-                            .take_over = started >= take_over_from_,
-                            .publish_cursor = publish,
-                            .routine = turn.decision.routine,
-                            .wakes = wakes,
-                            .held = held_batch(turn.queue),
-                            .receipt = receipt});
-  const auto took = environment_.now() - started;
-  if (publish) last_published_ = started;
-  if (wakes) next_wake_ = started + wake_interval;
+  claim.was_last_poll = waker_.is_last_poll(*session_);
+  claim.was_paused = turns_.is_paused(turn.queue);
+  request.limit = std::min(turn.decision.limit, sink_->room());
+  request.partial = turn.decision.partial;
+  request.take_over = claim.started >= take_over_from_;
+  request.publish_cursor = claim.started - last_published_ >= publish_interval;
+  request.routine = turn.decision.routine;
+  request.wakes = waker_.is_polling() && claim.started >= next_wake_;
+  return claim;
+}
+
+void Collector::settle(const Claim& claim) {
+  const auto& turn = claim.turn;
+  const auto& request = claim.request;
+  const auto& reply = claim.reply;
+  const auto started = claim.started;
+  if (request.publish_cursor) last_published_ = started;
+  if (request.wakes) next_wake_ = started + wake_interval;
   // The other queues need a poll after the question too.
-  if (drained) turns_.notified();
-  turns_.claimed(turn, reply, started, environment_.now(), started >= take_over_from_);
-  if (drained) waker_.drained();
+  if (claim.was_last_poll) turns_.notified();
+  turns_.claimed(turn, reply, started, started + claim.took, request.take_over);
+  if (claim.was_last_poll) waker_.drained();
   waker_.polled(*session_, {.last = turns_.last(), .waiting = turns_.waiting()}, started, sink_->is_ready());
   report(reply);
-  note_pauses(turn, was_paused);
+  note_pauses(turn, claim.was_paused);
   since_idle_.skipped += reply.skipped;
   if (reply.lease) {
-    give(turn, limit, reply, took);
+    give(claim);
   } else if (!open_.empty()) {
     finish_oldest();
     // Another claim acknowledges it, and sees what its outcome leaves.
@@ -224,15 +238,18 @@ PollingState::Options Collector::polling_state_options() const {
 ClaimReply Collector::claim(const ClaimRequest& request) {
   const auto started = environment_.now();
   const auto reply = session_->claim(request);
+  note_claim(request, reply, environment_.now() - started);
+  return reply;
+}
+
+void Collector::note_claim(const ClaimRequest& request, const ClaimReply& reply,
+                           std::chrono::nanoseconds took) {
   if (request.receipt) receipts_.pop_front();
   last_round_trip_ = environment_.now();
   backoff_.reset();
   retries_.worked();
-  observer_.claimed({.queue = request.queue,
-                     .reply = reply,
-                     .only_acknowledged = request.limit == 0,
-                     .took = last_round_trip_ - started});
-  return reply;
+  observer_.claimed(
+      {.queue = request.queue, .reply = reply, .only_acknowledged = request.limit == 0, .took = took});
 }
 
 void Collector::report(const ClaimReply& reply) {
@@ -247,16 +264,32 @@ void Collector::report(const ClaimReply& reply) {
   }
 }
 
-void Collector::give(const QueueTurns::Turn& turn, int limit, const ClaimReply& reply,
-                     std::chrono::nanoseconds claim_took) {
-  auto given = signer_.give(*session_, *reply.lease, turn.line_limit, *sink_);
-  given.times.claim = claim_took;
-  const bool passed = given.last_token > 0 && given.last_token <= passed_[turn.queue];
-  open_.push_back(
-      {.given = std::move(given), .size = reply.size, .trigger = trigger_of(turn, limit, reply, passed)});
+void Collector::give(const Claim& claim) {
+  const auto& reply = claim.reply;
+  auto next = begin_ahead(claim);
+  GivenBatch given;
+  try {
+    given = signer_.give(*session_, *reply.lease, claim.turn.line_limit, *sink_);
+  } catch (...) {
+    if (next) forget_ahead();
+    throw;
+  }
+  // Before the batch is written: no more than one is written and not acknowledged.
+  const auto failed = next ? end_ahead(*next) : nullptr;
+  if (!next && sink_->most_open() == 1) {
+    while (!receipts_.empty())
+      acknowledge(receipts_.front());
+  }
+  given.times.claim = claim.took;
+  const auto& queue = claim.turn.queue;
+  const bool passed = given.last_token > 0 && given.last_token <= passed_[queue];
+  const auto trigger = trigger_of(claim.turn, claim.request.limit, reply, passed);
+  open_.push_back({.given = std::move(given), .size = reply.size, .trigger = trigger});
   const auto most = may_stay_open(reply);
   while (open_.size() > most)
     finish_oldest();
+  if (failed) std::rethrow_exception(failed);
+  ahead_ = std::move(next);
 }
 
 std::size_t Collector::may_stay_open(const ClaimReply& reply) const {
@@ -278,6 +311,8 @@ void Collector::finish_oldest() {
   signer_.finish(batch.given, *sink_, when_slow);
   environment_.note_wait(Awaited::nothing);
   observer_.turned(environment_.now());
+  const auto& times = batch.given.times;
+  is_reader_fast_ = times.write <= times.fetch + times.sign;
   const auto& receipt = receipts_.emplace_back(std::move(batch.given.receipt));
   observer_.finished({.receipt = receipt,
                       .size = batch.size,

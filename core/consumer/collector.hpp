@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -80,6 +81,16 @@ class Collector {
     int size = 0;
     BatchTrigger trigger = BatchTrigger::full;
   };
+  /// A claim, and what was known before it.
+  struct Claim {
+    QueueTurns::Turn turn;
+    ClaimRequest request;
+    TimePoint started;
+    bool was_last_poll = false;
+    bool was_paused = false;
+    ClaimReply reply{};
+    std::chrono::nanoseconds took{};
+  };
   struct Totals {
     std::int64_t batches = 0;
     std::int64_t tokens = 0;
@@ -102,11 +113,21 @@ class Collector {
   void note_pauses(const QueueTurns::Turn& turn, bool was_paused);
   void collect();
   PollingState::Options polling_state_options() const;
+  /// A claim for `turn` that starts now.
+  Claim prepare_claim(const QueueTurns::Turn& turn);
+  /// Does what follows from its reply.
+  void settle(const Claim& claim);
   ClaimReply claim(const ClaimRequest& request);
+  void note_claim(const ClaimRequest& request, const ClaimReply& reply, std::chrono::nanoseconds took);
   void report(const ClaimReply& reply);
-  /// Gives the batch, for which `limit` tokens were asked, to the sink. Another may stay open there.
-  void give(const QueueTurns::Turn& turn, int limit, const ClaimReply& reply,
-            std::chrono::nanoseconds claim_took);
+  /// Gives the batch to the sink. Another may stay open there.
+  void give(const Claim& claim);
+  /// Begins the next claim, if it can be made while this batch is read.
+  std::optional<Claim> begin_ahead(const Claim& claim);
+  /// Returns the error of a failed statement: the session still has the lease of the batch before.
+  std::exception_ptr end_ahead(Claim& next);
+  /// Waits for the claim that was begun, whose batch is taken over later.
+  void forget_ahead();
   /// How many batches may stay open while the next is claimed, after this reply.
   std::size_t may_stay_open(const ClaimReply& reply) const;
   void finish_oldest();
@@ -147,6 +168,9 @@ class Collector {
   std::map<std::string, std::int64_t> passed_;  ///< the highest cursor of each queue that claims have shown
   std::int64_t batches_written_ = 0;
   bool drained_ = false;
+  std::optional<Claim> ahead_;   ///< made while the batch before was read, and not settled
+  bool is_reader_fast_ = false;  ///< the last batch was written in less time than it was read
+  bool is_reloading_ = false;    ///< as soon as nothing is claimed ahead
   Totals since_idle_;
 };
 

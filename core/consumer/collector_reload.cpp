@@ -3,6 +3,7 @@
 namespace mailroom {
 
 void Collector::reload() {
+  is_reloading_ = false;
   observer_.reloading();
   try {
     auto setup = reload_();

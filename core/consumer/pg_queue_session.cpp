@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/blocked_signals.hpp"
 #include "base/id_range.hpp"
 #include "consumer/outcome_record.hpp"
 #include "consumer/session_checks.hpp"
@@ -19,6 +20,9 @@ namespace {
 /// This costs a plan and saves a tenth of the time.
 constexpr int streamed_size = 1000;
 
+/// While a batch of at least this many tokens is read, in a session of its own, the next one is claimed.
+constexpr int ahead_size = 2000;
+
 /// How long the last statement before a stop may take.
 constexpr Milliseconds last_patience{500};
 
@@ -28,6 +32,22 @@ constexpr const char* drain_payload = "drain";
 constexpr const char* sinks_payload = "sinks";
 /// Payload of the functions that change the definition of a queue.
 constexpr const char* queues_payload = "queues";
+
+// The queue's guarantees and plans need these settings, whatever the role's or the database's defaults are.
+constexpr const char* session_settings = R"(
+SET default_transaction_isolation = 'read committed';
+SET default_transaction_read_only = off;
+SET synchronous_commit = on;
+SET row_security = off;
+SET jit = off;
+SET idle_session_timeout = 0;
+SET plan_cache_mode = force_generic_plan;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_memoize = off;
+SET enable_material = off;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off)";
 
 constexpr const char* claim_sql = R"(
 SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
@@ -172,6 +192,8 @@ TokenState parse_token_state(std::string_view text) {
 
 PgQueueSession::PgQueueSession(const Setup& setup)
     : watcher_(setup.watcher),
+      log_(setup.log),
+      conninfo_(setup.conninfo),
       delivers_(setup.delivers),
       with_creation_(setup.with_creation),
       connection_(setup.conninfo, setup.program),
@@ -189,21 +211,7 @@ PgQueueSession::PgQueueSession(const Setup& setup)
 }
 
 void PgQueueSession::prepare_statements(const Setup& setup) {
-  // The queue's guarantees and plans need these settings, whatever the role's or the database's defaults are.
-  connection_.run(R"(
-SET default_transaction_isolation = 'read committed';
-SET default_transaction_read_only = off;
-SET synchronous_commit = on;
-SET row_security = off;
-SET jit = off;
-SET idle_session_timeout = 0;
-SET plan_cache_mode = force_generic_plan;
-SET enable_hashjoin = off;
-SET enable_mergejoin = off;
-SET enable_memoize = off;
-SET enable_material = off;
-SET enable_seqscan = off;
-SET enable_bitmapscan = off)");
+  connection_.run(session_settings);
   connection_.prepare("claim", claim_sql);
   if (delivers_) {
     connection_.prepare("fetch", fetch_mails_sql(setup));
@@ -228,28 +236,74 @@ SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE nam
   return definitions;
 }
 
+PgQueueSession::~PgQueueSession() {
+  if (!claiming_.valid()) return;
+  try {
+    connection_.cancel();
+  } catch (const Error&) {
+    // The claim ends by itself, or with the connection.
+  }
+  claiming_.wait();
+}
+
 ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   // The last attempt does not wait long for a lock.
   const auto waiting = wait(request.without_lock ? last_patience : StopWatcher::moment);
-  claimed_.reset();
   if (request.without_lock) return acknowledge_alone(*request.receipt);
   if (request.routine && !request.receipt) {
     const auto cursor = connection_.run_prepared("idle cursor", queue_of(request));
-    if (!cursor.empty()) return {.last = cursor[0][0].as<std::int64_t>()};
+    if (!cursor.empty()) return keep({.reply = {.last = cursor[0][0].as<std::int64_t>()}});
   }
+  return keep(take(request));
+}
+
+PgQueueSession::Claimed PgQueueSession::take(const ClaimRequest& request) {
   pqxx::result rows;
   try {
     rows = run_claim(delivers_ ? "claim" : "claim and fetch", request);
-  } catch (const DatabaseError&) {
-    if (waiting.cancelled() || delivers_) throw;
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() == sqlstate::query_cancelled || delivers_) throw;
     // A failed fetch must not roll back the claim, or the batch's attempts would not be counted.
     rows = run_claim("claim", request);
   }
-  const auto reply = read_reply(rows[0], queue_of(request));
-  is_streamed_ = !delivers_ && reply.size >= streamed_size;
-  const bool with_tokens = rows.columns() > claim_columns && !delivers_ && !is_streamed_;
-  if (reply.lease && with_tokens) claimed_ = Claimed{*reply.lease, rows};
-  return reply;
+  Claimed claimed{.reply = read_reply(rows[0], queue_of(request))};
+  claimed.is_streamed = !delivers_ && claimed.reply.size >= streamed_size;
+  const bool with_tokens = rows.columns() > claim_columns && !delivers_ && !claimed.is_streamed;
+  if (claimed.reply.lease && with_tokens) claimed.rows = rows;
+  return claimed;
+}
+
+ClaimReply PgQueueSession::keep(Claimed claimed) {
+  claimed_ = std::move(claimed);
+  return claimed_.reply;
+}
+
+bool PgQueueSession::can_claim_ahead(const ClaimReply& reply) {
+  return !delivers_ && reply.size >= ahead_size && open_reader();
+}
+
+bool PgQueueSession::open_reader() {
+  if (reader_ || !may_open_reader_) return may_open_reader_;
+  const auto waiting = wait();
+  try {
+    reader_ = std::make_unique<Connection>(conninfo_, "mailroom read");
+    reader_->run(session_settings);
+  } catch (const Error& error) {
+    reader_.reset();
+    may_open_reader_ = false;
+    if (log_ != nullptr) log_->info("no second session for large batches", {{"reason", error.what()}});
+  }
+  return may_open_reader_;
+}
+
+void PgQueueSession::begin_claim(const ClaimRequest& request) {
+  const BlockedSignals blocked;
+  claiming_ = std::async(std::launch::async, [this, request] { return take(request); });
+}
+
+ClaimReply PgQueueSession::end_claim() {
+  const auto waiting = wait();
+  return keep(claiming_.get());
 }
 
 pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest& request) {
@@ -322,10 +376,14 @@ Notified PgQueueSession::take_notifications() {
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+  if (claiming_.valid()) {
+    const StopWatcher::Wait waiting(watcher_, Awaited::database, reader_.get());
+    return fetch_stream(*reader_, lease, each);
+  }
   const auto waiting = wait();
-  if (is_streamed_) return fetch_stream(lease, each);
-  if (const auto claimed = std::exchange(claimed_, {}); claimed && claimed->lease == lease) {
-    for (const auto& row : claimed->rows) {
+  if (claimed_.is_streamed) return fetch_stream(connection_, lease, each);
+  if (const auto rows = std::exchange(claimed_.rows, std::nullopt); rows && claimed_.reply.lease == lease) {
+    for (const auto& row : *rows) {
       if (!row[claim_columns].is_null()) each(token_of(row, claim_columns, with_creation_));
     }
     return;
@@ -335,13 +393,14 @@ void PgQueueSession::fetch(const Lease& lease, const std::function<void(const To
     each(delivers_ ? mail_of(row) : token_of(row, 0, with_creation_));
 }
 
-void PgQueueSession::fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+void PgQueueSession::fetch_stream(Connection& connection, const Lease& lease,
+                                  const std::function<void(const TokenRow&)>& each) {
   const auto sql = fetch_sql(with_creation_, std::to_string(lease.batch), std::to_string(lease.attempt));
   const auto read = [&](const auto& fields) { each(read_token(fields)); };
   if (with_creation_) {
-    connection_.copy_out<token_fields_with_creation>(sql, read);
+    connection.copy_out<token_fields_with_creation>(sql, read);
   } else {
-    connection_.copy_out<token_fields>(sql, read);
+    connection.copy_out<token_fields>(sql, read);
   }
 }
 

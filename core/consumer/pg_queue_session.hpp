@@ -2,11 +2,14 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "consumer/queue_session.hpp"
 #include "db/connection.hpp"
 #include "process/stop_watcher.hpp"
@@ -22,6 +25,7 @@ class PgQueueSession final : public QueueSession {
     std::string channel;
     std::function<void(Connection&)> check_schema;
     std::string fingerprint{};       ///< 16 hexadecimal digits: publishes which key this collector signs with
+    Log* log = nullptr;              ///< outlives it; may be null
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
     std::string program = "mailroom collect";  ///< its application_name, before `@HOST:PID`
     bool delivers = false;                     ///< for a sink with outcomes
@@ -36,10 +40,18 @@ class PgQueueSession final : public QueueSession {
   /// ConnectionLost, Error(schema) when a precondition fails, DatabaseError MR001 for an unknown queue and
   /// MR006 when another session holds this session's lock.
   explicit PgQueueSession(const Setup& setup);
+  ~PgQueueSession() override;
+  PgQueueSession(const PgQueueSession&) = delete;
+  PgQueueSession& operator=(const PgQueueSession&) = delete;
 
   std::vector<QueueDefinition> definitions() override;
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
+  /// Opens a session for the reads when it is first asked for a large batch. Where that fails, claims and
+  /// reads take turns.
+  bool can_claim_ahead(const ClaimReply& reply) override;
+  void begin_claim(const ClaimRequest& request) override;
+  ClaimReply end_claim() override;
   bool arrange(Waking waking) override;
   Notified take_notifications() override;
   std::vector<SinkState> share(const std::vector<SinkState>& news, const std::vector<std::string>& names,
@@ -48,13 +60,17 @@ class PgQueueSession final : public QueueSession {
   int socket() const override { return connection_.socket(); }
 
  private:
-  /// A batch whose tokens came with the claim, one row per token.
   struct Claimed {
-    Lease lease;
-    pqxx::result rows;
+    ClaimReply reply{};
+    bool is_streamed = false;            ///< how its batch is fetched
+    std::optional<pqxx::result> rows{};  ///< the tokens, if they came with the claim, one row per token
   };
 
   void prepare_statements(const Setup& setup);
+  /// For any thread, while no other uses the connection.
+  Claimed take(const ClaimRequest& request);
+  ClaimReply keep(Claimed claimed);
+  bool open_reader();
   pqxx::result run_claim(const char* statement, const ClaimRequest& request);
   const std::string& queue_of(const ClaimRequest& request) const {
     return request.queue.empty() ? queues_.front() : request.queue;
@@ -64,9 +80,12 @@ class PgQueueSession final : public QueueSession {
   StopWatcher::Wait wait(Milliseconds patience = StopWatcher::moment) {
     return {watcher_, Awaited::database, &connection_, patience};
   }
-  void fetch_stream(const Lease& lease, const std::function<void(const TokenRow&)>& each);
+  void fetch_stream(Connection& connection, const Lease& lease,
+                    const std::function<void(const TokenRow&)>& each);
 
   StopWatcher* watcher_;
+  Log* log_;
+  std::string conninfo_;
   bool delivers_;
   bool with_creation_;
   Connection connection_;
@@ -74,9 +93,11 @@ class PgQueueSession final : public QueueSession {
   std::string channel_;
   std::optional<std::string> silent_;  ///< array of transactions that may not have notified; nullopt: unknown
   int collector_ = 0;
-  std::set<std::string> heard_;     ///< payloads that no call has returned yet
-  bool is_streamed_ = false;        ///< how the batch of the last claim is fetched
-  std::optional<Claimed> claimed_;  ///< nullopt if the batch is streamed
+  std::set<std::string> heard_;  ///< payloads that no call has returned yet
+  Claimed claimed_;              ///< the last claim
+  bool may_open_reader_ = true;
+  std::unique_ptr<Connection> reader_;  ///< reads large batches; null until there is one
+  std::future<Claimed> claiming_;       ///< valid from begin_claim() to end_claim()
 };
 
 }  // namespace mailroom

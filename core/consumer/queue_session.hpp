@@ -182,6 +182,13 @@ class QueueSession : public SinkBoard {
   /// Calls `each` for the rows of the batch that the last claim took, ordered by id; for none if the batch
   /// has been taken over. A transaction may be open during the call, so `each` must not block.
   virtual void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) = 0;
+  /// True if the next claim can be made while fetch() reads the batch of `reply`.
+  virtual bool can_claim_ahead(const ClaimReply& /*reply*/) { return false; }
+  /// Begins claim(request) in the background, after can_claim_ahead(). Until end_claim() only fetch() may be
+  /// called, for the batch before.
+  virtual void begin_claim(const ClaimRequest& /*request*/) {}
+  /// Waits for the claim that was begun, and returns or throws what claim() would have.
+  virtual ClaimReply end_claim() { return {}; }
   virtual Notified take_notifications() = 0;
   /// Does what `waking` says. `ask` returns true while a transaction is open that was open at the first `ask`
   /// after this session began or started to listen: a claim sees all others, or they notify.

@@ -43,5 +43,4 @@ TEST_CASE("a connection may be closed while the process exits") {
   Subprocess process({"/proc/self/exe", "[.exiting]"}, {}, directory.path() / "out",
                      directory.path() / "errors");
   CHECK(process.wait(std::chrono::seconds(20)) == 0);
-  
 }

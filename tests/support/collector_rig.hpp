@@ -35,6 +35,14 @@ class CapturedOutput {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
+/// How the collector makes claims while a backlog lasts.
+enum class Claiming {
+  in_turn,
+  with_two_open,  ///< the sink lets two batches be open
+  ahead_before,   ///< while the batch before is read; the claim takes effect before that
+  ahead_after,    ///< or after
+};
+
 /// A real collector in virtual time, on a fake server.
 class CollectorRig {
  public:
@@ -48,6 +56,12 @@ class CollectorRig {
   bool two_open = false;  ///< whether the sink lets two batches be open
   int room = 1'000'000;   ///< how many tokens such a sink takes in a batch
   Collector::Reload reload = [this] { return setup(); };
+
+  void make_claims(Claiming claiming) {
+    two_open = claiming == Claiming::with_two_open;
+    if (claiming == Claiming::ahead_before) server.claims_ahead = ClaimsAhead::before_fetch;
+    if (claiming == Claiming::ahead_after) server.claims_ahead = ClaimsAhead::after_fetch;
+  }
 
   CollectorSetup setup(int limit = 3, const std::string& key = std::string(64, 'a')) {
     return {.connect = [this] { return server.connect(); },

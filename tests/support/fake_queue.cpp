@@ -1,6 +1,8 @@
 #include "support/fake_queue.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -41,6 +43,20 @@ class FakeSession final : public QueueSession {
     }
   }
 
+  bool can_claim_ahead(const ClaimReply& /*reply*/) override {
+    return server_.claims_ahead != ClaimsAhead::never;
+  }
+  void begin_claim(const ClaimRequest& request) override {
+    begun_ = [this, request] { return claim(request); };
+    if (server_.claims_ahead == ClaimsAhead::after_fetch) return;
+    try {
+      begun_ = [reply = claim(request)] { return reply; };
+    } catch (...) {
+      begun_ = [error = std::current_exception()]() -> ClaimReply { std::rethrow_exception(error); };
+    }
+  }
+  ClaimReply end_claim() override { return begun_(); }
+
   Notified take_notifications() override {
     const auto fault = server_.begin_call(Operation::take_notifications, number_);
     const auto heard =
@@ -64,6 +80,7 @@ class FakeSession final : public QueueSession {
  private:
   FakeServer& server_;
   int number_;
+  std::function<ClaimReply()> begun_;
 };
 
 FakeServer::FakeServer(FakeEnvironment& environment)

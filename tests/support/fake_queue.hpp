@@ -31,6 +31,8 @@ enum class Fault {
   canceled
 };  ///< canceled: the call fails after it took effect
 
+enum class ClaimsAhead { never, before_fetch, after_fetch };
+
 /// A lease of a batch.
 struct FakeHold {
   int session;
@@ -80,6 +82,8 @@ class FakeServer {
   /// How long the server keeps a session after its connection is lost.
   Milliseconds linger{};
   Milliseconds claim_takes{};
+  /// Whether a claim can be made while a batch is read, and takes effect before or after that.
+  ClaimsAhead claims_ahead = ClaimsAhead::never;
   int max_read = 10'000;  ///< maximum number of tokens above the cursor that a claim reads
 
   int calls() const { return calls_; }

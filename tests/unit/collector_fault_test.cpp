@@ -8,6 +8,7 @@
 using namespace mailroom;
 using namespace std::chrono_literals;
 using test::Call;
+using test::Claiming;
 using test::CollectorRig;
 using test::FakeEnvironment;
 using test::FakeServer;
@@ -167,9 +168,10 @@ TEST_CASE("a stop that cannot acknowledge at all logs it, and the batch is emitt
 }
 
 TEST_CASE("whichever call loses the connection, before or after its effect, nothing is lost or repeated") {
-  const bool two_open = GENERATE(false, true);
+  const auto claiming =
+      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
   CollectorRig undisturbed;
-  undisturbed.two_open = two_open;
+  undisturbed.make_claims(claiming);
   script(undisturbed);
   undisturbed.run();
   check_delivery(undisturbed);
@@ -181,7 +183,7 @@ TEST_CASE("whichever call loses the connection, before or after its effect, noth
         INFO("call " << at << (fault == Fault::lost_reply ? " after" : " before")
                      << " its effect, the server keeps the session " << linger.count() << " ms");
         CollectorRig rig;
-        rig.two_open = two_open;
+        rig.make_claims(claiming);
         rig.server.linger = linger;
         rig.server.on_call = [&](const Call& call) { return call.number == at ? fault : Fault::none; };
         script(rig);
@@ -194,13 +196,14 @@ TEST_CASE("whichever call loses the connection, before or after its effect, noth
 }
 
 TEST_CASE("repeated connection losses lose and repeat nothing") {
-  const bool two_open = GENERATE(false, true);
+  const auto claiming =
+      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
     const auto rate = 5 + random() % 25;
     CollectorRig rig;
-    rig.two_open = two_open;
+    rig.make_claims(claiming);
     rig.server.linger = Milliseconds(random() % 2 == 0 ? 0 : random() % 2000);
     rig.server.claim_takes = Milliseconds(random() % 20);
     rig.server.on_call = [&](const Call&) {
@@ -221,16 +224,17 @@ TEST_CASE("repeated connection losses lose and repeat nothing") {
 }
 
 TEST_CASE("after a refused write the collector reconnects, which may lead to another server") {
-  const bool two_open = GENERATE(false, true);
+  const auto claiming =
+      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
   CollectorRig undisturbed;
-  undisturbed.two_open = two_open;
+  undisturbed.make_claims(claiming);
   script(undisturbed);
   undisturbed.run();
   const int calls = undisturbed.server.calls();
   for (int at = 2; at <= calls; ++at) {
     INFO("from call " << at << " on");
     CollectorRig rig;
-    rig.two_open = two_open;
+    rig.make_claims(claiming);
     // The refusals of a server that is no longer or not yet the primary: three calls of any kind.
     rig.server.on_call = [&](const Call& call) -> Fault {
       if (call.operation != Operation::take_notifications && call.number >= at && call.number < at + 3)
@@ -266,13 +270,14 @@ TEST_CASE("a server that refuses writes is an error at the start, unless the col
 }
 
 TEST_CASE("restarts of the server lose and repeat nothing between two collectors") {
-  const bool two_open = GENERATE(false, true);
+  const auto claiming =
+      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
   int shared = 0;  // schedules in which both collectors emitted tokens
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
     CollectorRig rig;
-    rig.two_open = two_open;
+    rig.make_claims(claiming);
     Rival rival(rig.server, rig.environment);
     rig.server.claim_takes = 5ms;
     for (int i = 0; i < 30; ++i)

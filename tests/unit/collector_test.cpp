@@ -1,6 +1,7 @@
 #include "consumer/collector.hpp"
 
 #include <csignal>
+#include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
 
@@ -48,6 +49,25 @@ std::vector<std::size_t> line_sizes(const CollectorRig& rig) {
   return sizes;
 }
 
+/// Its reader takes a second for each batch.
+class SlowSink final : public Sink {
+ public:
+  SlowSink(Output& output, test::FakeEnvironment& environment)
+      : lines_(make_jsonl_encoder(), output), environment_(environment) {}
+
+  void begin(const Lease& lease, int line_limit) override { lines_.begin(lease, line_limit); }
+  void add(const TokenRow& row, const TokenText& token) override { lines_.add(row, token); }
+  BatchOutcome finish(const std::function<void()>& when_slow) override {
+    environment_.advance(1s);
+    return lines_.finish(when_slow);
+  }
+  bool is_ready() const override { return lines_.is_ready(); }
+
+ private:
+  LineSink lines_;
+  test::FakeEnvironment& environment_;
+};
+
 }  // namespace
 
 TEST_CASE("a batch is acknowledged by the claim that follows its line") {
@@ -90,6 +110,70 @@ TEST_CASE("while a backlog lasts, a sink with two open batches has one when the 
                                        claim.receipt ? claim.receipt->lease.batch : 0);
   CHECK(held_and_acknowledged ==
         std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {1, 0}, {2, 1}, {3, 2}, {0, 3}});
+}
+
+TEST_CASE("while a backlog lasts, the next batch is claimed while one is read") {
+  for (const auto claiming : {test::Claiming::ahead_before, test::Claiming::ahead_after}) {
+    CollectorRig rig;
+    rig.make_claims(claiming);
+    rig.server.add_tokens(13);
+    rig.limits.once = true;
+    std::vector<std::size_t> lines_at_claim;
+    rig.server.on_call = [&](const Call& call) {
+      if (call.operation == Operation::claim) lines_at_claim.push_back(rig.lines().size());
+      return Fault::none;
+    };
+    rig.run();
+    CHECK(line_sizes(rig) == std::vector<std::size_t>{3, 3, 3, 3, 1});
+    CHECK(rig.each_emitted_once());
+    CHECK(rig.server.open_batches() == 0);
+    // Not before a batch has been written, which shows how long that takes.
+    CHECK(lines_at_claim == std::vector<std::size_t>{0, 1, 1, 2, 3, 4, 5});
+    std::string held_and_acknowledged;
+    for (const auto& claim : rig.server.claims()) {
+      held_and_acknowledged +=
+          fmt::format("{},{} ", claim.held.value_or(0), claim.receipt ? claim.receipt->lease.batch : 0);
+    }
+    CHECK(held_and_acknowledged == "0,0 0,1 2,0 3,2 4,3 0,4 0,5 ");
+  }
+}
+
+TEST_CASE("nothing is claimed ahead for a reader that is slower than the database") {
+  CollectorRig rig;
+  rig.make_claims(test::Claiming::ahead_before);
+  rig.server.add_tokens(13);
+  rig.limits.once = true;
+  auto setup = rig.setup();
+  setup.make_sink = [&]() -> std::unique_ptr<Sink> {
+    return std::make_unique<SlowSink>(rig.output, rig.environment);
+  };
+  Collector(std::move(setup), rig.limits, rig.reload, rig.environment, rig.log).run();
+  CHECK(rig.each_emitted_once());
+  for (const auto& claim : rig.server.claims())
+    CHECK_FALSE(claim.held);
+}
+
+TEST_CASE("a stop and a new configuration wait for the batch that was claimed ahead, and claim no other") {
+  for (const bool reloads : {false, true}) {
+    CollectorRig rig;
+    rig.make_claims(test::Claiming::ahead_before);
+    rig.server.add_tokens(30);
+    rig.server.on_call = [&](const Call& call) {
+      if (call.operation == Operation::claim && call.nth == 4) {
+        if (reloads) rig.environment.request_reload();
+        if (!reloads) rig.environment.request_stop();
+      }
+      return Fault::none;
+    };
+    rig.stop_at(1s);
+    rig.run();
+    CAPTURE(reloads);
+    CHECK(rig.server.open_batches() == 0);
+    CHECK(rig.emitted().size() == (reloads ? 30 : 12));
+    CHECK(rig.logged("configuration reloaded") == reloads);
+    for (const auto& [id, batch] : rig.server.batches())
+      CHECK(batch.attempt == 1);
+  }
 }
 
 TEST_CASE("a batch is full if it has as many tokens as its sink has room for") {

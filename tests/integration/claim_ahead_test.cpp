@@ -1,0 +1,120 @@
+// The next batch is claimed while a large one is read, in a second session.
+
+#include <csignal>
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "support/catch.hpp"
+#include "support/test_collector.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+const std::vector<std::string> large_batches{"--once", "--batch-limit", "2000", "--format", "jsonl"};
+
+void check_each_once(const std::string& output, std::int64_t tokens) {
+  const auto emitted = emitted_ids(output);
+  CHECK(static_cast<std::int64_t>(emitted.size()) == tokens);
+  CHECK(std::ranges::all_of(emitted, [](const auto& token) { return token.second == 1; }));
+}
+
+std::int64_t open_leases(Connection& connection) {
+  return value<std::int64_t>(connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL");
+}
+
+std::int64_t recorded(Connection& connection) {
+  return value<std::int64_t>(connection, "SELECT coalesce(sum(emitted), 0)::bigint FROM mailroom_batches");
+}
+
+/// How many batches were claimed before the one before had been written.
+std::int64_t claimed_ahead(Connection& connection) {
+  return value<std::int64_t>(connection, R"(
+SELECT count(*) FROM (SELECT claimed_at, lag(written_at) OVER (ORDER BY id) AS before FROM mailroom_batches) b
+WHERE claimed_at < before)");
+}
+
+}  // namespace
+
+TEST_CASE("batches of a backlog are claimed while the ones before are read") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 20'500);
+  TestCollector collector(database, large_batches);
+  REQUIRE(collector.process().wait() == 0);
+  check_each_once(collector.output(), 20'500);
+  CHECK(collector.lines().size() == 11);
+  CHECK(claimed_ahead(*connection) > 0);
+  CHECK(open_leases(*connection) == 0);
+  CHECK(value<std::int64_t>(*connection, "SELECT max(attempts) FROM mailroom_batches") == 1);
+}
+
+TEST_CASE("a role that may have one session only claims and reads in turns") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 10'000);
+  connection->run("CREATE ROLE single LOGIN CONNECTION LIMIT 1");
+  connection->run("GRANT ALL ON ALL TABLES IN SCHEMA public TO single");
+  connection->run("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO single");
+  TestCollector collector(database.conninfo() + " user=single", large_batches);
+  const auto status = collector.process().wait();
+  connection->run("DROP OWNED BY single");
+  connection->run("DROP ROLE single");
+  INFO(collector.log());
+  REQUIRE(status == 0);
+  check_each_once(collector.output(), 10'000);
+  CHECK(claimed_ahead(*connection) == 0);
+  CHECK(count(collector.log(), "no second session for large batches") == 1);
+  CHECK(count(collector.log(), "too many connections for role") == 1);
+}
+
+TEST_CASE("the end of the second session loses and repeats nothing") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 60'000);
+  TestCollector collector(database, large_batches);
+  std::int64_t ended = 0;
+  REQUIRE(eventually([&] {
+    ended += value<std::int64_t>(*connection, R"(
+SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE 'mailroom read@%')");
+    return ended >= 3 || recorded(*connection) == 60'000;
+  }));
+  REQUIRE(collector.process().wait() == 0);
+  CHECK(ended > 0);
+  check_each_once(collector.output(), 60'000);
+  CHECK(open_leases(*connection) == 0);
+}
+
+TEST_CASE("collectors that are killed while they claim ahead repeat a batch at most, and lose none") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  constexpr std::int64_t tokens = 60'000;
+  insert_accounts(*connection, tokens);
+  std::mt19937_64 random(20261123);
+  std::map<std::int64_t, int> emitted;
+  int kills = 0;
+  for (bool is_done = false; !is_done;) {
+    TestCollector collector(database, large_batches);
+    const auto batches = random() % 6;
+    const auto wait = std::chrono::microseconds(random() % 8000);
+    REQUIRE(eventually(
+        [&] { return collector.lines().size() >= batches || recorded(*connection) == tokens; }));
+    std::this_thread::sleep_for(wait);
+    if (recorded(*connection) < tokens) collector.process().signal(SIGKILL);
+    is_done = collector.process().wait() == 0;
+    kills += is_done ? 0 : 1;
+    for (const auto& [id, times] : emitted_ids(collector.output()))
+      emitted[id] += times;
+  }
+  CHECK(kills > 5);
+  CHECK(emitted.size() == tokens);
+  std::int64_t repeated = 0;
+  for (const auto& [id, times] : emitted)
+    repeated += times - 1;
+  CHECK(repeated <= kills * 2000);
+  CHECK(open_leases(*connection) == 0);
+  CHECK(claimed_ahead(*connection) > 0);
+}

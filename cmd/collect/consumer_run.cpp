@@ -102,6 +102,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   observers.add(reporter);
   const ConsumerParts parts{signal, watcher, observers};
   auto setup = make_setup(settings, parts);
+  setup.count_waiting = backlog_counter(configured_database(settings), settings.queues);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings, setup.turns.batcher);
   const auto metrics = serve_metrics(settings, kind, context.log());
@@ -110,6 +111,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
     auto next = make_setup(fresh, parts);
+    next.count_waiting = backlog_counter(configured_database(fresh), fresh.queues);
     next.changes = changes_between(running, fresh);
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});

@@ -160,10 +160,7 @@ void Collector::step() {
 }
 
 void Collector::hold(TimePoint until) {
-  if (open_.empty() && receipts_.empty() && limits_.once && !sink_->is_ready()) {
-    throw Error(ExitCode::database, "the other side is unavailable, so tokens wait in the queue",
-                "run the command again later, or without --once to wait");
-  }
+  if (open_.empty() && receipts_.empty() && limits_.once && !sink_->is_ready()) leave_tokens();
   wait_until(until);
 }
 

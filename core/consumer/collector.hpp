@@ -42,6 +42,8 @@ struct CollectorSetup {
   QueueTurns::Options turns;
   bool notify_always = false;  ///< inserts notify at any rate; the collector never polls instead
   Milliseconds healthcheck_interval{};
+  /// The tokens that wait in its queues; nullopt if that is not known.
+  std::function<std::optional<std::int64_t>()> count_waiting{};
   std::vector<SettingChange> changes{};  ///< since the previous setup
 };
 
@@ -107,6 +109,8 @@ class Collector {
   void poll(const QueueTurns::Turn& turn);
   /// Claims nothing until then: the sink is unavailable.
   void hold(TimePoint until);
+  /// Throws Error(database): tokens wait, and the sink is unavailable.
+  [[noreturn]] void leave_tokens() const;
   /// Acknowledges a batch that would otherwise wait long for the next claim, or else waits.
   void wait_until(TimePoint until);
   void acknowledge(Receipt receipt);

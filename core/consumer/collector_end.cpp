@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "base/text.hpp"
 #include "consumer/collector.hpp"
 
 namespace mailroom {
@@ -51,6 +54,16 @@ void Collector::acknowledge_before_leaving() {
     // The caller reports the error that ended the run; this error is a consequence of it.
     log_.debug("acknowledgement failed", {{"reason", error.what()}});
   }
+}
+
+void Collector::leave_tokens() const {
+  const auto waiting = setup_.count_waiting ? setup_.count_waiting() : std::nullopt;
+  throw Error(ExitCode::database,
+              fmt::format("{}; {} in the queue", sink_->unavailability(),
+                          !waiting        ? "tokens wait"
+                          : *waiting == 1 ? "1 token waits"
+                                          : counted(*waiting, "token") + " wait"),
+              "mailroom doctor checks it; run the command again later, or without --once to wait");
 }
 
 }  // namespace mailroom

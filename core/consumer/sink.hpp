@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <limits>
+#include <string>
 
 #include "base/clock.hpp"
 #include "consumer/queue_session.hpp"
@@ -52,6 +53,8 @@ class Sink {
   }
   /// The consumer claims nothing before this time, because the other side is unavailable.
   virtual TimePoint claims_from() const { return {}; }
+  /// Which of its other sides are unavailable, and why; printable, and empty if none is.
+  virtual std::string unavailability() const { return {}; }
 };
 
 }  // namespace mailroom

@@ -51,6 +51,7 @@ class HandoverSink final : public Sink {
   bool is_ready() const override { return !time_to_admission(); }
   void consult(SinkBoard& board, bool heard) override;
   TimePoint claims_from() const override;
+  std::string unavailability() const override { return shared_.unavailability({breaker_}); }
 
  private:
   struct OpenBatch {

@@ -41,6 +41,7 @@ class MailSink final : public Sink {
   bool is_ready() const override { return !courier_.time_to_admission(); }
   void consult(SinkBoard& board, bool heard) override;
   TimePoint claims_from() const override;
+  std::string unavailability() const override { return shared_.unavailability(courier_.breakers()); }
 
  private:
   struct Pending {

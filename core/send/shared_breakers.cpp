@@ -1,6 +1,7 @@
 #include "send/shared_breakers.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace mailroom {
 namespace {
@@ -58,6 +59,15 @@ std::optional<std::vector<Breaker>> SharedBreakers::exchange(SinkBoard& board,
     shared_[i] = known;
   }
   return shared_;
+}
+
+std::string SharedBreakers::unavailability(const std::vector<Breaker>& own) const {
+  std::string text;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].is_open())
+      text += fmt::format("{}{} is unavailable: {}", text.empty() ? "" : "; ", names_[i], own[i].why);
+  }
+  return text;
 }
 
 }  // namespace mailroom

@@ -19,6 +19,9 @@ class SharedBreakers {
   /// the breakers as all know them now. Asks for the probe that is due, if there is one. `heard`: others may
   /// have changed something. nullopt if there is nothing to exchange.
   std::optional<std::vector<Breaker>> exchange(SinkBoard& board, const std::vector<Breaker>& own, bool heard);
+  /// Which of them are unavailable, and why: `relay.example:25 is unavailable: connection refused`, separated
+  /// by semicolons. Empty if none is.
+  std::string unavailability(const std::vector<Breaker>& own) const;
 
  private:
   std::vector<std::string> names_;

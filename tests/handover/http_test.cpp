@@ -92,6 +92,8 @@ TEST_CASE("collect --once to a server that is away ends with the exit status of 
                           {{"MAILROOM_SINK_ALLOW_PRIVATE", "true"}});
   CHECK(status_of(collector) == 4);
   INFO(collector.log());
+  CHECK(count(collector.log(), "error: 127.0.0.1:1 is unavailable: ") == 1);
+  CHECK(count(collector.log(), "; 30 tokens wait in the queue") == 1);
   CHECK(rig.count("deferred") == 30);
 }
 

@@ -126,6 +126,20 @@ TEST_CASE("while the relay is unavailable, mails wait in the queue at no attempt
   CHECK(sender.log().find("available again") != std::string::npos);
 }
 
+TEST_CASE("send --once says which relays are unavailable, why, and how many mails wait") {
+  SendRig rig(3);
+  TestRelay relay({.play = [](const RelayMoment& moment) {
+    return moment.step == RelayStep::greeting ? RelayAnswer::reply("554 no", RelayAnswer::Then::close)
+                                              : RelayAnswer{};
+  }});
+  TestSender sender(rig.database.conninfo(), "smtp://127.0.0.1:1, " + relay.url(), {"--once"});
+  CHECK(sender.wait() == 4);
+  INFO(sender.log());
+  CHECK(sender.log().find("error: 127.0.0.1:1 is unavailable: ") != std::string::npos);
+  CHECK(sender.log().find("; " + relay.url().substr(7) + " is unavailable: ") != std::string::npos);
+  CHECK(sender.log().find("; 3 tokens wait in the queue") != std::string::npos);
+}
+
 TEST_CASE("the probe of a relay is not lost when there was no mail for it") {
   SendRig rig(1);
   std::atomic<bool> is_up = false;

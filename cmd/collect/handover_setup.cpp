@@ -1,5 +1,6 @@
 #include "cmd/collect/handover_setup.hpp"
 
+#include <fmt/format.h>
 #include <limits>
 #include <random>
 
@@ -47,7 +48,8 @@ CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& par
   auto carrier =
       std::make_shared<std::unique_ptr<Carrier>>(configured_carrier(settings).make(parts_of_carrier));
   setup.make_sink = [carrier, options = sink_options(filled), stop = parts.signal.stop_fd(), &log,
-                     &observer = parts.observer] {
+                     &watcher = parts.watcher, &observer = parts.observer] {
+    watcher.name_reader(fmt::format("the answers of {}", (*carrier)->name()));
     return std::make_unique<HandoverSink>(std::move(*carrier), options, stop, log, observer);
   };
   return setup;

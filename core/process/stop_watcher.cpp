@@ -66,6 +66,11 @@ void StopWatcher::attend() {
   }
 }
 
+void StopWatcher::name_reader(std::string reader) {
+  const std::lock_guard lock(mutex_);
+  reader_ = std::move(reader);
+}
+
 Awaited StopWatcher::awaited() const {
   const std::lock_guard lock(mutex_);
   return wait_ == nullptr ? Awaited::nothing : wait_->awaited_;

@@ -28,6 +28,9 @@ class StopWatcher {
   StopWatcher(const StopWatcher&) = delete;
   StopWatcher& operator=(const StopWatcher&) = delete;
 
+  /// Replaces what Awaited::reader stands for.
+  void name_reader(std::string reader);
+
   /// What the collector's thread waits for now; for any thread to ask.
   Awaited awaited() const;
 
@@ -64,7 +67,7 @@ class StopWatcher {
 
   const StopSignal& signal_;
   Log& log_;
-  const std::string reader_;
+  std::string reader_;
   mutable std::mutex mutex_;
   int end_ = -1;  ///< an eventfd, readable when this ends
   Wait* wait_ = nullptr;

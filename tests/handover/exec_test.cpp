@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "base/actor.hpp"
 #include "handover_rig.hpp"
 #include "support/catch.hpp"
 
@@ -102,7 +103,8 @@ TEST_CASE("a program that hangs when the collector is stopped is ended, and its 
   collector->process().signal(SIGTERM);
   CHECK(collector->process().wait() == 0);
   INFO(collector->log());
-  CHECK(count(collector->log(), "stopping: waiting for the answers of the sink; signal again") == 1);
+  CHECK(count(collector->log(),
+              "stopping: waiting for the answers of python3@" + host_name() + "; signal again") == 1);
   CHECK(rig.count("deferred") == 20);
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL") == 0);
 }

@@ -58,6 +58,21 @@ std::string without_values(const std::string& whole) {
 
 }  // namespace
 
+std::string without_url_passwords(std::string_view text) {
+  const auto whole = without_passwords(text);
+  std::string shown;
+  std::size_t done = 0;
+  for (auto at = whole.find('@'); at != std::string::npos; at = whole.find('@', at + 1)) {
+    const auto part = std::string_view(whole).substr(done, at - done);
+    const auto mark = part.rfind("://");
+    const auto user = part.substr(mark == std::string_view::npos ? 0 : mark + 3);
+    const bool is_user = mark != std::string_view::npos && user.find(':') == std::string_view::npos;
+    shown.append(part.substr(0, part.size() - user.size())).append(is_user ? user : mask).append("@");
+    done = at + 1;
+  }
+  return shown.append(whole, done);
+}
+
 std::string without_passwords(std::string_view text) {
   return without_values(without_addresses(text));
 }

@@ -53,6 +53,10 @@ std::string masked_address(std::string_view address);
 /// `text` with `***` for a user and password between `://` and `@`, and for the value after `password=`.
 std::string without_passwords(std::string_view text);
 
+/// without_passwords() for a setting that should be a URL, or several: also `***` for all that is before an
+/// `@` if that is no scheme and user.
+std::string without_url_passwords(std::string_view text);
+
 /// without_passwords(), and `***` for each word that may be a secret or key: 43 or more characters of
 /// base64url with upper case, lower case and digits, or 43 or more hexadecimal digits. For text that quotes
 /// user input.

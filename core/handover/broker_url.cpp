@@ -14,19 +14,25 @@
 namespace mailroom {
 namespace {
 
-/// `url` is shown without what may be a user or a password.
-[[noreturn]] void refuse_broker(std::string_view url, const std::string& problem,
+/// What an error says of a URL: the setting that has it, and a scheme that it may have.
+struct QuotedUrl {
+  std::string_view text;
+  std::string_view key;
+  std::string_view scheme;
+};
+
+/// The URL is shown without what may be a user or a password.
+[[noreturn]] void refuse_broker(const QuotedUrl& url, const std::string& problem,
                                 const std::string& hint = {}) {
-  const auto scheme = url.find("://");
-  const auto at = url.rfind('@');
-  auto shown = std::string(url);
-  if (scheme != std::string_view::npos && at != std::string_view::npos && at > scheme)
-    shown = fmt::format("{}***@{}", url.substr(0, scheme + 3), url.substr(at + 1));
-  const auto name = url.substr(0, scheme == std::string_view::npos ? 0 : scheme);
-  throw Error(ExitCode::configuration, fmt::format("sink.to '{}' {}", shown_text(shown), problem),
-              hint.empty() ? fmt::format("write it as {0}://host, or {0}://user@host:port,host2:port",
-                                         name.empty() ? "nats" : shown_text(name))
-                           : hint);
+  const auto scheme = url.text.find("://");
+  const auto at = url.text.rfind('@');
+  auto shown = std::string(url.text);
+  if (at != std::string_view::npos)
+    shown = fmt::format("{}***{}", url.text.substr(0, scheme < at ? scheme + 3 : 0), url.text.substr(at));
+  throw Error(ExitCode::configuration, fmt::format("{} '{}' {}", url.key, shown_text(shown), problem),
+              hint.empty()
+                  ? fmt::format("write it as {0}://host, or {0}://user@host:port,host2:port", url.scheme)
+                  : hint);
 }
 
 std::optional<std::string> broker_decoded(std::string_view text) {
@@ -46,7 +52,7 @@ std::optional<std::string> broker_decoded(std::string_view text) {
   return is_printable(plain) ? std::optional(plain) : std::nullopt;
 }
 
-std::string user_in(std::string_view text, std::string_view url) {
+std::string user_in(std::string_view text, const QuotedUrl& url) {
   if (text.find(':') != std::string_view::npos) {
     refuse_broker(url, "contains a password",
                   "write the password into a file that only this user can read, and name the file in "
@@ -64,7 +70,7 @@ bool is_ip(int family, const std::string& host) {
   return host.find('\0') == std::string::npos && inet_pton(family, host.c_str(), &bytes) == 1;
 }
 
-BrokerServer server_in(std::string_view text, std::uint16_t default_port, std::string_view url) {
+BrokerServer server_in(std::string_view text, std::uint16_t default_port, const QuotedUrl& url) {
   BrokerServer server{.host = {}, .port = default_port};
   const bool is_bracketed = text.starts_with('[');
   const auto end = is_bracketed ? text.find(']') : std::min(text.find(':'), text.size());
@@ -102,32 +108,35 @@ std::string BrokerUrl::addresses() const {
   return all;
 }
 
-BrokerUrl parse_broker_url(std::string_view text, const std::vector<BrokerScheme>& schemes) {
+BrokerUrl parse_broker_url(std::string_view text, const std::vector<BrokerScheme>& schemes,
+                           std::string_view key) {
   BrokerUrl url;
   auto rest = text;
   const auto scheme = rest.find("://");
   url.scheme = lower_case(rest.substr(0, scheme == std::string_view::npos ? 0 : scheme));
   const auto known = std::ranges::find_if(schemes, [&](const auto& each) { return each.name == url.scheme; });
-  if (known == schemes.end()) refuse_broker(text, "has an unknown scheme");
+  const QuotedUrl quoted{text, key, known == schemes.end() ? schemes.front().name : known->name};
+  if (known == schemes.end()) refuse_broker(quoted, "has an unknown scheme");
   const auto prefix = fmt::format("{}://", url.scheme);
   rest.remove_prefix(prefix.size());
   if (const auto at = rest.rfind('@'); at != std::string_view::npos) {
-    url.user = user_in(rest.substr(0, at), text);
+    url.user = user_in(rest.substr(0, at), quoted);
     rest.remove_prefix(at + 1);
   }
   for (bool more = true; more;) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
     const auto end = std::min(rest.find_first_of(",/?#"), rest.size());
-    url.servers.push_back(server_in(trimmed(rest.substr(0, end)), known->port, text));
+    url.servers.push_back(server_in(trimmed(rest.substr(0, end)), known->port, quoted));
     rest.remove_prefix(end);
     more = rest.starts_with(',');
     if (more) rest.remove_prefix(1);
   }
-  if (rest.find_first_of("?#") != std::string_view::npos) refuse_broker(text, "continues after its servers");
+  if (rest.find_first_of("?#") != std::string_view::npos)
+    refuse_broker(quoted, "continues after its servers");
   if (rest.starts_with('/')) rest.remove_prefix(1);
   const auto path = broker_decoded(rest);
-  if (!path) refuse_broker(text, "has a path that is not printable");
+  if (!path) refuse_broker(quoted, "has a path that is not printable");
   url.path = *path;
   return url;
 }

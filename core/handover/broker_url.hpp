@@ -38,8 +38,10 @@ struct BrokerScheme {
 };
 
 /// Reads `nats://user@host:4222,host2,host3/path`; each server may repeat the scheme. User and path are
-/// percent-decoded. Throws Error(configuration) for anything else, in particular for a password.
-BrokerUrl parse_broker_url(std::string_view text, const std::vector<BrokerScheme>& schemes);
+/// percent-decoded. Throws Error(configuration), which names the setting `key`, for anything else, in
+/// particular for a password.
+BrokerUrl parse_broker_url(std::string_view text, const std::vector<BrokerScheme>& schemes,
+                           std::string_view key = "sink.to");
 
 /// Throws Error(configuration) if a server is not on this host: lines hold tokens, and go over a network only
 /// with TLS.

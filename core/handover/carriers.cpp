@@ -76,8 +76,9 @@ const CarrierKind& kind_of_url(const std::string& url) {
     // What is before the host may be a password.
     const auto host = url.substr(url.rfind('@') + 1);
     throw Error(ExitCode::configuration,
-                scheme.empty() ? fmt::format("sink.to is no URL: '{}'", shown_text(host))
-                               : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
+                scheme.empty() || scheme.find('@') != std::string::npos
+                    ? fmt::format("sink.to is no URL: '{}'", shown_text(host))
+                    : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
                 hint_for_url());
   }
   if (kind->make == nullptr) {

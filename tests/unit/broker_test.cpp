@@ -44,6 +44,16 @@ TEST_CASE("servers of a broker are read from a URL") {
   CHECK_FALSE(BrokerServer{"10.0.0.1", 1}.is_loopback());
 }
 
+TEST_CASE("the setting that has a wrong URL is named, and a password without a scheme is not") {
+  try {
+    parse_broker_url("alice:secret@host:8222", {{"http", 8222}}, "sink.monitor");
+    FAIL("it was taken");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) == "sink.monitor '***@host:8222' has an unknown scheme");
+    CHECK(error.hint() == "write it as http://host, or http://user@host:port,host2:port");
+  }
+}
+
 TEST_CASE("other URLs of a broker are refused, without their passwords") {
   CHECK(refusal_of_url("nats://alice:secret@host") == "sink.to 'nats://***@host' contains a password");
   CHECK(refusal_of_url("nats://a,b@host") == "sink.to 'nats://***@host' has no valid user before the @");

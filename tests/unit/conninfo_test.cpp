@@ -196,3 +196,17 @@ TEST_CASE("text with a password keeps everything else") {
   CHECK(without_passwords("password=") == "password=");
   CHECK(without_passwords("").empty());
 }
+
+TEST_CASE("what should be a URL is shown without what may be a password") {
+  CHECK(without_url_passwords("alice:hunter2@host") == "***@host");
+  CHECK(without_url_passwords("nats:alice:hunter2@host:4222") == "***@host:4222");
+  CHECK(without_url_passwords("//alice:hun@ter2@host") == "***@***@host");
+  CHECK(without_url_passwords("alice:hunter2@https://host") == "***@https://host");
+  CHECK(without_url_passwords("smtp://a.example, alice:hunter2@b.example") == "smtp://***@b.example");
+  CHECK(without_url_passwords("alice:hunter2@a, smtps://bob@b") == "***@a, smtps://bob@b");
+  CHECK(without_url_passwords("nats://alice:hun/ter@2@host") == "nats://***@host");
+  CHECK(without_url_passwords("smtp://alice@a.example:587, smtp://b.example") ==
+        "smtp://alice@a.example:587, smtp://b.example");
+  CHECK(without_url_passwords("https://app.example/tokens") == "https://app.example/tokens");
+  CHECK(without_url_passwords("").empty());
+}

@@ -67,11 +67,10 @@ void add_properties(CommandSyntax& syntax, QueueOptions& options) {
   add_value(syntax, "--budget-rate RATE", "rate", options.budget_values,
             "set the rate of that budget, and create it if necessary");
   add_value(syntax, "--budget-burst N", "burst", options.budget_values, "set the burst of that budget [10]");
-  add_value(
-      syntax, "--batch-limit N", "batch_limit", values,
-      "put at most N tokens in a batch, if the consumer's configuration does not say; none: its default");
+  add_value(syntax, "--batch-limit N", "batch_limit", values,
+            "collect: put at most N tokens in a batch, if its configuration does not say; none: its default");
   add_value(syntax, "--batch-timeout DURATION", "batch_timeout", values,
-            "let a token wait at most this long for its batch to fill; likewise");
+            "collect: let a token wait at most this long for its batch to fill; likewise");
   add_change(syntax, options);
 }
 

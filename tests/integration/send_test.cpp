@@ -126,6 +126,16 @@ TEST_CASE("while the relay is unavailable, mails wait in the queue at no attempt
   CHECK(sender.log().find("available again") != std::string::npos);
 }
 
+TEST_CASE("the batch limit of a queue is for collect: send has its own") {
+  SendRig rig(12);
+  rig.connection->run("INSERT INTO mailroom_queues (name, batch_limit) VALUES ('mailroom', '2')");
+  TestRelay relay;
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once", "--batch-limit", "12"});
+  CHECK(sender.wait() == 0);
+  CHECK(recipients(relay).size() == 12);
+  CHECK(value<int>(*rig.connection, "SELECT max(emitted) FROM mailroom_batches") > 2);
+}
+
 TEST_CASE("send --once says which relays are unavailable, why, and how many mails wait") {
   SendRig rig(3);
   TestRelay relay({.play = [](const RelayMoment& moment) {

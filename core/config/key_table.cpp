@@ -205,7 +205,7 @@ const std::vector<KeyEntry> entries{
     {"sink.subject", "MAILROOM_SINK_SUBJECT", "mailroom.{queue}.{action}",
      "NATS subject of a batch, with {queue} and {action}", into(&Settings::sink_subject, as_written)},
     {"sink.monitor", "MAILROOM_SINK_MONITOR", "",
-     "where NATS servers serve their state, for doctor: for example http://nats1.example:8222",
+     "where NATS servers serve their state, for doctor: for example http://nats1.example:8222,nats2.example:8222",
      into(&Settings::sink_monitor, as_written)},
     {"sink.exchange", "MAILROOM_SINK_EXCHANGE", "",
      "AMQP exchange that batches are published to; empty for the default exchange, which leads to queues by name",

@@ -9,11 +9,13 @@ Finding finding_of(const SinkFinding& found) {
     case SinkFinding::Level::fine:
       break;
     case SinkFinding::Level::warning:
-      return warning(found.reason, {}, found.hint);
+      return warning(found.reason, found.fix, found.hint);
     case SinkFinding::Level::failure:
-      return failure(found.reason, {}, found.hint);
+      return failure(found.reason, found.fix, found.hint);
   }
-  return fine(found.reason);
+  auto finding = fine(found.reason);
+  finding.hint = found.hint;
+  return finding;
 }
 
 }  // namespace

@@ -19,9 +19,11 @@ std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup) {
   if (failure.is_lasting())
     throw Error(ExitCode::configuration, describe_failure("sink.to", failure), hint_for(failure.fault));
   if (connection != nullptr) {
-    for (const auto& finding : check_amqp_names(*connection, settings)) {
-      if (finding.level == SinkFinding::Level::failure)
-        throw Error(ExitCode::configuration, finding.reason, finding.hint);
+    for (const auto& finding : check_amqp_names(*connection, settings, target.vhost)) {
+      if (finding.level == SinkFinding::Level::failure) {
+        throw Error(ExitCode::configuration, finding.reason,
+                    finding.fix.empty() ? finding.hint : finding.hint + ": " + finding.fix.front());
+      }
     }
   }
   publisher->start(std::move(connection), failure.text);

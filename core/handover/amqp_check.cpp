@@ -1,9 +1,12 @@
 #include "handover/amqp_check.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/printable.hpp"
 #include "handover/amqp_carrier.hpp"
+#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {
@@ -20,14 +23,30 @@ std::vector<std::string> named_queues(const Settings& settings) {
   return names;
 }
 
-std::string queue_hint(const std::string& name) {
+/// Needs no plugin of the server, and no user.
+std::string making_of(const std::string& name, const std::string& vhost) {
+  const auto json = [](const std::string& text) {
+    auto quoted = json_text(nlohmann::ordered_json(text));
+    for (auto at = quoted.find('\''); at != std::string::npos; at = quoted.find('\''))
+      quoted.replace(at, 1, "\\u0027");
+    return quoted;
+  };
   return fmt::format(
-      "make it, durable and with the argument x-queue-type: quorum: rabbitmqadmin declare queue name='{}' "
-      "durable=true arguments='{{\"x-queue-type\": \"quorum\"}}'; or name another in sink.routing_key",
-      name);
+      R"(printf '%s' '{{"queues": [{{"name": {}, "vhost": {}, "durable": true, "auto_delete": false, )"
+      R"("arguments": {{"x-queue-type": "quorum"}}}}]}}' | rabbitmqctl import_definitions)",
+      json(name), json(vhost));
 }
 
-SinkFinding judge_queue(AmqpConnection& connection, const std::string& name) {
+SinkFinding other_kind(const std::string& name, const std::string& vhost, std::string reason) {
+  return {
+      AmqpLevel::warning,
+      std::move(reason),
+      "name another queue in sink.routing_key, or make this one anew when it is empty, on one of RabbitMQ's servers",
+      {fmt::format("rabbitmqctl delete_queue {} --if-empty --vhost {}", shell_word(name), shell_word(vhost)),
+       making_of(name, vhost)}};
+}
+
+SinkFinding judge_queue(AmqpConnection& connection, const std::string& name, const std::string& vhost) {
   const auto refusal = connection.compare_with_quorum_queue(name);
   const auto said = shown_text(refusal.text);
   if (refusal.code == 0) {
@@ -36,17 +55,20 @@ SinkFinding judge_queue(AmqpConnection& connection, const std::string& name) {
                 "the queue {} is a quorum queue: a confirmation means that a majority of its members has the "
                 "batch on disk",
                 name),
-            fmt::format("how many members it has shows: rabbitmq-queues quorum_status {}", name)};
+            fmt::format("rabbitmq-queues quorum_status {} --vhost {} shows, on one of its servers, how many "
+                        "members it has",
+                        shell_word(name), shell_word(vhost))};
   }
-  if (refusal.code == AMQP_PRECONDITION_FAILED && refusal.text.find("x-queue-type") != std::string::npos) {
-    return {AmqpLevel::warning,
-            fmt::format("the queue {} is no quorum queue: its batches are lost with its server", name),
-            queue_hint(name)};
+  const bool differs = refusal.code == AMQP_PRECONDITION_FAILED;
+  if (differs && refusal.text.find("x-queue-type") != std::string::npos) {
+    return other_kind(
+        name, vhost,
+        fmt::format("the queue {} is no quorum queue: its batches are lost with its server", name));
   }
-  if (refusal.code == AMQP_PRECONDITION_FAILED && refusal.text.find("'durable'") != std::string::npos) {
-    return {AmqpLevel::warning,
-            fmt::format("the queue {} is not durable: its batches are lost when its server restarts", name),
-            queue_hint(name)};
+  if (differs && refusal.text.find("'durable'") != std::string::npos) {
+    return other_kind(
+        name, vhost,
+        fmt::format("the queue {} is not durable: its batches are lost when its server restarts", name));
   }
   return {AmqpLevel::fine,
           fmt::format("the queue {} exists; whether it is a quorum queue cannot be seen: {}", name, said)};
@@ -54,11 +76,13 @@ SinkFinding judge_queue(AmqpConnection& connection, const std::string& name) {
 
 }  // namespace
 
-std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings) {
+std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings,
+                                          const std::string& vhost) {
   std::vector<SinkFinding> findings;
-  const auto look = [&](const AmqpRefusal& refusal, const std::string& what, const std::string& hint) {
+  const auto look = [&](const AmqpRefusal& refusal, const std::string& what, const std::string& hint,
+                        std::vector<std::string> fix) {
     if (refusal.code == AMQP_NOT_FOUND) {
-      findings.push_back({AmqpLevel::failure, fmt::format("there is no {}", what), hint});
+      findings.push_back({AmqpLevel::failure, fmt::format("there is no {}", what), hint, std::move(fix)});
     } else if (refusal.code != 0) {
       findings.push_back({AmqpLevel::warning,
                           fmt::format("the {} cannot be seen: {}", what, shown_text(refusal.text)),
@@ -68,11 +92,14 @@ std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Sett
   const auto& exchange = settings.sink_exchange;
   if (!exchange.empty()) {
     look(connection.find_exchange(exchange), fmt::format("exchange {}", exchange),
-         "make it, with a quorum queue bound to it, or name another in sink.exchange");
+         "make it, with a quorum queue bound to it, or name another in sink.exchange", {});
     return findings;
   }
-  for (const auto& name : named_queues(settings))
-    look(connection.find_queue(name), fmt::format("queue {}", name), queue_hint(name));
+  for (const auto& name : named_queues(settings)) {
+    look(connection.find_queue(name), fmt::format("queue {}", name),
+         "name another in sink.routing_key, or make it, on one of RabbitMQ's servers",
+         {making_of(name, vhost)});
+  }
   return findings;
 }
 
@@ -98,7 +125,7 @@ std::vector<SinkFinding> check_amqp(const Settings& settings) {
   for (auto& finding : findings) {
     if (finding.level == AmqpLevel::failure) finding.level = AmqpLevel::warning;
   }
-  auto named = check_amqp_names(*first, settings);
+  auto named = check_amqp_names(*first, settings, target.vhost);
   if (!named.empty()) {
     findings.insert(findings.end(), named.begin(), named.end());
   } else if (!settings.sink_exchange.empty()) {
@@ -108,7 +135,7 @@ std::vector<SinkFinding> check_amqp(const Settings& settings) {
                         "bind a quorum queue to it: a batch that no queue takes is not emitted"});
   } else {
     for (const auto& name : named_queues(settings))
-      findings.push_back(judge_queue(*first, name));
+      findings.push_back(judge_queue(*first, name, target.vhost));
   }
   return findings;
 }

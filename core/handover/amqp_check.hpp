@@ -10,6 +10,7 @@
 namespace mailroom {
 
 /// Looks for the exchange, or for the queues that the default exchange leads to; compares nothing.
-std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings);
+std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings,
+                                          const std::string& vhost);
 
 }  // namespace mailroom

@@ -24,8 +24,9 @@ struct CarrierSetup {
 struct SinkFinding {
   enum class Level { fine, warning, failure };
   Level level = Level::fine;
-  std::string reason;  ///< on one line, without a secret
-  std::string hint{};  ///< what to do about it
+  std::string reason;              ///< on one line, without a secret
+  std::string hint{};              ///< what to do about it
+  std::vector<std::string> fix{};  ///< commands; they may run on another host
 };
 
 /// A kind of sink that lines are handed over to.

@@ -60,28 +60,46 @@ std::unique_ptr<NatsConnection> check_servers(const NatsTarget& target, std::vec
 }
 
 /// nullopt if the monitoring page does not tell.
-std::optional<NatsSync> read_sync(const Settings& settings) {
-  if (settings.sink_monitor.empty()) return std::nullopt;
-  const auto url = parse_broker_url(settings.sink_monitor, {{"http", 8222}});
-  const auto page =
-      nlohmann::json::parse(read_monitor_page(url.servers.front(), "/jsz?config=true"), nullptr, false);
+std::optional<NatsSync> read_sync(const BrokerServer& monitor) {
+  const auto page = nlohmann::json::parse(read_monitor_page(monitor, "/jsz?config=true"), nullptr, false);
   if (!page.is_object() || !page.contains("config") || !page["config"].is_object()) return std::nullopt;
   const auto& config = page["config"];
-  NatsSync sync;
-  sync.always = config.value("sync_always", false);
-  sync.interval = std::chrono::duration_cast<Milliseconds>(
-      std::chrono::nanoseconds(config.value("sync_interval", std::int64_t{0})));
-  return sync;
+  return NatsSync{.always = config.value("sync_always", false),
+                  .interval = std::chrono::duration_cast<Milliseconds>(
+                      std::chrono::nanoseconds(config.value("sync_interval", std::int64_t{0})))};
+}
+
+/// Looks at the servers of sink.monitor, and says which do not show it.
+std::vector<NatsSync> read_syncs(const Settings& settings, std::vector<SinkFinding>& findings) {
+  std::vector<NatsSync> syncs;
+  if (settings.sink_monitor.empty()) return syncs;
+  for (const auto& monitor :
+       parse_broker_url(settings.sink_monitor, {{"http", 8222}}, "sink.monitor").servers) {
+    if (const auto sync = read_sync(monitor)) {
+      syncs.push_back(*sync);
+    } else {
+      findings.push_back(
+          {NatsLevel::warning,
+           fmt::format("{}, of sink.monitor, does not show how JetStream is set", monitor.address()),
+           "it must be the port that http: or http_port: of a server's configuration names, and reached from here"});
+    }
+  }
+  return syncs;
 }
 
 }  // namespace
 
 std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Settings& settings) {
   const auto& name = settings.sink_stream;
-  const auto change = [&](const char* option) { return fmt::format("nats stream edit {} {}", name, option); };
   std::vector<SinkFinding> findings;
-  const auto warn = [&](std::string reason, std::string hint) {
+  const auto warn = [&](const std::string& reason, std::string hint) {
     findings.push_back({NatsLevel::warning, fmt::format("the stream {} {}", name, reason), std::move(hint)});
+  };
+  const auto warn_and_change = [&](const std::string& reason, const char* option) {
+    findings.push_back({NatsLevel::warning,
+                        fmt::format("the stream {} {}", name, reason),
+                        "nats is NATS's own tool; docs/nats.md shows how to do without it",
+                        {fmt::format("nats stream edit {} {}", name, option)}});
   };
   if (stream.has_no_ack) {
     findings.push_back({NatsLevel::failure, fmt::format("the stream {} acknowledges nothing", name),
@@ -96,9 +114,9 @@ std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Setti
                         "add these subjects to the stream, or change sink.subject"});
   }
   if (stream.replicas < 3) {
-    warn(fmt::format("has {}: batches are lost with a server",
-                     stream.replicas == 1 ? "one replica" : "two replicas"),
-         change("--replicas 3"));
+    warn_and_change(fmt::format("has {}: batches are lost with a server",
+                                stream.replicas == 1 ? "one replica" : "two replicas"),
+                    "--replicas 3");
   } else if (stream.online < stream.replicas) {
     warn(fmt::format("has {} of its {} replicas", stream.online, stream.replicas),
          "start the servers that are down");
@@ -110,44 +128,58 @@ std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Setti
          "make it anew, with --retention limits");
   }
   if (stream.duplicate_window < life_of_tokens) {
-    warn(fmt::format(
-             "recognises repetitions for {}, and tokens live for {}: a batch that is handed over again later "
-             "is there twice",
-             format_duration(stream.duplicate_window), format_duration(life_of_tokens)),
-         change("--dupe-window 1h"));
+    warn_and_change(
+        fmt::format(
+            "recognises repetitions for {}, and tokens live for {}: a batch that is handed over again later "
+            "is there twice",
+            format_duration(stream.duplicate_window), format_duration(life_of_tokens)),
+        "--dupe-window 1h");
   }
   const bool is_limited = stream.max_messages > 0 || stream.max_bytes > 0;
   if (is_limited && stream.discards_old) {
-    warn("drops its oldest batches, read or not, when it is full", change("--discard new"));
+    warn_and_change("drops its oldest batches, read or not, when it is full", "--discard new");
   }
   if (stream.max_age > Milliseconds{} && stream.max_age < life_of_tokens)
-    warn(fmt::format("drops batches after {}, read or not", format_duration(stream.max_age)),
-         change("--max-age 24h"));
+    warn_and_change(fmt::format("drops batches after {}, read or not", format_duration(stream.max_age)),
+                    "--max-age 24h");
   return findings;
 }
 
-SinkFinding judge_nats_sync(const std::string& version, const std::optional<NatsSync>& sync) {
-  if (sync && sync->always)
+SinkFinding judge_nats_sync(const std::string& version, const std::vector<NatsSync>& syncs,
+                            std::size_t servers) {
+  const bool is_always = !syncs.empty() && std::ranges::all_of(syncs, &NatsSync::always);
+  if (is_always && syncs.size() >= servers)
     return {NatsLevel::fine,
             "an acknowledgement means that a majority of the replicas has the batch on disk"};
+  if (is_always) {
+    return {
+        NatsLevel::fine,
+        fmt::format("an acknowledgement means that a majority of the replicas has the batch on disk, if "
+                    "sync_interval is always on all servers: it is on the {} of {} that sink.monitor names",
+                    syncs.size(), servers),
+        "name the monitoring ports of all servers in sink.monitor, separated by commas"};
+  }
   const bool is_old = version.starts_with("2.9.") || version.starts_with("2.8.");
-  if (!sync && !is_old) {
+  if (syncs.empty() && !is_old) {
     return {
         NatsLevel::fine,
         "an acknowledgement means that a majority of the replicas has the batch in memory, unless sync_interval "
         "is always, which clients cannot see",
-        "set sink.monitor to the URL of a server's monitoring port, and doctor looks there"};
+        "name the monitoring ports of the servers in sink.monitor, and doctor looks there"};
   }
+  Milliseconds longest{};
+  for (const auto& sync : syncs)
+    longest = std::max(longest, sync.always ? Milliseconds{} : sync.interval);
   return {
       NatsLevel::warning,
       fmt::format(
           "an acknowledgement means that a majority of the replicas has the batch in memory, not on disk: "
           "{} later; batches of that time are lost if all servers lose power at once",
-          sync && sync->interval > Milliseconds{} ? "up to " + format_duration(sync->interval) : "up to 2m"),
+          longest > Milliseconds{} ? "up to " + format_duration(longest) : "up to 2m"),
       is_old
           ? "put the servers where they do not lose power together; NATS 2.10 and later have sync_interval: always"
-          : "put the servers where they do not lose power together, or set sync_interval: always in their "
-            "jetstream block, which takes most of their speed"};
+          : "put the servers where they do not lose power together, or set sync_interval: always in the "
+            "jetstream block of each, which takes most of their speed"};
 }
 
 std::vector<SinkFinding> check_nats(const Settings& settings) {
@@ -173,7 +205,8 @@ std::vector<SinkFinding> check_nats(const Settings& settings) {
                      stream.replicas, format_duration(stream.duplicate_window))});
   }
   findings.insert(findings.end(), judged.begin(), judged.end());
-  findings.push_back(judge_nats_sync(version, read_sync(settings)));
+  const auto syncs = read_syncs(settings, findings);
+  findings.push_back(judge_nats_sync(version, syncs, target.url.servers.size()));
   return findings;
 }
 

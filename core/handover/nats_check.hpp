@@ -9,7 +9,7 @@
 
 namespace mailroom {
 
-/// When servers write to disk.
+/// When a server writes to disk.
 struct NatsSync {
   bool always = false;  ///< before they acknowledge
   Milliseconds interval{};
@@ -18,7 +18,9 @@ struct NatsSync {
 /// What is wrong with a stream that exists; empty for nothing.
 std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Settings& settings);
 
-/// What an acknowledgement of a server of this version is worth.
-SinkFinding judge_nats_sync(const std::string& version, const std::optional<NatsSync>& sync);
+/// What an acknowledgement is worth, of `servers` servers, the first of this version, some of which have
+/// shown when they write.
+SinkFinding judge_nats_sync(const std::string& version, const std::vector<NatsSync>& syncs,
+                            std::size_t servers);
 
 }  // namespace mailroom

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/error.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test {
@@ -147,6 +148,23 @@ void require_each(const std::vector<TestLine>& lines, const std::map<std::string
   }
   CHECK(open == std::vector<std::string>());
   CHECK(missing == std::vector<std::string>());
+}
+
+std::string refusal_of(const std::function<void()>& start) {
+  try {
+    start();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    return std::string(error.what()) + "; " + error.hint();
+  }
+  return "no error";
+}
+
+void fill_disk(const std::string& directory) {
+  std::ofstream file(directory + "/ballast", std::ios::binary);
+  const std::string block(65'536, 'x');
+  while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+  }
 }
 
 void require_each_once(const std::vector<TestLine>& lines, const std::map<std::string, int>& found) {

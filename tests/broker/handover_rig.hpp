@@ -74,6 +74,11 @@ class Fault {
   std::unique_ptr<Thread> thread_;
 };
 
+/// The message and hint of the Error(configuration) that `start` throws.
+std::string refusal_of(const std::function<void()>& start);
+/// Writes a file named `ballast` into the directory, until its file system is full.
+void fill_disk(const std::string& directory);
+
 /// Each line is there once: `found` counts message ids.
 void require_each_once(const std::vector<TestLine>& lines, const std::map<std::string, int>& found);
 /// Each line is there, whether or not it was repeated.

@@ -1,4 +1,5 @@
-// Servers that let users in by JWTs, whose disk is full, or that acknowledge what they have not stored.
+// Servers that let users in by JWTs, whose disk is full, that write before they acknowledge, or that
+// acknowledge what they have not stored.
 #include <csignal>
 #include <fmt/format.h>
 #include <fstream>
@@ -6,7 +7,6 @@
 #include <sstream>
 #include <sys/stat.h>
 
-#include "base/error.hpp"
 #include "broker/killed_collectors.hpp"
 #include "broker/nats_rig.hpp"
 #include "support/build_paths.hpp"
@@ -52,27 +52,8 @@ class LyingServer {
   std::unique_ptr<Subprocess> process_;
 };
 
-/// The message and hint of the Error(configuration) at the start.
-std::string refusal_at_start(NatsRig& rig) {
-  try {
-    rig.carrier();
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::configuration);
-    return std::string(error.what()) + "; " + error.hint();
-  }
-  return "no error";
-}
-
 std::string cluster_file(const std::string& name) {
   return from_script("MAILROOM_TEST_NATS_DIRECTORY") + "/" + name;
-}
-
-/// Fills the disk of a node of `with-nats --disk`.
-void fill_disk(int node) {
-  std::ofstream file(cluster_file(fmt::format("data{}/ballast", node)), std::ios::binary);
-  const std::string block(65'536, 'x');
-  while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-  }
 }
 
 }  // namespace
@@ -143,18 +124,19 @@ TEST_CASE("credentials that the servers do not know, none, and a file that is no
   NatsRig rig;
   const std::string hint = "check the user in sink.to, and sink.password_file or sink.credentials_file";
   rig.settings.sink_credentials_file = cluster_file("stranger.creds");
-  CHECK(lacking(refusal_at_start(rig), {"does not let mailroom in: Authorization Violation", hint}) ==
-        std::vector<std::string>());
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }),
+                {"does not let mailroom in: Authorization Violation", hint}) == std::vector<std::string>());
   rig.settings.sink_credentials_file.clear();
-  CHECK(lacking(refusal_at_start(rig), {"does not let mailroom in", hint}) == std::vector<std::string>());
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"does not let mailroom in", hint}) ==
+        std::vector<std::string>());
   const TemporaryDirectory directory;
   rig.settings.sink_credentials_file = directory.path() / "notes";
   std::ofstream(rig.settings.sink_credentials_file) << "no JWT\n";
   chmod(rig.settings.sink_credentials_file.c_str(), 0600);
-  CHECK(lacking(refusal_at_start(rig), {"/notes has no line BEGIN NATS USER JWT", "a JWT and a seed"}) ==
-        std::vector<std::string>());
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"/notes has no line BEGIN NATS USER JWT",
+                                                     "a JWT and a seed"}) == std::vector<std::string>());
   rig.settings.sink_credentials_file = cluster_file("none.creds");
-  CHECK(lacking(refusal_at_start(rig), {"none.creds", "sink.credentials_file"}) ==
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"none.creds", "sink.credentials_file"}) ==
         std::vector<std::string>());
 }
 
@@ -165,7 +147,7 @@ TEST_CASE("servers with full disks make lines wait; restarted with room, they ha
   auto before = make_lines(100);
   hand_over(*carrier, before);
   for (const int node : {1, 2, 3})
-    fill_disk(node);
+    fill_disk(cluster_file(fmt::format("data{}", node)));
   auto lines = make_lines(2000, 10, "full.");
   std::set<std::string> words;
   hand_over(*carrier, lines, 10s);
@@ -192,4 +174,36 @@ TEST_CASE("servers with full disks make lines wait; restarted with room, they ha
   hand_over(*carrier, lines, 60s);
   lines.insert(lines.end(), before.begin(), before.end());
   require_each_once(lines, rig.reader.read());
+}
+
+TEST_CASE("doctor sees whether servers write to disk before they acknowledge, if all of them show it",
+          "[sync]") {
+  NatsRig rig;
+  const bool is_always = from_script("MAILROOM_TEST_NATS_SYNC") == "always";
+  const auto worth = [&](const std::string& monitor) {
+    rig.settings.sink_monitor = monitor;
+    return check_nats(rig.settings).back().reason;
+  };
+  const auto monitors = from_script("MAILROOM_TEST_NATS_MONITOR");
+  const std::string on_disk =
+      "an acknowledgement means that a majority of the replicas has the batch on disk";
+  const auto one = worth(monitors.substr(0, monitors.find(',')));
+  if (is_always) {
+    CHECK(worth(monitors) == on_disk);
+    CHECK(one ==
+          on_disk +
+              ", if sync_interval is always on all servers: it is on the 1 of 3 that sink.monitor names");
+  } else {
+    CHECK(lacking(worth(monitors), {"in memory, not on disk: up to 2m later"}) == std::vector<std::string>());
+    CHECK(lacking(one, {"in memory, not on disk: up to 2m later"}) == std::vector<std::string>());
+  }
+  CHECK(lacking(worth(""), {"has the batch in memory"}) == std::vector<std::string>());
+
+  // A client's port shows nothing.
+  const auto wrong = "http://" + rig.settings.sink_to.substr(7, rig.settings.sink_to.find(',') - 7);
+  CHECK(lacking(worth(wrong), {"has the batch in memory"}) == std::vector<std::string>());
+  const auto findings = check_nats(rig.settings);
+  const auto& unseen = findings[findings.size() - 2];
+  CHECK(unseen.level == SinkFinding::Level::warning);
+  CHECK(unseen.reason == wrong.substr(7) + ", of sink.monitor, does not show how JetStream is set");
 }

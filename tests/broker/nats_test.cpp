@@ -1,29 +1,14 @@
 // Lines to a real JetStream cluster: what is accepted is there, once, whatever happens to the servers.
 #include <thread>
 
-#include "base/error.hpp"
 #include "broker/nats_rig.hpp"
 #include "support/catch.hpp"
+#include "support/code_blocks.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-/// The message and hint of the Error(configuration) that `action` throws.
-template <typename Action>
-std::string refusal_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::configuration);
-    return std::string(error.what()) + "; " + error.hint();
-  }
-  return "no error";
-}
-
-}  // namespace
 
 TEST_CASE("JetStream stores each line once, with its id and header") {
   NatsRig rig;
@@ -247,6 +232,28 @@ TEST_CASE("what was sent is unknown when the sink gives it up") {
   CHECK(answers[0].id == 5);
   CHECK(answers[0].verdict == ParcelVerdict::unknown);
   CHECK(carrier->unfinished() == 0);
+}
+
+TEST_CASE("the stream is made as docs/nats.md does it without a tool") {
+  NatsRig rig;
+  rig.reader.drop_stream("MAILROOM");
+  auto commands = code_block("docs/nats.md", "bash", "STREAM.CREATE");
+  const auto port = rig.settings.sink_to.substr(rig.settings.sink_to.rfind(':') + 1);
+  commands.replace(commands.find("4222"), 4, port);
+  const TemporaryDirectory directory;
+  Subprocess shell({"/bin/bash", "-euc", commands}, {}, directory.path() / "answer",
+                   directory.path() / "errors");
+  const int status = shell.wait();
+  INFO(read_file(directory.path() / "errors"));
+  CHECK(status == 0);
+  CHECK(lacking(read_file(directory.path() / "answer"), {"\"num_replicas\":3"}) ==
+        std::vector<std::string>());
+  rig.reader.await_stream();
+  const auto findings = check_nats(rig.settings);
+  CHECK(findings[3].reason == "the stream MAILROOM has 3 replicas, and recognises repetitions for 1h");
+  auto lines = make_lines(100);
+  hand_over(*rig.carrier(), lines);
+  require_each_once(lines, rig.reader.read());
 }
 
 TEST_CASE("doctor looks at servers, stream and what an acknowledgement is worth") {

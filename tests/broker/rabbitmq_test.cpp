@@ -1,33 +1,14 @@
 // Lines to a real RabbitMQ cluster: what is accepted is there, once unless the server of the connection died.
-#include <fstream>
-#include <sys/stat.h>
 #include <thread>
 
-#include "base/error.hpp"
 #include "broker/rabbitmq_rig.hpp"
 #include "support/catch.hpp"
-#include "support/temporary_directory.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-std::string refusal_of(RabbitmqRig& rig) {
-  try {
-    rig.carrier();
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::configuration);
-    return std::string(error.what()) + "; " + error.hint();
-  }
-  return "no error";
-}
-
-void replace(std::string& text, const std::string& what, const std::string& by) {
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-}
 
 /// The number of the node that the carrier is connected to, by the answer of a line.
 int node_of(const Settings& settings, const Answer& answer) {
@@ -69,10 +50,12 @@ TEST_CASE("a line has the attributes of a CloudEvent where the settings name its
 TEST_CASE("a queue or exchange that does not exist is refused at the start") {
   RabbitmqRig rig;
   rig.settings.sink_routing_key = "other.{queue}";
-  CHECK(lacking(refusal_of(rig), {"there is no queue other.mailroom", "x-queue-type: quorum"}) ==
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }),
+                {"there is no queue other.mailroom", "rabbitmqctl import_definitions"}) ==
         std::vector<std::string>());
   rig.settings.sink_exchange = "nowhere";
-  CHECK(lacking(refusal_of(rig), {"there is no exchange nowhere"}) == std::vector<std::string>());
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"there is no exchange nowhere"}) ==
+        std::vector<std::string>());
 }
 
 TEST_CASE("a line that no queue takes waits, and so does one for an exchange that goes") {
@@ -125,28 +108,6 @@ TEST_CASE("a user who may not publish makes lines wait") {
   CHECK(answer.verdict == ParcelVerdict::unavailable);
   CHECK(answer.code == 403);
   CHECK(eventually([&] { return hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted; }));
-}
-
-TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwards") {
-  RabbitmqRig rig;
-  const auto carrier = rig.carrier();
-  auto lines = make_lines(2000);
-  {
-    const Fault fault(100ms, [] {
-      for (const int node : {1, 2, 3})
-        rabbitmqctl("-n node" + std::to_string(node) + "@localhost set_disk_free_limit 100000GB");
-      std::this_thread::sleep_for(3s);
-      for (const int node : {1, 2, 3})
-        rabbitmqctl("-n node" + std::to_string(node) + "@localhost set_disk_free_limit 50MB");
-    });
-    hand_over(*carrier, lines, 90s);
-    CHECK(eventually([&] {
-      return hand_over_once(*carrier, make_lines(1, 10, "later.")[0]).verdict == ParcelVerdict::accepted;
-    }));
-  }
-  auto found = rig.reader.read(rig.queue);
-  CHECK(found.erase("later.0.digest") == 1);
-  require_each_once(lines, found);
 }
 
 TEST_CASE("a killed leader of the queue costs no line and repeats none") {
@@ -266,56 +227,4 @@ TEST_CASE("what was sent is unknown when the sink gives it up, and what was not 
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].verdict == ParcelVerdict::unknown);
   CHECK(carrier->unfinished() == 0);
-}
-
-TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong password are refused") {
-  RabbitmqRig rig;
-  rig.settings.sink_to = from_script("MAILROOM_TEST_RABBITMQ_TLS");
-  rig.settings.sink_ca_file = from_script("MAILROOM_TEST_RABBITMQ_CA");
-  const auto good = rig.settings;
-  {
-    const auto carrier = rig.carrier();
-    auto lines = make_lines(300);
-    hand_over(*carrier, lines);
-    require_each_once(lines, rig.reader.read(rig.queue));
-  }
-  replace(rig.settings.sink_to, "localhost", "127.0.0.1");
-  CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted"}) == std::vector<std::string>());
-  rig.settings = good;
-  rig.settings.sink_ca_file.clear();
-  CHECK(lacking(refusal_of(rig), {"has a certificate that is not accepted", "set sink.ca_file"}) ==
-        std::vector<std::string>());
-  const TemporaryDirectory directory;
-  const auto file = (directory.path() / "password").string();
-  std::ofstream(file) << "wrong-password\n";
-  chmod(file.c_str(), 0600);
-  rig.settings = good;
-  rig.settings.sink_password_file = file;
-  const auto refusal = refusal_of(rig);
-  CHECK(lacking(refusal, {"does not let mailroom in", "ACCESS_REFUSED"}) == std::vector<std::string>());
-  CHECK(refusal.find("wrong-password") == std::string::npos);
-  rig.settings.sink_to = good.sink_to + "/nowhere";
-  rig.settings.sink_password_file = good.sink_password_file;
-  CHECK(lacking(refusal_of(rig), {"does not let mailroom in", "nowhere"}) == std::vector<std::string>());
-}
-
-TEST_CASE("doctor looks at servers and queue") {
-  RabbitmqRig rig;
-  auto findings = check_amqp(rig.settings);
-  REQUIRE(findings.size() == 4);
-  CHECK(lacking(findings[0].reason, {"takes connections, RabbitMQ "}) == std::vector<std::string>());
-  CHECK(findings[3].level == SinkFinding::Level::fine);
-  CHECK(lacking(findings[3].reason, {"the queue " + rig.queue + " is a quorum queue"}) ==
-        std::vector<std::string>());
-  rig.reader.make_queue(rig.queue, false);
-  findings = check_amqp(rig.settings);
-  CHECK(findings[3].level == SinkFinding::Level::warning);
-  CHECK(lacking(findings[3].reason, {"is no quorum queue"}) == std::vector<std::string>());
-  rig.reader.make_queue(rig.queue, false, false);
-  findings = check_amqp(rig.settings);
-  CHECK(lacking(findings[3].reason, {"is not durable"}) == std::vector<std::string>());
-  rig.reader.drop_queue(rig.queue);
-  findings = check_amqp(rig.settings);
-  CHECK(findings[3].level == SinkFinding::Level::failure);
-  CHECK(findings[3].reason == "there is no queue " + rig.queue);
 }

@@ -142,6 +142,8 @@ TEST_CASE("every option that a message of core names exists") {
   // Those of NATS' own command.
   options.insert({"--subjects", "--storage", "--replicas", "--retention", "--dupe-window", "--discard",
                   "--max-age", "--no-ack", "--defaults"});
+  // Those of rabbitmqctl.
+  options.insert({"--if-empty", "--vhost"});
   collect_options(CommandLine().app, options);
   const std::regex literal(R"re("(?:[^"\\\n]|\\.)*")re");
   const std::regex option("(^|[ (\"'])(--[a-z][a-z-]+)");

@@ -167,6 +167,11 @@ void fill_disk(const std::string& directory) {
   }
 }
 
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
 void require_each_once(const std::vector<TestLine>& lines, const std::map<std::string, int>& found) {
   require_each(lines, found);
   std::vector<std::string> repeated;

@@ -84,6 +84,7 @@ void require_each_once(const std::vector<TestLine>& lines, const std::map<std::s
 /// Each line is there, whether or not it was repeated.
 void require_each(const std::vector<TestLine>& lines, const std::map<std::string, int>& found);
 
+void replace_all(std::string& text, const std::string& what, const std::string& by);
 /// Those of `parts` that are not in `text`.
 std::vector<std::string> lacking(const std::string& text, const std::vector<std::string>& parts);
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "support/catch.hpp"
 
 namespace mailroom::test {
 
@@ -208,6 +209,18 @@ std::string NatsReader::first_header(const std::string& name) {
 
 NatsRig::NatsRig(const StreamOptions& options) : settings(nats_settings()) {
   reader.make_stream(options);
+}
+
+void hand_over_to_two_servers(NatsRig& rig) {
+  const auto carrier = rig.carrier();
+  auto lines = make_lines(500);
+  hand_over(*carrier, lines);
+  require_each_once(lines, rig.reader.read());
+  rig.nodes.kill(1);
+  auto more = make_lines(500, 10, "mailroom.2.");
+  hand_over(*carrier, more);
+  for (const auto& line : more)
+    CHECK(line.accepted);
 }
 
 }  // namespace mailroom::test

@@ -59,6 +59,9 @@ struct NatsRig {
   BrokerNodes nodes{from_script("MAILROOM_TEST_NATS_DIRECTORY")};
 };
 
+/// Hands lines over to the first server, kills it, and hands others over to the next one.
+void hand_over_to_two_servers(NatsRig& rig);
+
 /// What the settings need besides: for the cluster of `with-nats --secure` also its user.
 Settings nats_settings();
 

@@ -22,32 +22,19 @@ Settings secure_settings() {
   return settings;
 }
 
-void replace(std::string& text, const std::string& what, const std::string& by) {
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-}
-
 }  // namespace
 
 TEST_CASE("lines go over TLS, with a login, to any of several servers", "[secure]") {
   NatsRig rig;
   rig.settings = secure_settings();
-  const auto carrier = rig.carrier();
-  auto lines = make_lines(500);
-  hand_over(*carrier, lines);
-  require_each_once(lines, rig.reader.read());
-  rig.nodes.kill(1);
-  auto more = make_lines(500, 10, "mailroom.2.");
-  hand_over(*carrier, more);
-  for (const auto& line : more)
-    CHECK(line.accepted);
+  hand_over_to_two_servers(rig);
 }
 
 TEST_CASE("a certificate of another name is refused, also where other servers are named by the first",
           "[secure]") {
   NatsRig rig;
   rig.settings = secure_settings();
-  replace(rig.settings.sink_to, "localhost", "127.0.0.1");
+  replace_all(rig.settings.sink_to, "localhost", "127.0.0.1");
   CHECK(lacking(refusal_of([&] { rig.carrier(); }),
                 {"has a certificate that is not accepted", "IP address mismatch",
                  "name the server in sink.to as its certificate does"}) == std::vector<std::string>());

@@ -100,18 +100,8 @@ TEST_CASE("collect counts no token as accepted that a server acknowledged with s
 TEST_CASE("lines go to servers that let a user in by a JWT", "[credentials]") {
   NatsRig rig;
   rig.settings.sink_credentials_file = from_script("MAILROOM_TEST_NATS_CREDENTIALS");
-  {
-    const auto carrier = rig.carrier();
-    auto lines = make_lines(500);
-    hand_over(*carrier, lines);
-    require_each_once(lines, rig.reader.read());
-    // The next server wants the signature of another nonce.
-    rig.nodes.kill(1);
-    auto more = make_lines(500, 10, "mailroom.2.");
-    hand_over(*carrier, more);
-    for (const auto& line : more)
-      CHECK(line.accepted);
-  }
+  // The next server wants the signature of another nonce.
+  hand_over_to_two_servers(rig);
   rig.nodes.restore();
   rig.reader.await_stream();
   const auto findings = check_nats(rig.settings);

@@ -16,23 +16,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void replace(std::string& text, const std::string& what, const std::string& by) {
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-}
-
 /// Runs commands as an operator on a server types them, in a directory of their own.
 class Typed {
  public:
   Typed() {
     directory_.write("rabbitmqctl",
-                     "#!/bin/sh\nexec '" + from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY") + "/ctl' \"$@\"\n", 0700);
+                     "#!/bin/sh\nexec '" + from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY") + "/ctl' \"$@\"\n",
+                     0700);
   }
   std::string file(const std::string& name) const { return directory_.path() / name; }
   void run(const std::string& commands) const {
     INFO(commands);
-    Subprocess shell({"/bin/sh", "-euc", "cd '" + directory_.path().string() + "'; PATH=.:$PATH; " + commands}, {},
-                     file("output"), file("errors"));
+    Subprocess shell(
+        {"/bin/sh", "-euc", "cd '" + directory_.path().string() + "'; PATH=.:$PATH; " + commands}, {},
+        file("output"), file("errors"));
     const int status = shell.wait();
     INFO(read_file(file("output")) << read_file(file("errors")));
     CHECK(status == 0);
@@ -145,12 +142,13 @@ TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong pas
     hand_over(*carrier, lines);
     require_each_once(lines, rig.reader.read(rig.queue));
   }
-  replace(rig.settings.sink_to, "localhost", "127.0.0.1");
-  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted"}) == std::vector<std::string>());
+  replace_all(rig.settings.sink_to, "localhost", "127.0.0.1");
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted"}) ==
+        std::vector<std::string>());
   rig.settings = good;
   rig.settings.sink_ca_file.clear();
-  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted", "set sink.ca_file"}) ==
-        std::vector<std::string>());
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted",
+                                                     "set sink.ca_file"}) == std::vector<std::string>());
   const TemporaryDirectory directory;
   const auto file = (directory.path() / "password").string();
   std::ofstream(file) << "wrong-password\n";
@@ -162,7 +160,8 @@ TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong pas
   CHECK(refusal.find("wrong-password") == std::string::npos);
   rig.settings.sink_to = good.sink_to + "/nowhere";
   rig.settings.sink_password_file = good.sink_password_file;
-  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"does not let mailroom in", "nowhere"}) == std::vector<std::string>());
+  CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"does not let mailroom in", "nowhere"}) ==
+        std::vector<std::string>());
 }
 
 TEST_CASE("doctor looks at servers and queue") {

@@ -6,28 +6,19 @@
 #include <vector>
 
 #include "handed_over.hpp"
+#include "support/delivery_rig.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/test_collector.hpp"
-#include "support/test_database.hpp"
-#include "support/test_queue.hpp"
 
 namespace mailroom::test {
 
 /// A database with accounts, whose batches collectors hand over.
-struct HandoverRig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
+struct HandoverRig : DeliveryRig {
+  using DeliveryRig::DeliveryRig;
+
   TemporaryDirectory directory;
   std::string taken = directory.path() / "taken";
 
-  explicit HandoverRig(int accounts) { insert_accounts(*connection, accounts); }
-
-  int count(const std::string& state) {
-    return value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = '" + state + "'");
-  }
-  void due_now() {
-    connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
-  }
   void forget_sinks() { connection->run("DELETE FROM mailroom_sinks"); }
   /// `collect --exec` of child.py.
   std::unique_ptr<TestCollector> collect(const std::string& mode, std::vector<std::string> options = {}) {

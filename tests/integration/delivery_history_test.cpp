@@ -2,6 +2,7 @@
 
 #include "cmd/audit/audit_status.hpp"
 #include "cmd/events/event_text.hpp"
+#include "support/delivery_rig.hpp"
 #include "support/history_play.hpp"
 #include "support/mail_rows.hpp"
 #include "support/test_collector.hpp"
@@ -13,11 +14,8 @@ using namespace mailroom::test;
 
 namespace {
 
-struct MailRig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-
-  explicit MailRig(int accounts) { insert_accounts(*connection, accounts); }
+struct MailRig : DeliveryRig {
+  using DeliveryRig::DeliveryRig;
 
   void play(std::int64_t token, const std::string& state, std::optional<int> code = {},
             std::optional<std::string> reply = {}) {

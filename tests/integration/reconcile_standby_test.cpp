@@ -10,7 +10,8 @@
 using namespace mailroom;
 using namespace mailroom::test;
 
-TEST_CASE("reconcile accounts for every token on a standby, and compares with what was written", "[reconcile]") {
+TEST_CASE("reconcile accounts for every token on a standby, and compares with what was written",
+          "[reconcile]") {
   Cluster primary(Cluster::Options{});
   const auto here = primary.conninfo("postgres");
   Connection connection(here, "test");

@@ -7,8 +7,8 @@
 #include "crypto/key_ring.hpp"
 #include "status/queue_health.hpp"
 #include "support/catch.hpp"
+#include "support/delivery_rig.hpp"
 #include "support/test_collector.hpp"
-#include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
 using namespace mailroom;
@@ -16,12 +16,8 @@ using namespace mailroom::test;
 
 namespace {
 
-/// A database with accounts, and what their deliveries became.
-struct SendRig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-
-  explicit SendRig(int accounts) { insert_accounts(*connection, accounts); }
+struct SendRig : DeliveryRig {
+  using DeliveryRig::DeliveryRig;
 
   /// `1 accepted 1, 2 deferred 1`: token, state and attempts.
   std::string deliveries() {
@@ -29,12 +25,6 @@ struct SendRig {
         *connection,
         "SELECT coalesce(string_agg(token || ' ' || state || ' ' || attempts, ', ' ORDER BY token), '') "
         "FROM mailroom_deliveries");
-  }
-  int count(const std::string& state) {
-    return value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = '" + state + "'");
-  }
-  void due_now() {
-    connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "reconcile/reconciliation.hpp"
 #include "support/rewind_rig.hpp"
+#include "support/several_queues.hpp"
 
 namespace mailroom::test {
 
@@ -55,6 +56,17 @@ struct ReconcileRig : RewindRig {
   void emit(int count, const std::string& prefix = "user") {
     insert_accounts(*connection, count, prefix);
     drain(3);
+  }
+  /// Of token 5, a recovery of account 1, and token 6, an activation, emits the second: from a queue `some`
+  /// that takes activations alone.
+  void emit_activations_alone() {
+    insert_accounts(*connection, 4);
+    hand("UPDATE accounts SET status = 'active' WHERE id <= 2");
+    hand("DELETE FROM tokens");
+    make_queue(*connection, "some", activations_only);
+    hand("INSERT INTO tokens (account, action) VALUES (1, 'password_recovery'), (3, 'activation')");
+    session = attach(database, "some");
+    drain();
   }
   void hand(const std::string& sql) { connection->run(sql); }
 };

@@ -1,5 +1,5 @@
-// Any bytes are read as a consumer's line or refused; what the consumers write is read back, and a torn line invents no
-// token.
+// Any bytes are read as a consumer's line or refused; what the consumers write is read back, and a torn line
+// invents no token.
 
 #include "fuzz/hostile_batch.hpp"
 #include "reconcile/output_line.hpp"

@@ -8,6 +8,12 @@ namespace {
 
 constexpr Milliseconds farewell{5000};  ///< how long to try to acknowledge the last batch
 
+std::string waiting_text(std::optional<std::int64_t> tokens) {
+  const auto count = tokens.value_or(0);
+  if (!tokens) return "tokens wait";
+  return count == 1 ? "1 token waits" : counted(count, "token") + " wait";
+}
+
 }  // namespace
 
 void Collector::acknowledge_last() {
@@ -57,12 +63,9 @@ void Collector::acknowledge_before_leaving() {
 }
 
 void Collector::leave_tokens() const {
-  const auto waiting = setup_.count_waiting ? setup_.count_waiting() : std::nullopt;
   throw Error(ExitCode::database,
               fmt::format("{}; {} in the queue", sink_->unavailability(),
-                          !waiting        ? "tokens wait"
-                          : *waiting == 1 ? "1 token waits"
-                                          : counted(*waiting, "token") + " wait"),
+                          setup_.count_waiting ? waiting_text(setup_.count_waiting()) : "tokens wait"),
               "mailroom doctor checks it; run the command again later, or without --once to wait");
 }
 

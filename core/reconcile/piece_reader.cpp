@@ -12,27 +12,47 @@ namespace {
 constexpr int rows_at_once = 20'000;
 
 // $1 queue, $2 the first batch, $3 and $4 what the cursor and the time were before it, $5 the cursor now. A
-// batch that took all that its claim passed is one piece. The exact number of a batch's ids is counted only
-// where it can differ from the number of its tokens. What a consumer skipped is among the ids that it
-// skipped, with what the other side refused if it records outcomes ($11): then the claim's share is not known
-// exactly.
+// batch that took all that its claim passed is one piece. So are such batches one after the other, if nothing
+// is peculiar about them and the seconds of their times are the same, unless $13 says that batches must be
+// kept apart: each begins where the one before ends, so the last one ends where the next piece begins. The
+// exact number of a batch's ids is counted only where it can differ from the number of its tokens. What a
+// consumer skipped is among the ids that it skipped, with what the other side refused if it records outcomes
+// ($11): then the claim's share is not known exactly.
 const std::string pieces_sql = fmt::format(
     R"(
 DECLARE mailroom_pieces NO SCROLL CURSOR FOR
-WITH claims AS MATERIALIZED (
-  SELECT b.id, b.ids, b.ids_mask, b.skipped_ids, b.cursor,
-    lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before,
+WITH chain AS (
+  SELECT b.*, lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before
+  FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint),
+timed AS (
+  SELECT b.*, b.claimed_by LIKE 'mailroom send@%' AS by_sender,
+    b.ids_mask IS NULL AND isempty(b.skipped_ids) AND b.cursor > b.before
+      AND b.ids = int8multirange(int8range(b.before, b.cursor, '(]')) AS is_usual
+  FROM chain b),
+keyed AS (
+  SELECT b.*, CASE WHEN NOT $13::boolean AND b.is_usual AND b.emitted_at IS NOT NULL AND b.attempts = 1
+                        AND b.earlier_attempts IS NULL AND b.emitted = b.cursor - b.before AND NOT b.by_sender
+                   THEN floor(date_part('epoch', b.claimed_at)) END AS lease_second,
+    floor(date_part('epoch', b.emitted_at)) AS end_second
+  FROM timed b ORDER BY b.id OFFSET 0),
+begun AS (
+  SELECT b.*, b.lease_second IS NOT DISTINCT FROM lag(b.lease_second) OVER w
+              AND b.end_second IS NOT DISTINCT FROM lag(b.end_second) OVER w AND b.lease_second IS NOT NULL AS goes_on
+  FROM keyed b WINDOW w AS (ORDER BY b.id)),
+claims AS MATERIALIZED (
+  SELECT b.id, b.ids, b.ids_mask, b.skipped_ids, b.is_usual, b.before,
+    CASE WHEN b.lease_second IS NULL THEN b.cursor ELSE lead(b.before, 1, $5::bigint) OVER (ORDER BY b.id) END AS cursor,
     {leased} AS leased, {ended} AS ended,
     CASE WHEN b.emitted_at IS NOT NULL THEN 1 WHEN b.dead_at IS NOT NULL THEN 2 ELSE 0 END AS state, b.attempts,
-    b.emitted, b.claimed_by LIKE 'mailroom send@%' AS by_sender, b.collector, b.claimed_by, b.claimed_at, b.earlier_attempts,
+    b.emitted, b.by_sender, b.collector, b.claimed_by, b.claimed_at, b.earlier_attempts,
     b.skipped_expired + b.skipped_consumed + b.skipped_status + b.skipped_invalid AS skipped,
     b.skipped_expired + b.skipped_consumed AS unfit
-  FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint),
+  FROM begun b WHERE NOT b.goes_on),
 sessions AS MATERIALIZED (
-  SELECT collector, claimed_by, max(claimed_at) AS last FROM claims GROUP BY 1, 2),
+  SELECT collector, claimed_by, max(claimed_at) AS last FROM mailroom_batches
+  WHERE job_type = $1 AND id >= $2::bigint GROUP BY 1, 2),
 known AS MATERIALIZED (
-  SELECT c.*, c.ids_mask IS NULL AND isempty(c.skipped_ids) AND c.cursor > c.before
-      AND c.ids = int8multirange(int8range(c.before, c.cursor, '(]')) AS is_usual,
+  SELECT c.*,
     CASE WHEN c.state = 1 AND upper(c.ids) - lower(c.ids) <> c.emitted THEN c.emitted < (
       SELECT sum(upper(g) - lower(g)) FROM unnest(mailroom_batch_ids(c.ids, c.ids_mask)) g) ELSE false END AS is_short,
     CASE WHEN $11::boolean THEN c.unfit WHEN isempty(c.skipped_ids) THEN c.unfit ELSE least(c.unfit, c.skipped - (
@@ -144,7 +164,8 @@ void read_pieces(pqxx::transaction_base& transaction, const ClaimRecord& record,
   Connection::execute(transaction, pieces_sql, record.queue, record.first_batch, record.base_cursor,
                       record.base_at, record.cursor, record.gap_ids, array_text(operations),
                       array_text(creations), array_text(begins), array_text(created_at),
-                      record.has_deliveries, record.output != nullptr);
+                      record.has_deliveries, record.output != nullptr,
+                      record.has_deliveries || record.output != nullptr);
   WrittenPieces written(record.output);
   const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_pieces", rows_at_once);
   for (auto rows = Connection::execute(transaction, fetch); !rows.empty();

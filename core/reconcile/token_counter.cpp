@@ -33,6 +33,7 @@ class CountRequest {
   std::int64_t first() const { return firsts_.empty() ? 0 : firsts_.front(); }
   std::int64_t end() const { return ends_.empty() ? 0 : ends_.back(); }
   std::size_t situation_of(int slot) const { return slots_.at(static_cast<std::size_t>(slot) - 1); }
+  bool has_blocks() const { return has_blocks_; }
 
  private:
   void add(const TokenCounter::Run& run) {
@@ -64,6 +65,7 @@ class CountRequest {
     if (bytes_.empty()) return;
     add_row(block_first_, block_first_ + static_cast<std::int64_t>(bytes_.size() / 2),
             "\"\\\\x" + bytes_ + "\"");
+    has_blocks_ = true;
     for (const auto situation : block_slots_)
       add_slot(situation);
     bytes_.clear();
@@ -91,6 +93,7 @@ class CountRequest {
   std::string bytes_;  ///< of the block, in hexadecimal
   std::int64_t block_first_ = 0;
   std::vector<std::size_t> block_slots_;
+  bool has_blocks_ = false;
 };
 
 // Flags of a token, in the order of their bits.
@@ -101,14 +104,26 @@ constexpr int will_be_tried = 8;
 
 // $1 to $4 the rows of the request, $5 and $6 the seconds of each slot, $7 and $8 the period, $9 before which
 // second records are incomplete, $10 queue, $11 and $12 the first id and the end of all rows. The limit keeps
-// the planner from reading all tokens, whatever the statistics say.
+// the planner from reading all tokens, whatever the statistics say. The seconds of a range are computed once,
+// not once a token, which OFFSET 0 ensures.
 constexpr const char* tokens_sql = R"(
-FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bytea[]) u (first, past, base, block)
+FROM (
+  SELECT u.*, ($5::bigint[])[u.base] AS second, ($6::bigint[])[u.base] AS passed_second
+  FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bytea[]) u (first, past, base, block) OFFSET 0) u
 CROSS JOIN LATERAL (
-  SELECT id, action, created_at, expires_at, consumed_at FROM tokens WHERE id >= u.first AND id < u.past
-  ORDER BY id LIMIT 9000000000000000000) t
+  SELECT id, action, created_at, expires_at, consumed_at FROM tokens
+  WHERE id >= u.first AND id < u.past AND created_at >= $7::bigint AND created_at < $8::bigint
+  ORDER BY id LIMIT 9000000000000000000) t)";
+
+// What decides the class of a token, by the row of the request that has it.
+constexpr const char* ranges_sql = R"(
+CROSS JOIN LATERAL (SELECT u.base AS slot, u.second, u.passed_second) s)";
+
+constexpr const char* blocks_sql = R"(
 CROSS JOIN LATERAL (
-  SELECT u.base + CASE WHEN u.block IS NULL THEN 0 ELSE get_byte(u.block, (t.id - u.first)::int) END AS slot) s)";
+  SELECT u.base + CASE WHEN u.block IS NULL THEN 0 ELSE get_byte(u.block, (t.id - u.first)::int) END AS slot) p
+CROSS JOIN LATERAL (
+  SELECT p.slot, ($5::bigint[])[p.slot] AS second, ($6::bigint[])[p.slot] AS passed_second) s)";
 
 // An outcome that was recorded before the token was created was that of another token with the id.
 constexpr const char* deliveries_sql = R"(
@@ -116,9 +131,8 @@ LEFT JOIN mailroom_deliveries d
   ON d.queue = $10 AND d.token = t.id AND d.token >= $11::bigint AND d.token < $12::bigint
   AND floor(extract(epoch FROM d.last_at)) >= t.created_at)";
 
-constexpr const char* period_sql = R"(
-WHERE t.created_at >= $7::bigint AND t.created_at < $8::bigint
-  AND t.id >= $11::bigint AND t.id < $12::bigint AND $10::text IS NOT NULL)";
+// Each statement has the same parameters.
+constexpr const char* all_used_sql = " WHERE $10::text IS NOT NULL AND $11::bigint <= $12::bigint";
 
 template <typename Row>
 TokenFact read_fact(const Row& row) {
@@ -148,19 +162,23 @@ std::string TokenCounter::facts_sql() const {
                          ? fmt::format("+ CASE WHEN d.not_before IS NULL THEN 0 ELSE {} END", will_be_tried)
                          : "";
   return fmt::format(R"(
-  s.slot, t.action, CASE WHEN t.created_at > ($5::bigint[])[s.slot] THEN t.created_at END AS late,
-  CASE WHEN t.consumed_at <= ($6::bigint[])[s.slot] THEN {} ELSE 0 END
-    + CASE WHEN t.expires_at <= ($6::bigint[])[s.slot] THEN {} ELSE 0 END
+  s.slot, t.action, CASE WHEN t.created_at > s.second THEN t.created_at END AS late,
+  CASE WHEN t.consumed_at <= s.passed_second THEN {} ELSE 0 END
+    + CASE WHEN t.expires_at <= s.passed_second THEN {} ELSE 0 END
     + CASE WHEN t.created_at < $9::bigint THEN {} ELSE 0 END {} AS flags, {} AS outcome)",
                      was_consumed, was_expired, is_early, tried, outcome);
+}
+
+std::string TokenCounter::rows_sql(bool has_blocks) const {
+  return fmt::format("{}{}{}{}", tokens_sql, has_blocks ? blocks_sql : ranges_sql,
+                     record_.has_deliveries ? deliveries_sql : "", all_used_sql);
 }
 
 void TokenCounter::count(const std::vector<Situation>& situations, const std::vector<Run>& runs,
                          const OnCount& on_count) {
   const CountRequest request(situations, runs);
-  const auto sql = fmt::format("SELECT{}, count(*){}{}{} GROUP BY 1, 2, 3, 4{}", facts_sql(), tokens_sql,
-                               record_.has_deliveries ? deliveries_sql : "", period_sql,
-                               record_.has_deliveries ? ", 5" : "");
+  const auto sql = fmt::format("SELECT{}, count(*){} GROUP BY 1, 2, 3, 4{}", facts_sql(),
+                               rows_sql(request.has_blocks()), record_.has_deliveries ? ", 5" : "");
   for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until,
                                      record_.incomplete_before, record_.queue))
     on_count(request.situation_of(row[0].as<int>()), read_fact(row), row[5].as<std::int64_t>());
@@ -169,9 +187,8 @@ void TokenCounter::count(const std::vector<Situation>& situations, const std::ve
 void TokenCounter::list(const std::vector<Situation>& situations, const std::vector<Run>& runs,
                         const OnToken& on_token) {
   const CountRequest request(situations, runs);
-  const auto sql =
-      fmt::format("DECLARE mailroom_listed NO SCROLL CURSOR FOR SELECT{}, t.id{}{}{} ORDER BY t.id",
-                  facts_sql(), tokens_sql, record_.has_deliveries ? deliveries_sql : "", period_sql);
+  const auto sql = fmt::format("DECLARE mailroom_listed NO SCROLL CURSOR FOR SELECT{}, t.id{} ORDER BY t.id",
+                               facts_sql(), rows_sql(request.has_blocks()));
   run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before,
               record_.queue);
   const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_listed", tokens_at_once);

@@ -34,6 +34,7 @@ class TokenCounter {
 
  private:
   std::string facts_sql() const;
+  std::string rows_sql(bool has_blocks) const;
 
   pqxx::transaction_base& transaction_;
   const ClaimRecord& record_;

@@ -53,8 +53,8 @@ COMMENT ON COLUMN mailroom_batches.earlier_attempts IS
     'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at; null if there was none';
 
 CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (job_type, id);
-CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (job_type, id)
-    WHERE emitted_at IS NULL AND dead_at IS NULL;
+-- Open batches and dead letters.
+CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (job_type, id) WHERE emitted_at IS NULL;
 CREATE INDEX mailroom_batches_claimed_at_idx ON mailroom_batches USING brin (claimed_at) WITH (pages_per_range = 16);
 
 -- Ids at or below the cursor that no snapshot has shown yet: in progress, or rolled back for good.

@@ -49,7 +49,7 @@ constexpr const char* token_is_old_sql = R"((
     AND t.id <= (SELECT id FROM bound)
     AND NOT (SELECT ids FROM held) @> t.id))";
 
-constexpr const char* looked_tokens_sql = R"( AS is_old
+constexpr const char* looked_tokens_sql = R"( AS is_old, t.created_at >= $4::bigint AS is_new
   FROM tokens t
   WHERE t.id > $1::bigint AND t.id <= $2::bigint
   ORDER BY t.id
@@ -66,7 +66,8 @@ gone AS (DELETE FROM tokens t USING locked l WHERE t.id = l.id RETURNING t.id))"
 // $7: whether old tokens count as removed.
 constexpr const char* looked_batches_sql = R"(,
 looked AS MATERIALIZED (
-  SELECT b.id, b.job_type, mailroom_batch_ids(b.ids, b.ids_mask) AS ids, greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) AS is_old
+  SELECT b.id, b.job_type, mailroom_batch_ids(b.ids, b.ids_mask) AS ids, greatest(b.emitted_at, b.dead_at) < to_timestamp($4::bigint) AS is_old,
+    b.claimed_at >= to_timestamp($4::bigint) AS is_new
   FROM mailroom_batches b
   WHERE b.id > $1::bigint AND b.id <= $2::bigint
   ORDER BY b.id
@@ -101,14 +102,15 @@ locked AS MATERIALIZED (
   FOR UPDATE OF d SKIP LOCKED),
 gone AS (DELETE FROM mailroom_deliveries d USING locked l WHERE d.queue = $8 AND d.token = l.id RETURNING d.token))";
 
-// Evaluates max(id) of `looked` only if fewer than $6 rows were old, because only then `old` has read all of
-// it.
+// Evaluates `looked` only if fewer than $6 rows were old, because only then `old` has read all of it. Null at
+// the end: also after as many rows as are read at a time, all of which came within the time that is kept.
+// Rows above them are hardly older, and become old no later than these.
 std::string outcome_sql(const std::string& removed) {
   return R"(
 SELECT (SELECT count(*) FROM old), (SELECT count(*) FROM )" +
          removed + R"(),
   CASE WHEN (SELECT count(*) FROM old) = $6::int THEN (SELECT max(id) FROM old)
-       ELSE (SELECT max(id) FROM looked) END)";
+       ELSE (SELECT CASE WHEN count(*) < $5::int OR NOT bool_and(is_new) THEN max(id) END FROM looked) END)";
 }
 
 std::string old_tokens_sql() {
@@ -125,7 +127,8 @@ std::string old_batches_sql() {
 }
 
 std::string old_deliveries_sql() {
-  return std::string(queues_sql) + held_sql + looked_deliveries_sql + token_is_old_sql + R"()) AS is_old
+  return std::string(queues_sql) + held_sql + looked_deliveries_sql + token_is_old_sql + R"()) AS is_old,
+    d.last_at >= to_timestamp($4::bigint) AS is_new
   FROM mailroom_deliveries d
   WHERE d.queue = $8 AND d.token > $1::bigint AND d.token <= $2::bigint
   ORDER BY d.token
@@ -168,7 +171,8 @@ WHERE EXISTS (
 /// has fewer tokens to skip. A step does not wait for locked rows, and checks rows again that changed since
 /// the snapshot.
 ///
-/// A step reads rows in id order until it has found `step` old rows or has read 20,000, and removes:
+/// A step reads rows in id order until it has found `step` old rows or has read 20,000, and ends the pass
+/// over the table if all of these came within the time that is kept. It removes:
 /// - tokens that are old, not above a cursor, and in no gap and no open batch;
 /// - batches that are old, not the newest of a queue that still exists, and have no token left (would have
 /// none, in a dry

@@ -1,10 +1,11 @@
-// What the history of one account or token reads in a database with many of them.
+// What the history of one account or token, and doctor, read in a database with many of them.
 
 #include <chrono>
 #include <thread>
 
 #include "audit/history.hpp"
 #include "support/catch.hpp"
+#include "support/doctor_rig.hpp"
 #include "support/test_database.hpp"
 
 using namespace mailroom;
@@ -104,4 +105,24 @@ TEST_CASE("the history of one account or token reads only its own period, howeve
   CHECK(token_reads.rows < 10);
   CHECK(batch_reads.sequential == 0);
   CHECK(batch_reads.rows < 600);
+}
+
+TEST_CASE("doctor finds a dead letter without reading all batches") {
+  TestDatabase database;
+  {
+    const auto filling = database.connect();
+    fill(*filling);
+    filling->run("UPDATE mailroom_batches SET emitted_at = NULL, dead_at = now() WHERE id = 5");
+  }
+  const auto connection = database.connect();
+  connection->run("SELECT pg_sleep(1)");
+  const auto before = reads_of(*connection, "mailroom_batches");
+  CHECK(
+      summary(DoctorRig(database).examine("batches")) ==
+      "warning: batch 5 of the queue mailroom was dead-lettered after 1 attempts: 1 tokens were not emitted");
+  const auto reads = reads_after(*connection, "mailroom_batches", before);
+  CAPTURE(reads.rows);
+  CHECK(reads.sequential == 0);
+  // Other checks read the newest five thousand.
+  CHECK(reads.rows < 6000);
 }

@@ -183,3 +183,68 @@ TEST_CASE("without a queue there is no cursor to wait for") {
   CHECK(done.tokens == 2);
   CHECK_FALSE(done.held_back);
 }
+
+namespace {
+
+/// Tokens $1 to $2 and their batches of a hundred, all created `days` days ago and expired since.
+void insert_ended(Connection& connection, std::int64_t first, std::int64_t last, int days) {
+  connection.transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
+    Connection::execute(
+        transaction,
+        "INSERT INTO tokens (id, account, action, code, created_at, expires_at) "
+        "SELECT g, 1, 'activation', '00000', c.at, c.at + 60 FROM generate_series($1::bigint, $2::bigint) g, "
+        "LATERAL (SELECT extract(epoch FROM now())::bigint - 86400 * $3::bigint AS at) c",
+        first, last, days);
+    Connection::execute(transaction,
+                        "INSERT INTO mailroom_deliveries (queue, token, state, batch, last_at) "
+                        "SELECT 'mailroom', g, 'accepted', 1, now() - $3::int * interval '1 day' "
+                        "FROM generate_series($1::bigint, $2::bigint) g",
+                        first, last, days);
+    Connection::execute(
+        transaction,
+        "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_at, emitted_at, emitted, cursor, open_from, gap_ids) "
+        "SELECT 'mailroom', int8multirange(int8range(g, g + 1)), 1, c.at, c.at, 1, g, 1, '{}' "
+        "FROM generate_series($1::bigint, $2::bigint) g, LATERAL (SELECT now() - $3::int * interval '1 day' AS at) c "
+        "ORDER BY g",
+        first, last, days);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a pruning reads what came within the time that it keeps once, however much that is") {
+  // A statement reads 20,000 rows.
+  const std::int64_t recent = GENERATE(45'000, 100'000);
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_ended(*connection, 1, 10, 40);
+  insert_ended(*connection, 11, 10 + recent, 20);
+  insert_ended(*connection, 11 + recent, 20 + recent, 40);
+  int steps = 0;
+  const auto count_steps = [&](const PruneProgress&) { return ++steps > 0; };
+  const auto planned = count(database);
+  const auto done = prune(database, 1000, count_steps);
+  // Of each table the first statement reads ten old rows too, the second one only rows that came lately.
+  CHECK(steps == 3 * 2);
+  CHECK(done.tokens == 10);
+  CHECK(done.batches == 10);
+  CHECK(done.deliveries == 10);
+  CHECK(planned.tokens == 10);
+  CHECK(planned.batches == 10);
+  CHECK(planned.deliveries == 10);
+
+  // The old rows behind the others are removed with them at the latest.
+  connection->run(
+      "UPDATE tokens SET created_at = created_at - 15 * 86400, expires_at = expires_at + 15 * 86400 "
+      "WHERE id BETWEEN 11 AND 10 + $1",
+      recent);
+  connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '15 days' WHERE id > 10");
+  connection->run(
+      "UPDATE mailroom_deliveries SET last_at = last_at - interval '15 days' WHERE token BETWEEN 11 AND 10 + $1",
+      recent);
+  const auto rest = prune(database);
+  CHECK(rest.tokens == 10);
+  CHECK(rest.batches == 9);  // the newest one is the state of the queue
+  CHECK(rest.deliveries == 10);
+}

@@ -14,8 +14,9 @@ struct AlikeBatches : ReconcileRig {
   AlikeBatches() {
     insert_accounts(*connection, 30);
     drain(1);
-    hand("UPDATE mailroom_batches SET claimed_at = date_trunc('second', now()) + id * interval '10 ms', "
-         "emitted_at = date_trunc('second', now()) + interval '1 s' + id * interval '10 ms'");
+    hand(
+        "UPDATE mailroom_batches SET claimed_at = date_trunc('second', now()) + id * interval '10 ms', "
+        "emitted_at = date_trunc('second', now()) + interval '1 s' + id * interval '10 ms'");
   }
 
   /// `1-9:b1 10:b10`: what batches took as their claims passed it, and the first of these batches.
@@ -55,8 +56,8 @@ TEST_CASE("a batch that differs from its neighbours is a piece of its own", "[re
        "1-4:b1 5-6:b5 7-30:b7", "30 emitted"},
       {"UPDATE mailroom_batches SET emitted_at = NULL WHERE id = 30", "1-29:b1 30:b30",
        "29 emitted, 1 in_flight"},
-      {"UPDATE mailroom_batches SET emitted_at = NULL, dead_at = now() WHERE id = 7",
-       "1-6:b1 7:b7 8-30:b8", "29 emitted, 1 dead_letter"},
+      {"UPDATE mailroom_batches SET emitted_at = NULL, dead_at = now() WHERE id = 7", "1-6:b1 7:b7 8-30:b8",
+       "29 emitted, 1 dead_letter"},
       {"UPDATE mailroom_batches SET claimed_by = 'mailroom send@host' WHERE id = 3", "1-2:b1 3:b3 4-30:b4",
        "29 emitted, 1 unexplained"},
       {"DELETE FROM mailroom_batches WHERE id = 25", "1-24:b1 27-30:b27", "29 emitted, 1 unexplained"},
@@ -74,7 +75,8 @@ TEST_CASE("a batch that differs from its neighbours is a piece of its own", "[re
   }
 }
 
-TEST_CASE("batches are kept apart where their numbers or the output of consumers are compared", "[reconcile]") {
+TEST_CASE("batches are kept apart where their numbers or the output of consumers are compared",
+          "[reconcile]") {
   AlikeBatches rig;
   rig.hand(
       "INSERT INTO mailroom_deliveries (queue, token, state, batch) "

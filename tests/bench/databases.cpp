@@ -1,5 +1,6 @@
 #include "bench/databases.hpp"
 
+#include "bench/loading.hpp"
 #include "schema/migration.hpp"
 
 namespace mailroom::bench {
@@ -34,32 +35,6 @@ constexpr const char* insert_tokens =
 
 constexpr std::int64_t month = 30LL * 24 * 3600;
 
-void without_triggers(Connection& connection) {
-  connection.run("SET session_replication_role = replica");
-}
-
-void finish(Connection& connection) {
-  connection.run("SELECT setval('tokens_id_seq', greatest((SELECT max(id) FROM tokens), 1))");
-  connection.run("SELECT setval('accounts_id_seq', greatest((SELECT max(id) FROM accounts), 1))");
-  connection.run("VACUUM (ANALYZE)");
-  connection.run("CHECKPOINT");
-}
-
-/// Drops the table's indexes and rebuilds them after `load`, which takes half as long as maintaining them.
-void with_indexes_dropped(Connection& connection, const std::function<void()>& load) {
-  connection.run("ALTER TABLE tokens DROP CONSTRAINT tokens_pkey, DROP CONSTRAINT tokens_secret_key");
-  const auto indexes = connection.run(
-      "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'tokens' AND schemaname = "
-      "current_schema()");
-  for (const auto& index : indexes)
-    connection.run("DROP INDEX " + index[0].as<std::string>());
-  load();
-  connection.run("ALTER TABLE tokens ADD CONSTRAINT tokens_pkey PRIMARY KEY (id)");
-  connection.run("ALTER TABLE tokens ADD CONSTRAINT tokens_secret_key UNIQUE (secret)");
-  for (const auto& index : indexes)
-    connection.run(index[1].as<std::string>());
-}
-
 void make_accounts_database(Stage& stage) {
   stage.once("accounts", [&] {
     stage.create_database("accounts_only", "template0");
@@ -67,7 +42,7 @@ void make_accounts_database(Stage& stage) {
     const auto connection = stage.connect("accounts_only");
     without_triggers(*connection);
     connection->run(insert_accounts, account_count(stage));
-    finish(*connection);
+    finish_loading(*connection);
   });
 }
 
@@ -89,7 +64,7 @@ Backlog load_backlog(Stage& stage, const Backlog& backlog, const Mixture& mixtur
       connection->run(insert_tokens, backlog.old_tokens + 1, all, account_count(stage), now + month, false,
                       mixture.scattered);
     });
-    finish(*connection);
+    finish_loading(*connection);
   });
   return backlog;
 }
@@ -100,7 +75,7 @@ Backlog load_mixed(Stage& stage, const Backlog& backlog, const std::function<voi
     const auto connection = stage.connect(backlog.database);
     without_triggers(*connection);
     with_indexes_dropped(*connection, [&] { load(*connection); });
-    finish(*connection);
+    finish_loading(*connection);
   });
   return backlog;
 }
@@ -162,7 +137,7 @@ std::string original_database(Stage& stage) {
     const auto now = in_seconds(connection->server_time());
     connection->run(insert_accounts, count);
     connection->run(insert_tokens, 1, count, count, now - month, true, false);
-    finish(*connection);
+    finish_loading(*connection);
   });
   return "original";
 }
@@ -173,10 +148,11 @@ void clear_queue(Stage& stage, const std::string& database) {
   connection->run("UPDATE jobs SET last_seq = 0");
 }
 
-bool has_collector(Stage& stage, const std::string& database) {
+int collector_backend(Stage& stage, const std::string& database) {
   const auto connection = stage.connect(database);
-  return !connection->run("SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525")
-              .empty();
+  const auto rows =
+      connection->run("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525");
+  return rows.empty() ? 0 : rows[0][0].as<int>();
 }
 
 void place_cursor(Connection& connection, std::int64_t cursor) {

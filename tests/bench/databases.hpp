@@ -39,8 +39,12 @@ std::string original_database(Stage& stage);
 /// Deletes all tokens, with what is known of them.
 void clear_queue(Stage& stage, const std::string& database);
 
-/// True once a collector or sender waits for work there: it holds a collector's lock.
-bool has_collector(Stage& stage, const std::string& database);
+/// The backend of a collector or sender that waits for work there, which holds a collector's lock; 0 for
+/// none.
+int collector_backend(Stage& stage, const std::string& database);
+inline bool has_collector(Stage& stage, const std::string& database) {
+  return collector_backend(stage, database) != 0;
+}
 
 /// Deletes all batches; the next claim starts after `cursor`.
 void place_cursor(Connection& connection, std::int64_t cursor);

@@ -51,13 +51,6 @@ Meter read_meter(Stage& stage, Connection& connection, pid_t collector, int back
           .statements = count_statements(stage, backend)};
 }
 
-/// The collector's backend, once it listens; 0 before.
-int find_backend(Connection& connection) {
-  const auto rows =
-      connection.run("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525");
-  return rows.empty() ? 0 : rows[0][0].as<int>();
-}
-
 Figures compare(const Meter& before, const Meter& after) {
   const double seconds = std::chrono::duration<double>(after.at - before.at).count();
   const auto by_hour = [&](auto from, auto to) { return static_cast<double>(to - from) / seconds * 3600; };
@@ -75,7 +68,7 @@ Figures measure_idle(Stage& stage) {
   Process collector(stage.mailroom(database, {"collect"}));
   const auto connection = stage.connect("postgres");
   int backend = 0;
-  if (!test::eventually([&] { return (backend = find_backend(*connection)) != 0; }))
+  if (!test::eventually([&] { return (backend = collector_backend(stage, database)) != 0; }))
     throw std::runtime_error("the collector does not begin");
   // Wait until the collector has started and the checkpoint's own records are written.
   connection->run("CHECKPOINT");

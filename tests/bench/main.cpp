@@ -26,8 +26,9 @@ struct BenchOptions {
 
 std::vector<Row> all_rows(const BenchOptions& options) {
   std::vector<Row> all;
-  for (const auto& group : {drain_rows(), queue_rows(), latency_rows(), producer_rows(), memory_rows(),
-                            verify_rows(), migrate_rows(), idle_rows(), send_rows()})
+  for (const auto& group :
+       {drain_rows(), queue_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(),
+        migrate_rows(), idle_rows(), send_rows(), growth_rows(), prune_rows()})
     all.insert(all.end(), group.begin(), group.end());
   if (options.rivals.empty()) return all;
   for (const auto& group : {pgq_rows(), node_rows(options.rivals)})
@@ -37,7 +38,7 @@ std::vector<Row> all_rows(const BenchOptions& options) {
 
 /// `drain` selects drain/10 and drain/10/old; `drain/1` does not select drain/10.
 bool is_wanted(const Row& row, const BenchOptions& options) {
-  if (options.only.empty()) return true;
+  if (options.only.empty()) return options.list || !row.only_by_name;
   return std::any_of(options.only.begin(), options.only.end(), [&](const auto& part) {
     return row.name == part || row.name.rfind(part + "/", 0) == 0;
   });

@@ -28,6 +28,7 @@ class Process {
     std::string output = "/dev/null";  ///< truncated first
     std::string errors = "/dev/null";  ///< appended to
     int output_fd = -1;                ///< replaces `output` unless negative
+    int status = 0;                    ///< the exit status that is also taken for success
   };
 
   explicit Process(Setup setup);
@@ -40,7 +41,7 @@ class Process {
   pid_t pid() const { return pid_; }
   void signal(int number) const;
   /// Waits for the program to exit. Throws std::runtime_error, with what the program wrote to `errors`, when
-  /// it runs longer than `patience` or its status is not 0.
+  /// it runs longer than `patience` or its status is neither 0 nor that of Setup.
   Cost wait(std::chrono::seconds patience = std::chrono::seconds(120));
 
  private:

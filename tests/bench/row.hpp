@@ -24,6 +24,7 @@ struct Row {
   std::function<void(Stage&)> prepare;     ///< called once before the first run; loads data
   std::function<Figures(Stage&)> measure;  ///< one run
   int max_runs = 1000;                     ///< lower for slow rows
+  bool only_by_name = false;               ///< measured only if `--only` names it
 };
 
 std::vector<Row> drain_rows();
@@ -35,5 +36,7 @@ std::vector<Row> memory_rows();
 std::vector<Row> idle_rows();
 std::vector<Row> verify_rows();
 std::vector<Row> send_rows();
+std::vector<Row> growth_rows();
+std::vector<Row> prune_rows();
 
 }  // namespace mailroom::bench

@@ -3,6 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+#include <unistd.h>
+
+#include "support/subprocess.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -47,6 +55,35 @@ void Stage::create_database(const std::string& name, const std::string& template
 
 void Stage::drop_database(const std::string& name) const {
   connect("postgres")->run("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
+}
+
+void Stage::set(const std::string& setting, const std::string& value) const {
+  const auto connection = connect("postgres");
+  connection->run("ALTER SYSTEM SET " + setting + " = '" + value + "'");
+  connection->run("SELECT pg_reload_conf()");
+}
+
+double Stage::ended_cpu_seconds() const {
+  const auto connection = connect("postgres");
+  const auto have_ended = [&] {
+    return connection
+        ->run(
+            "SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name LIKE 'mailroom%' "
+            "AND application_name NOT LIKE 'mailroom bench%'")
+        .empty();
+  };
+  if (!test::eventually(have_ended)) throw std::runtime_error("a session does not end");
+  // The server counts a process once it has waited for it.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  pid_t server = 0;
+  std::ifstream(cluster_.path("data/postmaster.pid")) >> server;
+  std::ifstream file("/proc/" + std::to_string(server) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::vector<std::string> words{std::istream_iterator<std::string>(fields), {}};
+  // cutime and cstime are fields 16 and 17; the first word is field 3.
+  return (std::stod(words.at(13)) + std::stod(words.at(14))) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 Process::Setup Stage::mailroom(const std::string& database, std::vector<std::string> words) const {

@@ -37,6 +37,11 @@ class Stage {
   void once(const std::string& what, const std::function<void()>& body);
   void create_database(const std::string& name, const std::string& template_name) const;
   void drop_database(const std::string& name) const;
+  /// Changes a setting of the server, at once.
+  void set(const std::string& setting, const std::string& value) const;
+  /// User and system time of all server processes that have ended so far, in steps of 10 ms. Waits until the
+  /// sessions of measured programs have ended.
+  double ended_cpu_seconds() const;
 
   /// `mailroom WORDS…` on `database`, with a key; files as in Process::Setup.
   Process::Setup mailroom(const std::string& database, std::vector<std::string> words) const;

@@ -14,8 +14,8 @@ constexpr const char* insert_accounts =
     "INSERT INTO accounts (id, email, login, status) "
     "SELECT g, 'user' || g || '@bench.example', 'user' || g, 'provisioned' FROM generate_series(1, $1::bigint) g";
 
-/// Tokens 1 to $1, created at the same pace from $3 to $4 (seconds since 1970) for accounts 1 to $2. Every second
-/// one was consumed after a minute.
+/// Tokens 1 to $1, created at the same pace from $3 to $4 (seconds since 1970) for accounts 1 to $2. Every
+/// second one was consumed after a minute.
 constexpr const char* insert_emitted_tokens =
     "INSERT INTO tokens (id, account, action, secret, code, created_at, expires_at, consumed_at) "
     "SELECT g, 1 + (g - 1) % $2::bigint, 'activation', sha256(int8send(g)), lpad((g * 7919 % 100000)::text, 5, '0'), "

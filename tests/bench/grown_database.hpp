@@ -4,8 +4,8 @@
 
 namespace mailroom::bench {
 
-/// A database as forty days of use leave it, so that a quarter of its tokens are older than what prune keeps. All
-/// of them were emitted in batches of 100 and half of them consumed; after them, `due` tokens wait.
+/// A database as forty days of use leave it, so that a quarter of its tokens are older than what prune keeps.
+/// All of them were emitted in batches of 100 and half of them consumed; after them, `due` tokens wait.
 struct GrownDatabase {
   std::string name;
   std::int64_t emitted = 0;

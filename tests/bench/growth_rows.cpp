@@ -52,8 +52,9 @@ struct GrownDrain {
 Figures measure_drain(Stage& stage, const GrownDatabase& grown, const GrownDrain& drain) {
   forget_new_batches(stage, grown);
   const auto claims = std::min(stage.scaled(drain.claims), grown.due / drain.limit);
-  auto setup = stage.mailroom(grown.name, {"collect", "--once", "-q", "--batch-limit", std::to_string(drain.limit),
-                                           "--max-batches", std::to_string(claims)});
+  auto setup =
+      stage.mailroom(grown.name, {"collect", "--once", "-q", "--batch-limit", std::to_string(drain.limit),
+                                  "--max-batches", std::to_string(claims)});
   setup.output = stage.path("collected0");
   const auto before = stage.ended_cpu_seconds();
   const auto cost = Process(setup).wait();
@@ -68,11 +69,15 @@ Figures measure_drain(Stage& stage, const GrownDatabase& grown, const GrownDrain
 Figures measure_prune(Stage& stage, const GrownDatabase& grown) {
   const auto connection = stage.connect(grown.name);
   const auto slice = grown.emitted / 40 > 50'000 ? 50'000 : grown.emitted / 40;
-  const auto age = connection->run(
-      "SELECT extract(epoch FROM now())::bigint - t.expires_at FROM tokens t WHERE t.id = (SELECT min(id) FROM tokens) + $1",
-      slice)[0][0].as<std::int64_t>();
+  const auto age =
+      connection
+          ->run(
+              "SELECT extract(epoch FROM now())::bigint - t.expires_at FROM tokens t WHERE t.id = (SELECT min(id) FROM tokens) + $1",
+              slice)[0][0]
+          .as<std::int64_t>();
   const auto prune = [&](std::int64_t& removed) {
-    auto setup = stage.mailroom(grown.name, {"prune", "--yes", "-o", "json", "--older-than", fmt::format("{}s", age)});
+    auto setup =
+        stage.mailroom(grown.name, {"prune", "--yes", "-o", "json", "--older-than", fmt::format("{}s", age)});
     setup.output = stage.path("pruned");
     const auto before = stage.ended_cpu_seconds();
     const auto cost = Process(setup).wait();
@@ -97,7 +102,10 @@ std::vector<Command> commands() {
           {"audit", "audit NAME", {"audit", "user77"}},
           {"stages", "audit --stages", {"audit", "--stages"}},
           {"status", "status", {"status"}},
-          {"reconcile", "reconcile of all tokens", {"reconcile", "--since", fmt::format("{}d", grown_days + 1)}, 1}};
+          {"reconcile",
+           "reconcile of all tokens",
+           {"reconcile", "--since", fmt::format("{}d", grown_days + 1)},
+           1}};
 }
 
 using Measure = std::function<Figures(Stage&, const GrownDatabase&)>;
@@ -118,14 +126,15 @@ std::vector<Row> growth_rows() {
   std::vector<Row> rows;
   for (const int millions : {1, 10, 30}) {
     for (const auto& command : commands()) {
-      rows.push_back(growth_row(millions, command.name, command.meaning, [command](Stage& stage, const auto& grown) {
-        return measure_command(stage, grown, command);
-      }));
+      rows.push_back(growth_row(
+          millions, command.name, command.meaning,
+          [command](Stage& stage, const auto& grown) { return measure_command(stage, grown, command); }));
     }
     for (const GrownDrain drain : {GrownDrain{1, 1'000}, GrownDrain{10, 2'000}, GrownDrain{10'000, 20}}) {
-      rows.push_back(growth_row(millions, fmt::format("drain/{}", drain.limit),
-                                fmt::format("claims of one collector at batch limit {}", drain.limit),
-                                [drain](Stage& stage, const auto& grown) { return measure_drain(stage, grown, drain); }));
+      rows.push_back(growth_row(
+          millions, fmt::format("drain/{}", drain.limit),
+          fmt::format("claims of one collector at batch limit {}", drain.limit),
+          [drain](Stage& stage, const auto& grown) { return measure_drain(stage, grown, drain); }));
     }
     rows.push_back(growth_row(millions, "prune", "a token that prune removes", measure_prune));
   }

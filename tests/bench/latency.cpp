@@ -96,6 +96,7 @@ class Measurement {
     if (!test::eventually(consumer_.is_ready)) throw std::runtime_error("the consumer does not begin");
     warm_up();
     auto figures = arrivals_.rate > 0 ? open_loop() : closed_loop();
+    if (consumer_.at_end) consumer_.at_end();
     process.signal(SIGTERM);
     process.wait();
     return figures;

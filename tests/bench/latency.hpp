@@ -24,7 +24,8 @@ struct Consumer {
   /// Takes an account's id as parameter; its first column is the transaction's id as text.
   std::string insert =
       "INSERT INTO tokens (account, action) VALUES ($1, 'activation') RETURNING pg_current_xact_id()::text";
-  std::string only_action{};  ///< of the tokens that count; empty: all
+  std::string only_action{};       ///< of the tokens that count; empty: all
+  std::function<void()> at_end{};  ///< called when all tokens have come, while the consumer runs
 };
 
 /// p50, p99, p99.9 and maximum in ms, and for an open loop the commits per second that were reached. Throws

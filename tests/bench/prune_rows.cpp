@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "bench/databases.hpp"
 #include "bench/grown_database.hpp"
 #include "bench/latency.hpp"
 #include "bench/row.hpp"
+#include "support/http_client.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::bench {
@@ -19,31 +19,20 @@ const std::string database = "pruned";
 /// The share of the grown database's tokens that is removed: a third of thirty million.
 constexpr int pruned_share = 3;
 
-/// Statements of collectors that took longer than a millisecond, from the server's log.
-struct SlowStatements {
-  double longest = 0;
-  std::int64_t over_50_ms = 0;
+/// The claims of a collector so far, with their commits, by its own histogram.
+struct Claims {
+  double all = 0;
+  double within_10_ms = 0;
+  double within_50_ms = 0;
 };
 
-/// Reads the server's log from `offset` on: `[2316] LOG:  duration: 12.345 ms  execute …`.
-SlowStatements read_slow_statements(Stage& stage, std::streamoff offset, int backend) {
-  SlowStatements slow;
-  std::ifstream log(stage.cluster().path("server.log"));
-  log.seekg(offset);
-  const auto origin = fmt::format("[{}] LOG:  duration: ", backend);
-  for (std::string line; std::getline(log, line);) {
-    const auto at = line.find(origin);
-    if (at == std::string::npos) continue;
-    const auto milliseconds = std::stod(line.substr(at + origin.size()));
-    slow.longest = std::max(slow.longest, milliseconds);
-    if (milliseconds > 50) ++slow.over_50_ms;
-  }
-  return slow;
-}
-
-std::streamoff log_end(Stage& stage) {
-  std::ifstream log(stage.cluster().path("server.log"), std::ios::ate);
-  return log.tellg();
+Claims read_claims(const ListenAddress& address) {
+  const auto scrape = test::Scrape::of(address);
+  const auto within = [&](const std::string& seconds) {
+    return scrape.value("mailroom_batch_stage_seconds_bucket{queue=\"mailroom\",stage=\"claim\",le=\"" +
+                        seconds + "\"}");
+  };
+  return {within("+Inf"), within("0.01"), within("0.05")};
 }
 
 /// Tokens and the bytes of their table with its indexes.
@@ -61,34 +50,41 @@ TableSize size_of_tokens(Stage& stage) {
 
 /// A collector at limit 100 that 1,000 inserts a second keep busy.
 Figures load(Stage& stage, const std::string& name, double seconds) {
-  const auto begin = log_end(stage);
-  int backend = 0;
-  const auto figures = measure_latency(
-      stage,
-      {.database = database,
-       .setup = [&] { return stage.mailroom(database, {"collect", "-q", "--batch-limit", "100", "--batch-timeout", "1ms"}); },
-       .is_ready = [&] { return (backend = collector_backend(stage, database)) != 0; }},
-      {.rate = 1'000, .clients = 4, .seconds = seconds});
-  const auto slow = read_slow_statements(stage, begin, backend);
-  Figures all{{name + " longest claim", slow.longest, "ms"},
-              {name + " claims over 50 ms", static_cast<double>(slow.over_50_ms), ""}};
-  for (auto figure : figures) {
+  const auto socket = stage.path("metrics.sock");
+  Claims claims;
+  auto figures =
+      measure_latency(stage,
+                      {.database = database,
+                       .setup =
+                           [&] {
+                             return stage.mailroom(database, {"collect", "-q", "--batch-limit", "100",
+                                                              "--batch-timeout", "1ms", "--metrics", socket});
+                           },
+                       .is_ready = [&] { return has_collector(stage, database); },
+                       .at_end = [&] { claims = read_claims({.path = socket}); }},
+                      {.rate = 1'000, .clients = 4, .seconds = seconds});
+  figures.insert(figures.begin(), {{"claims", claims.all, ""},
+                                   {"claims over 10 ms", claims.all - claims.within_10_ms, ""},
+                                   {"claims over 50 ms", claims.all - claims.within_50_ms, ""}});
+  for (auto& figure : figures)
     figure.name = name + " " + figure.name;
-    all.push_back(std::move(figure));
-  }
-  return all;
+  return figures;
 }
 
 /// Removes a third of the tokens beside the load, with autovacuum on as by default.
 Figures measure_beside(Stage& stage) {
   const auto connection = stage.connect(database);
-  const auto age = connection->run(
-      "SELECT extract(epoch FROM now())::bigint - expires_at FROM tokens WHERE id = (SELECT max(id) / $1 FROM tokens)",
-      pruned_share)[0][0].as<std::int64_t>();
+  const auto age =
+      connection
+          ->run(
+              "SELECT extract(epoch FROM now())::bigint - expires_at FROM tokens WHERE id = (SELECT max(id) / $1 FROM tokens)",
+              pruned_share)[0][0]
+          .as<std::int64_t>();
   const auto before = size_of_tokens(stage);
   auto figures = load(stage, "alone", 10);
   stage.set("autovacuum", "on");
-  auto setup = stage.mailroom(database, {"prune", "--yes", "-o", "json", "--older-than", fmt::format("{}s", age)});
+  auto setup =
+      stage.mailroom(database, {"prune", "--yes", "-o", "json", "--older-than", fmt::format("{}s", age)});
   setup.output = stage.path("pruned");
   Process prune(std::move(setup));
   for (auto& figure : load(stage, "beside", 60))
@@ -96,7 +92,8 @@ Figures measure_beside(Stage& stage) {
   const auto cost = prune.wait(std::chrono::seconds(900));
   connection->run("VACUUM tokens");
   stage.set("autovacuum", "off");
-  const auto removed = nlohmann::json::parse(test::read_file(stage.path("pruned"))).at("tokens").get<double>();
+  const auto removed =
+      nlohmann::json::parse(test::read_file(stage.path("pruned"))).at("tokens").get<double>();
   const auto after = size_of_tokens(stage);
   const auto live = after.rows / before.rows;
   figures.insert(figures.end(), {{"tokens", removed, "tokens"},
@@ -113,7 +110,6 @@ void prepare(Stage& stage) {
   const auto connection = stage.connect(database);
   // The latencies are those of the inserted tokens alone.
   connection->run("DELETE FROM tokens WHERE id > $1", grown.emitted);
-  connection->run("ALTER DATABASE " + database + " SET log_min_duration_statement = 1");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct BenchOptions {
   std::vector<std::string> only;
   int runs = 5;
   double scale = 1;
-  double minutes = 25;
+  double minutes = 30;
   std::string json;
   std::string rivals;
   bool list = false;
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   app.add_option("--scale", options.scale, "share of the usual amounts of data and time [1]")
       ->check(CLI::Range(0.001, 10.0));
   app.add_option("--minutes", options.minutes,
-                 "begin no measurement after so long; the table says how many runs there were [25]")
+                 "begin no measurement after so long; the table says how many runs there were [30]")
       ->check(CLI::Range(0.1, 600.0));
   app.add_option("--json", options.json, "write all figures into this file too");
   app.add_option("--rivals", options.rivals,

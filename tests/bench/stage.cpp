@@ -73,8 +73,9 @@ double Stage::ended_cpu_seconds() const {
         .empty();
   };
   if (!test::eventually(have_ended)) throw std::runtime_error("a session does not end");
-  // The server counts a process once it has waited for it.
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  // The server counts a process once it has waited for it, and one that has used much shared memory takes
+  // long to end.
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   pid_t server = 0;
   std::ifstream(cluster_.path("data/postmaster.pid")) >> server;
   std::ifstream file("/proc/" + std::to_string(server) + "/stat");

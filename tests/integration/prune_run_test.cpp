@@ -1,8 +1,11 @@
 // Which batches a pruning removes, and how it works: in steps, past rows that another session has locked,
 // stopped, aborted, recorded.
 
+#include <thread>
+
 #include "support/catch.hpp"
 #include "support/prune_rig.hpp"
+#include "support/subprocess.hpp"
 
 using namespace mailroom;
 using namespace mailroom::test;
@@ -87,6 +90,50 @@ TEST_CASE("rows that another session has locked are skipped, and not waited for"
   CHECK(again.tokens == 0);
   CHECK(again.batches == 1);
   CHECK(tokens(*connection) == Ids{2});
+}
+
+TEST_CASE("a claim waits for no step of a pruning") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5);
+  const auto session = attach(database);
+  drain(*session);
+  expire(*connection, "true");
+  insert_accounts(*connection, 3, "new");
+  // Each step stops at its first token, with the rows before it locked and deleted, until this session lets
+  // it go on.
+  connection->run(
+      "CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN PERFORM pg_advisory_xact_lock(77); RETURN OLD; END $$");
+  connection->run(
+      "CREATE TRIGGER stop BEFORE DELETE ON tokens FOR EACH ROW WHEN (OLD.id = 5) EXECUTE FUNCTION stop()");
+  connection->run("SELECT pg_advisory_lock(77)");
+  PruneSummary done;
+  std::thread pruning([&] { done = prune(database); });
+  const bool is_stopped = eventually([&] {
+    return value<int>(
+               *connection,
+               "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted") ==
+           1;
+  });
+  const auto reply = session->claim({.limit = 10, .partial = true});
+  const auto is_still_stopped =
+      value<int>(
+          *connection,
+          "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted") == 1;
+  std::string emitted;
+  if (reply.lease) {
+    for (const auto id : fetch_ids(*session, *reply.lease))
+      emitted += std::to_string(id) + " ";
+    const Receipt receipt{*reply.lease, {.emitted = 3}};
+    CHECK_FALSE(session->claim({.limit = 10, .partial = true, .receipt = receipt}).receipt_void);
+  }
+  connection->run("SELECT pg_advisory_unlock(77)");
+  pruning.join();
+  CHECK(is_stopped);
+  CHECK(is_still_stopped);
+  CHECK(emitted == "6 7 8 ");
+  CHECK(done.tokens == 5);
 }
 
 TEST_CASE("every step size removes the same rows, in steps of at most that size") {

@@ -12,7 +12,8 @@ std::optional<Collector::Claim> Collector::begin_ahead(const Claim& claim) {
   if (!is_wanted || sink_->most_open() > 1 || receipts_.size() > 1) return std::nullopt;
   if (!receipts_.empty() && receipts_.front().lease.queue != claim.turn.queue) return std::nullopt;
   const auto turn = turns_.next(environment_.now(), waker_.is_polling());
-  if (!turn.decision.poll || turn.queue != claim.turn.queue || !session_->can_claim_ahead(reply)) return std::nullopt;
+  if (!turn.decision.poll || turn.queue != claim.turn.queue || !session_->can_claim_ahead(reply))
+    return std::nullopt;
   auto next = prepare_claim(turn);
   next.request.held = reply.lease->batch;
   session_->begin_claim(next.request);

@@ -1,7 +1,7 @@
 // The next batch is claimed while a large one is read, in a second session.
 
-#include <csignal>
 #include <algorithm>
+#include <csignal>
 #include <random>
 #include <thread>
 
@@ -100,8 +100,8 @@ TEST_CASE("collectors that are killed while they claim ahead repeat a batch at m
     TestCollector collector(database, large_batches);
     const auto batches = random() % 6;
     const auto wait = std::chrono::microseconds(random() % 8000);
-    REQUIRE(eventually(
-        [&] { return collector.lines().size() >= batches || recorded(*connection) == tokens; }));
+    REQUIRE(
+        eventually([&] { return collector.lines().size() >= batches || recorded(*connection) == tokens; }));
     std::this_thread::sleep_for(wait);
     if (recorded(*connection) < tokens) collector.process().signal(SIGKILL);
     is_done = collector.process().wait() == 0;

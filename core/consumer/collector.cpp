@@ -271,12 +271,11 @@ void Collector::give(const Claim& claim) {
     if (next) forget_ahead();
     throw;
   }
-  // Before the batch is written: no more than one is written and not acknowledged.
-  const auto failed = next ? end_ahead(*next) : nullptr;
-  if (!next && sink_->most_open() == 1) {
-    while (!receipts_.empty())
-      acknowledge(receipts_.front());
-  }
+  // Before the batch is written: no more than one is written and not acknowledged. If this fails, it is not
+  // written either, and leased again.
+  if (next) end_ahead(*next);
+  while (!next && sink_->most_open() == 1 && !receipts_.empty())
+    acknowledge(receipts_.front());
   given.times.claim = claim.took;
   const auto& queue = claim.turn.queue;
   const bool passed = given.last_token > 0 && given.last_token <= passed_[queue];
@@ -285,7 +284,6 @@ void Collector::give(const Claim& claim) {
   const auto most = may_stay_open(reply);
   while (open_.size() > most)
     finish_oldest();
-  if (failed) std::rethrow_exception(failed);
   ahead_ = std::move(next);
 }
 

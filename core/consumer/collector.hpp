@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -128,8 +127,7 @@ class Collector {
   void give(const Claim& claim);
   /// Begins the next claim, if it can be made while this batch is read.
   std::optional<Claim> begin_ahead(const Claim& claim);
-  /// Returns the error of a failed statement: the session still has the lease of the batch before.
-  std::exception_ptr end_ahead(Claim& next);
+  void end_ahead(Claim& next);
   /// Waits for the claim that was begun, whose batch is taken over later.
   void forget_ahead();
   /// How many batches may stay open while the next is claimed, after this reply.

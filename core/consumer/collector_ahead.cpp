@@ -20,15 +20,10 @@ std::optional<Collector::Claim> Collector::begin_ahead(const Claim& claim) {
   return next;
 }
 
-std::exception_ptr Collector::end_ahead(Claim& next) {
-  try {
-    next.reply = session_->end_claim();
-  } catch (const DatabaseError&) {
-    return std::current_exception();
-  }
+void Collector::end_ahead(Claim& next) {
+  next.reply = session_->end_claim();
   next.took = environment_.now() - next.started;
   note_claim(next.request, next.reply, next.took);
-  return nullptr;
 }
 
 void Collector::forget_ahead() {

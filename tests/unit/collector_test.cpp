@@ -49,6 +49,19 @@ std::vector<std::size_t> line_sizes(const CollectorRig& rig) {
   return sizes;
 }
 
+/// Stops the collector, or gives it a new configuration, when it makes its `nth` claim.
+void run_until_claim(CollectorRig& rig, int nth, bool reloads) {
+  rig.server.on_call = [&rig, nth, reloads](const Call& call) {
+    if (call.operation == Operation::claim && call.nth == nth) {
+      if (reloads) rig.environment.request_reload();
+      if (!reloads) rig.environment.request_stop();
+    }
+    return Fault::none;
+  };
+  rig.stop_at(1s);
+  rig.run();
+}
+
 /// Its reader takes a second for each batch.
 class SlowSink final : public Sink {
  public:
@@ -158,16 +171,8 @@ TEST_CASE("a stop and a new configuration wait for the batch that was claimed ah
     CollectorRig rig;
     rig.make_claims(test::Claiming::ahead_before);
     rig.server.add_tokens(30);
-    rig.server.on_call = [&](const Call& call) {
-      if (call.operation == Operation::claim && call.nth == 4) {
-        if (reloads) rig.environment.request_reload();
-        if (!reloads) rig.environment.request_stop();
-      }
-      return Fault::none;
-    };
-    rig.stop_at(1s);
-    rig.run();
     CAPTURE(reloads);
+    run_until_claim(rig, 4, reloads);
     CHECK(rig.server.open_batches() == 0);
     CHECK(rig.emitted().size() == (reloads ? 30 : 12));
     CHECK(rig.logged("configuration reloaded") == reloads);
@@ -209,16 +214,8 @@ TEST_CASE("a stop and a new configuration finish two open batches") {
     CollectorRig rig;
     rig.two_open = true;
     rig.server.add_tokens(9);
-    rig.server.on_call = [&](const Call& call) {
-      if (call.operation == Operation::claim && call.nth == 2) {
-        if (reloads) rig.environment.request_reload();
-        if (!reloads) rig.environment.request_stop();
-      }
-      return Fault::none;
-    };
-    rig.stop_at(1s);
-    rig.run();
     CAPTURE(reloads);
+    run_until_claim(rig, 2, reloads);
     CHECK(rig.server.open_batches() == 0);
     CHECK(rig.emitted().size() == (reloads ? 9 : 6));
   }

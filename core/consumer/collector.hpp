@@ -54,7 +54,8 @@ struct CollectorLimits {
 
 /// The main loop: claim, fetch, sign, give to the sink, acknowledge with the next claim. A batch is
 /// acknowledged only after the sink has finished it, so a crash repeats at most the batches that are open at
-/// the sink or wait for the claim, which are at most Sink::most_open() together. The
+/// the sink or wait for the claim, which are at most Sink::most_open() together. A session may claim a batch
+/// ahead, while the one before is read: it is neither written nor signed before that one is written. The
 /// receipt outlives the session: after a reconnect the collector still acknowledges the batch, and nothing is
 /// repeated, if no other collector was connected or all sessions ended (a server restart: the collectors wait
 /// for each other). A collector that stayed connected takes over the unacknowledged batch of an ended session

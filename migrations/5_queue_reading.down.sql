@@ -4,6 +4,7 @@ DROP FUNCTION mailroom_idle_cursor(text);
 DROP FUNCTION mailroom_batch_mails(bigint, integer, boolean, interval);
 DROP FUNCTION mailroom_fetch(bigint, integer);
 DROP FUNCTION mailroom_batch_tokens(bigint, integer);
+DROP FUNCTION mailroom_batch_rows(bigint, integer);
 DROP FUNCTION mailroom_check_gaps(bigint[], integer, token_action[]);
 DROP FUNCTION mailroom_check_gap(bigint, integer, token_action[]);
 DROP TYPE mailroom_gap_check;

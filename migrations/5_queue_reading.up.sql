@@ -248,11 +248,23 @@ BEGIN
 END
 $$;
 
--- Returns the tokens of a batch with their accounts, ordered by id, and whether they may still be emitted; no rows if
--- the batch has been leased again since. It has no SET clause, so that queries inline it. Its body is not parsed
--- here, because that would keep the column types from changing. Each gap-free range becomes an index condition on
--- tokens. The limit keeps the planner from joining all tokens, whatever the statistics say. OFFSET 0 makes it compute the first
--- id once, which takes longer than all else that the mask costs.
+-- Returns the tokens of a batch, ordered by id; no rows if the batch has been leased again since. It has no SET clause, so that
+-- queries inline it. Its body is not parsed here, because that would keep the column types from changing. Each gap-free range
+-- becomes an index condition on tokens. The limit keeps the planner from reading all tokens, whatever the statistics say.
+-- OFFSET 0 makes it compute the first id once, which takes longer than all else that the mask costs.
+CREATE FUNCTION mailroom_batch_rows(p_batch bigint, p_attempt integer)
+RETURNS TABLE (id bigint, account bigint, action token_action, secret bytea, code text, expires_at bigint, consumed_at bigint,
+               created_at bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT t.id, t.account, t.action, t.secret, t.code, t.expires_at, t.consumed_at, t.created_at
+    FROM (SELECT ids, ids_mask, lower(ids) AS first FROM mailroom_batches
+          WHERE mailroom_batches.id = p_batch AND mailroom_batches.attempts = p_attempt OFFSET 0) b, unnest(b.ids) u(g), LATERAL (
+        SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
+        ORDER BY tokens.id LIMIT 2000000000) t
+    WHERE CASE WHEN b.ids_mask IS NULL THEN true ELSE get_bit(b.ids_mask, (t.id - b.first)::integer) = 1 END
+$$;
+
+-- The same with their accounts, and whether they may still be emitted.
 CREATE FUNCTION mailroom_batch_tokens(p_batch bigint, p_attempt integer)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint)
@@ -261,12 +273,7 @@ LANGUAGE sql STABLE AS $$
            mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                                 (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)),
            t.created_at, t.account
-    FROM (SELECT ids, ids_mask, lower(ids) AS first FROM mailroom_batches
-          WHERE mailroom_batches.id = p_batch AND mailroom_batches.attempts = p_attempt OFFSET 0) b, unnest(b.ids) u(g), LATERAL (
-        SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
-        ORDER BY tokens.id LIMIT 2000000000) t
-    JOIN accounts a ON a.id = t.account
-    WHERE CASE WHEN b.ids_mask IS NULL THEN true ELSE get_bit(b.ids_mask, (t.id - b.first)::integer) = 1 END
+    FROM mailroom_batch_rows(p_batch, p_attempt) t JOIN accounts a ON a.id = t.account
 $$;
 
 -- The same, for use in the statement that claims the batch. The snapshot of that statement is older than the claim's

@@ -297,7 +297,7 @@ $$;
 -- mailroom_attach returned to this session. p_wake: a channel to notify if there are other queues, whose collectors the
 -- inserts do not notify while this one polls; null for none. p_held: another open batch of this session, which its sink
 -- has not finished; null for none. mailroom_fetch() returns the rows in the same statement,
--- mailroom_batch_tokens() in a separate one.
+-- mailroom_batch_rows() those of a large batch in a separate one.
 --   size           how many tokens the batch holds
 --   pending        due tokens that were seen and not taken: a partial batch, or tokens that late ones have displaced
 --   last           every due token up to this id was seen; null with p_limit 0
@@ -625,7 +625,7 @@ BEGIN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
           AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
-                          'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor',
+                          'mailroom_batch_rows', 'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor',
                           'mailroom_takes', 'mailroom_queue_actions', 'mailroom_masked_ids',
                           'mailroom_batch_ids', 'mailroom_outcome_records')
     LOOP

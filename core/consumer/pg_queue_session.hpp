@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "consumer/batch_reader.hpp"
 #include "consumer/queue_session.hpp"
 #include "db/connection.hpp"
 #include "process/stop_watcher.hpp"
@@ -80,8 +81,6 @@ class PgQueueSession final : public QueueSession {
   StopWatcher::Wait wait(Milliseconds patience = StopWatcher::moment) {
     return {watcher_, Awaited::database, &connection_, patience};
   }
-  void fetch_stream(Connection& connection, const Lease& lease,
-                    const std::function<void(const TokenRow&)>& each);
 
   StopWatcher* watcher_;
   Log* log_;
@@ -96,6 +95,7 @@ class PgQueueSession final : public QueueSession {
   std::set<std::string> heard_;  ///< payloads that no call has returned yet
   Claimed claimed_;              ///< the last claim
   bool may_open_reader_ = true;
+  BatchReader batch_reader_;
   std::unique_ptr<Connection> reader_;  ///< reads large batches; null until there is one
   std::future<Claimed> claiming_;       ///< valid from begin_claim() to end_claim()
 };

@@ -52,7 +52,7 @@ const std::vector<Target>& all_targets() {
       {"tokens after a pruning / live size", "prune/beside table / live size", "", 2, false},
       {"sender, batches of 100 / smtp-source", "send/4/100", "send/source", 0.65},
       {"memory of a sender, 16 connections, MiB", "memory/send", "", 32, false},
-      {"drain at limit 10,000 / PgQ", "drain/10000", "rivals/pgq/drain", 3},
+      {"drain at limit 10,000 / PgQ", "drain/10000", "rivals/pgq/drain", 1.1},
       {"drain at limit 10,000 / graphile-worker", "drain/10000", "rivals/graphile-worker/drain", 15},
       {"100 inserts/s: p50 / graphile-worker", "latency/100 p50", "rivals/graphile-worker/100 p50", 0.5,
        false},

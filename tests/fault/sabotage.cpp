@@ -135,7 +135,7 @@ const std::vector<Sabotage>& sabotages() {
        4,
        true},
       {"the fetch forgets the mask of a batch",
-       {{"mailroom_batch_tokens", "get_bit(b.ids_mask, (t.id - b.first)::integer) = 1", "true"}},
+       {{"mailroom_batch_rows", "get_bit(b.ids_mask, (t.id - b.first)::integer) = 1", "true"}},
        "queues: no fault, calm",
        4,
        true},

@@ -59,6 +59,13 @@ std::int64_t xid(Connection& connection) {
   return value<std::int64_t>(connection, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint");
 }
 
+/// Autovacuum would analyze tables with more than 50 new rows, which takes a transaction id and writes WAL.
+void keep_autovacuum_away(Connection& connection) {
+  for (const auto& row :
+       connection.run("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'"))
+    connection.run("ALTER TABLE " + row[0].as<std::string>() + " SET (autovacuum_enabled = off)");
+}
+
 std::int64_t wal_bytes(Connection& connection) {
   return value<std::int64_t>(connection,
                              "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint");
@@ -85,7 +92,7 @@ std::int64_t blocks_of_a_claim(const TestDatabase& database) {
 
 }  // namespace
 
-TEST_CASE("a batch is one round trip, or two if it is large, and reads only the rows that it emits") {
+TEST_CASE("a batch is one round trip, or three if it is large, and reads only the rows that it emits") {
   const auto limit = GENERATE(10, 1000);
   CAPTURE(limit);
   TestDatabase database;
@@ -104,7 +111,7 @@ TEST_CASE("a batch is one round trip, or two if it is large, and reads only the 
   const auto claims = with(entries, "LOG:  execute claim and fetch:");
   REQUIRE(claims.size() == 4);
   const auto streams = with(entries, "LOG:  statement: COPY (").size();
-  CHECK(streams == (limit < 1000 ? 0 : 3));
+  CHECK(streams == (limit < 1000 ? 0 : 6));
   const auto first = std::find(entries.begin(), entries.end(), claims.at(0));
   const auto after = [&](const std::string& words) {
     return with(std::vector<std::string>(first, entries.end()), words).size();
@@ -122,10 +129,11 @@ TEST_CASE("a batch is one round trip, or two if it is large, and reads only the 
       CHECK(plan.find(wrong) == std::string::npos);
   }
   CHECK(with(of_tokens, rows).size() == 6);
-  CHECK(with(of_tokens, "on accounts a  (cost").size() == 3);
-  for (const auto& plan : with(of_tokens, " on accounts a")) {
+  const auto of_accounts = with(plans, " on accounts ");
+  CHECK(of_accounts.size() == 3);
+  for (const auto& plan : of_accounts) {
     INFO(plan);
-    CHECK(plan.find(fmt::format("rows=1 loops={})", limit)) != std::string::npos);
+    CHECK(plan.find(limit < 1000 ? fmt::format("rows=1 loops={})", limit) : rows) != std::string::npos);
   }
 }
 
@@ -180,6 +188,7 @@ TEST_CASE("a collector without work runs one statement per poll, and claims noth
 TEST_CASE("a batch is one transaction, and its WAL does not grow with its number of tokens") {
   TestDatabase database;
   const auto connection = database.connect();
+  keep_autovacuum_away(*connection);
   const auto session = attach(database);
   const auto cost = [&](int tokens, int limit, const std::function<std::int64_t(Connection&)>& counter) {
     insert_accounts(*connection, tokens, "user" + std::to_string(counter(*connection)));
@@ -226,6 +235,7 @@ TEST_CASE("the blocks that a claim touches depend neither on rows below the curs
 TEST_CASE("a sender commits once for each batch, with the outcomes of its mails") {
   TestDatabase database;
   const auto connection = database.connect();
+  keep_autovacuum_away(*connection);
   insert_accounts(*connection, 60);
   // Slower than a claim, so that two batches are open.
   TestRelay relay({.play = [](const RelayMoment& moment) {

@@ -1,0 +1,122 @@
+#include "consumer/batch_reader.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "consumer/token_fields.hpp"
+#include "db/array_text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A range of accounts is read if it has at most this many for each that is needed: looking one up takes as
+/// long as reading on over three.
+constexpr std::uint64_t accounts_per_needed = 3;
+
+// Which status an action needs is known to the function alone. Without an account it is the wrong one.
+constexpr const char* tokens_sql = R"(
+SELECT id, account, action, secret, code, expires_at,
+       mailroom_token_state(action, consumed_at, expires_at, NULL,
+                            (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)){}
+FROM mailroom_batch_rows({}, {}))";
+
+// In the order of the ids, look-ups in a list that is far from the order of the tokens find most pages in the
+// cache of the processor, which is faster than to look up in the order of the tokens and sign them meanwhile.
+constexpr const char* accounts_sql = R"(
+SELECT id, email, login, mailroom_token_state('activation', NULL, 1, status, 0) = 'due',
+       mailroom_token_state('password_recovery', NULL, 1, status, 0) = 'due'
+FROM accounts WHERE {} ORDER BY id)";
+
+}  // namespace
+
+std::string accounts_condition(const std::vector<std::int64_t>& ids) {
+  const auto span = static_cast<std::uint64_t>(ids.back()) - static_cast<std::uint64_t>(ids.front());
+  if (span / accounts_per_needed < ids.size())
+    return fmt::format("id >= {} AND id <= {}", ids.front(), ids.back());
+  // In a subquery: of a constant list the planner estimates each element.
+  return fmt::format("id = ANY ((SELECT '{}'::bigint[])::bigint[])", array_text(ids));
+}
+
+void BatchReader::read(Connection& connection, const Lease& lease, bool with_creation, const Each& each) {
+  tokens_.clear();
+  accounts_.clear();
+  texts_.clear();
+  next_token_ = 0;
+  near_account_ = 0;
+  read_tokens(connection, lease, with_creation);
+  if (!tokens_.empty()) read_accounts(connection, each);
+}
+
+void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool with_creation) {
+  const auto keep_token = [this](const auto& fields) {
+    Token token{.row = {}, .code = keep(fields[4])};
+    token.row.id = read_number(fields[0]);
+    token.row.account = read_number(fields[1]);
+    token.row.action = read_action(fields[2]);
+    token.row.secret = read_secret(fields[3]);
+    token.row.expires_at = read_number(fields[5]);
+    token.row.state = parse_token_state(fields[6]);
+    if (fields.size() > 7) token.row.created_at = read_number(fields[7]);
+    tokens_.push_back(token);
+  };
+  const auto sql = fmt::format(tokens_sql, with_creation ? ", created_at" : "", lease.batch, lease.attempt);
+  if (with_creation) {
+    connection.copy_out<8>(sql, keep_token);
+  } else {
+    connection.copy_out<7>(sql, keep_token);
+  }
+}
+
+void BatchReader::read_accounts(Connection& connection, const Each& each) {
+  std::vector<std::int64_t> ids;
+  ids.reserve(tokens_.size());
+  for (const auto& token : tokens_)
+    ids.push_back(token.row.account);
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+
+  const auto sql = fmt::format(accounts_sql, accounts_condition(ids));
+  connection.copy_out<5>(sql, [&](const auto& fields) {
+    const auto id = read_number(fields[0]);
+    accounts_.push_back({id, keep(fields[1]), keep(fields[2]), fields[3] == "t", fields[4] == "t"});
+    give_up_to(id, each);
+  });
+  give_up_to(ids.back(), each);
+}
+
+void BatchReader::give_up_to(std::int64_t last, const Each& each) {
+  for (; next_token_ < tokens_.size() && tokens_[next_token_].row.account <= last; ++next_token_) {
+    auto& [row, code] = tokens_[next_token_];
+    const auto* account = find_account(row.account);
+    if (account == nullptr) continue;
+    const bool allows =
+        row.action == Action::activation ? account->allows_activation : account->allows_recovery;
+    if (row.state == TokenState::wrong_status && allows) row.state = TokenState::due;
+    row.code = view(code);
+    row.email = view(account->email);
+    row.login = view(account->login);
+    each(row);
+  }
+}
+
+const BatchReader::Account* BatchReader::find_account(std::int64_t id) {
+  for (const auto near : {near_account_, near_account_ + 1}) {
+    if (near >= accounts_.size() || accounts_[near].id != id) continue;
+    near_account_ = near;
+    return &accounts_[near];
+  }
+  const auto found =
+      std::lower_bound(accounts_.begin(), accounts_.end(), id,
+                       [](const Account& account, std::int64_t wanted) { return account.id < wanted; });
+  if (found == accounts_.end() || found->id != id) return nullptr;
+  near_account_ = static_cast<std::size_t>(found - accounts_.begin());
+  return &*found;
+}
+
+BatchReader::Text BatchReader::keep(std::string_view text) {
+  const Text kept{texts_.size(), text.size()};
+  texts_ += text;
+  return kept;
+}
+
+}  // namespace mailroom

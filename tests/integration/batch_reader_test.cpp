@@ -1,0 +1,153 @@
+// A large batch is read in two statements and joined here. The join of the server is the oracle.
+
+#include "consumer/batch_reader.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <future>
+#include <random>
+
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_database.hpp"
+
+using namespace mailroom;
+using namespace mailroom::test;
+
+namespace {
+
+std::string text_of(const TokenRow& row) {
+  std::string secret = "none";
+  if (row.secret) {
+    secret.clear();
+    for (const auto byte : *row.secret)
+      secret += fmt::format("{:02x}", byte);
+  }
+  constexpr std::array states{"due", "consumed", "expired", "wrong status"};
+  return fmt::format("{} {} {} {} {} {} {} {} {}", row.id, action_name(row.action), secret, row.code,
+                     row.expires_at, row.email, row.login, states.at(static_cast<std::size_t>(row.state)),
+                     row.created_at);
+}
+
+std::vector<std::string> read(Connection& connection, BatchReader& reader, std::int64_t batch,
+                              int attempt = 1, bool with_creation = true) {
+  std::vector<std::string> rows;
+  reader.read(connection, {.batch = batch, .attempt = attempt}, with_creation,
+              [&](const TokenRow& row) { rows.push_back(text_of(row)); });
+  return rows;
+}
+
+std::vector<std::string> joined(Connection& connection, std::int64_t batch, bool with_creation = true) {
+  std::vector<std::string> rows;
+  for (const auto& row : connection.run(
+           "SELECT concat_ws(' ', id, action, CASE WHEN length(secret) = 32 THEN encode(secret, 'hex') "
+           "ELSE 'none' END, coalesce(code, ''), expires_at, email, login, state, "
+           "CASE WHEN $2 THEN created_at ELSE 0 END) FROM mailroom_batch_tokens($1, 1) ORDER BY id",
+           batch, with_creation))
+    rows.push_back(row[0].as<std::string>());
+  return rows;
+}
+
+/// Adds the record of a batch that holds the tokens `ids`, with a mask or null, and returns its id.
+std::int64_t add_batch(Connection& connection, const std::string& ids,
+                       const std::optional<std::string>& mask) {
+  return connection
+      .run(
+          "INSERT INTO mailroom_batches (job_type, ids, ids_mask, collector, cursor, open_from, gap_ids) "
+          "VALUES ('mailroom', $1::int8multirange, $2::bit varying, 0, 0, 1, '{}') RETURNING id",
+          ids, mask)[0][0]
+      .as<std::int64_t>();
+}
+
+/// 400 accounts with ids `step` apart and odd texts, and 1,000 tokens of random ones, of every state.
+void fill(Connection& connection, int step, std::mt19937_64& random) {
+  connection.run("SET session_replication_role = replica");
+  connection.run(
+      "INSERT INTO accounts (id, email, login, status) "
+      "SELECT i * $1::bigint, format(E'a\\t%s\\\\N@example.com', i), E'\\\\ü' || i, "
+      "(ARRAY['provisioned', 'active', 'suspended']::account_status[])[1 + i % 3] FROM generate_series(1, 400) i",
+      step);
+  connection.run("SELECT setseed($1)", std::uniform_real_distribution<double>(0, 1)(random));
+  connection.run(
+      "INSERT INTO tokens (id, action, account, secret, code, expires_at, consumed_at, created_at) "
+      "SELECT i, (ARRAY['activation', 'password_recovery']::token_action[])[1 + (random() * 1.99)::int % 2], "
+      "(1 + floor(random() * 405)) * $1::bigint, "
+      "CASE WHEN random() < 0.1 THEN int8send(i) ELSE sha256(i::text::bytea) END, "
+      "CASE WHEN random() < 0.5 THEN lpad(i::text, 5, '0') END, "
+      "CASE WHEN random() < 0.1 THEN 1 ELSE 2000000000 END, CASE WHEN random() < 0.1 THEN 7 END, 1700000000 + i "
+      "FROM generate_series(1, 1000) i WHERE random() < 0.9",
+      step);
+  connection.run("RESET session_replication_role");
+}
+
+}  // namespace
+
+TEST_CASE("a batch is read as the server would join it, whatever its tokens and accounts are") {
+  const auto seed = GENERATE(1, 2, 3);
+  // Close together, a range of accounts is read; far apart, a list.
+  const auto step = GENERATE(1, 1000);
+  CAPTURE(seed, step);
+  TestDatabase database;
+  const auto connection = database.connect();
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  fill(*connection, step, random);
+  std::string mask;
+  for (int i = 0; i < 700; ++i)
+    mask += random() % 3 == 0 ? '0' : '1';
+
+  BatchReader reader;
+  const auto check = [&](const std::string& ids, const std::optional<std::string>& bits) {
+    const auto batch = add_batch(*connection, ids, bits);
+    const auto expected = joined(*connection, batch);
+    CHECK(expected.size() > 100);
+    CHECK(read(*connection, reader, batch) == expected);
+    CHECK(read(*connection, reader, batch, 1, false) == joined(*connection, batch, false));
+  };
+  check("{[1,1001)}", std::nullopt);
+  check("{[5,100),[150,151),[200,900)}", std::nullopt);
+  check("{[11,711)}", mask);
+}
+
+TEST_CASE("nothing is read of a batch that was leased again, or whose tokens are gone") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  std::mt19937_64 random(1);
+  fill(*connection, 1, random);
+  BatchReader reader;
+  const auto batch = add_batch(*connection, "{[1,1001)}", std::nullopt);
+  CHECK(read(*connection, reader, batch, 2).empty());
+  CHECK_FALSE(read(*connection, reader, batch).empty());
+  connection->run("DELETE FROM tokens");
+  CHECK(read(*connection, reader, batch).empty());
+}
+
+TEST_CASE(
+    "an account that changes between the two statements is up to date, and one that is deleted has no tokens") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto other = database.connect();
+  insert_accounts(*connection, 3);
+  const auto batch = add_batch(*connection, "{[1,4)}", std::nullopt);
+  std::vector<std::string> rows;
+  std::future<void> reading;
+  // The snapshot of the first statement is older than the changes, that of the second newer.
+  other->transact([&](pqxx::work& transaction) {
+    transaction.exec("LOCK TABLE tokens");
+    reading = std::async(std::launch::async, [&] {
+      BatchReader reader;
+      reader.read(*connection, {.batch = batch, .attempt = 1}, false, [&](const TokenRow& row) {
+        rows.push_back(fmt::format("{} {} {}", row.id, row.email, row.state == TokenState::wrong_status));
+      });
+    });
+    CHECK(eventually([&] {
+      return !transaction.exec("SELECT FROM pg_locks WHERE relation = 'tokens'::regclass AND NOT granted")
+                  .empty();
+    }));
+    transaction.exec("UPDATE accounts SET email = 'new@example.com', status = 'active' WHERE id = 1");
+    transaction.exec("DELETE FROM accounts WHERE id = 2");
+  });
+  reading.get();
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0] == "1 new@example.com true");
+  CHECK(rows[1].ends_with(" false"));
+}

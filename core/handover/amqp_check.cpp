@@ -23,7 +23,8 @@ std::vector<std::string> named_queues(const Settings& settings) {
   return names;
 }
 
-/// Needs no plugin of the server, and no user.
+/// Needs no plugin of the server, and no user. From a file that the user rabbitmq can read, as which
+/// rabbitmqctl runs: RabbitMQ 4.0.5 waits for ever for its standard input (rabbitmq-server issue 13157).
 std::string making_of(const std::string& name, const std::string& vhost) {
   const auto json = [](const std::string& text) {
     auto quoted = json_text(nlohmann::ordered_json(text));
@@ -31,10 +32,11 @@ std::string making_of(const std::string& name, const std::string& vhost) {
       quoted.replace(at, 1, "\\u0027");
     return quoted;
   };
-  return fmt::format(
-      R"(printf '%s' '{{"queues": [{{"name": {}, "vhost": {}, "durable": true, "auto_delete": false, )"
-      R"("arguments": {{"x-queue-type": "quorum"}}}}]}}' | rabbitmqctl import_definitions)",
-      json(name), json(vhost));
+  return fmt::format(R"(file=$(mktemp) && chmod a+r "$file" && printf '%s' )"
+                     R"('{{"queues": [{{"name": {}, "vhost": {}, "durable": true, "auto_delete": false, )"
+                     R"("arguments": {{"x-queue-type": "quorum"}}}}]}}' >"$file" && )"
+                     R"(rabbitmqctl import_definitions "$file" && rm "$file")",
+                     json(name), json(vhost));
 }
 
 SinkFinding other_kind(const std::string& name, const std::string& vhost, std::string reason) {

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,11 @@ using Catalogue = std::map<CatalogueKey, CatalogueEntry>;
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names = {});
 
-/// The catalogues of `schema` after each embedded migration, by version. Runs the migrations in a scratch
-/// schema, so the caller must roll the transaction back. Does not change or lock existing objects. Throws
-/// Error(schema) without the privilege to create schemas in the database. Sets the transaction's search_path
-/// to pg_catalog.
-std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema);
+/// The catalogues of `schema` after each embedded migration, by version; except for version `only`, if given,
+/// without definitions and digests, which are most of the work. Runs the migrations in a scratch schema, so
+/// the caller must roll the transaction back. Does not change or lock existing objects. Throws Error(schema)
+/// without the privilege to create schemas in the database. Sets the transaction's search_path to pg_catalog.
+std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema,
+                                        std::optional<long> only = {});
 
 }  // namespace mailroom

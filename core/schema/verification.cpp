@@ -15,7 +15,8 @@ struct Inspection {
   Catalogue found;               ///< the existing objects with a name that the migrations use
 };
 
-Inspection inspect_schema(Connection& connection) {
+/// `only`: the version whose definitions are needed; all versions without it.
+Inspection inspect_schema(Connection& connection, std::optional<long> only = {}) {
   if (connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) {
     throw Error(ExitCode::failed,
                 "the server is a standby, on which the migrations cannot be built for comparison",
@@ -25,7 +26,7 @@ Inspection inspect_schema(Connection& connection) {
   connection.dry_run([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
     look.schema = Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
-    look.built = build_catalogues(transaction, look.schema);
+    look.built = build_catalogues(transaction, look.schema, only);
     look.found = read_catalogue(transaction, look.schema, object_names(look.built));
   });
   return look;
@@ -143,10 +144,13 @@ std::string Verification::differ_text() const {
 
 Verification verify_schema(Connection& connection) {
   const auto state = comparable_state(connection);
-  const auto look = inspect_schema(connection);
-  if (state.unrecorded) return recognise(look);
+  if (state.unrecorded) return recognise(inspect_schema(connection));
   // Version -1: golang-migrate failed in the first migration, and nothing was applied.
-  auto verification = compare_with(look, std::max(*state.version, 0L));
+  const auto version = std::max(*state.version, 0L);
+  auto verification = compare_with(inspect_schema(connection, version), version);
+  // The definitions of the other versions say where a difference comes from, and whether it is one.
+  if (!verification.drift.differences.empty())
+    verification = compare_with(inspect_schema(connection), version);
   verification.dirty = state.dirty;
   compare_checksums(connection, verification);
   return verification;

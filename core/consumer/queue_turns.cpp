@@ -41,7 +41,7 @@ void QueueTurns::define(const std::vector<QueueDefinition>& definitions) {
 void QueueTurns::connected() {
   for (auto& queue : queues_) {
     queue.batcher.connected();
-    queue.held_until.reset();
+    queue.hold.reset();
     queue.last = 0;
   }
 }
@@ -53,7 +53,7 @@ void QueueTurns::notified() {
 
 void QueueTurns::released() {
   for (auto& queue : queues_)
-    queue.held_until.reset();
+    queue.hold.reset();
   notified();
 }
 
@@ -61,12 +61,12 @@ QueueTurns::Turn QueueTurns::next(TimePoint now, bool polling) {
   const Queue* first = nullptr;
   Turn turn{.decision = {.until = TimePoint::max()}};
   for (auto& queue : queues_) {
-    if (queue.held_until && now < *queue.held_until) {
-      turn.decision.until = std::min(turn.decision.until, *queue.held_until);
+    if (queue.hold && now < queue.hold->until) {
+      turn.decision.until = std::min(turn.decision.until, queue.hold->until);
       continue;
     }
-    if (queue.held_until) queue.batcher.notified();
-    queue.held_until.reset();
+    if (queue.hold) queue.batcher.notified();
+    queue.hold.reset();
     const auto decision = queue.batcher.decide(now, polling);
     if (!decision.poll) {
       if (first == nullptr) turn.decision.until = std::min(turn.decision.until, decision.until);
@@ -77,7 +77,20 @@ QueueTurns::Turn QueueTurns::next(TimePoint now, bool polling) {
     first = &queue;
     turn = {.decision = decision, .queue = queue.definition.name, .line_limit = queue.line_limit};
   }
+  if (first == nullptr) return turn;
+  if (const auto until = waits_for_hold(*first, now)) return {.decision = {.until = *until}};
   return turn;
+}
+
+std::optional<TimePoint> QueueTurns::waits_for_hold(const Queue& queue, TimePoint now) const {
+  std::optional<TimePoint> until;
+  if (now - *queue.wanted_since >= options_.max_wait) return until;
+  for (const auto& each : queues_) {
+    const bool may_have_ended = each.hold && now >= each.hold->from;
+    if (may_have_ended && each.definition.priority > queue.definition.priority)
+      until = std::min(until.value_or(each.hold->until), each.hold->until);
+  }
+  return until;
 }
 
 bool QueueTurns::is_before(const Queue& a, const Queue& b, TimePoint now) const {
@@ -100,8 +113,11 @@ void QueueTurns::claimed(const Turn& turn, const ClaimReply& reply, TimePoint st
       complete && !reply.lease && !reply.more && reply.wait.value_or(Milliseconds(0)) == Milliseconds(0);
   // A change of the queue notifies; the poll interval bounds what a lost notification costs.
   const auto longest = options_.batcher.poll_interval;
-  if (reply.wait != Milliseconds(0))
-    queue.held_until = finished + std::min(reply.wait.value_or(longest), longest);
+  if (reply.wait != Milliseconds(0)) {
+    const auto wait = std::min(reply.wait.value_or(longest), longest);
+    // The wait begins somewhere between the two, and is rounded up to milliseconds.
+    queue.hold = {.from = started + wait - Milliseconds(1), .until = finished + wait};
+  }
   if (reply.last > 0) queue.last = reply.last;
   last_ = reply.last;
   if (last_ > 0) {

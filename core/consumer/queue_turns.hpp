@@ -13,7 +13,9 @@ namespace mailroom {
 /// Decides which of its queues a consumer polls next. Pure: takes times and claim results, returns decisions.
 ///
 /// Of the queues that want a poll, the one with the highest priority has its turn; of equals, the one that
-/// has wanted it longest. A queue that has wanted it for `max_wait` has its turn whatever its priority.
+/// has wanted it longest. A queue that has wanted it for `max_wait` has its turn whatever its priority. A
+/// queue that may want one now, if its budgets allow it a token already, keeps those of lower priority
+/// waiting until that is known: a budget that they share would give them the token of the first.
 class QueueTurns {
  public:
   struct Options {
@@ -60,12 +62,18 @@ class QueueTurns {
   bool is_paused(const std::string& queue) const;
 
  private:
+  /// Its budgets allow a queue no token, or it is paused. When that ends is known as precisely as the claim
+  /// was short.
+  struct Hold {
+    TimePoint from;   ///< it may have ended
+    TimePoint until;  ///< it has ended
+  };
   struct Queue {
     QueueDefinition definition;
     Batcher batcher;
     int line_limit = 0;
     std::optional<TimePoint> wanted_since{};
-    std::optional<TimePoint> held_until{};  ///< its budgets allow no token before, or it is paused
+    std::optional<Hold> hold{};
     std::int64_t last = 0;
     bool waiting = false;
     bool drained = false;
@@ -74,6 +82,8 @@ class QueueTurns {
 
   Queue& find(const std::string& name);
   Batcher::Options batcher_options(const QueueDefinition& definition) const;
+  /// Until when `queue` waits for the hold of another to end; nullopt: it need not.
+  std::optional<TimePoint> waits_for_hold(const Queue& queue, TimePoint now) const;
   /// True if `a` has its turn before `b`; both want one.
   bool is_before(const Queue& a, const Queue& b, TimePoint now) const;
 

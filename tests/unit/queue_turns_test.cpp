@@ -110,6 +110,40 @@ TEST_CASE("a queue without an allowance leaves the turn to others, and asks agai
   CHECK(rig.answer({}) == "high");
 }
 
+TEST_CASE("a lower queue does not take the token for which a higher one waits too") {
+  Rig rig({{"low", 0}, {"high", 10}});
+  // One token every 71 ms: each claim learns the time of the next, and knows it as precisely as it was short.
+  const auto token = rig.now + 71ms;
+  const auto claim = [&](const std::string& queue, std::chrono::nanoseconds took) {
+    rig.turns.notified();
+    const auto turn = rig.turns.next(rig.now);
+    REQUIRE(turn.queue == queue);
+    const auto asked = std::chrono::ceil<Milliseconds>(token - rig.now - took / 4);
+    rig.turns.claimed(turn, {.wait = asked}, rig.now, rig.now + took);
+    rig.now += took;
+  };
+  claim("high", 4ms);
+  claim("low", 1ms);
+  rig.now = token + 1ms;
+  const auto turn = rig.turns.next(rig.now);
+  CHECK_FALSE(turn.decision.poll);
+  CHECK(turn.decision.until > rig.now);
+  CHECK(turn.decision.until <= rig.now + 4ms);
+  rig.now = turn.decision.until;
+  CHECK(rig.answer({}) == "high");
+  CHECK(rig.answer({}) == "low");
+}
+
+TEST_CASE("a higher queue that waits for a rate of its own leaves the turn to others") {
+  Rig rig({{"low", 0}, {"high", 10}});
+  rig.turns.notified();
+  CHECK(rig.answer({.wait = 60s}) == "high");
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(rig.answer(Rig::backlog()) == "low");
+    rig.now += 50ms;
+  }
+}
+
 TEST_CASE("a paused queue is polled again when its definition changes") {
   Rig rig({{"one", 0}});
   rig.turns.notified();

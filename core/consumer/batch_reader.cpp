@@ -22,34 +22,51 @@ FROM mailroom_batch_rows({}, {}))";
 
 // In the order of the ids, look-ups in a list that is far from the order of the tokens find most pages in the
 // cache of the processor, which is faster than to look up in the order of the tokens and sign them meanwhile.
+// It also lets two sessions share them.
 constexpr const char* accounts_sql = R"(
 SELECT id, email, login, mailroom_token_state('activation', NULL, 1, status, 0) = 'due',
        mailroom_token_state('password_recovery', NULL, 1, status, 0) = 'due'
 FROM accounts WHERE {} ORDER BY id)";
 
+bool is_range(const std::vector<std::int64_t>& ids) {
+  const auto span = static_cast<std::uint64_t>(ids.back()) - static_cast<std::uint64_t>(ids.front());
+  return span / accounts_per_needed < ids.size();
+}
+
+template <typename Each>
+void read_accounts_of(Connection& connection, const std::vector<std::int64_t>& ids, const Each& each) {
+  connection.copy_out<5>(fmt::format(accounts_sql, accounts_condition(ids)), each);
+}
+
 }  // namespace
 
 std::string accounts_condition(const std::vector<std::int64_t>& ids) {
-  const auto span = static_cast<std::uint64_t>(ids.back()) - static_cast<std::uint64_t>(ids.front());
-  if (span / accounts_per_needed < ids.size())
-    return fmt::format("id >= {} AND id <= {}", ids.front(), ids.back());
+  if (is_range(ids)) return fmt::format("id >= {} AND id <= {}", ids.front(), ids.back());
   // In a subquery: of a constant list the planner estimates each element.
   return fmt::format("id = ANY ((SELECT '{}'::bigint[])::bigint[])", array_text(ids));
 }
 
-void BatchReader::read(Connection& connection, const Lease& lease, bool with_creation, const Each& each) {
+template <typename Fields>
+void BatchReader::keep_account(const Fields& fields, std::vector<Account>& accounts, std::string& texts) {
+  const auto email = keep(fields[1], texts);
+  const auto login = keep(fields[2], texts);
+  accounts.push_back({read_number(fields[0]), email, login, fields[3] == "t", fields[4] == "t"});
+}
+
+void BatchReader::read(Connection& connection, const Lease& lease, bool with_creation, const Each& each,
+                       const InTwoSessions& in_two_sessions) {
   tokens_.clear();
   accounts_.clear();
   texts_.clear();
   next_token_ = 0;
   near_account_ = 0;
   read_tokens(connection, lease, with_creation);
-  if (!tokens_.empty()) read_accounts(connection, each);
+  if (!tokens_.empty()) read_accounts(connection, each, in_two_sessions);
 }
 
 void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool with_creation) {
   const auto keep_token = [this](const auto& fields) {
-    Token token{.row = {}, .code = keep(fields[4])};
+    Token token{.row = {}, .code = keep(fields[4], texts_)};
     token.row.id = read_number(fields[0]);
     token.row.account = read_number(fields[1]);
     token.row.action = read_action(fields[2]);
@@ -67,7 +84,8 @@ void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool w
   }
 }
 
-void BatchReader::read_accounts(Connection& connection, const Each& each) {
+void BatchReader::read_accounts(Connection& connection, const Each& each,
+                                const InTwoSessions& in_two_sessions) {
   std::vector<std::int64_t> ids;
   ids.reserve(tokens_.size());
   for (const auto& token : tokens_)
@@ -75,13 +93,36 @@ void BatchReader::read_accounts(Connection& connection, const Each& each) {
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 
-  const auto sql = fmt::format(accounts_sql, accounts_condition(ids));
-  connection.copy_out<5>(sql, [&](const auto& fields) {
-    const auto id = read_number(fields[0]);
-    accounts_.push_back({id, keep(fields[1]), keep(fields[2]), fields[3] == "t", fields[4] == "t"});
-    give_up_to(id, each);
-  });
+  if (in_two_sessions && !is_range(ids)) {
+    read_halves(ids, in_two_sessions);
+  } else {
+    read_accounts_of(connection, ids, [&](const auto& fields) {
+      keep_account(fields, accounts_, texts_);
+      give_up_to(accounts_.back().id, each);
+    });
+  }
   give_up_to(ids.back(), each);
+}
+
+void BatchReader::read_halves(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions) {
+  const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+  second_accounts_.clear();
+  second_texts_.clear();
+  in_two_sessions(
+      [&](Connection& connection) {
+        read_accounts_of(connection, {ids.begin(), middle},
+                         [&](const auto& fields) { keep_account(fields, accounts_, texts_); });
+      },
+      [&](Connection& connection) {
+        read_accounts_of(connection, {middle, ids.end()},
+                         [&](const auto& fields) { keep_account(fields, second_accounts_, second_texts_); });
+      });
+  for (auto account : second_accounts_) {
+    account.email.start += texts_.size();
+    account.login.start += texts_.size();
+    accounts_.push_back(account);
+  }
+  texts_ += second_texts_;
 }
 
 void BatchReader::give_up_to(std::int64_t last, const Each& each) {
@@ -113,9 +154,9 @@ const BatchReader::Account* BatchReader::find_account(std::int64_t id) {
   return &*found;
 }
 
-BatchReader::Text BatchReader::keep(std::string_view text) {
-  const Text kept{texts_.size(), text.size()};
-  texts_ += text;
+BatchReader::Text BatchReader::keep(std::string_view text, std::string& texts) {
+  const Text kept{texts.size(), text.size()};
+  texts += text;
   return kept;
 }
 

@@ -158,6 +158,15 @@ void show_fingerprint(Connection& connection, const std::string& fingerprint) {
   connection.run("SELECT pg_try_advisory_lock_shared(('x' || $1::text)::bit(64)::bigint)", fingerprint);
 }
 
+/// What runs ends by itself, or with the connection, if it cannot be cancelled.
+void cancel_quietly(Connection& connection) {
+  try {
+    connection.cancel();
+  } catch (const Error&) {
+    return;
+  }
+}
+
 }  // namespace
 
 TokenState parse_token_state(std::string_view text) {
@@ -216,11 +225,7 @@ SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE nam
 
 PgQueueSession::~PgQueueSession() {
   if (!claiming_.valid()) return;
-  try {
-    connection_.cancel();
-  } catch (const Error&) {
-    // The claim ends by itself, or with the connection.
-  }
+  cancel_quietly(connection_);
   claiming_.wait();
 }
 
@@ -282,6 +287,29 @@ void PgQueueSession::begin_claim(const ClaimRequest& request) {
 ClaimReply PgQueueSession::end_claim() {
   const auto waiting = wait();
   return keep(claiming_.get());
+}
+
+void PgQueueSession::run_in_both(const BatchReader::Statement& first, const BatchReader::Statement& second) {
+  std::future<void> other;
+  {
+    const BlockedSignals blocked;
+    other = std::async(std::launch::async, [&] {
+      claiming_.wait();
+      second(connection_);
+    });
+  }
+  try {
+    first(*reader_);
+  } catch (...) {
+    // The claim, or `second`, may wait for the same as `first` did.
+    while (other.wait_for(Milliseconds(0)) == std::future_status::timeout) {
+      cancel_quietly(connection_);
+      other.wait_for(StopWatcher::moment);
+    }
+    throw;
+  }
+  const auto waiting = wait();
+  other.get();
 }
 
 pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest& request) {
@@ -356,7 +384,8 @@ Notified PgQueueSession::take_notifications() {
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
   if (claiming_.valid()) {
     const StopWatcher::Wait waiting(watcher_, Awaited::database, reader_.get());
-    return batch_reader_.read(*reader_, lease, with_creation_, each);
+    return batch_reader_.read(*reader_, lease, with_creation_, each,
+                              [this](const auto& first, const auto& second) { run_in_both(first, second); });
   }
   const auto waiting = wait();
   if (claimed_.is_streamed) return batch_reader_.read(connection_, lease, with_creation_, each);

@@ -72,6 +72,9 @@ class PgQueueSession final : public QueueSession {
   Claimed take(const ClaimRequest& request);
   ClaimReply keep(Claimed claimed);
   bool open_reader();
+  /// Runs `first` in the reader's session and `second` in this one, which ends its claim before. If `first`
+  /// throws, `second` is cancelled.
+  void run_in_both(const BatchReader::Statement& first, const BatchReader::Statement& second);
   pqxx::result run_claim(const char* statement, const ClaimRequest& request);
   const std::string& queue_of(const ClaimRequest& request) const {
     return request.queue.empty() ? queues_.front() : request.queue;

@@ -30,10 +30,12 @@ std::string text_of(const TokenRow& row) {
 }
 
 std::vector<std::string> read(Connection& connection, BatchReader& reader, std::int64_t batch,
-                              int attempt = 1, bool with_creation = true) {
+                              int attempt = 1, bool with_creation = true,
+                              const BatchReader::InTwoSessions& in_two_sessions = {}) {
   std::vector<std::string> rows;
-  reader.read(connection, {.batch = batch, .attempt = attempt}, with_creation,
-              [&](const TokenRow& row) { rows.push_back(text_of(row)); });
+  reader.read(
+      connection, {.batch = batch, .attempt = attempt}, with_creation,
+      [&](const TokenRow& row) { rows.push_back(text_of(row)); }, in_two_sessions);
   return rows;
 }
 
@@ -96,16 +98,26 @@ TEST_CASE("a batch is read as the server would join it, whatever its tokens and 
     mask += random() % 3 == 0 ? '0' : '1';
 
   BatchReader reader;
+  const auto other = database.connect();
+  int halves = 0;
+  const auto in_two_sessions = [&](const auto& first, const auto& second) {
+    auto reading = std::async(std::launch::async, [&] { second(*other); });
+    first(*connection);
+    reading.get();
+    ++halves;
+  };
   const auto check = [&](const std::string& ids, const std::optional<std::string>& bits) {
     const auto batch = add_batch(*connection, ids, bits);
     const auto expected = joined(*connection, batch);
     CHECK(expected.size() > 100);
     CHECK(read(*connection, reader, batch) == expected);
     CHECK(read(*connection, reader, batch, 1, false) == joined(*connection, batch, false));
+    CHECK(read(*connection, reader, batch, 1, true, in_two_sessions) == expected);
   };
   check("{[1,1001)}", std::nullopt);
   check("{[5,100),[150,151),[200,900)}", std::nullopt);
   check("{[11,711)}", mask);
+  CHECK(halves == (step == 1 ? 0 : 3));
 }
 
 TEST_CASE("nothing is read of a batch that was leased again, or whose tokens are gone") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -36,7 +37,92 @@ SELECT count(*) FROM (SELECT claimed_at, lag(written_at) OVER (ORDER BY id) AS b
 WHERE claimed_at < before)");
 }
 
+/// A backlog whose tokens belong to accounts far apart, as when all users are asked to choose a new password,
+/// but for the first batch: nothing is claimed ahead before it has been written.
+void insert_scattered(Connection& connection, int count) {
+  insert_accounts(connection, count);
+  connection.run("SET session_replication_role = replica");
+  connection.run("UPDATE tokens SET account = 2001 + account * 7919 % ($1 - 2000) WHERE id > 2000", count);
+  connection.run("RESET session_replication_role");
+}
+
+/// The addresses that were emitted with each token are those of its account.
+void check_addresses(Connection& connection, const TestCollector& collector) {
+  std::map<std::int64_t, std::string> emails;
+  for (const auto& row :
+       connection.run("SELECT t.id, a.email FROM tokens t JOIN accounts a ON a.id = t.account"))
+    emails[row[0].as<std::int64_t>()] = row[1].as<std::string>();
+  std::int64_t wrong = 0;
+  for (const auto& line : collector.lines()) {
+    const auto batch = nlohmann::json::parse(line);
+    for (const auto& token : batch.at("tokens"))
+      wrong += token.at("email") == emails.at(token.at("id")) ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
+/// Lets statements that read accounts above `last` wait for a lock.
+void slow_accounts_above(Connection& connection, int last) {
+  connection.run("SET session_replication_role = replica");
+  connection.run("UPDATE accounts SET status = 'suspended' WHERE id > $1", last);
+  connection.run("RESET session_replication_role");
+  connection.run("ALTER FUNCTION mailroom_token_state RENAME TO original_token_state");
+  connection.run(R"(
+CREATE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
+                                     p_status account_status, p_now bigint) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_status = 'suspended' THEN
+    PERFORM pg_advisory_xact_lock_shared(7);
+    p_status := 'provisioned';
+  END IF;
+  RETURN original_token_state(p_action, p_consumed_at, p_expires_at, p_status, p_now);
+END $$)");
+}
+
+/// How many sessions of that program wait for the lock.
+int waiting(Connection& connection, const std::string& program) {
+  return value<int>(connection,
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                    "AND wait_event = 'advisory' AND application_name LIKE '" +
+                        program + "%'");
+}
+
 }  // namespace
+
+TEST_CASE("accounts far apart are read in two sessions, and each token goes to its own") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_scattered(*connection, 20'500);
+  TestCollector collector(database, large_batches);
+  REQUIRE(collector.process().wait() == 0);
+  check_each_once(collector.output(), 20'500);
+  check_addresses(*connection, collector);
+  CHECK(claimed_ahead(*connection) > 0);
+}
+
+TEST_CASE("a stop while the accounts of a batch are locked, for one of two sessions or both, loses nothing") {
+  const auto last = GENERATE(2'000, 15'000);
+  CAPTURE(last);
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_scattered(*connection, 20'500);
+  slow_accounts_above(*connection, last);
+  const auto holder = database.connect();
+  holder->run("SELECT pg_advisory_lock(7)");
+  TestCollector collector(database, large_batches);
+  REQUIRE(eventually([&] {
+    return waiting(*connection, "mailroom collect") == 1 &&
+           waiting(*connection, "mailroom read") == (last == 2'000 ? 1 : 0);
+  }));
+  CHECK(collector.stop() == 0);
+  INFO(collector.log());
+  check_each_once(collector.output(), 2'000);
+  holder->run("SELECT pg_advisory_unlock(7)");
+  TestCollector next(database, large_batches);
+  REQUIRE(next.process().wait() == 0);
+  check_each_once(collector.output() + next.output(), 20'500);
+  CHECK(open_leases(*connection) == 0);
+}
 
 TEST_CASE("batches of a backlog are claimed while the ones before are read") {
   TestDatabase database;
@@ -71,9 +157,15 @@ TEST_CASE("a role that may have one session only claims and reads in turns") {
 }
 
 TEST_CASE("the end of the second session loses and repeats nothing") {
+  const bool is_scattered = GENERATE(false, true);
+  CAPTURE(is_scattered);
   TestDatabase database;
   const auto connection = database.connect();
-  insert_accounts(*connection, 60'000);
+  if (is_scattered) {
+    insert_scattered(*connection, 60'000);
+  } else {
+    insert_accounts(*connection, 60'000);
+  }
   TestCollector collector(database, large_batches);
   std::int64_t ended = 0;
   REQUIRE(eventually([&] {

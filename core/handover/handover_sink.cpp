@@ -4,7 +4,11 @@
 #include <array>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include "base/blocked_signals.hpp"
+#include "base/error.hpp"
 #include "handover/handover_outcome.hpp"
 
 namespace mailroom {
@@ -31,9 +35,47 @@ HandoverSink::HandoverSink(std::unique_ptr<Carrier> carrier, Options options, in
       log_(log),
       observer_(observer),
       random_(options.seed),
-      shared_({name_}, options.timeout) {}
+      shared_({name_}, options.timeout),
+      news_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (news_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+  const BlockedSignals blocked;
+  keeper_ = std::thread([this] { keep_in_flight(); });
+}
+
+HandoverSink::~HandoverSink() {
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+  eventfd_write(news_, 1);
+  keeper_.join();
+  close(news_);
+}
+
+void HandoverSink::keep_in_flight() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const bool is_idle = lines_.empty();
+    const int patience = is_idle ? -1 : static_cast<int>(time_to_wait().count());
+    lock.unlock();
+    std::array<pollfd, 2> fds{{{news_, POLLIN, 0}, {carrier_->fd(), POLLIN, 0}}};
+    poll(fds.data(), is_idle ? 1 : 2, patience);
+    eventfd_t count = 0;
+    eventfd_read(news_, &count);
+    lock.lock();
+    if (has_ended_) return;
+    take_answers();
+    pump();
+  }
+}
+
+std::size_t HandoverSink::most_open() const {
+  const std::lock_guard lock(mutex_);
+  return batches_open();
+}
 
 int HandoverSink::room() const {
+  const std::lock_guard lock(mutex_);
   // Nothing is shared, and the next line may be longer than the last one.
   if (options_.lines == 1) return batches_.empty() ? Sink::room() : 0;
   // A batch that was taken over may be larger.
@@ -41,11 +83,12 @@ int HandoverSink::room() const {
   for (const auto& batch : batches_)
     tokens += batch.tokens;
   // Two batches have half of the lines each.
-  const int lines = most_open() > 1 && batches_.empty() ? (options_.lines + 1) / 2 : options_.lines;
+  const int lines = batches_open() > 1 && batches_.empty() ? (options_.lines + 1) / 2 : options_.lines;
   return std::max(lines * options_.line_limit - tokens, 0);
 }
 
 void HandoverSink::begin(const Lease& lease, int line_limit) {
+  const std::lock_guard lock(mutex_);
   if (!writer_.is_empty()) close_line();
   const auto now = now_steady();
   pace_.began(now);
@@ -55,6 +98,7 @@ void HandoverSink::begin(const Lease& lease, int line_limit) {
 }
 
 void HandoverSink::add(const TokenRow& row, const TokenText& token) {
+  const std::lock_guard lock(mutex_);
   auto& batch = batches_.back();
   ++batch.tokens;
   auto history = history_of(row, batch.lease);
@@ -67,6 +111,7 @@ void HandoverSink::add(const TokenRow& row, const TokenText& token) {
 }
 
 void HandoverSink::skip(const TokenRow& row, const char* defect) {
+  const std::lock_guard lock(mutex_);
   auto& batch = batches_.back();
   ++batch.tokens;
   batch.outcomes.push_back(*outcome_without_attempt(history_of(row, batch.lease, defect), options_.policy));
@@ -79,6 +124,12 @@ void HandoverSink::close_line() {
   line.parcel.body = line.body;
   ++batches_.back().lines;
   waiting_.push_back(next_id_++);
+  if (lines_.size() == 1) eventfd_write(news_, 1);
+}
+
+void HandoverSink::take_answers() {
+  for (const auto& answer : carrier_->take())
+    record(answer);
 }
 
 HandoverSink::OpenBatch& HandoverSink::batch_of(std::int64_t line) {
@@ -86,8 +137,11 @@ HandoverSink::OpenBatch& HandoverSink::batch_of(std::int64_t line) {
 }
 
 BatchOutcome HandoverSink::finish(const std::function<void()>& when_slow) {
+  // The thread does nothing meanwhile.
+  const std::lock_guard lock(mutex_);
   if (!writer_.is_empty()) close_line();
   wait_for_answers(when_slow);
+  report_answers();
   auto& batch = batches_.front();
   for (const auto& outcome : batch.outcomes)
     log_outcome(outcome);
@@ -113,8 +167,8 @@ void HandoverSink::wait_for_answers(const std::function<void()>& when_slow) {
     fds[0].revents = 0;
     fds[1].revents = 0;
     poll(fds.data(), fds.size(), static_cast<int>(time_to_wait().count()));
-    for (const auto& answer : carrier_->take())
-      record(answer);
+    take_answers();
+    report_answers();
     const auto now = now_steady();
     if (!is_slow && now - started >= slow_answer && when_slow) when_slow();
     is_slow = is_slow || now - started >= slow_answer;
@@ -138,8 +192,7 @@ Milliseconds HandoverSink::time_to_wait() const {
 void HandoverSink::stop() {
   is_stopped_ = true;
   carrier_->cancel();
-  for (const auto& answer : carrier_->take())
-    record(answer);
+  take_answers();
   for (const auto id : waiting_)
     give_back(id, "stopped before it was sent");
   waiting_.clear();
@@ -249,7 +302,14 @@ void HandoverSink::observe(const Delivery& delivery, const OpenBatch& batch, con
                   .took = delivery.took};
   if (delivery.outcome == MailOutcome::accepted)
     seen.delay = delivery.ended.time_since_epoch() - std::chrono::seconds(token.created_at);
-  observer_.answered(seen);
+  seen_.push_back(std::move(seen));
+}
+
+/// The observer is for the consumer's thread.
+void HandoverSink::report_answers() {
+  for (const auto& seen : seen_)
+    observer_.answered(seen);
+  seen_.clear();
 }
 
 void HandoverSink::log_outcome(const TokenOutcome& outcome) {

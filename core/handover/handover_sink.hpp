@@ -5,9 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/log.hpp"
@@ -24,7 +26,7 @@ namespace mailroom {
 /// Hands the lines of a batch over by a carrier, several at the same time, and records what became of each
 /// token. A line that may have been taken without an answer is sent again within the batch, with the same
 /// message id. Two batches may be open, so that lines are in flight while the consumer claims; or one, as
-/// ClaimPace says.
+/// ClaimPace says. A thread keeps them in flight while the consumer is elsewhere.
 class HandoverSink final : public Sink {
  public:
   struct Options {
@@ -41,17 +43,20 @@ class HandoverSink final : public Sink {
   /// `stop_fd` becomes readable when a stop is requested. The references must outlive this.
   HandoverSink(std::unique_ptr<Carrier> carrier, Options options, int stop_fd, Log& log,
                ConsumerObserver& observer);
+  ~HandoverSink() override;
+  HandoverSink(const HandoverSink&) = delete;
+  HandoverSink& operator=(const HandoverSink&) = delete;
 
-  std::size_t most_open() const override { return options_.lines > 1 && pace_.overlaps() ? 2 : 1; }
+  std::size_t most_open() const override;
   int room() const override;
   void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, const TokenText& token) override;
   void skip(const TokenRow& row, const char* defect) override;
   BatchOutcome finish(const std::function<void()>& when_slow) override;
-  bool is_ready() const override { return !time_to_admission(); }
+  bool is_ready() const override;
   void consult(SinkBoard& board, bool heard) override;
   TimePoint claims_from() const override;
-  std::string unavailability() const override { return shared_.unavailability({breaker_}); }
+  std::string unavailability() const override;
 
  private:
   struct OpenBatch {
@@ -67,8 +72,11 @@ class HandoverSink final : public Sink {
     bool was_throttled = false;
   };
 
+  /// The functions below need the mutex.
+  std::size_t batches_open() const { return options_.lines > 1 && pace_.overlaps() ? 2 : 1; }
   OpenBatch& batch_of(std::int64_t line);
   void close_line();
+  void take_answers();
   /// Submits what may be in flight now.
   void pump();
   bool submit_next();
@@ -83,10 +91,13 @@ class HandoverSink final : public Sink {
   void note_state(const Answer& answer, OpenBatch& batch);
   void conclude(std::int64_t id, const Answer& answer);
   void give_back(std::int64_t id, const std::string& why);
+  void report_answers();
   void observe(const Delivery& delivery, const OpenBatch& batch, const HandoverToken& token);
   void log_outcome(const TokenOutcome& outcome);
   std::optional<std::chrono::seconds> time_to_admission() const;
   double chance();
+  /// The thread: takes answers and submits lines, whenever the consumer does not.
+  void keep_in_flight();
 
   std::unique_ptr<Carrier> carrier_;
   std::string name_;
@@ -94,6 +105,7 @@ class HandoverSink final : public Sink {
   int stop_fd_;
   Log& log_;
   ConsumerObserver& observer_;
+  mutable std::mutex mutex_;  ///< guards all below and the carrier
   std::mt19937_64 random_;
   LineWriter writer_;                               ///< of the newest batch
   std::deque<OpenBatch> batches_;                   ///< the oldest first
@@ -110,6 +122,10 @@ class HandoverSink final : public Sink {
   Breaker breaker_;
   SharedBreakers shared_;
   Throttle throttle_;
+  std::vector<SinkAnswer> seen_;  ///< what the observer has not been told
+  bool has_ended_ = false;
+  int news_;  ///< an eventfd for the thread: the first line is there, or the end
+  std::thread keeper_;
 };
 
 }  // namespace mailroom

@@ -71,12 +71,24 @@ std::optional<std::chrono::seconds> HandoverSink::time_to_admission() const {
   return let_through(breaker_, now, options_.timeout) ? std::nullopt : time_to_probe(breaker_, now);
 }
 
+bool HandoverSink::is_ready() const {
+  const std::lock_guard lock(mutex_);
+  return !time_to_admission();
+}
+
+std::string HandoverSink::unavailability() const {
+  const std::lock_guard lock(mutex_);
+  return shared_.unavailability({breaker_});
+}
+
 TimePoint HandoverSink::claims_from() const {
+  const std::lock_guard lock(mutex_);
   const auto wait = time_to_admission();
   return wait ? std::chrono::steady_clock::now() + *wait : throttle_.next();
 }
 
 void HandoverSink::consult(SinkBoard& board, bool heard) {
+  const std::lock_guard lock(mutex_);
   if (const auto known = shared_.exchange(board, {breaker_}, heard)) breaker_ = known->front();
 }
 

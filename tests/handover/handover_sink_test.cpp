@@ -2,20 +2,24 @@
 
 #include "handover/handover_sink.hpp"
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <sstream>
 #include <sys/eventfd.h>
+#include <thread>
 #include <unistd.h>
 
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 
 using namespace mailroom;
+using namespace mailroom::test;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// Answers as the test says, at once.
+/// Answers as the test says: at once, or as soon as `held` answers are there.
 class PlayedCarrier final : public Carrier {
  public:
   using Play = std::function<Answer(const Parcel&)>;
@@ -39,18 +43,28 @@ class PlayedCarrier final : public Carrier {
   std::vector<Answer> take() override {
     eventfd_t count = 0;
     eventfd_read(ready_, &count);
+    if (answers_.size() < held_) return {};
+    held_ = 0;
     return std::exchange(answers_, {});
   }
   std::size_t unfinished() const override { return answers_.size(); }
   void cancel() override {}
   std::string name() const override { return "played:1"; }
   std::size_t most() const { return most_; }
+  void hold(std::size_t answers) { held_ = answers; }
 
  private:
   Play play_;
   int ready_;
   std::vector<Answer> answers_;
   std::size_t most_ = 0;
+  std::size_t held_ = 0;
+};
+
+/// Which threads have told it of an answer.
+struct ThreadObserver final : ConsumerObserver {
+  std::set<std::thread::id> threads;
+  void answered(const SinkAnswer& /*answer*/) override { threads.insert(std::this_thread::get_id()); }
 };
 
 Answer verdict(ParcelVerdict what, std::string reply = {}) {
@@ -64,7 +78,7 @@ Answer verdict(ParcelVerdict what, std::string reply = {}) {
 struct SinkRig {
   std::ostringstream text;
   Log log{{}, text};
-  ConsumerObserver observer;
+  ThreadObserver observer;
   int stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   std::vector<Parcel> submitted;
   std::vector<std::string> bodies;
@@ -139,8 +153,27 @@ TEST_CASE("no more lines are in flight than allowed") {
   HandoverSink::Options options;
   options.in_flight = 3;
   SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); }, options);
+  rig.carrier->hold(3);
   CHECK(rig.hand_over(40).emitted == 40);
   CHECK(rig.carrier->most() == 3);
+}
+
+TEST_CASE("lines are handed over and answered while the consumer is elsewhere") {
+  HandoverSink::Options options;
+  options.in_flight = 2;
+  std::atomic<int> submitted = 0;
+  SinkRig rig(
+      [&](const Parcel&) {
+        ++submitted;
+        return verdict(ParcelVerdict::accepted);
+      },
+      options);
+  rig.open(1, 20, {7, 1, "mailroom"});
+  CHECK(eventually([&] { return submitted == 10; }));
+  CHECK(rig.observer.threads.empty());
+  CHECK(rig.sink->finish({}).emitted == 20);
+  CHECK(rig.carrier->most() <= 2);
+  CHECK(rig.observer.threads == std::set{std::this_thread::get_id()});
 }
 
 TEST_CASE("a line that may have been taken is sent again within the batch") {
@@ -188,6 +221,7 @@ TEST_CASE("when the other side is unavailable the rest goes back to the queue, a
 
 TEST_CASE("many lines that fail at the same time are one failure") {
   SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::unavailable, "down"); });
+  rig.carrier->hold(50);
   rig.hand_over(100);
   CHECK(rig.submitted.size() == 50);
   const auto from = rig.sink->claims_from();

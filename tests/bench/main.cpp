@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include "bench/report.hpp"
 #include "bench/rival_rows.hpp"
@@ -21,6 +22,7 @@ struct BenchOptions {
   double minutes = 30;
   std::string json;
   std::string rivals;
+  bool brokers = false;
   bool list = false;
 };
 
@@ -28,7 +30,8 @@ std::vector<Row> all_rows(const BenchOptions& options) {
   std::vector<Row> all;
   for (const auto& group :
        {drain_rows(), queue_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(),
-        migrate_rows(), idle_rows(), send_rows(), growth_rows(), prune_rows()})
+        migrate_rows(), idle_rows(), send_rows(), exec_rows(), growth_rows(), prune_rows(),
+        options.brokers ? broker_rows() : std::vector<Row>()})
     all.insert(all.end(), group.begin(), group.end());
   if (options.rivals.empty()) return all;
   for (const auto& group : {pgq_rows(), node_rows(options.rivals)})
@@ -116,6 +119,15 @@ int run_bench(const BenchOptions& options) {
   return session.results().failures().empty() ? 0 : 1;
 }
 
+/// Not the harness, but a program that it measures; nullopt: the harness.
+std::optional<int> run_as_program(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"--pgq-consumer"}) return run_pgq_consumer();
+  if (words == std::vector<std::string>{"--read"}) return read_lines(false);
+  if (words == std::vector<std::string>{"--acknowledge"}) return read_lines(true);
+  if (words.size() == 3 && words[0] == "--publish") return publish_file(words[1], words[2]);
+  return std::nullopt;
+}
+
 }  // namespace
 }  // namespace mailroom::bench
 
@@ -135,11 +147,13 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json, "write all figures into this file too");
   app.add_option("--rivals", options.rivals,
                  "the directory that npm installed the other systems in: measure them too");
+  app.add_flag("--brokers", options.brokers,
+               "measure NATS and RabbitMQ too; scripts/with-nats and scripts/with-rabbitmq run them");
   app.add_flag("--list", options.list, "name the rows and say what each measures");
-  const bool is_consumer = argc == 2 && std::string(argv[1]) == "--pgq-consumer";
-  if (!is_consumer) CLI11_PARSE(app, argc, argv);
   try {
-    return is_consumer ? run_pgq_consumer() : run_bench(options);
+    if (const auto status = run_as_program({argv + 1, argv + argc})) return *status;
+    CLI11_PARSE(app, argc, argv);
+    return run_bench(options);
   } catch (const std::exception& error) {
     std::cerr << "bench: " << error.what() << '\n';
     return 1;

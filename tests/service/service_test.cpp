@@ -28,7 +28,7 @@ Environment service(const NotifySocket& manager) {
 }
 
 /// True after several further signs of life: the service would have been killed without them.
-bool stays_alive(NotifySocket& manager) {
+bool stays_alive(const NotifySocket& manager) {
   return manager.has("WATCHDOG=1", manager.count("WATCHDOG=1") + 10);
 }
 

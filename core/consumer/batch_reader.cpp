@@ -1,6 +1,8 @@
 #include "consumer/batch_reader.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <fmt/format.h>
 
 #include "consumer/token_fields.hpp"
@@ -12,6 +14,12 @@ namespace {
 /// A range of accounts is read if it has at most this many for each that is needed: looking one up takes as
 /// long as reading on over three.
 constexpr std::uint64_t accounts_per_needed = 3;
+
+/// How long tokens that were read ahead are used: a reader of stdout may be slow in between.
+constexpr std::chrono::seconds longest_ahead{1};
+
+/// So many parts of a list of accounts are read by two sessions, one of which may begin late.
+constexpr std::size_t parts = 8;
 
 // Which status an action needs is known to the function alone. Without an account it is the wrong one.
 constexpr const char* tokens_sql = R"(
@@ -47,26 +55,41 @@ std::string accounts_condition(const std::vector<std::int64_t>& ids) {
 }
 
 template <typename Fields>
-void BatchReader::keep_account(const Fields& fields, std::vector<Account>& accounts, std::string& texts) {
-  const auto email = keep(fields[1], texts);
-  const auto login = keep(fields[2], texts);
-  accounts.push_back({read_number(fields[0]), email, login, fields[3] == "t", fields[4] == "t"});
+void BatchReader::keep_account(const Fields& fields, Accounts& accounts) {
+  const auto email = keep(fields[1], accounts.texts);
+  const auto login = keep(fields[2], accounts.texts);
+  accounts.rows.push_back({read_number(fields[0]), email, login, fields[3] == "t", fields[4] == "t"});
 }
 
 void BatchReader::read(Connection& connection, const Lease& lease, bool with_creation, const Each& each,
                        const InTwoSessions& in_two_sessions) {
-  tokens_.clear();
-  accounts_.clear();
-  texts_.clear();
-  next_token_ = 0;
+  accounts_.rows.clear();
+  accounts_.texts.clear();
+  next_row_ = 0;
   near_account_ = 0;
-  read_tokens(connection, lease, with_creation);
-  if (!tokens_.empty()) read_accounts(connection, each, in_two_sessions);
+  const bool was_read = tokens_.lease == lease && SteadyClock::only().now() - tokens_.read_at < longest_ahead;
+  if (!was_read) read_tokens(connection, lease, with_creation, tokens_);
+  tokens_.lease = {};
+  if (!tokens_.rows.empty()) read_accounts(connection, each, in_two_sessions);
 }
 
-void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool with_creation) {
-  const auto keep_token = [this](const auto& fields) {
-    Token token{.row = {}, .code = keep(fields[4], texts_)};
+void BatchReader::read_ahead(Connection& connection, const Lease& lease, bool with_creation) {
+  read_tokens(connection, lease, with_creation, next_tokens_);
+}
+
+void BatchReader::advance() {
+  std::swap(tokens_, next_tokens_);
+  next_tokens_.lease = {};
+}
+
+void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool with_creation,
+                              Tokens& tokens) {
+  const auto began = SteadyClock::only().now();
+  tokens.lease = {};
+  tokens.rows.clear();
+  tokens.texts.clear();
+  const auto keep_token = [&tokens](const auto& fields) {
+    Token token{.row = {}, .code = keep(fields[4], tokens.texts)};
     token.row.id = read_number(fields[0]);
     token.row.account = read_number(fields[1]);
     token.row.action = read_action(fields[2]);
@@ -74,7 +97,7 @@ void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool w
     token.row.expires_at = read_number(fields[5]);
     token.row.state = parse_token_state(fields[6]);
     if (fields.size() > 7) token.row.created_at = read_number(fields[7]);
-    tokens_.push_back(token);
+    tokens.rows.push_back(token);
   };
   const auto sql = fmt::format(tokens_sql, with_creation ? ", created_at" : "", lease.batch, lease.attempt);
   if (with_creation) {
@@ -82,75 +105,84 @@ void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool w
   } else {
     connection.copy_out<7>(sql, keep_token);
   }
+  tokens.lease = lease;
+  tokens.read_at = began;
 }
 
 void BatchReader::read_accounts(Connection& connection, const Each& each,
                                 const InTwoSessions& in_two_sessions) {
   std::vector<std::int64_t> ids;
-  ids.reserve(tokens_.size());
-  for (const auto& token : tokens_)
+  ids.reserve(tokens_.rows.size());
+  for (const auto& token : tokens_.rows)
     ids.push_back(token.row.account);
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 
   if (in_two_sessions && !is_range(ids)) {
-    read_halves(ids, in_two_sessions);
+    read_parts(ids, in_two_sessions);
   } else {
     read_accounts_of(connection, ids, [&](const auto& fields) {
-      keep_account(fields, accounts_, texts_);
-      give_up_to(accounts_.back().id, each);
+      keep_account(fields, accounts_);
+      give_up_to(accounts_.rows.back().id, each);
     });
   }
   give_up_to(ids.back(), each);
 }
 
-void BatchReader::read_halves(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions) {
-  const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
-  second_accounts_.clear();
-  second_texts_.clear();
-  in_two_sessions(
-      [&](Connection& connection) {
-        read_accounts_of(connection, {ids.begin(), middle},
-                         [&](const auto& fields) { keep_account(fields, accounts_, texts_); });
-      },
-      [&](Connection& connection) {
-        read_accounts_of(connection, {middle, ids.end()},
-                         [&](const auto& fields) { keep_account(fields, second_accounts_, second_texts_); });
-      });
-  for (auto account : second_accounts_) {
-    account.email.start += texts_.size();
-    account.login.start += texts_.size();
-    accounts_.push_back(account);
+void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions) {
+  parts_.resize(parts);
+  const auto begin_of = [&](std::size_t part) {
+    return ids.begin() + static_cast<std::ptrdiff_t>(ids.size() * part / parts);
+  };
+  std::atomic<std::size_t> next_part{0};
+  in_two_sessions([&](Connection& connection) {
+    for (auto i = next_part++; i < parts; i = next_part++) {
+      auto& part = parts_[i];
+      part.rows.clear();
+      part.texts.clear();
+      read_accounts_of(connection, {begin_of(i), begin_of(i + 1)},
+                       [&](const auto& fields) { keep_account(fields, part); });
+    }
+  });
+  for (const auto& part : parts_) {
+    for (auto account : part.rows) {
+      account.email.start += accounts_.texts.size();
+      account.login.start += accounts_.texts.size();
+      accounts_.rows.push_back(account);
+    }
+    accounts_.texts += part.texts;
   }
-  texts_ += second_texts_;
 }
 
 void BatchReader::give_up_to(std::int64_t last, const Each& each) {
-  for (; next_token_ < tokens_.size() && tokens_[next_token_].row.account <= last; ++next_token_) {
-    auto& [row, code] = tokens_[next_token_];
+  const auto view = [](const std::string& texts, Text text) {
+    return std::string_view(texts).substr(text.start, text.size);
+  };
+  for (; next_row_ < tokens_.rows.size() && tokens_.rows[next_row_].row.account <= last; ++next_row_) {
+    auto& [row, code] = tokens_.rows[next_row_];
     const auto* account = find_account(row.account);
     if (account == nullptr) continue;
     const bool allows =
         row.action == Action::activation ? account->allows_activation : account->allows_recovery;
     if (row.state == TokenState::wrong_status && allows) row.state = TokenState::due;
-    row.code = view(code);
-    row.email = view(account->email);
-    row.login = view(account->login);
+    row.code = view(tokens_.texts, code);
+    row.email = view(accounts_.texts, account->email);
+    row.login = view(accounts_.texts, account->login);
     each(row);
   }
 }
 
 const BatchReader::Account* BatchReader::find_account(std::int64_t id) {
   for (const auto near : {near_account_, near_account_ + 1}) {
-    if (near >= accounts_.size() || accounts_[near].id != id) continue;
+    if (near >= accounts_.rows.size() || accounts_.rows[near].id != id) continue;
     near_account_ = near;
-    return &accounts_[near];
+    return &accounts_.rows[near];
   }
   const auto found =
-      std::lower_bound(accounts_.begin(), accounts_.end(), id,
+      std::lower_bound(accounts_.rows.begin(), accounts_.rows.end(), id,
                        [](const Account& account, std::int64_t wanted) { return account.id < wanted; });
-  if (found == accounts_.end() || found->id != id) return nullptr;
-  near_account_ = static_cast<std::size_t>(found - accounts_.begin());
+  if (found == accounts_.rows.end() || found->id != id) return nullptr;
+  near_account_ = static_cast<std::size_t>(found - accounts_.rows.begin());
   return &*found;
 }
 

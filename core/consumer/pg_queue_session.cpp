@@ -280,8 +280,23 @@ bool PgQueueSession::open_reader() {
 }
 
 void PgQueueSession::begin_claim(const ClaimRequest& request) {
+  batch_reader_.advance();
   const BlockedSignals blocked;
-  claiming_ = std::async(std::launch::async, [this, request] { return take(request); });
+  claiming_ = std::async(std::launch::async, [this, request] {
+    auto claimed = take(request);
+    read_ahead(claimed);
+    return claimed;
+  });
+}
+
+void PgQueueSession::read_ahead(const Claimed& claimed) {
+  if (!claimed.is_streamed) return;
+  try {
+    batch_reader_.read_ahead(connection_, *claimed.reply.lease, with_creation_);
+  } catch (const Error& error) {
+    // The claim is made all the same. What prevents the read meets fetch() too, which reads them again.
+    if (log_ != nullptr) log_->debug("the tokens could not be read ahead", {{"reason", error.what()}});
+  }
 }
 
 ClaimReply PgQueueSession::end_claim() {
@@ -289,19 +304,19 @@ ClaimReply PgQueueSession::end_claim() {
   return keep(claiming_.get());
 }
 
-void PgQueueSession::run_in_both(const BatchReader::Statement& first, const BatchReader::Statement& second) {
+void PgQueueSession::work_in_both(const BatchReader::Work& work) {
   std::future<void> other;
   {
     const BlockedSignals blocked;
     other = std::async(std::launch::async, [&] {
       claiming_.wait();
-      second(connection_);
+      work(connection_);
     });
   }
   try {
-    first(*reader_);
+    work(*reader_);
   } catch (...) {
-    // The claim, or `second`, may wait for the same as `first` did.
+    // The claim, or the work in this session, may wait for the same as the other did.
     while (other.wait_for(Milliseconds(0)) == std::future_status::timeout) {
       cancel_quietly(connection_);
       other.wait_for(StopWatcher::moment);
@@ -385,10 +400,13 @@ void PgQueueSession::fetch(const Lease& lease, const std::function<void(const To
   if (claiming_.valid()) {
     const StopWatcher::Wait waiting(watcher_, Awaited::database, reader_.get());
     return batch_reader_.read(*reader_, lease, with_creation_, each,
-                              [this](const auto& first, const auto& second) { run_in_both(first, second); });
+                              [this](const auto& work) { work_in_both(work); });
   }
   const auto waiting = wait();
-  if (claimed_.is_streamed) return batch_reader_.read(connection_, lease, with_creation_, each);
+  if (claimed_.is_streamed) {
+    batch_reader_.advance();
+    return batch_reader_.read(connection_, lease, with_creation_, each);
+  }
   if (const auto rows = std::exchange(claimed_.rows, std::nullopt); rows && claimed_.reply.lease == lease) {
     for (const auto& row : *rows) {
       if (!row[claim_columns].is_null()) each(token_of(row, claim_columns, with_creation_));

@@ -72,9 +72,11 @@ class PgQueueSession final : public QueueSession {
   Claimed take(const ClaimRequest& request);
   ClaimReply keep(Claimed claimed);
   bool open_reader();
-  /// Runs `first` in the reader's session and `second` in this one, which ends its claim before. If `first`
-  /// throws, `second` is cancelled.
-  void run_in_both(const BatchReader::Statement& first, const BatchReader::Statement& second);
+  /// Does the work in the reader's session, and in this one once its claim has ended. If it fails in the
+  /// reader's, it is cancelled in this one.
+  void work_in_both(const BatchReader::Work& work);
+  /// Reads the tokens of a batch that was claimed ahead, if it is a large one.
+  void read_ahead(const Claimed& claimed);
   pqxx::result run_claim(const char* statement, const ClaimRequest& request);
   const std::string& queue_of(const ClaimRequest& request) const {
     return request.queue.empty() ? queues_.front() : request.queue;

@@ -99,12 +99,12 @@ TEST_CASE("a batch is read as the server would join it, whatever its tokens and 
 
   BatchReader reader;
   const auto other = database.connect();
-  int halves = 0;
-  const auto in_two_sessions = [&](const auto& first, const auto& second) {
-    auto reading = std::async(std::launch::async, [&] { second(*other); });
-    first(*connection);
+  int shared = 0;
+  const auto in_two_sessions = [&](const auto& work) {
+    auto reading = std::async(std::launch::async, [&] { work(*other); });
+    work(*connection);
     reading.get();
-    ++halves;
+    ++shared;
   };
   const auto check = [&](const std::string& ids, const std::optional<std::string>& bits) {
     const auto batch = add_batch(*connection, ids, bits);
@@ -113,11 +113,14 @@ TEST_CASE("a batch is read as the server would join it, whatever its tokens and 
     CHECK(read(*connection, reader, batch) == expected);
     CHECK(read(*connection, reader, batch, 1, false) == joined(*connection, batch, false));
     CHECK(read(*connection, reader, batch, 1, true, in_two_sessions) == expected);
+    reader.read_ahead(*other, {.batch = batch, .attempt = 1}, true);
+    reader.advance();
+    CHECK(read(*connection, reader, batch) == expected);
   };
   check("{[1,1001)}", std::nullopt);
   check("{[5,100),[150,151),[200,900)}", std::nullopt);
   check("{[11,711)}", mask);
-  CHECK(halves == (step == 1 ? 0 : 3));
+  CHECK(shared == (step == 1 ? 0 : 3));
 }
 
 TEST_CASE("nothing is read of a batch that was leased again, or whose tokens are gone") {
@@ -129,6 +132,30 @@ TEST_CASE("nothing is read of a batch that was leased again, or whose tokens are
   const auto batch = add_batch(*connection, "{[1,1001)}", std::nullopt);
   CHECK(read(*connection, reader, batch, 2).empty());
   CHECK_FALSE(read(*connection, reader, batch).empty());
+  connection->run("DELETE FROM tokens");
+  CHECK(read(*connection, reader, batch).empty());
+}
+
+TEST_CASE("tokens that were read ahead are used once, and for their lease only") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const auto batch = add_batch(*connection, "{[1,4)}", std::nullopt);
+  BatchReader reader;
+  const auto read_ahead = [&] {
+    reader.read_ahead(*connection, {.batch = batch, .attempt = 1}, true);
+    reader.advance();
+  };
+  read_ahead();
+  connection->run("DELETE FROM tokens WHERE id = 2");
+  CHECK(read(*connection, reader, batch).size() == 3);
+  CHECK(read(*connection, reader, batch).size() == 2);
+  read_ahead();
+  connection->run("DELETE FROM tokens WHERE id = 3");
+  CHECK(read(*connection, reader, batch, 2).empty());
+  CHECK(read(*connection, reader, batch).size() == 1);
+  read_ahead();
+  reader.advance();
   connection->run("DELETE FROM tokens");
   CHECK(read(*connection, reader, batch).empty());
 }

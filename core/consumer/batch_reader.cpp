@@ -18,8 +18,8 @@ constexpr std::uint64_t accounts_per_needed = 3;
 /// How long tokens that were read ahead are used: a reader of stdout may be slow in between.
 constexpr std::chrono::seconds longest_ahead{1};
 
-/// So many parts of a list of accounts are read by two sessions, one of which may begin late.
-constexpr std::size_t parts = 8;
+/// Two sessions read a list of accounts in parts of about so many, since one of them may begin late.
+constexpr std::size_t accounts_per_part = 1000;
 
 // Which status an action needs is known to the function alone. Without an account it is the wrong one.
 constexpr const char* tokens_sql = R"(
@@ -130,6 +130,7 @@ void BatchReader::read_accounts(Connection& connection, const Each& each,
 }
 
 void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions) {
+  const auto parts = std::max<std::size_t>(ids.size() / accounts_per_part, 2);
   parts_.resize(parts);
   const auto begin_of = [&](std::size_t part) {
     return ids.begin() + static_cast<std::ptrdiff_t>(ids.size() * part / parts);

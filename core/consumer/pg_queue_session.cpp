@@ -16,11 +16,9 @@
 namespace mailroom {
 namespace {
 
-/// A batch of at least this many tokens is read by BatchReader.
+/// A batch of at least this many tokens is read by BatchReader, and the next one is claimed meanwhile, in a
+/// session of its own.
 constexpr int streamed_size = 1000;
-
-/// While a batch of at least this many tokens is read, in a session of its own, the next one is claimed.
-constexpr int ahead_size = 2000;
 
 /// How long the last statement before a stop may take.
 constexpr Milliseconds last_patience{500};
@@ -262,7 +260,7 @@ ClaimReply PgQueueSession::keep(Claimed claimed) {
 }
 
 bool PgQueueSession::can_claim_ahead(const ClaimReply& reply) {
-  return !delivers_ && reply.size >= ahead_size && open_reader();
+  return !delivers_ && reply.size >= streamed_size && open_reader();
 }
 
 bool PgQueueSession::open_reader() {

@@ -1,8 +1,15 @@
 // What a large pruning costs a collector under load, and what it leaves of the tables.
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
+#include <unistd.h>
 
 #include "bench/databases.hpp"
 #include "bench/grown_database.hpp"
@@ -18,6 +25,9 @@ const std::string database = "pruned";
 
 /// The share of the grown database's tokens that is removed: a third of thirty million.
 constexpr int pruned_share = 3;
+
+/// How long the collector runs at a time.
+constexpr double stretch_seconds = 12;
 
 /// The claims of a collector so far, with their commits, by its own histogram.
 struct Claims {
@@ -48,31 +58,142 @@ TableSize size_of_tokens(Stage& stage) {
   return {row[0].as<double>(), row[1].as<double>(), row[2].as<double>()};
 }
 
-/// A collector at limit 100 that 1,000 inserts a second keep busy.
-Figures load(Stage& stage, const std::string& name, double seconds) {
-  const auto socket = stage.path("metrics.sock");
-  Claims claims;
-  auto figures =
-      measure_latency(stage,
-                      {.database = database,
-                       .setup =
-                           [&] {
-                             return stage.mailroom(database, {"collect", "-q", "--batch-limit", "100",
-                                                              "--batch-timeout", "1ms", "--metrics", socket});
-                           },
-                       .is_ready = [&] { return has_collector(stage, database); },
-                       .at_end = [&] { claims = read_claims({.path = socket}); }},
-                      {.rate = 1'000, .clients = 4, .seconds = seconds});
-  figures.insert(figures.begin(), {{"claims", claims.all, ""},
-                                   {"claims over 10 ms", claims.all - claims.within_10_ms, ""},
-                                   {"claims over 50 ms", claims.all - claims.within_50_ms, ""}});
-  for (auto& figure : figures)
-    figure.name = name + " " + figure.name;
-  return figures;
+/// How often the disk stood still, as a file of its own shows. A standstill delays one claim of a collector.
+class DiskWatch {
+ public:
+  explicit DiskWatch(const std::string& path) : file_(open(path.c_str(), O_RDWR | O_CREAT, 0600)) {
+    if (file_ < 0 || !write_page() || fsync(file_) != 0) throw std::runtime_error("cannot write " + path);
+    thread_ = std::thread([this] { watch(); });
+  }
+  ~DiskWatch() {
+    end();
+    close(file_);
+  }
+  DiskWatch(const DiskWatch&) = delete;
+  DiskWatch& operator=(const DiskWatch&) = delete;
+
+  /// Stops. Returns how many writes with their fdatasync took over 25 ms.
+  int end() {
+    ended_ = true;
+    if (thread_.joinable()) thread_.join();
+    return slow_;
+  }
+
+ private:
+  bool write_page() const {
+    const std::array<char, 8192> page{};
+    return pwrite(file_, page.data(), page.size(), 0) == static_cast<ssize_t>(page.size());
+  }
+
+  void watch() {
+    while (!ended_) {
+      const auto start = std::chrono::steady_clock::now();
+      if (!write_page() || fdatasync(file_) != 0) return;
+      if (std::chrono::steady_clock::now() - start > std::chrono::milliseconds(25)) ++slow_;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  int file_;
+  std::atomic<bool> ended_{false};
+  std::atomic<int> slow_{0};
+  std::thread thread_;
+};
+
+/// What a collector under load did in some stretches of time.
+class LoadedCollector {
+ public:
+  explicit LoadedCollector(std::string name) : name_(std::move(name)) {}
+
+  /// A collector at limit 100 that 1,000 inserts a second keep busy.
+  void run(Stage& stage) {
+    const auto socket = stage.path("metrics.sock");
+    DiskWatch disk(stage.path("disk"));
+    const auto figures = measure_latency(
+        stage,
+        {.database = database,
+         .setup =
+             [&] {
+               return stage.mailroom(database, {"collect", "-q", "--batch-limit", "100", "--batch-timeout",
+                                                "1ms", "--metrics", socket});
+             },
+         .is_ready = [&] { return has_collector(stage, database); },
+         .at_end = [&] { claims_.push_back(read_claims({.path = socket})); }},
+        {.rate = 1'000, .clients = 4, .seconds = stretch_seconds});
+    for (const auto& figure : figures)
+      latencies_[figure.name].push_back(figure.value);
+    standstills_ += disk.end();
+  }
+
+  Figures figures() const {
+    Claims all;
+    for (const auto& claims : claims_) {
+      all.all += claims.all;
+      all.within_10_ms += claims.within_10_ms;
+      all.within_50_ms += claims.within_50_ms;
+    }
+    const auto slow = all.all - all.within_50_ms;
+    return {{name_ + " claims", all.all, ""},
+            {name_ + " claims over 10 ms", all.all - all.within_10_ms, ""},
+            {name_ + " claims over 50 ms", slow, ""},
+            {name_ + " standstills", static_cast<double>(standstills_), ""},
+            {name_ + " other claims over 50 ms", std::max(slow - standstills_, 0.0), ""},
+            {name_ + " p50", middle("p50"), "ms"},
+            {name_ + " p99", middle("p99"), "ms"},
+            {name_ + " rate", middle("rate"), "commits/s"}};
+  }
+
+ private:
+  double middle(const std::string& name) const {
+    auto values = latencies_.at(name);
+    std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
+    return values[values.size() / 2];
+  }
+
+  std::string name_;
+  std::vector<Claims> claims_;
+  std::map<std::string, std::vector<double>> latencies_;
+  int standstills_ = 0;
+};
+
+/// A pruning that is continued after each stop.
+struct Pruning {
+  std::vector<std::string> words;
+  double tokens = 0;
+  double rate = 0;  ///< tokens per second in the stretch before the last, which ends early
+  bool ended = false;
+};
+
+/// Goes on with the pruning while the collector runs, and stops it after that.
+void prune_beside(Stage& stage, Pruning& pruning, LoadedCollector& collector) {
+  auto setup = stage.mailroom(database, pruning.words);
+  setup.output = stage.path("pruned");
+  Process prune(setup);
+  collector.run(stage);
+  prune.signal(SIGTERM);
+  const auto cost = prune.wait();
+  const auto report = nlohmann::json::parse(test::read_file(setup.output));
+  const auto tokens = report.at("tokens").get<double>();
+  pruning.tokens += tokens;
+  pruning.ended = !report.at("stopped").get<bool>();
+  if (!pruning.ended) pruning.rate = tokens / cost.seconds;
 }
 
-/// Removes a third of the tokens beside the load, with autovacuum on as by default.
+/// A copy of the grown database, which the pruning may change, without tokens that wait.
+void copy_database(Stage& stage) {
+  const auto grown = grown_database(stage, 30);
+  stage.create_database(database, grown.name);
+  const auto connection = stage.connect(database);
+  connection->run("DELETE FROM tokens WHERE id > $1", grown.emitted);
+  // Otherwise the kernel writes the copy while the collector is measured.
+  connection->run("CHECKPOINT");
+  sync();
+}
+
+/// Removes a third of the tokens beside the load, with autovacuum on as by default. The collector runs alone
+/// and beside the pruning by turns, since the machine's own pauses come and go.
 Figures measure_beside(Stage& stage) {
+  copy_database(stage);
   const auto connection = stage.connect(database);
   const auto age =
       connection
@@ -81,35 +202,27 @@ Figures measure_beside(Stage& stage) {
               pruned_share)[0][0]
           .as<std::int64_t>();
   const auto before = size_of_tokens(stage);
-  auto figures = load(stage, "alone", 10);
   stage.set("autovacuum", "on");
-  auto setup =
-      stage.mailroom(database, {"prune", "--yes", "-o", "json", "--older-than", fmt::format("{}s", age)});
-  setup.output = stage.path("pruned");
-  Process prune(std::move(setup));
-  for (auto& figure : load(stage, "beside", 60))
-    figures.push_back(std::move(figure));
-  const auto cost = prune.wait(std::chrono::seconds(900));
+  LoadedCollector alone("alone");
+  LoadedCollector beside("beside");
+  Pruning pruning{.words = {"prune", "--yes", "-o", "json", "--older-than", fmt::format("{}s", age)}};
+  while (!pruning.ended) {
+    alone.run(stage);
+    prune_beside(stage, pruning, beside);
+  }
   connection->run("VACUUM tokens");
   stage.set("autovacuum", "off");
-  const auto removed =
-      nlohmann::json::parse(test::read_file(stage.path("pruned"))).at("tokens").get<double>();
   const auto after = size_of_tokens(stage);
   const auto live = after.rows / before.rows;
-  figures.insert(figures.end(), {{"tokens", removed, "tokens"},
-                                 {"rate", removed / cost.seconds, "tokens/s"},
+  auto figures = alone.figures();
+  for (auto& figure : beside.figures())
+    figures.push_back(std::move(figure));
+  figures.insert(figures.end(), {{"tokens", pruning.tokens, "tokens"},
+                                 {"rate", pruning.rate, "tokens/s"},
                                  {"table / live size", after.table / (before.table * live), ""},
                                  {"with indexes / live size", after.all / (before.all * live), ""}});
   stage.drop_database(database);
   return figures;
-}
-
-void prepare(Stage& stage) {
-  const auto grown = grown_database(stage, 30);
-  stage.create_database(database, grown.name);
-  const auto connection = stage.connect(database);
-  // The latencies are those of the inserted tokens alone.
-  connection->run("DELETE FROM tokens WHERE id > $1", grown.emitted);
 }
 
 }  // namespace
@@ -117,9 +230,8 @@ void prepare(Stage& stage) {
 std::vector<Row> prune_rows() {
   return {{.name = "prune/beside",
            .meaning = "ten of thirty million tokens pruned, beside a collector and 1,000 inserts/s",
-           .prepare = prepare,
+           .prepare = [](Stage& stage) { grown_database(stage, 30); },
            .measure = measure_beside,
-           .max_runs = 1,
            .only_by_name = true}};
 }
 

@@ -28,7 +28,7 @@ ValueReference read_value(const CLI::Option& option, const std::string& name, co
   if (key != nullptr) value.choices.assign(key->choices.begin(), key->choices.end());
   if (!value.choices.empty()) {
     value.kind = Kind::choice;
-  } else if (name == "FILE") {
+  } else if (name == "FILE" || name == "FILE...") {
     value.kind = Kind::file;
   } else if (name == "DIRECTORY" || name == "DIR") {
     value.kind = Kind::directory;

@@ -59,6 +59,13 @@ Option& Option::repeated() {
   return *this;
 }
 
+Option& Option::with_several_values() {
+  option_->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  option_->expected(1, CLI::detail::expected_max_vector_size);
+  option_->allow_extra_args(true);
+  return *this;
+}
+
 // stands_for() and offers() store their data for the reference in the type name, which no help shows.
 
 Option& Option::stands_for(const std::string& key) {

@@ -28,8 +28,8 @@ struct OutputRig : ReconcileRig {
     return lines;
   }
 
-  std::string write(const std::vector<std::string>& lines) {
-    const std::string path = directory.path() / "output";
+  std::string write(const std::vector<std::string>& lines, const std::string& name = "output") {
+    const std::string path = directory.path() / name;
     std::ofstream file(path);
     for (const auto& line : lines)
       file << line;
@@ -138,6 +138,22 @@ TEST_CASE("a rewind explains the tokens that it took out of an open batch", "[re
   INFO(run.output);
   CHECK(run.status == 0);
   CHECK(rig.classes() == "4 emitted");
+}
+
+TEST_CASE("the files of several consumers follow one option, as a shell's pattern does, or one each",
+          "[reconcile]") {
+  OutputRig rig;
+  const auto lines = rig.collect(6);
+  const auto both = rig.write({lines[0], lines[1]});
+  const auto last = rig.write({lines[2]}, "last");
+  const auto run = [&](std::vector<std::string> files) {
+    files.insert(files.begin(), "reconcile");
+    return rig.operations.mailroom(files);
+  };
+  CHECK(run({"--against", both, last}).status == 0);
+  CHECK(run({"--against", both, "--against", last}).status == 0);
+  CHECK(run({"--against", both, last, "--since", "1h"}).status == 0);
+  CHECK(run({"--against", both}).status == 8);
 }
 
 TEST_CASE("of several queues, the one of the output must be named", "[reconcile]") {

@@ -76,6 +76,7 @@ TEST_CASE("a service that ends as soon as it is asked to stop says that it stops
       const ServiceReporter reporter(manager, signal, watcher);
       std::raise(SIGTERM);
     }
+    REQUIRE(socket.has("STOPPING=1", stops));
     REQUIRE(socket.count("STOPPING=1") == stops);
   }
   unsetenv("NOTIFY_SOCKET");

@@ -1,24 +1,17 @@
 #include "consumer/pg_queue_session.hpp"
 
-#include <array>
-#include <fmt/format.h>
-#include <span>
 #include <utility>
 
 #include "base/blocked_signals.hpp"
 #include "base/id_range.hpp"
+#include "consumer/claim_rows.hpp"
 #include "consumer/outcome_record.hpp"
 #include "consumer/session_checks.hpp"
-#include "consumer/token_fields.hpp"
 #include "db/array_text.hpp"
 #include "db/pooler.hpp"
 
 namespace mailroom {
 namespace {
-
-/// A batch of at least this many tokens is read by BatchReader, and the next one is claimed meanwhile, in a
-/// session of its own.
-constexpr int streamed_size = 1000;
 
 /// How long the last statement before a stop may take.
 constexpr Milliseconds last_patience{500};
@@ -46,104 +39,6 @@ SET enable_material = off;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off)";
 
-constexpr const char* claim_sql = R"(
-SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
-  ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb, $18, $19)::mailroom_receipt, $20))";
-
-std::string fetch_mails_sql(const PgQueueSession::Setup& setup) {
-  const auto period = setup.counted_period ? fmt::format("interval '{} ms'", setup.counted_period->count())
-                                           : std::string("NULL");
-  return fmt::format("SELECT * FROM mailroom_batch_mails($1, $2, {}, {})", setup.reads_newer, period);
-}
-
-/// The columns of a token. Without its creation a drain in large batches is 5 % faster.
-const char* token_columns(bool with_creation) {
-  return with_creation ? "id, action, secret, code, expires_at, email, login, state, created_at"
-                       : "id, action, secret, code, expires_at, email, login, state";
-}
-
-/// The claim, joined with the tokens of a batch that is not streamed, one row per token.
-std::string claim_and_fetch_sql(bool with_creation) {
-  return fmt::format(R"(
-SELECT c.*, t.*
-FROM ({}) c
-LEFT JOIN LATERAL (
-  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt)) t ON true)",
-                     claim_sql, token_columns(with_creation), streamed_size);
-}
-
-std::string fetch_sql(bool with_creation, const std::string& batch, const std::string& attempt) {
-  return fmt::format("SELECT {} FROM mailroom_batch_tokens({}, {})", token_columns(with_creation), batch,
-                     attempt);
-}
-
-using Seconds = std::chrono::duration<double>;
-
-/// The first token column in such a row.
-constexpr int claim_columns = 11;
-
-constexpr std::size_t token_fields = 8;
-constexpr std::size_t token_fields_with_creation = 9;
-
-TokenRow read_token(std::span<const std::string_view> fields) {
-  return {.id = read_number(fields[0]),
-          .action = read_action(fields[1]),
-          .secret = read_secret(fields[2]),
-          .code = fields[3],
-          .expires_at = read_number(fields[4]),
-          .email = fields[5],
-          .login = fields[6],
-          .state = parse_token_state(fields[7]),
-          .created_at = fields.size() > token_fields ? read_number(fields[token_fields]) : 0};
-}
-
-template <typename Row>
-TokenRow token_of(const Row& row, int first_column, bool with_creation) {
-  std::array<std::string_view, token_fields_with_creation> fields;
-  const auto count = with_creation ? token_fields_with_creation : token_fields;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto field = row[first_column + static_cast<int>(i)];
-    fields[i] = {field.c_str(), field.size()};
-  }
-  return read_token(std::span(fields).first(count));
-}
-
-/// A row of mailroom_batch_mails().
-template <typename Row>
-TokenRow mail_of(const Row& row) {
-  auto token = token_of(row, 0, true);
-  token.account = row[9].template as<std::int64_t>();
-  token.attempts = row[10].template as<int>();
-  token.unknowns = row[11].template as<int>();
-  if (!row[12].is_null()) token.newer = row[12].template as<std::int64_t>();
-  token.mailed = row[13].template as<int>();
-  return token;
-}
-
-/// A wait of mailroom_claim() in seconds, or `Infinity`.
-template <typename Field>
-std::optional<Milliseconds> wait_of(const Field& field) {
-  if (std::string_view(field.c_str()) == "Infinity") return std::nullopt;
-  return std::chrono::ceil<Milliseconds>(Seconds(field.template as<double>()));
-}
-
-template <typename Row>
-ClaimReply read_reply(const Row& row, const std::string& queue) {
-  ClaimReply reply;
-  if (!row[0].is_null())
-    reply.lease = Lease{row[0].template as<std::int64_t>(), row[1].template as<int>(), queue};
-  if (reply.lease) reply.size = row[2].template as<int>();
-  reply.pending = row[3].template as<int>();
-  if (!row[4].is_null()) reply.last = row[4].template as<std::int64_t>();
-  reply.more = row[5].template as<bool>();
-  reply.receipt_void = !row[6].is_null() && !row[6].template as<bool>();
-  if (!row[7].is_null()) reply.dead = row[7].template as<std::int64_t>();
-  reply.skipped = row[8].template as<int>();
-  reply.wait = wait_of(row[9]);
-  if (!row[10].is_null()) reply.skipped_expired = row[10].template as<int>();
-  return reply;
-}
-
 /// By this process's clock, so that the server can tell when by its own.
 std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
   if (!time) return std::nullopt;
@@ -167,14 +62,6 @@ void cancel_quietly(Connection& connection) {
 
 }  // namespace
 
-TokenState parse_token_state(std::string_view text) {
-  if (text == "due") return TokenState::due;
-  if (text == "consumed") return TokenState::consumed;
-  if (text == "expired") return TokenState::expired;
-  if (text == "wrong status") return TokenState::wrong_status;
-  throw Error(ExitCode::failed, "a token has a state that this version of mailroom does not know");
-}
-
 PgQueueSession::PgQueueSession(const Setup& setup)
     : watcher_(setup.watcher),
       log_(setup.log),
@@ -197,12 +84,12 @@ PgQueueSession::PgQueueSession(const Setup& setup)
 
 void PgQueueSession::prepare_statements(const Setup& setup) {
   connection_.run(session_settings);
-  connection_.prepare("claim", claim_sql);
+  connection_.prepare("claim", claim_sql());
   if (delivers_) {
-    connection_.prepare("fetch", fetch_mails_sql(setup));
+    connection_.prepare("fetch", fetch_mails_sql(setup.reads_newer, setup.counted_period));
   } else {
     connection_.prepare("claim and fetch", claim_and_fetch_sql(with_creation_));
-    connection_.prepare("fetch", fetch_sql(with_creation_, "$1", "$2"));
+    connection_.prepare("fetch", fetch_sql(with_creation_));
   }
   connection_.prepare("idle cursor", "SELECT mailroom_idle_cursor FROM mailroom_idle_cursor($1)");
 }
@@ -249,8 +136,7 @@ PgQueueSession::Claimed PgQueueSession::take(const ClaimRequest& request) {
   }
   Claimed claimed{.reply = read_reply(rows[0], queue_of(request))};
   claimed.is_streamed = !delivers_ && claimed.reply.size >= streamed_size;
-  const bool with_tokens = rows.columns() > claim_columns && !delivers_ && !claimed.is_streamed;
-  if (claimed.reply.lease && with_tokens) claimed.rows = rows;
+  if (claimed.reply.lease && has_tokens(rows) && !claimed.is_streamed) claimed.rows = rows;
   return claimed;
 }
 
@@ -407,13 +293,13 @@ void PgQueueSession::fetch(const Lease& lease, const std::function<void(const To
   }
   if (const auto rows = std::exchange(claimed_.rows, std::nullopt); rows && claimed_.reply.lease == lease) {
     for (const auto& row : *rows) {
-      if (!row[claim_columns].is_null()) each(token_of(row, claim_columns, with_creation_));
+      if (const auto token = read_claimed(row, with_creation_)) each(*token);
     }
     return;
   }
   const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
   for (const auto& row : rows)
-    each(delivers_ ? mail_of(row) : token_of(row, 0, with_creation_));
+    each(delivers_ ? read_mail(row) : read_fetched(row, with_creation_));
 }
 
 }  // namespace mailroom

@@ -310,8 +310,9 @@ $$;
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
--- A claim first checks for the usual case: no gap, no batch in flight but those of p_receipt and p_held, and a gap-free range of due
--- tokens, and of tokens that the queue does not take. That case takes five statements in a row and leaves no gap;
+-- A claim first checks for the usual case: no gap, no batch that was abandoned, and a gap-free range of due tokens, and of
+-- tokens that the queue does not take. That case takes five statements in a row and leaves no gap, and one more if
+-- batches are in flight other than those of p_receipt and p_held;
 -- mailroom_claim_any() handles all others. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a
 -- range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
@@ -333,6 +334,7 @@ DECLARE
     v_is_paced boolean := false;
     v_paced record;
     v_take_over boolean := p_take_over;
+    v_oldest bigint;
 BEGIN
     pending := 0; more := false; skipped := 0; wait := 0;
     IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
@@ -344,7 +346,7 @@ BEGIN
     END IF;
     PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
     SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq) AS top,
-           b.gap_ids = '{}' AND CASE
+           CASE
                WHEN p_held IS NOT NULL THEN
                    b.id = p_held AND b.collector = p_collector AND b.emitted_at IS NULL AND b.dead_at IS NULL
                    AND NOT EXISTS (SELECT FROM mailroom_batches o
@@ -354,8 +356,10 @@ BEGIN
                WHEN b.open_from <> b.id THEN false
                WHEN p_receipt.batch IS NULL THEN b.emitted_at IS NOT NULL
                ELSE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL
-           END AND NOT EXISTS (SELECT FROM mailroom_deliveries d
+           END AS is_alone,
+           b.gap_ids = '{}' AND NOT EXISTS (SELECT FROM mailroom_deliveries d
                                WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())) AS is_usual,
+           b.open_from,
            q.actions, q.budgets <> '{}' AS is_paced, q.budgets, q.paused_at, q.dropped_at
     INTO v_queue
     FROM (SELECT) one LEFT JOIN LATERAL (
@@ -375,11 +379,19 @@ BEGIN
         v_take_over := v_paced.take_over;
     END IF;
     v_cursor := v_queue.cursor;
-    IF v_limit > 0 AND v_queue.is_usual AND v_cursor <= v_queue.top THEN
+    v_oldest := p_held;
+    v_queue.is_usual := v_queue.is_usual AND v_limit > 0 AND (v_limit < 1000 OR v_queue.actions IS NOT NULL)
+        AND v_cursor <= v_queue.top;
+    IF v_queue.is_usual AND NOT v_queue.is_alone THEN
+        SELECT l.abandoned IS NULL AND l.exhausted IS NULL, l.oldest_open INTO v_queue.is_usual, v_oldest
+        FROM mailroom_find_abandoned(p_queue, v_queue.open_from, v_take_over, p_receipt.batch, p_receipt.attempt,
+                                     p_held) l;
+    END IF;
+    IF v_queue.is_usual THEN
         IF v_queue.actions IS NOT NULL THEN
             SELECT f.due, f.last, f.seen, f.mask INTO v_due, last, v_seen, v_mask
             FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
-        ELSIF v_limit < 1000 THEN
+        ELSE
             SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
             FROM (SELECT id, consumed_at IS NULL AND expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
@@ -394,7 +406,7 @@ BEGIN
             INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, cursor, open_from, gap_ids)
             OVERRIDING SYSTEM VALUE
             VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), CASE WHEN v_due < v_seen THEN v_mask END,
-                    p_collector, last, coalesce(p_held, batch), '{}');
+                    p_collector, last, least(v_oldest, batch), '{}');
             v_cursor := last;
         ELSE
             pending := v_due;

@@ -102,8 +102,9 @@ std::vector<Row> drain_rows() {
                         return measure_drain(stage, plain_backlog(stage),
                                              {.limit = 10, .tokens = 500'000, .lines_per_claim = 1'000});
                       }});
-  for (const int limit : {1'000, 10'000}) {
+  for (const int limit : {10, 100, 1'000, 10'000})
     rows.push_back(drain_row("/two", "two collectors", plain_backlog, limit, 2));
+  for (const int limit : {1'000, 10'000}) {
     rows.push_back(drain_row("/four", "four collectors", plain_backlog, limit, 4));
   }
   const std::string scattered = "accounts in scattered order";

@@ -311,9 +311,8 @@ $$;
 -- horizon, is newer than each snapshot that the batch was made from.
 --
 -- A claim first checks for the usual case: no gap, no batch that was abandoned, and a gap-free range of due tokens, and of
--- tokens that the queue does not take. That case takes five statements in a row and leaves no gap, and one more if
--- batches are in flight other than those of p_receipt and p_held;
--- mailroom_claim_any() handles all others. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a
+-- tokens that the queue does not take. That case leaves no gap and takes five statements in a row, six if other
+-- batches are in flight than those of p_receipt and p_held. mailroom_claim_any() handles all others. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a
 -- range twice in the other cases would cost more than the usual case saves.
 CREATE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,

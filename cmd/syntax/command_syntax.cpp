@@ -60,7 +60,6 @@ Option& Option::repeated() {
 }
 
 Option& Option::with_several_values() {
-  option_->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   option_->expected(1, CLI::detail::expected_max_vector_size);
   option_->allow_extra_args(true);
   return *this;

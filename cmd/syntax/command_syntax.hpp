@@ -42,8 +42,8 @@ class Option {
   Option& value_optional(const std::string& text);
   /// Allows the option several times, or several values of an operand.
   Option& repeated();
-  /// Allows the option several times, each with several values, as a shell expands `*.csv`. The command must
-  /// have no operand, which it would take too.
+  /// Lets a repeated option take several values each time, as a shell expands `*.csv`. The command must have
+  /// no operand, which the option would take too.
   Option& with_several_values();
   /// Names the configuration key that the option overrides, for completions and man pages.
   Option& stands_for(const std::string& key);

@@ -66,16 +66,17 @@ class DiskWatch {
     thread_ = std::thread([this] { watch(); });
   }
   ~DiskWatch() {
-    end();
+    stop();
     close(file_);
   }
   DiskWatch(const DiskWatch&) = delete;
   DiskWatch& operator=(const DiskWatch&) = delete;
 
-  /// Stops. Returns how many writes with their fdatasync took over 25 ms.
+  /// Stops. Returns how many writes with their fdatasync took over 25 ms. Throws std::runtime_error if one
+  /// has failed.
   int end() {
-    ended_ = true;
-    if (thread_.joinable()) thread_.join();
+    stop();
+    if (has_failed_) throw std::runtime_error("cannot write the file that watches the disk");
     return slow_;
   }
 
@@ -85,10 +86,15 @@ class DiskWatch {
     return pwrite(file_, page.data(), page.size(), 0) == static_cast<ssize_t>(page.size());
   }
 
+  void stop() {
+    ended_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
   void watch() {
-    while (!ended_) {
+    while (!ended_ && !has_failed_) {
       const auto start = std::chrono::steady_clock::now();
-      if (!write_page() || fdatasync(file_) != 0) return;
+      has_failed_ = !write_page() || fdatasync(file_) != 0;
       if (std::chrono::steady_clock::now() - start > std::chrono::milliseconds(25)) ++slow_;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -96,6 +102,7 @@ class DiskWatch {
 
   int file_;
   std::atomic<bool> ended_{false};
+  std::atomic<bool> has_failed_{false};
   std::atomic<int> slow_{0};
   std::thread thread_;
 };

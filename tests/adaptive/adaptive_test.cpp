@@ -7,8 +7,8 @@
 #include "adaptive/played_batches.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::adaptive_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -139,3 +139,5 @@ TEST_CASE("whatever the arrivals and ranges, each token leaves in time, in a lin
     REQUIRE(played.claims <= played.tokens + 3 * played.lines + intervals + 5);
   }
 }
+
+}  // namespace mailroom::test::adaptive_test

@@ -3,8 +3,7 @@
 #include "broker/nats_rig.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::nats_collect_test {
 
 TEST_CASE("collect hands each token over to JetStream once, and records it", "[collect]") {
   NatsRig rig;
@@ -61,3 +60,5 @@ TEST_CASE("a killed leader makes a collector wait, and no token is lost or there
   rig.nodes.restore();
   CHECK(handed.wrong(emitted_ids(rig.reader.lines()), true) == 0);
 }
+
+}  // namespace mailroom::test::nats_collect_test

@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::nats_exit_test {
 namespace {
 
 class DeafListener final : public NatsListener {
@@ -47,3 +45,5 @@ TEST_CASE("a connection may be closed while the process exits") {
                      directory.path() / "errors");
   CHECK(process.wait(std::chrono::seconds(20)) == 0);
 }
+
+}  // namespace mailroom::test::nats_exit_test

@@ -8,9 +8,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::nats_secure_test {
 namespace {
 
 /// Settings that fit the cluster.
@@ -83,3 +81,5 @@ TEST_CASE("a wrong password is refused, and not shown", "[secure]") {
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"does not let mailroom in"}) ==
         std::vector<std::string>());
 }
+
+}  // namespace mailroom::test::nats_secure_test

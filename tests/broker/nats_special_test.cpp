@@ -13,8 +13,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::nats_special_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -197,3 +197,5 @@ TEST_CASE("doctor sees whether servers write to disk before they acknowledge, if
   CHECK(unseen.level == SinkFinding::Level::warning);
   CHECK(unseen.reason == wrong.substr(7) + ", of sink.monitor, does not show how JetStream is set");
 }
+
+}  // namespace mailroom::test::nats_special_test

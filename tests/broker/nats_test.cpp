@@ -6,8 +6,8 @@
 #include "support/code_blocks.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::nats_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("JetStream stores each line once, with its id and header") {
@@ -283,3 +283,5 @@ TEST_CASE("doctor looks at servers, stream and what an acknowledgement is worth"
   CHECK(findings.back().level == SinkFinding::Level::failure);
   CHECK(findings.back().reason == "sink.stream cannot be used: there is no stream MAILROOM");
 }
+
+}  // namespace mailroom::test::nats_test

@@ -3,9 +3,7 @@
 #include "broker/rabbitmq_rig.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::rabbitmq_collect_test {
 namespace {
 
 std::map<std::string, std::string> environment_of(const Settings& settings) {
@@ -36,3 +34,5 @@ TEST_CASE("collectors that are killed lose no token, and RabbitMQ has each under
   // A reader that drops message ids that it has had takes each token once.
   CHECK(handed.wrong(emitted_ids(rig.reader.lines_once()), true) == 0);
 }
+
+}  // namespace mailroom::test::rabbitmq_collect_test

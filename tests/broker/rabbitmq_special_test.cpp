@@ -10,8 +10,8 @@
 #include "support/code_blocks.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::rabbitmq_special_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -184,3 +184,5 @@ TEST_CASE("doctor looks at servers and queue") {
   CHECK(findings[3].level == SinkFinding::Level::failure);
   CHECK(findings[3].reason == "there is no queue " + rig.queue);
 }
+
+}  // namespace mailroom::test::rabbitmq_special_test

@@ -4,8 +4,8 @@
 #include "broker/rabbitmq_rig.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::rabbitmq_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -228,3 +228,5 @@ TEST_CASE("what was sent is unknown when the sink gives it up, and what was not 
   CHECK(answers[0].verdict == ParcelVerdict::unknown);
   CHECK(carrier->unfinished() == 0);
 }
+
+}  // namespace mailroom::test::rabbitmq_test

@@ -11,8 +11,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::exec_carrier_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -223,3 +223,5 @@ TEST_CASE("a program that cannot be started is an error of the configuration") {
   CHECK_THROWS_WITH(rig.start({"/nonexistent/sender"}, 1s),
                     "cannot start /nonexistent/sender: No such file or directory");
 }
+
+}  // namespace mailroom::test::exec_carrier_test

@@ -7,8 +7,7 @@
 #include "handover_rig.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::exec_test {
 
 TEST_CASE("collect hands each token over to a program once, and records it") {
   HandoverRig rig(205);
@@ -156,3 +155,5 @@ TEST_CASE("a program that is no program, and quotes without an end, are errors o
   CHECK(status_of(open_quote) == 3);
   CHECK(open_quote.log().find("sink.exec has a quote or a backslash without its end") != std::string::npos);
 }
+
+}  // namespace mailroom::test::exec_test

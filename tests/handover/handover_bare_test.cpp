@@ -7,8 +7,7 @@
 #include "handover/carriers.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::handover_bare_test {
 namespace {
 
 /// The message and hint for a URL.
@@ -50,3 +49,5 @@ TEST_CASE("a program takes lines without any library") {
   Log log{Log::Options{}, text};
   CHECK(configured_carrier(settings).make({settings, log, 1})->name().starts_with("cat@"));
 }
+
+}  // namespace mailroom::test::handover_bare_test

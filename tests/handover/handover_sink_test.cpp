@@ -13,8 +13,8 @@
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::handover_sink_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -291,3 +291,5 @@ TEST_CASE("a claim of one line is as large as its limit says, whatever the last 
   CHECK(rig.sink->room() == 0);
   CHECK(rig.sink->finish({}).emitted == 2);
 }
+
+}  // namespace mailroom::test::handover_sink_test

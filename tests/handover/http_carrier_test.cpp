@@ -10,8 +10,8 @@
 #include "support/test_certificate.hpp"
 #include "webhook_process.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::http_carrier_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -221,3 +221,5 @@ TEST_CASE("cancel answers what is left at once") {
   for (const auto& answer : answers)
     CHECK(answer.verdict == ParcelVerdict::unknown);
 }
+
+}  // namespace mailroom::test::http_carrier_test

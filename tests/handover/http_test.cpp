@@ -6,9 +6,7 @@
 #include "support/catch.hpp"
 #include "webhook_process.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::http_test {
 namespace {
 
 const std::string webhook_secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
@@ -139,3 +137,5 @@ TEST_CASE("a server that is killed in between gets every token") {
   CHECK(rig.count("deferred") == 60);
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE unknowns = 1") == 60);
 }
+
+}  // namespace mailroom::test::http_test

@@ -6,9 +6,7 @@
 #include "handover_rig.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::sender_examples_test {
 namespace {
 
 /// How often each token is in the output of a sender: JSON of a token, or of a batch, a line.
@@ -66,3 +64,5 @@ TEST_CASE("each example sender has at most 20 lines") {
     CHECK(!text.empty());
   }
 }
+
+}  // namespace mailroom::test::sender_examples_test

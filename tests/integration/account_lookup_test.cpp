@@ -5,9 +5,7 @@
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::account_lookup_test {
 namespace {
 
 const std::string capitals_count = "addresses and logins are case-sensitive";
@@ -91,3 +89,5 @@ TEST_CASE(
   CHECK(hint_for(*connection, {"ADa"}) == capitals_count);
   CHECK(value<std::string>(*connection, "SHOW statement_timeout") == "0");
 }
+
+}  // namespace mailroom::test::account_lookup_test

@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::adaptive_collect_test {
 namespace {
 
 /// How many tokens each line has; a token has five fields.
@@ -62,3 +60,5 @@ TEST_CASE("with ranges and a dear line, tokens that come one by one soon fill li
   CHECK(sizes.size() <= 40);
   CHECK(collector.stop() == 0);
 }
+
+}  // namespace mailroom::test::adaptive_collect_test

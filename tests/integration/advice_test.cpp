@@ -10,9 +10,7 @@
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::advice_test {
 namespace {
 
 const std::map<std::int64_t, int> first_three{{1, 1}, {2, 1}, {3, 1}};
@@ -159,3 +157,5 @@ TEST_CASE("the fix for a stopped collector beside another one lets the other tak
   CHECK(eventually([&] { return emitted_ids(other.output()).size() == 1000; }));
   CHECK(eventually([&] { return rig.mailroom({"status"}).status == 0; }));
 }
+
+}  // namespace mailroom::test::advice_test

@@ -8,9 +8,7 @@
 #include "support/doctor_rig.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::audit_cost_test {
 namespace {
 
 constexpr int accounts = 30'000;
@@ -126,3 +124,5 @@ TEST_CASE("doctor finds a dead letter without reading all batches") {
   // Other checks read the newest five thousand.
   CHECK(reads.rows < 6000);
 }
+
+}  // namespace mailroom::test::audit_cost_test

@@ -9,9 +9,7 @@
 #include "support/operator_rig.hpp"
 #include "support/several_queues.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::audit_queues_test {
 namespace {
 
 const std::vector<std::string> all{"recovery", "activation", "mailroom"};
@@ -153,3 +151,5 @@ TEST_CASE("simulate needs a queue for the tokens that it waits for") {
           .mailroom({"simulate", "--accounts", "1", "--activate", "100", "--recover", "100", "--delay", "0s"})
           .status == 0);
 }
+
+}  // namespace mailroom::test::audit_queues_test

@@ -2,9 +2,7 @@
 
 #include "support/history_play.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::audit_status_test {
 namespace {
 
 /// Like emit, but some of its tokens are skipped.
@@ -178,3 +176,5 @@ TEST_CASE(
   CHECK(event_names(read_token_history(*connection, 2, {.queues = {"mailroom"}}).timeline) ==
         Names{"issued", "rewound"});
 }
+
+}  // namespace mailroom::test::audit_status_test

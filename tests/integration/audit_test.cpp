@@ -8,9 +8,7 @@
 #include "support/history_play.hpp"
 #include "support/subprocess.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::audit_test {
 namespace {
 
 std::int64_t recover(Connection& connection, int account) {
@@ -262,3 +260,5 @@ TEST_CASE("an infinite time in the records is shown as one outside the years 000
   CHECK(event_names(read_token_history(*connection, 2, {}).timeline).front() == "issued");
   CHECK(read_overview(*connection, {.batches = true}).timeline.entries.size() > 0);
 }
+
+}  // namespace mailroom::test::audit_test

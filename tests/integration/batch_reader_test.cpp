@@ -11,9 +11,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::batch_reader_test {
 namespace {
 
 std::string text_of(const TokenRow& row) {
@@ -190,3 +188,5 @@ TEST_CASE(
   CHECK(rows[0] == "1 new@example.com true");
   CHECK(rows[1].ends_with(" false"));
 }
+
+}  // namespace mailroom::test::batch_reader_test

@@ -9,9 +9,7 @@
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::cell_rate_test {
 namespace {
 
 constexpr double gap = 1000;  ///< seconds per token, so that the time of the test itself hardly counts
@@ -171,3 +169,5 @@ $$)");
   CHECK_FALSE(next.lease);
   CHECK(*next.wait > Milliseconds(9'900'000));
 }
+
+}  // namespace mailroom::test::cell_rate_test

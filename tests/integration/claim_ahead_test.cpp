@@ -11,9 +11,7 @@
 #include "support/named_pipe.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::claim_ahead_test {
 namespace {
 
 const std::vector<std::string> large_batches{"--once", "--batch-limit", "2000", "--format", "jsonl"};
@@ -253,3 +251,5 @@ TEST_CASE("collectors that are killed while they claim ahead repeat a batch at m
   CHECK(open_leases(*connection) == 0);
   CHECK(claimed_ahead(*connection) > 0);
 }
+
+}  // namespace mailroom::test::claim_ahead_test

@@ -13,9 +13,7 @@
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::claim_cost_test {
 namespace {
 
 /// New sessions of the database log each statement with its plan, including statements within functions.
@@ -251,3 +249,5 @@ TEST_CASE("a sender commits once for each batch, with the outcomes of its mails"
   // earlier batch, and two for the outcomes of the last two.
   CHECK(xid(*connection) - before == batches + 2);
 }
+
+}  // namespace mailroom::test::claim_cost_test

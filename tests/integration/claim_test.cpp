@@ -3,8 +3,7 @@
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::claim_test {
 
 TEST_CASE("a claim takes full batches, and a remainder only on request") {
   TestDatabase database;
@@ -229,3 +228,5 @@ TEST_CASE("a batch that fails again and again is dead-lettered, and the next one
   REQUIRE(next.lease);
   CHECK(fetch_ids(*session, *next.lease) == Ids{3, 4});
 }
+
+}  // namespace mailroom::test::claim_test

@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::collect_test {
 namespace {
 
 int fields(const std::string& line) {
@@ -232,3 +230,5 @@ TEST_CASE("SIGHUP reads file and key again, and an invalid file changes nothing"
   CHECK(eventually([&] { return collector.lines().size() == 1; }));
   CHECK(collector.stop() == 0);
 }
+
+}  // namespace mailroom::test::collect_test

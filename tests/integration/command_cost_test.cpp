@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/test_feed.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::command_cost_test {
 namespace {
 
 constexpr int tokens = 12'000;
@@ -155,3 +153,5 @@ TEST_CASE("migrating down from the queue's tables reads their records once") {
               .as<int>() < 15'000);
   });
 }
+
+}  // namespace mailroom::test::command_cost_test

@@ -12,9 +12,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::connection_test {
 namespace {
 
 /// A session whose backend has been terminated without its knowledge.
@@ -183,3 +181,5 @@ TEST_CASE("optional values are bound as values or as NULL") {
   CHECK(row[2].as<std::string>() == "x");
   CHECK(row[3].is_null());
 }
+
+}  // namespace mailroom::test::connection_test

@@ -9,9 +9,7 @@
 #include "support/test_feed.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::delivery_history_test {
 namespace {
 
 struct MailRig : DeliveryRig {
@@ -213,3 +211,5 @@ TEST_CASE("the last N mails are found, however old they are") {
   CHECK(last(9) ==
         Shown{"delivery rejected 3", "delivery rejected 1", "delivery rejected 2", "delivery rejected 4"});
 }
+
+}  // namespace mailroom::test::delivery_history_test

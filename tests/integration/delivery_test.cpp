@@ -8,9 +8,7 @@
 #include "support/test_collector.hpp"
 #include "support/write_load.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::delivery_test {
 namespace {
 
 struct Tally {
@@ -75,3 +73,5 @@ TEST_CASE("two collectors with twelve writers lose nothing and repeat nothing") 
   CHECK_FALSE(first.output().empty());
   CHECK_FALSE(second.output().empty());
 }
+
+}  // namespace mailroom::test::delivery_test

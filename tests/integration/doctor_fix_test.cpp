@@ -9,9 +9,7 @@
 #include "support/temporary_directory.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::doctor_fix_test {
 namespace {
 
 std::string definition_of_trigger(Connection& connection, std::string_view name) {
@@ -268,3 +266,5 @@ TEST_CASE("a key that is missing, weak, readable by everyone or configured twice
   for (const auto& finding : rig.examine())
     CHECK((finding.reason + finding.hint).find(digits.substr(0, 16)) == std::string::npos);
 }
+
+}  // namespace mailroom::test::doctor_fix_test

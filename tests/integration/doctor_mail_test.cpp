@@ -8,9 +8,7 @@
 #include "support/test_certificate.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::doctor_mail_test {
 namespace {
 
 const std::string password = "open sesame 4711";
@@ -191,3 +189,5 @@ TEST_CASE("the doctor checks the sender, the link and the templates") {
   std::filesystem::remove(directory / "recovery.txt");
   CHECK(contains(doctor.templates(), "warning: "));
 }
+
+}  // namespace mailroom::test::doctor_mail_test

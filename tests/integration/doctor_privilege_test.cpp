@@ -6,9 +6,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::doctor_privilege_test {
 namespace {
 
 /// A login role of its own that is dropped with its privileges.
@@ -178,3 +176,5 @@ TEST_CASE("a schema that the role may not use is found and fixed") {
   REQUIRE(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("schema")));
 }
+
+}  // namespace mailroom::test::doctor_privilege_test

@@ -5,8 +5,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::doctor_queues_test {
 
 TEST_CASE("the doctor checks every queue of collect.queue") {
   TestDatabase database;
@@ -66,3 +65,5 @@ TEST_CASE("the doctor warns of tokens that no queue takes") {
   make_queue(*connection, "recovery", recoveries_only);
   CHECK(all_fine(rig.examine("queue")));
 }
+
+}  // namespace mailroom::test::doctor_queues_test

@@ -3,8 +3,7 @@
 #include "support/doctor_rig.hpp"
 #include "support/subprocess.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::doctor_server_test {
 
 TEST_CASE("a server that loses commits or does not vacuum is found and fixed") {
   TestDatabase database;
@@ -33,3 +32,5 @@ TEST_CASE("a server that loses commits or does not vacuum is found and fixed") {
   connection->run("ALTER SYSTEM RESET ALL");
   connection->run("SELECT pg_reload_conf()");
 }
+
+}  // namespace mailroom::test::doctor_server_test

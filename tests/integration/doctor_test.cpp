@@ -6,9 +6,7 @@
 #include "support/temporary_directory.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::doctor_test {
 namespace {
 
 /// The location of every row of the database, in tables and catalogues alike, the transaction that wrote it,
@@ -197,3 +195,5 @@ TEST_CASE("a dead collector does not count as a collector, and a dead batch is n
         "emitted");
   CHECK(batches[0].fix == std::vector<std::string>{"mailroom audit batch:1"});
 }
+
+}  // namespace mailroom::test::doctor_test

@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::drift_test {
 namespace {
 
 const auto newest = static_cast<std::size_t>(embedded_migrations().back().version);
@@ -303,3 +301,5 @@ TEST_CASE("an empty database and an unknown version are not compared") {
   CHECK(refusal([&] { verify_schema(*connection); }).hint() ==
         "verify it with the newer mailroom that made it");
 }
+
+}  // namespace mailroom::test::drift_test

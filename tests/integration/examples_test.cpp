@@ -14,9 +14,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::examples_test {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) {
@@ -155,3 +153,5 @@ TEST_CASE("the examples of every help text work as typed") {
   for (const auto& command : commands())
     check_examples(command.name, command.examples);
 }
+
+}  // namespace mailroom::test::examples_test

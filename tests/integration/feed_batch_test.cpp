@@ -5,9 +5,7 @@
 #include "support/test_feed.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::feed_batch_test {
 namespace {
 
 /// Claims a batch and reads its rows.
@@ -127,3 +125,5 @@ TEST_CASE("a batch with an infinite time is an event") {
   REQUIRE(events.size() == 2);
   CHECK(short_text(events[1]) == "emitted 1");
 }
+
+}  // namespace mailroom::test::feed_batch_test

@@ -5,9 +5,7 @@
 #include "support/test_feed.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::feed_history_test {
 namespace {
 
 void drain(PgQueueSession& session) {
@@ -164,3 +162,5 @@ TEST_CASE("a batch's event has the tokens that match the filter") {
     matches.insert(matches.end(), event.matches->begin(), event.matches->end());
   CHECK(matches == std::vector<std::int64_t>{7, 8});
 }
+
+}  // namespace mailroom::test::feed_history_test

@@ -4,9 +4,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_feed.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::feed_test {
 namespace {
 
 std::unique_ptr<Connection> begin(const TestDatabase& database) {
@@ -209,3 +207,5 @@ TEST_CASE("a session of the feed is read-only, uses one snapshot, and gets no tr
     CHECK(transaction.exec("SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0].as<bool>());
   });
 }
+
+}  // namespace mailroom::test::feed_test

@@ -8,8 +8,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::fetch_test {
 
 TEST_CASE("a large batch, which is streamed, holds the same rows as a small one") {
   TestDatabase database;
@@ -98,3 +97,5 @@ TEST_CASE("an error while fetching counts as an attempt at the batch, and does n
   CHECK(reply.lease->attempt == 2);
   CHECK_THROWS_AS(fetch_ids(*session, *reply.lease), DatabaseError);
 }
+
+}  // namespace mailroom::test::fetch_test

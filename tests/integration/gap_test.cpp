@@ -7,9 +7,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::gap_test {
 namespace {
 
 /// A queue with one collector, which emits and acknowledges all due tokens.
@@ -189,3 +187,5 @@ TEST_CASE("a queue is not idle while a transaction may still show a token below 
   queue.session.claim(routine);
   CHECK(is_idle());
 }
+
+}  // namespace mailroom::test::gap_test

@@ -9,9 +9,7 @@
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::hostile_database_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -293,3 +291,5 @@ TEST_CASE("a token given as a channel or a queue is not repeated") {
     }
   }
 }
+
+}  // namespace mailroom::test::hostile_database_test

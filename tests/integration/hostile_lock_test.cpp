@@ -7,9 +7,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::hostile_lock_test {
 namespace {
 
 /// A role without any privilege, and its session.
@@ -150,3 +148,5 @@ TEST_CASE("a collector whose pid is locked by another session reconnects and att
   const TestCollector collector(database.conninfo(), {"--once", "--format", "jsonl"});
   CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 3; }));
 }
+
+}  // namespace mailroom::test::hostile_lock_test

@@ -9,9 +9,7 @@
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::hostile_text_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -205,3 +203,5 @@ TEST_CASE("text of a hundred kilobytes is cut in text, and complete in JSON") {
     CHECK(run.output.find("\"reason\":\"" + text + "\"") != std::string::npos);
   }
 }
+
+}  // namespace mailroom::test::hostile_text_test

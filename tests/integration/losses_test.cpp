@@ -9,9 +9,7 @@
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::losses_test {
 namespace {
 
 using Names = std::set<std::string>;
@@ -99,3 +97,5 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
   CHECK(losses[0].name() == "accounts.activated_at");
   CHECK(losses[0].rows == 1);
 }
+
+}  // namespace mailroom::test::losses_test

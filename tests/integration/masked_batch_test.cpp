@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/prune_rig.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::masked_batch_test {
 namespace {
 
 /// A queue of recoveries. Of the tokens 1 to 20, the odd ones are recoveries.
@@ -153,3 +151,5 @@ TEST_CASE("prune removes the record of a masked batch when its own tokens are go
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE job_type = 'recovery'") ==
         1);
 }
+
+}  // namespace mailroom::test::masked_batch_test

@@ -9,9 +9,7 @@
 #include "support/finished_run.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::migrate_command_test {
 namespace {
 
 const int newest = embedded_migrations().back().version;
@@ -161,3 +159,5 @@ TEST_CASE("a schema whose name needs quotes is migrated up, verified and migrate
     CHECK(finished.status == 0);
   }
 }
+
+}  // namespace mailroom::test::migrate_command_test

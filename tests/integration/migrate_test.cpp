@@ -5,9 +5,7 @@
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::migrate_test {
 namespace {
 
 const int newest = embedded_migrations().back().version;
@@ -195,3 +193,5 @@ TEST_CASE("a schema_migrations table of another tool is recognised and left alon
           "dbmate");
   }
 }
+
+}  // namespace mailroom::test::migrate_test

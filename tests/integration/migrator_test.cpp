@@ -9,9 +9,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::migrator_test {
 namespace {
 
 using Migrations = std::vector<Migration>;
@@ -271,3 +269,5 @@ TEST_CASE("of two concurrent migrators one does the work, and the other waits an
   const auto connection = database.connect();
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_schema_history") == 2);
 }
+
+}  // namespace mailroom::test::migrator_test

@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::outage_test {
 namespace {
 
 /// A database that is unreachable for a while.
@@ -106,3 +104,5 @@ TEST_CASE("a watch ends like a tail when its reader closes the pipe") {
     CHECK(read_file(log).empty());
   }
 }
+
+}  // namespace mailroom::test::outage_test

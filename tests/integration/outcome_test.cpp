@@ -9,9 +9,7 @@
 #include "support/catch.hpp"
 #include "support/rewind_rig.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::outcome_test {
 namespace {
 
 TokenOutcome outcome(std::int64_t token, DeliveryState state, double wait = 0) {
@@ -383,3 +381,5 @@ TEST_CASE(
   CHECK(plan.find("Index Cond: (account = ") != std::string::npos);
   CHECK(plan.find("Index Cond: ((id > ") == std::string::npos);
 }
+
+}  // namespace mailroom::test::outcome_test

@@ -3,9 +3,7 @@
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::poll_test {
 namespace {
 
 const ClaimRequest routine{.limit = 10, .partial = true, .publish_cursor = true, .routine = true};
@@ -94,3 +92,5 @@ TEST_CASE("a poll does not miss a sequence that is behind the cursor") {
   connection->run("SELECT setval('tokens_id_seq', 2)");
   CHECK_THROWS_AS(session->claim(routine), DatabaseError);
 }
+
+}  // namespace mailroom::test::poll_test

@@ -10,9 +10,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_pooler.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::pooler_test {
 namespace {
 
 /// The locks of collectors in this database only: other tests share the server.
@@ -179,3 +177,5 @@ TEST_CASE("a collector behind a pooler in session mode starts even if the pool h
   CHECK(collector.stop() == 0);
   CHECK(eventually([&] { return value<int>(*connection, collector_locks) == 0; }));
 }
+
+}  // namespace mailroom::test::pooler_test

@@ -4,8 +4,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::precondition_test {
 
 TEST_CASE("a sequence behind the cursor stops the claim instead of skipping tokens") {
   TestDatabase database;
@@ -68,3 +67,5 @@ TEST_CASE("a claim is refused in a session or transaction that cannot hold a lea
   CHECK(refusal("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "pg_backend_pid()") == "MR003");
   CHECK(refusal("SELECT 1", "pg_backend_pid()") == "accepted");
 }
+
+}  // namespace mailroom::test::precondition_test

@@ -11,9 +11,7 @@
 #include "support/test_collector.hpp"
 #include "support/write_load.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::prune_beside_collectors_test {
 namespace {
 
 using Random = std::mt19937_64;
@@ -205,3 +203,5 @@ TEST_CASE("pruning beside collectors removes no due token, and loses and repeats
   CHECK(bustle.pruned_batches > 10);
   CHECK(bustle.prolonged.size() > 20);
 }
+
+}  // namespace mailroom::test::prune_beside_collectors_test

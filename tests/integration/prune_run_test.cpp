@@ -7,8 +7,7 @@
 #include "support/prune_rig.hpp"
 #include "support/subprocess.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::prune_run_test {
 
 TEST_CASE("a batch is removed when it is closed, old, without tokens, and not the newest of its queue") {
   TestDatabase database;
@@ -295,3 +294,5 @@ TEST_CASE("a pruning reads what came within the time that it keeps once, however
   CHECK(rest.batches == 9);  // the newest one is the state of the queue
   CHECK(rest.deliveries == 10);
 }
+
+}  // namespace mailroom::test::prune_run_test

@@ -4,8 +4,7 @@
 #include "support/prune_rig.hpp"
 #include "support/several_queues.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::prune_test {
 
 TEST_CASE("a token is removed when it has ended before the limit, and is kept otherwise") {
   struct Case {
@@ -229,3 +228,5 @@ TEST_CASE("a queue that was created again keeps its state") {
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE job_type = 'recovery'") == 1);
   CHECK(value<int>(*connection, "SELECT s.cursor FROM mailroom_queue_state('recovery') s") == 2);
 }
+
+}  // namespace mailroom::test::prune_test

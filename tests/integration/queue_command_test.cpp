@@ -7,9 +7,7 @@
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::queue_command_test {
 namespace {
 
 const std::string definitions =
@@ -202,3 +200,5 @@ TEST_CASE("the collector of a queue that is dropped stops, and the drop says so 
   CHECK(collector.process().wait() == 3);
   CHECK(collector.log().find("unknown queue \"second\"") != std::string::npos);
 }
+
+}  // namespace mailroom::test::queue_command_test

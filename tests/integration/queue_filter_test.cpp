@@ -9,9 +9,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::queue_filter_test {
 namespace {
 
 void create_queue(Connection& connection, const std::string& name, const std::string& definition,
@@ -294,3 +292,5 @@ TEST_CASE(
   REQUIRE(partial.lease);
   CHECK(fetch_ids(*session, *partial.lease) == Ids{11, 12, 13, 14});
 }
+
+}  // namespace mailroom::test::queue_filter_test

@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::recognition_test {
 namespace {
 
 struct PsqlDatabase {
@@ -204,3 +202,5 @@ TEST_CASE("no migration declares a minimum above itself, and each down restores 
     CHECK(read_minimum_client(*connection) == declared[version]);
   }
 }
+
+}  // namespace mailroom::test::recognition_test

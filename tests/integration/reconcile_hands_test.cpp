@@ -4,9 +4,7 @@
 #include "support/reconcile_rig.hpp"
 #include "support/several_queues.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::reconcile_hands_test {
 namespace {
 
 /// Nine tokens in three batches, and what is unexplained after `sql`.
@@ -258,3 +256,5 @@ UPDATE mailroom_batches SET attempts = 2, collector = 1, claimed_at = claimed_at
   rig.emit(1, "more");
   CHECK(rig.unexplained() == "1-3");
 }
+
+}  // namespace mailroom::test::reconcile_hands_test

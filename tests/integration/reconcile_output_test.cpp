@@ -6,9 +6,7 @@
 #include "support/operator_rig.hpp"
 #include "support/reconcile_rig.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::reconcile_output_test {
 namespace {
 
 /// A collector's output, and what is unexplained beside it.
@@ -167,3 +165,5 @@ TEST_CASE("of several queues, the one of the output must be named", "[reconcile]
   CHECK(other.status == 0);
   CHECK(has(other, "0 tokens in 0 lines"));
 }
+
+}  // namespace mailroom::test::reconcile_output_test

@@ -4,9 +4,7 @@
 #include "support/catch.hpp"
 #include "support/reconcile_rig.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::reconcile_pieces_test {
 namespace {
 
 /// Thirty batches of one token each, claimed within one second and emitted within the next.
@@ -96,3 +94,5 @@ TEST_CASE("a replay within the second of the batches is told apart from them", "
   CHECK(rig.classes() == "10 emitted, 20 unexplained");
   CHECK(rig.unexplained() == "11-30");
 }
+
+}  // namespace mailroom::test::reconcile_pieces_test

@@ -7,8 +7,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::reconcile_standby_test {
 
 TEST_CASE("reconcile accounts for every token on a standby, and compares with what was written",
           "[reconcile]") {
@@ -40,3 +39,5 @@ TEST_CASE("reconcile accounts for every token on a standby, and compares with wh
   CHECK(run.status == 8);
   CHECK(run.errors.find("read-only") == std::string::npos);
 }
+
+}  // namespace mailroom::test::reconcile_standby_test

@@ -6,8 +6,8 @@
 #include "support/several_queues.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::reconcile_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("tokens of a database without batches wait", "[reconcile]") {
@@ -251,3 +251,5 @@ TEST_CASE("a token whose batch was pruned is not unexplained", "[reconcile]") {
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE id = 1") == 0);
   CHECK(classes_of(since()) == "2 emitted, 1 before_records");
 }
+
+}  // namespace mailroom::test::reconcile_test

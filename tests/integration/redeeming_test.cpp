@@ -6,9 +6,7 @@
 #include "support/redeeming_fixture.hpp"
 #include "support/redeeming_rig.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::redeeming_test {
 namespace {
 
 using Redeem = std::function<Results(const Redemption&)>;
@@ -269,3 +267,5 @@ TEST_CASE("the key and the token that redeeming.md shows belong together") {
   REQUIRE(token);
   CHECK(is_signed_for_activation(hmac, *token));
 }
+
+}  // namespace mailroom::test::redeeming_test

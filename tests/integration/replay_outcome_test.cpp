@@ -8,8 +8,8 @@
 #include "support/rewind_rig.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::replay_outcome_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -191,3 +191,5 @@ TEST_CASE("the plan of a rewind forward says that deferred tokens wait", "[outco
   CHECK(rig.plan(to(0)).deferred == 0);
   CHECK(rig.plan(with_outcome("rejected")).deferred == 0);
 }
+
+}  // namespace mailroom::test::replay_outcome_test

@@ -5,8 +5,8 @@
 #include "support/catch.hpp"
 #include "support/rewind_rig.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::replay_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("a narrowed replay emits only the matching tokens, and the cursor stays") {
@@ -146,3 +146,5 @@ TEST_CASE("an end before all tokens or before the start emits nothing, and none 
   insert_accounts(*queue.connection, 1, "new");
   CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
 }
+
+}  // namespace mailroom::test::replay_test

@@ -11,9 +11,7 @@
 #include "support/rewind_rig.hpp"
 #include "support/test_feed.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::reused_id_test {
 namespace {
 
 /// Ids 1 to 4 were emitted in batch 1. Then the tokens were truncated, and `seconds` later 1 to 3 were
@@ -177,3 +175,5 @@ TEST_CASE("a restored token keeps its record, and is not missed unless claimed i
   CHECK(history.tokens[0].status.outcome == (long_ago ? Outcome::emitted : Outcome::maybe_emitted));
   CHECK_FALSE(history.tokens[0].token.id_was_anothers);
 }
+
+}  // namespace mailroom::test::reused_id_test

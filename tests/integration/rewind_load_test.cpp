@@ -13,9 +13,7 @@
 #include "support/test_collector.hpp"
 #include "support/write_load.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::rewind_load_test {
 namespace {
 
 using Range = std::pair<std::int64_t, std::int64_t>;  ///< half-open
@@ -188,3 +186,5 @@ TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and
   CAPTURE(unexplained_in(result), classes_of(result));
   CHECK(result.unexplained_tokens() == 0);
 }
+
+}  // namespace mailroom::test::rewind_load_test

@@ -5,8 +5,8 @@
 #include "support/catch.hpp"
 #include "support/rewind_rig.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::rewind_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("a cursor moved back emits exactly the tokens above it, once more") {
@@ -200,3 +200,5 @@ TEST_CASE("a rewind is recorded with actor, reason and range, and notifies liste
   CHECK(row[5].as<int>() == 1);
   CHECK(row[6].as<int>() == 2);
 }
+
+}  // namespace mailroom::test::rewind_test

@@ -13,9 +13,7 @@
 #include "support/mail_rows.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::roles_test {
 namespace {
 
 const std::vector<std::string> role_names{"app", "redeemer", "collector", "reader", "operator"};
@@ -373,3 +371,5 @@ TEST_CASE(
   CHECK(eventually([&] { return Scrape::of(address).value("mailroom_database_up") == 1; }));
   CHECK(collector.stop() == 0);
 }
+
+}  // namespace mailroom::test::roles_test

@@ -5,9 +5,7 @@
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::schema_test {
 namespace {
 
 std::string status_of(Connection& connection, int account) {
@@ -218,3 +216,5 @@ TEST_CASE("times after January 2038 are stored correctly") {
   connection->run("UPDATE accounts SET suspended_at = 4102444800");
   CHECK(value<std::int64_t>(*connection, "SELECT expires_at FROM tokens") == 4102444800);
 }
+
+}  // namespace mailroom::test::schema_test

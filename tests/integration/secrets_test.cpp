@@ -11,9 +11,7 @@
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::secrets_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -261,3 +259,5 @@ TEST_CASE("the key is not in the list of processes, and another process of the u
   REQUIRE(stat(files.c_str(), &own) == 0);
   CHECK(own.st_uid != 0);
 }
+
+}  // namespace mailroom::test::secrets_test

@@ -5,9 +5,7 @@
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::send_rate_test {
 namespace {
 
 /// A session of a sender on a queue that allows a token every `gap` seconds.
@@ -149,3 +147,5 @@ TEST_CASE("over any time no more tokens are taken than the rate allows, plus the
     }
   }
 }
+
+}  // namespace mailroom::test::send_rate_test

@@ -11,9 +11,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::send_test {
 namespace {
 
 struct SendRig : DeliveryRig {
@@ -439,3 +437,5 @@ TEST_CASE("three senders together keep to the rate of their queue, over any wind
   CHECK(second.stop() == 0);
   CHECK(third.stop() == 0);
 }
+
+}  // namespace mailroom::test::send_test

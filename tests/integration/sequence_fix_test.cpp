@@ -11,9 +11,7 @@
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::sequence_fix_test {
 namespace {
 
 const std::string advice = "mailroom rewind-cursor --fix-sequence";
@@ -291,3 +289,5 @@ TEST_CASE("the check of the sequence leaves many new tokens out") {
   REQUIRE(fix.queues.size() == 1);
   CHECK(fix.queues[0].due == 0);
 }
+
+}  // namespace mailroom::test::sequence_fix_test

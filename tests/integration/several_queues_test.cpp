@@ -6,9 +6,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::several_queues_test {
 namespace {
 
 /// Two queues: `recovery` comes first, `mailroom` takes activations. Accounts up to 10 can recover.
@@ -168,3 +166,5 @@ TEST_CASE("a queue's batch limit holds for collectors that are not configured ot
   CHECK(configured.process().wait() == 0);
   CHECK(lines_of(configured, "recovery") == 2);
 }
+
+}  // namespace mailroom::test::several_queues_test

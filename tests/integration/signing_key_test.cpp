@@ -10,9 +10,7 @@
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::signing_key_test {
 namespace {
 
 const std::string other_key(64, 'b');
@@ -106,3 +104,5 @@ TEST_CASE("SIGHUP logs the changed settings and the key, without any secret") {
   CHECK(collector.connected(2));
   CHECK(collector.stop() == 0);
 }
+
+}  // namespace mailroom::test::signing_key_test

@@ -10,9 +10,7 @@
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::simulate_test {
 namespace {
 
 class TestSimulation {
@@ -177,3 +175,5 @@ TEST_CASE("a simulation that is stopped while the server is down ends at once") 
   simulation.process().signal(SIGINT);
   CHECK(simulation.process().wait() == 130);
 }
+
+}  // namespace mailroom::test::simulate_test

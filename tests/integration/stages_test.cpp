@@ -11,9 +11,7 @@
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::stages_test {
 namespace {
 
 bool has_step(const StageReport& report, TokenStage from, TokenStage to, std::int64_t tokens) {
@@ -89,3 +87,5 @@ TEST_CASE("stages are narrowed to an account, a batch and a period") {
   CHECK(read_stages(*connection, {}, {.until = "1h"}).tokens == 0);
   CHECK(read_stages(*connection, {}, {.since = "1h"}).tokens == 12);
 }
+
+}  // namespace mailroom::test::stages_test

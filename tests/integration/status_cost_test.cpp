@@ -11,9 +11,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::status_cost_test {
 namespace {
 
 /// Old tokens below the cursor, which need not be emitted.
@@ -190,3 +188,5 @@ TEST_CASE("a watch continues over a lost session, and ends quietly") {
   CHECK(watch.wait() == 0);
   CHECK(count(read_file(err), "\n") == 2);
 }
+
+}  // namespace mailroom::test::status_cost_test

@@ -7,9 +7,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::status_queues_test {
 namespace {
 
 std::vector<std::string> codes(const QueueStatus& status, const HealthLimits& limits = {}) {
@@ -148,3 +146,5 @@ TEST_CASE("all queues are shown by priority and name, unless collect.queue names
   CHECK(shown_queues(*connection, load_settings({}, {}, FileUse::ignored)) ==
         std::vector<std::string>{"mailroom"});
 }
+
+}  // namespace mailroom::test::status_queues_test

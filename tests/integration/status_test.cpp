@@ -8,9 +8,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::status_test {
 namespace {
 
 struct Queue {
@@ -300,3 +298,5 @@ TEST_CASE("status reports a sequence behind the cursor") {
   queue.connection->run("TRUNCATE tokens RESTART IDENTITY");
   CHECK(queue.finding("sequence_behind").severity == Severity::failure);
 }
+
+}  // namespace mailroom::test::status_test

@@ -7,9 +7,7 @@
 #include "support/named_pipe.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::stop_test {
 namespace {
 
 /// A collector that has written a batch to a slow reader, and then waits for the queue's lock to acknowledge
@@ -113,3 +111,5 @@ TEST_CASE("a stop says when it waits for the reader of stdout, and a second sign
   collector.process().signal(number);
   CHECK(collector.process().wait() == status);
 }
+
+}  // namespace mailroom::test::stop_test

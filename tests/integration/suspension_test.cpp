@@ -6,9 +6,7 @@
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::suspension_test {
 namespace {
 
 using Changes = std::vector<StatusChange>;
@@ -145,3 +143,5 @@ TEST_CASE("an application without privileges on the record can suspend accounts"
   connection->run("DROP OWNED BY " + role);
   connection->run("DROP ROLE " + role);
 }
+
+}  // namespace mailroom::test::suspension_test

@@ -9,8 +9,7 @@
 #include "support/temporary_directory.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::tail_standby_test {
 
 TEST_CASE("a tail that follows a standby shows what the standby receives") {
   Cluster primary(Cluster::Options{});
@@ -32,3 +31,5 @@ TEST_CASE("a tail that follows a standby shows what the standby receives") {
   CHECK(tail.wait() == 0);
   CHECK(read_file(directory.path() / "stderr").empty());
 }
+
+}  // namespace mailroom::test::tail_standby_test

@@ -12,9 +12,7 @@
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::tail_test {
 namespace {
 
 /// How often each event is in the output, by its short text: `created 7`.
@@ -209,3 +207,5 @@ TEST_CASE("without notifications a tail polls on its own, and --count ends a tai
   CHECK(tail.process().wait() == 0);
   CHECK(count(tail.output(), "\n") == 3);
 }
+
+}  // namespace mailroom::test::tail_test

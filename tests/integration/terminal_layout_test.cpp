@@ -11,9 +11,7 @@
 #include "support/test_database.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::terminal_layout_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -138,3 +136,5 @@ TEST_CASE("without a UTF-8 locale everything except data is ASCII") {
     CHECK(std::all_of(run.output.begin(), run.output.end(), [](unsigned char c) { return c < 0x80; }));
   }
 }
+
+}  // namespace mailroom::test::terminal_layout_test

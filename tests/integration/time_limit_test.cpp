@@ -8,9 +8,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_database.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::time_limit_test {
 namespace {
 
 /// The settings of `names` that this server knows: transaction_timeout is new in PostgreSQL 17.
@@ -81,3 +79,5 @@ TEST_CASE("time limits do not cut CREATE INDEX CONCURRENTLY short") {
   for (const auto& limit : limits)
     CHECK(value<std::string>(*connection, "SHOW " + limit) == "500ms");
 }
+
+}  // namespace mailroom::test::time_limit_test

@@ -7,9 +7,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::upgrade_test {
 namespace {
 
 struct OriginalDatabase {
@@ -61,3 +59,5 @@ TEST_CASE("after the upgrade the queue resumes at the original's cursor") {
   REQUIRE(reply.lease);
   CHECK(fetch_ids(*session, *reply.lease) == Ids{2, 4});
 }
+
+}  // namespace mailroom::test::upgrade_test

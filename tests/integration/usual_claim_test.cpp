@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::usual_claim_test {
 namespace {
 
 /// Draws a random state of a queue, and a random request of a collector.
@@ -212,3 +210,5 @@ TEST_CASE("the usual claim has the same outcome as the claim for all cases, and 
   CHECK(held_short_ways >= 1);
   CHECK(long_ways >= 20);
 }
+
+}  // namespace mailroom::test::usual_claim_test

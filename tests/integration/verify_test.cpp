@@ -11,9 +11,7 @@
 #include "support/temporary_directory.hpp"
 #include "support/test_collector.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::verify_test {
 namespace {
 
 /// A database whose tokens have been emitted.
@@ -100,3 +98,5 @@ TEST_CASE("more tokens than one statement looks up keep their order") {
   for (std::size_t i = 0; i < asked.size(); ++i)
     REQUIRE(answers[i] == ((i % 1100 + 1) % 7 == 0 ? "consumed,activation" : "usable,activation"));
 }
+
+}  // namespace mailroom::test::verify_test

@@ -10,9 +10,7 @@
 #include "support/waking.hpp"
 #include "support/write_load.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::waking_collector_test {
 namespace {
 
 std::vector<std::string> options(std::vector<std::string> more = {}) {
@@ -191,3 +189,5 @@ TEST_CASE("one of two collectors is polling, and when it stops the other is noti
   CHECK(eventually([&] { return each_once(*connection, first.output() + second.output()); }));
   CHECK(staying.stop() == 0);
 }
+
+}  // namespace mailroom::test::waking_collector_test

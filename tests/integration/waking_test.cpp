@@ -6,9 +6,7 @@
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::waking_test {
 namespace {
 
 /// Collects notifications. The class sends its own notification, which arrives after those of all earlier
@@ -202,3 +200,5 @@ TEST_CASE("a role that may only insert accounts notifies unless a collector is p
   owner->run("DROP OWNED BY " + role);
   owner->run("DROP ROLE " + role);
 }
+
+}  // namespace mailroom::test::waking_test

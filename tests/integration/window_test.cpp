@@ -9,9 +9,7 @@
 #include "support/old_tokens.hpp"
 #include "support/test_queue.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::window_test {
 namespace {
 
 enum class Kind { due, expired, consumed };
@@ -113,3 +111,5 @@ TEST_CASE("a window with few due tokens reads at most ten thousand tokens") {
   CHECK(row["ids"].as<std::string>() == "{}");
   CHECK(row["capped"].as<bool>());
 }
+
+}  // namespace mailroom::test::window_test

@@ -11,9 +11,7 @@
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::document_test {
 namespace {
 
 struct Described {
@@ -111,3 +109,5 @@ TEST_CASE("the page on metrics lists what a scrape shows, no more and no less") 
   }
   open->run("ROLLBACK");
 }
+
+}  // namespace mailroom::test::document_test

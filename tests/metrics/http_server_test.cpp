@@ -15,9 +15,7 @@
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::http_server_test {
 namespace {
 
 const ListenAddress any_port{.host = "127.0.0.1", .port = 0};
@@ -175,3 +173,5 @@ TEST_CASE("an address that cannot be listened at is refused") {
   const auto nowhere = refused({.path = directory.path() / "missing" / "metrics.sock"});
   CHECK(nowhere.code() == ExitCode::configuration);
 }
+
+}  // namespace mailroom::test::http_server_test

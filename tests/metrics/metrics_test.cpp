@@ -9,9 +9,7 @@
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::metrics_test {
 namespace {
 
 const std::vector<std::string> with_metrics{"--metrics", "127.0.0.1:0", "--format", "jsonl"};
@@ -238,3 +236,5 @@ TEST_CASE("send counts mails by outcome, and the answers of each relay") {
   CHECK(scrape.value(R"(mailroom_acceptance_delay_seconds_count{queue="mailroom"})") == 4);
   CHECK(sender.stop() == 0);
 }
+
+}  // namespace mailroom::test::metrics_test

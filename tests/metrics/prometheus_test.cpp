@@ -17,9 +17,7 @@
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::prometheus_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -229,3 +227,5 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
   }
   open->run("ROLLBACK");
 }
+
+}  // namespace mailroom::test::prometheus_test

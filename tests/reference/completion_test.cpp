@@ -12,9 +12,7 @@
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::completion_test {
 namespace {
 
 using WordSet = std::set<std::string>;
@@ -187,3 +185,5 @@ TEST_CASE("the completions cover every kind of value") {
   CHECK(expected.at("mailroom verify ").empty());
   CHECK(expected.at("mailroom migrate down --").count("--reason") == 1);
 }
+
+}  // namespace mailroom::test::completion_test

@@ -7,9 +7,7 @@
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::man_page_test {
 namespace {
 
 std::string pages() {
@@ -169,3 +167,5 @@ TEST_CASE("the page of the configuration describes every key, and its example is
   CHECK(settings.log_format == LogFormat::logfmt);
   CHECK(settings.previous_keys.size() == 1);
 }
+
+}  // namespace mailroom::test::man_page_test

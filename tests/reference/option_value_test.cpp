@@ -2,8 +2,7 @@
 #include "cmd/syntax/arguments.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::option_value_test {
 namespace {
 
 /// Returns the error message for `words`, which must be a usage error.
@@ -67,3 +66,5 @@ TEST_CASE("no command accepts an empty operand") {
   }
   CHECK(seen >= 8);
 }
+
+}  // namespace mailroom::test::option_value_test

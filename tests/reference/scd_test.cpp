@@ -4,9 +4,7 @@
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::scd_test {
 namespace {
 
 /// What man shows for the page `scd`, which the build's own script renders, in one line of 500 columns per
@@ -95,3 +93,5 @@ TEST_CASE("newlines and tabs in a paragraph become spaces") {
   CHECK(scd_escaped("").empty());
   CHECK(scd_paragraphs("one\n.two\n\n.three") == "one .two\n\n**.three\n\n");
 }
+
+}  // namespace mailroom::test::scd_test

@@ -4,7 +4,8 @@
 #include "schedules/process.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::exhaustive_test {
+
 using namespace std::chrono_literals;
 using test::Mishap;
 using test::Step;
@@ -95,3 +96,5 @@ TEST_CASE("with any mishap at any step every token is emitted in time, and none 
   }
   CHECK(schedules > 1000);
 }
+
+}  // namespace mailroom::test::exhaustive_test

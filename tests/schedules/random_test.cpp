@@ -4,7 +4,8 @@
 #include "schedules/process.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::random_test {
+
 using namespace std::chrono_literals;
 using test::Knobs;
 using test::Mishap;
@@ -236,3 +237,5 @@ TEST_CASE("collectors that adapt limit and timeout lose or repeat no token, and 
 TEST_CASE("no token waits for the poll interval, whichever collectors poll or start to listen meanwhile") {
   play_all(play_waking, 150);
 }
+
+}  // namespace mailroom::test::random_test

@@ -13,9 +13,7 @@
 #include "support/test_collector.hpp"
 #include "support/test_sender.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::service_test {
 namespace {
 
 using Environment = std::map<std::string, std::string>;
@@ -192,3 +190,5 @@ TEST_CASE("a service of the wrong configuration ends with the code that keeps it
   CHECK(collector.process().wait() == 3);
   CHECK(manager.count("READY=1") == 0);
 }
+
+}  // namespace mailroom::test::service_test

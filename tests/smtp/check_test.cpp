@@ -7,9 +7,7 @@
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::check_test {
 namespace {
 
 const std::string password = "open sesame 4711";
@@ -119,3 +117,5 @@ TEST_CASE("a check tells a relay that refuses from one that is not there") {
   const auto url = parse_relay_urls("smtp://127.0.0.1:" + std::to_string(refusing_port.port())).front();
   CHECK(text_of(Relay(url, {}).check()).find("unreachable, 0: ") == 0);
 }
+
+}  // namespace mailroom::test::check_test

@@ -14,9 +14,7 @@
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::courier_test {
 namespace {
 
 using Then = RelayAnswer::Then;
@@ -304,3 +302,5 @@ TEST_CASE("a message lives until its outcome is taken, and no longer") {
     CHECK(server.taken().back().message == message);
   }
 }
+
+}  // namespace mailroom::test::courier_test

@@ -7,9 +7,7 @@
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::login_test {
 namespace {
 
 const std::string password = "open sesame 4711";
@@ -146,3 +144,5 @@ TEST_CASE("EHLO has the configured name") {
   CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
   CHECK(server.commands().front() == "1 EHLO mail.example");
 }
+
+}  // namespace mailroom::test::login_test

@@ -7,9 +7,7 @@
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::message_test {
 namespace {
 
 /// Lines of all lengths, many of them with dots where they need stuffing.
@@ -108,3 +106,5 @@ TEST_CASE("a message with many dots arrives as it is, whatever its length") {
   }
   CHECK(server.connections() == 1);
 }
+
+}  // namespace mailroom::test::message_test

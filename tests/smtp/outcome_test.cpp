@@ -6,9 +6,7 @@
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::outcome_test {
 namespace {
 
 using Then = RelayAnswer::Then;
@@ -194,3 +192,5 @@ TEST_CASE("a reply can name a time and ask for a lower rate") {
   answer = "450 4.7.1 grey";
   CHECK_FALSE(relay.deliver(mail_to("user@mail.example")).throttled);
 }
+
+}  // namespace mailroom::test::outcome_test

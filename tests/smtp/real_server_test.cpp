@@ -8,8 +8,7 @@
 #include "support/temporary_directory.hpp"
 #include "support/test_mail.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::real_server_test {
 
 TEST_CASE("aiosmtpd takes mails over one connection and shows what it got") {
   const TemporaryDirectory directory;
@@ -33,3 +32,5 @@ TEST_CASE("aiosmtpd takes mails over one connection and shows what it got") {
   CHECK(eventually(
       [&] { return read_file(output).find("\n.\n..two dots\nlast line\n") != std::string::npos; }));
 }
+
+}  // namespace mailroom::test::real_server_test

@@ -9,9 +9,7 @@
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::reuse_test {
 namespace {
 
 using Then = RelayAnswer::Then;
@@ -221,3 +219,5 @@ TEST_CASE("a relay that answers slowly but in time is not given up") {
   CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
   CHECK(server.connections() == 1);
 }
+
+}  // namespace mailroom::test::reuse_test

@@ -6,9 +6,7 @@
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::tls_test {
 namespace {
 
 RelayOptions with_tls(const std::string& ca_file) {
@@ -115,3 +113,5 @@ TEST_CASE("a loopback relay needs no TLS, even if it offers it with a certificat
   CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
   CHECK_FALSE(server.taken().at(0).encrypted);
 }
+
+}  // namespace mailroom::test::tls_test

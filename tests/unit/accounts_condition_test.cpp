@@ -7,7 +7,7 @@
 #include "consumer/batch_reader.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::accounts_condition_test {
 
 TEST_CASE("accounts close together are read as a range, others as a list") {
   struct Case {
@@ -29,3 +29,5 @@ TEST_CASE("accounts close together are read as a range, others as a list") {
   for (const auto& [ids, condition] : cases)
     CHECK(accounts_condition(ids) == condition);
 }
+
+}  // namespace mailroom::test::accounts_condition_test

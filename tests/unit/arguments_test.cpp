@@ -8,8 +8,7 @@
 #include "support/collector_rig.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::arguments_test {
 namespace {
 
 const std::string key_text(64, 'b');
@@ -260,3 +259,5 @@ TEST_CASE("a parsed invocation runs after the parser is destroyed") {
     CHECK(run(parse_arguments(arguments), environment).first == ExitCode::database);
   }
 }
+
+}  // namespace mailroom::test::arguments_test

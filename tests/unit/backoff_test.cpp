@@ -6,8 +6,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::backoff_test {
 namespace {
 
 constexpr int seeds = 500;
@@ -63,3 +62,5 @@ TEST_CASE("a seed repeats its delays, and collectors with other seeds reconnect 
   }
   CHECK(tenth.size() > seeds / 4);
 }
+
+}  // namespace mailroom::test::backoff_test

@@ -14,7 +14,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::base_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("a duration is parsed") {
@@ -250,3 +251,5 @@ TEST_CASE("possible secrets are removed from text that repeats an argument") {
   CHECK(without_secrets(host) == host);
   CHECK(without_secrets("").empty());
 }
+
+}  // namespace mailroom::test::base_test

@@ -10,7 +10,8 @@
 #include "consumer/arrival_gap.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::batch_choice_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -245,3 +246,5 @@ TEST_CASE("a clock that stands still, or an estimate without a longest gap, does
   none.arrived(5, at(1));
   CHECK(none.mean() == 0s);
 }
+
+}  // namespace mailroom::test::batch_choice_test

@@ -6,7 +6,8 @@
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::batch_signer_test {
+
 using test::CapturedOutput;
 using test::parse_record;
 using test::row_of;
@@ -176,3 +177,5 @@ TEST_CASE("a batch with more tokens than the line limit is written as several li
   CHECK(lines(7) == std::vector<std::size_t>{7});
   CHECK(lines(8) == std::vector<std::size_t>{7});
 }
+
+}  // namespace mailroom::test::batch_signer_test

@@ -5,8 +5,8 @@
 #include "support/batcher_play.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::batcher_adaptive_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -207,3 +207,5 @@ TEST_CASE("fixed values after a reload are used as such, and ranges start with w
   rig.batcher.configure(options(1s));
   CHECK(rig.notified(60).partial);
 }
+
+}  // namespace mailroom::test::batcher_adaptive_test

@@ -3,8 +3,7 @@
 #include "support/batcher_play.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::batcher_polling_test {
 
 TEST_CASE("without notifications the timeout of tokens that a poll finds starts at the previous poll") {
   Batcher batcher({Milliseconds(20), Milliseconds(1000)});
@@ -55,3 +54,5 @@ TEST_CASE(
   // A collector that starts to listen polls at once.
   CHECK(batcher.decide(at(102), false).poll);
 }
+
+}  // namespace mailroom::test::batcher_polling_test

@@ -8,8 +8,8 @@
 #include "support/batcher_play.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::batcher_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -276,3 +276,5 @@ TEST_CASE("a claim takes whole lines, of at most the ten thousand tokens that it
   CHECK(limit(3'000, 10) == 9'000);
   CHECK(limit(10'000, 10) == 10'000);
 }
+
+}  // namespace mailroom::test::batcher_test

@@ -2,6 +2,8 @@
 #include "bench/targets.hpp"
 #include "support/catch.hpp"
 
+namespace mailroom::test::bench_test {
+
 using namespace mailroom::bench;
 
 TEST_CASE("the tokens of a collected line are read in groups of five") {
@@ -45,3 +47,5 @@ TEST_CASE("a figure above its maximum does not reach its target") {
   CHECK_FALSE(verdicts[0].reached);
   CHECK(verdicts[1].reached);
 }
+
+}  // namespace mailroom::test::bench_test

@@ -5,8 +5,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::breaker_test {
 namespace {
 
 using std::chrono::seconds;
@@ -139,3 +138,5 @@ TEST_CASE("an outage costs one probe at a time, and ends within a delay") {
     CHECK_FALSE(breaker.is_open());
   }
 }
+
+}  // namespace mailroom::test::breaker_test

@@ -5,8 +5,7 @@
 #include "handover/nats_answer.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::broker_test {
 namespace {
 
 const std::vector<BrokerScheme> schemes{{"nats", 4222}, {"tls", 4222}};
@@ -111,3 +110,5 @@ TEST_CASE("what RabbitMQ says when it closes a channel") {
   CHECK(judge_amqp_close(403, "ACCESS_REFUSED", 10, true) == ParcelVerdict::unknown);
   CHECK(judge_amqp_close(320, "CONNECTION_FORCED", 10, false) == ParcelVerdict::unknown);
 }
+
+}  // namespace mailroom::test::broker_test

@@ -2,7 +2,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::claim_pace_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -55,3 +56,5 @@ TEST_CASE("a batch without a token says nothing of the other side") {
   pace.finished(TimePoint{} + 12ms, 0ms, 0, 10);
   CHECK_FALSE(pace.overlaps());
 }
+
+}  // namespace mailroom::test::claim_pace_test

@@ -5,7 +5,8 @@
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::collector_fault_test {
+
 using namespace std::chrono_literals;
 using test::Call;
 using test::Claiming;
@@ -304,3 +305,5 @@ TEST_CASE("restarts of the server lose and repeat nothing between two collectors
   }
   CHECK(shared > 200);
 }
+
+}  // namespace mailroom::test::collector_fault_test

@@ -4,7 +4,8 @@
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::collector_reload_test {
+
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
@@ -133,3 +134,5 @@ TEST_CASE(
   CHECK(other.waiting() == 0);
   CHECK(rig.lines().size() == 2);
 }
+
+}  // namespace mailroom::test::collector_reload_test

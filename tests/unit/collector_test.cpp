@@ -9,7 +9,8 @@
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::collector_test {
+
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
@@ -444,3 +445,5 @@ TEST_CASE("a silent connection is checked at each health-check interval") {
   rig.run();
   CHECK(checks == 9);
 }
+
+}  // namespace mailroom::test::collector_test

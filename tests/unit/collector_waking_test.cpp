@@ -4,7 +4,8 @@
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::collector_waking_test {
+
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
@@ -120,3 +121,5 @@ TEST_CASE("a failed statement that kept inserts from notifying is corrected") {
   CHECK(rig.logged("retrying"));
   CHECK(rig.each_emitted_once());
 }
+
+}  // namespace mailroom::test::collector_waking_test

@@ -7,8 +7,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::config_error_test {
 namespace {
 
 struct Case {
@@ -269,3 +268,5 @@ TEST_CASE("a refused value is not shown if it is secret or long") {
   value.is_secret = true;
   CHECK_THROWS_WITH(refuse(value, "short"), "--flag must be short");
 }
+
+}  // namespace mailroom::test::config_error_test

@@ -10,8 +10,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::config_file_error_test {
 namespace {
 
 struct Case {
@@ -154,3 +153,5 @@ TEST_CASE("a working directory that is closed to the user has no file") {
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 0);
 }
+
+}  // namespace mailroom::test::config_file_error_test

@@ -8,8 +8,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::config_range_test {
 namespace {
 
 struct Case {
@@ -129,3 +128,5 @@ TEST_CASE("several lines per claim exclude a range of limits, wherever both come
        hint},
   });
 }
+
+}  // namespace mailroom::test::config_range_test

@@ -14,8 +14,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::config_test {
 namespace {
 
 const std::string digits_a(64, 'a');
@@ -380,3 +379,5 @@ TEST_CASE("every listed choice of a key is accepted, and an error lists the choi
     CHECK(takes_only_some == !entry.choices.empty());
   }
 }
+
+}  // namespace mailroom::test::config_test

@@ -2,7 +2,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::confirm_test {
 
 TEST_CASE("yes is accepted in either case, and with surrounding blanks") {
   for (const auto* answer : {"y", "Y", "yes", "YES", "Yes", "y ", " y", "\tyes \t", "YES\r"}) {
@@ -18,3 +18,5 @@ TEST_CASE("any other answer is no") {
     CHECK_FALSE(is_yes(answer));
   }
 }
+
+}  // namespace mailroom::test::confirm_test

@@ -7,8 +7,7 @@
 #include "base/text.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::conninfo_test {
 namespace {
 
 std::map<std::string, std::string> options_of(const std::string& conninfo) {
@@ -210,3 +209,5 @@ TEST_CASE("what should be a URL is shown without what may be a password") {
   CHECK(without_url_passwords("https://app.example/tokens") == "https://app.example/tokens");
   CHECK(without_url_passwords("").empty());
 }
+
+}  // namespace mailroom::test::conninfo_test

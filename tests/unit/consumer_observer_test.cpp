@@ -8,7 +8,8 @@
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::consumer_observer_test {
+
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
@@ -153,3 +154,5 @@ TEST_CASE("a loop that works is never overdue") {
   run(rig, state);
   CHECK(worst <= 1s);
 }
+
+}  // namespace mailroom::test::consumer_observer_test

@@ -9,8 +9,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::copy_line_test {
 namespace {
 
 std::vector<std::string> split(std::string line, std::size_t count) {
@@ -80,3 +79,5 @@ TEST_CASE("any values that COPY has escaped are read back") {
     CHECK(split(line, values.size()) == values);
   }
 }
+
+}  // namespace mailroom::test::copy_line_test

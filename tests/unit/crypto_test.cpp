@@ -14,8 +14,7 @@
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::crypto_test {
 namespace {
 
 const std::string dead_beef = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef";
@@ -232,3 +231,5 @@ TEST_CASE("a verifier tries every key of the ring and reports which one matched"
   }
   CHECK_FALSE(verify(key_of(std::string(64, '8')), Action::password_recovery, std::nullopt, true));
 }
+
+}  // namespace mailroom::test::crypto_test

@@ -10,7 +10,8 @@
 #include "feed/past_events.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::delivery_event_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -135,3 +136,5 @@ TEST_CASE(
     return std::count(state_text().begin(), state_text().end(), state) == 1;
   }));
 }
+
+}  // namespace mailroom::test::delivery_event_test

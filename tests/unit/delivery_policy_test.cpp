@@ -4,8 +4,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::delivery_policy_test {
 namespace {
 
 Delivery answer(MailOutcome outcome, bool counts = true) {
@@ -150,3 +149,5 @@ TEST_CASE("an account that has had enough mails gets no more") {
   CHECK(outcome_without_attempt({.mailed = 3}, policy)->reply ==
         "the account has had 3 mails, and send.per_account is 3/h");
 }
+
+}  // namespace mailroom::test::delivery_policy_test

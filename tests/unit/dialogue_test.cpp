@@ -4,8 +4,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::dialogue_test {
 namespace {
 
 constexpr TimePoint start{std::chrono::hours(1)};
@@ -165,3 +164,5 @@ TEST_CASE("a line without a command is not taken for a reply to the last one") {
   CHECK(dialogue.exchange().code == 250);
   CHECK(dialogue.reply().text() == "ok");
 }
+
+}  // namespace mailroom::test::dialogue_test

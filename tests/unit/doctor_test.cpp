@@ -8,7 +8,8 @@
 #include "doctor/subject.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::doctor_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -177,3 +178,5 @@ TEST_CASE("findings in JSON are one object") {
         R"("hint":"","fix":[]}],"ok":0,"warnings":1,"failures":0,"not_checked":1})"
         "\n");
 }
+
+}  // namespace mailroom::test::doctor_test

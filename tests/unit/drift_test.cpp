@@ -7,8 +7,7 @@
 #include "schema/bookkeeping.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::drift_test {
 namespace {
 
 const CatalogueKey tokens{ObjectKind::table, "tokens"};
@@ -170,3 +169,5 @@ TEST_CASE("text is wrapped between words, and a long word has its own line") {
   CHECK(folded("a\n  bb cc dd\n\n", 7) == "a\n  bb cc\n  dd\n\n");
   CHECK(wrapped("a bbbbbbbb c", 4, 1) == "a\n bbbbbbbb\n c");
 }
+
+}  // namespace mailroom::test::drift_test

@@ -8,7 +8,8 @@
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::encoder_test {
+
 using test::parse_record;
 using test::row_of;
 
@@ -147,3 +148,5 @@ TEST_CASE("jsonl escapes misleading characters, and no others") {
   }
   CHECK(line_of("grün 日本 \"\\").find("\"login\":\"grün 日本 \\\"\\\\\"") != std::string::npos);
 }
+
+}  // namespace mailroom::test::encoder_test

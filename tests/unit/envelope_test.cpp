@@ -6,7 +6,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::envelope_test {
+
 using namespace std::string_literals;
 
 TEST_CASE("an address that can be written into a command") {
@@ -60,3 +61,5 @@ TEST_CASE("a random message is transmittable exactly if its lines can be joined 
     CHECK(is_transmittable(message) == (joined.find_first_of("\r\n") == std::string::npos));
   }
 }
+
+}  // namespace mailroom::test::envelope_test

@@ -10,7 +10,8 @@
 #include "cmd/tail/tail_report.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::event_text_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -186,3 +187,5 @@ TEST_CASE("JSON has every field of its kind of event, and a batch's ids one by o
   odd.account.login = "caf\xe9";
   CHECK(nlohmann::json::parse(render_json(created(odd))).at("login") == "caf\xEF\xBF\xBD");
 }
+
+}  // namespace mailroom::test::event_text_test

@@ -10,8 +10,7 @@
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::exit_codes_test {
 namespace {
 
 /// The rows of the table in docs/exit-codes.md below its heading, without Markdown's markup.
@@ -52,3 +51,5 @@ TEST_CASE("every exit code that a run can return is explained") {
   for (int code = 0; code <= last; ++code)
     CHECK(exit_statuses()[static_cast<std::size_t>(code)].status == std::to_string(code));
 }
+
+}  // namespace mailroom::test::exit_codes_test

@@ -3,7 +3,7 @@
 #include "feed/past_events.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::feed_test {
 
 TEST_CASE("a filter matches an event that all of its parts match") {
   Event created{.kind = EventKind::created,
@@ -60,3 +60,5 @@ TEST_CASE("every kind of event has a text that is a state of the filter") {
     CHECK(std::count(states.begin(), states.end(), text) == 1);
   }
 }
+
+}  // namespace mailroom::test::feed_test

@@ -4,7 +4,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::fix_commands_test {
 
 TEST_CASE("a process is reached on its host") {
   const CollectorProcess process{.host = "web1", .pid = "77"};
@@ -37,3 +37,5 @@ TEST_CASE("no command is built from a made-up name") {
 TEST_CASE("a name is quoted for SQL") {
   CHECK(sql_literal("it's") == "'it''s'");
 }
+
+}  // namespace mailroom::test::fix_commands_test

@@ -12,7 +12,8 @@
 #include "handover/handover_outcome.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::handover_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -181,3 +182,5 @@ TEST_CASE("base64 and SHA-256 are those of the standards") {
   }
   CHECK(hex(sha256({"a", "bc"})) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
+
+}  // namespace mailroom::test::handover_test

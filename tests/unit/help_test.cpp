@@ -11,8 +11,7 @@
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::help_test {
 namespace {
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -160,3 +159,5 @@ TEST_CASE("every option that a message of core names exists") {
   }
   CHECK(checked > 15);
 }
+
+}  // namespace mailroom::test::help_test

@@ -3,8 +3,7 @@
 #include "config/listen_address.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::http_request_test {
 namespace {
 
 HttpRequest request_of(const std::string& bytes) {
@@ -60,3 +59,5 @@ TEST_CASE("addresses to listen at are read, and written the same way") {
                             "300.0.0.1:1", "unix:run.sock", "run.sock"})
     CHECK(text(wrong) == "none");
 }
+
+}  // namespace mailroom::test::http_request_test

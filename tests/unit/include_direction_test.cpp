@@ -10,8 +10,7 @@
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
-using namespace mailroom::test;
-
+namespace mailroom::test::include_direction_test {
 namespace {
 
 /// A directory may include its own headers and those of lower levels.
@@ -103,3 +102,5 @@ TEST_CASE("Mustache and libidn2 are each included by one file") {
   CHECK(seen == std::vector<std::string>{"idn2.h in core/mail/address.cpp",
                                          "kainjow/mustache.hpp in core/mail/mustache_template.cpp"});
 }
+
+}  // namespace mailroom::test::include_direction_test

@@ -6,7 +6,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::journal_test {
 
 TEST_CASE("an entry of the journal has a priority, a message and fields") {
   const auto [level, priority] = GENERATE(std::pair{LogLevel::debug, 7}, std::pair{LogLevel::info, 6},
@@ -37,3 +37,5 @@ TEST_CASE("stderr is the journal where it is the stream that systemd names") {
   unsetenv("JOURNAL_STREAM");
   CHECK_FALSE(stderr_is_journal());
 }
+
+}  // namespace mailroom::test::journal_test

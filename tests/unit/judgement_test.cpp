@@ -5,7 +5,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::judgement_test {
+
 using enum MailOutcome;
 
 namespace {
@@ -144,3 +145,5 @@ TEST_CASE("a missing reply is explained") {
   CHECK(missing_reply_text(silent(SmtpStep::connect, SmtpStop::interrupted), limit) ==
         "stopped before the relay answered the connection");
 }
+
+}  // namespace mailroom::test::judgement_test

@@ -16,8 +16,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::key_test {
 namespace {
 
 const std::string dead_beef = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef";
@@ -178,3 +177,5 @@ TEST_CASE("a key file is read from the credentials of the service") {
   unsetenv("CREDENTIALS_DIRECTORY");
   CHECK(Key::from_file(own, false).bytes() == key_of(dead_beef).bytes());
 }
+
+}  // namespace mailroom::test::key_test

@@ -3,7 +3,7 @@
 #include "schema/migration_lock.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::losses_test {
 
 TEST_CASE("what a migration deletes is read from its declarations") {
   std::string names;
@@ -19,3 +19,5 @@ TEST_CASE("the lock's key is golang-migrate's") {
   // "schema_name_2").
   CHECK(golang_migrate_key("database_name", "schema_name_1", "schema_name_2") == 3743845847);
 }
+
+}  // namespace mailroom::test::losses_test

@@ -6,8 +6,7 @@
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::mail_address_test {
 namespace {
 
 /// The normalized address, or `refused: ` and the reason.
@@ -199,3 +198,5 @@ TEST_CASE("whatever is accepted is safe in a command and in a header") {
   }
   CHECK(accepted > 5000);
 }
+
+}  // namespace mailroom::test::mail_address_test

@@ -7,9 +7,7 @@
 #include "support/catch.hpp"
 #include "support/parsed_message.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::mail_hostile_login_test {
 namespace {
 
 /// A set that shows the login in every part; the built-in one has it in no subject.
@@ -102,3 +100,5 @@ TEST_CASE("a login with a control character is refused in a subject, and encoded
   CHECK(message.find('\x1b') == std::string::npos);
   CHECK(message.find("\r\n.\r\n") == std::string::npos);
 }
+
+}  // namespace mailroom::test::mail_hostile_login_test

@@ -2,8 +2,7 @@
 #include "mail/link_template.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::mail_link_test {
 namespace {
 
 std::string link_of(const std::string& text) {
@@ -97,3 +96,5 @@ TEST_CASE("headers of the operator are read, and refused with the number of the 
     CHECK(headers_of({"X-A: b", item}) == "refused: item 2 " + problem);
   }
 }
+
+}  // namespace mailroom::test::mail_link_test

@@ -6,9 +6,7 @@
 #include "support/parsed_message.hpp"
 #include "support/random_mail.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
-
+namespace mailroom::test::mail_message_test {
 namespace {
 
 const Mailbox sender{"Example", {"no-reply", "app.example"}};
@@ -232,3 +230,5 @@ TEST_CASE("what was built is read back, and the same content gives the same byte
     if (mail.html) REQUIRE(*parsed.html == as_part(*mail.html));
   }
 }
+
+}  // namespace mailroom::test::mail_message_test

@@ -12,8 +12,8 @@
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::mail_python_test {
+
 using nlohmann::json;
 
 namespace {
@@ -105,3 +105,5 @@ TEST_CASE("Python's parser reads what was built, and finds no defect") {
     REQUIRE(timegm(&date) == in_seconds(mails[i].created_at));
   }
 }
+
+}  // namespace mailroom::test::mail_python_test

@@ -5,8 +5,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::mail_template_files_test {
 
 TEST_CASE("template files are read from a directory, and only regular ones of moderate size") {
   const TemporaryDirectory directory;
@@ -61,3 +60,5 @@ TEST_CASE("a duration is in words, rounded to the nearest unit") {
                                .expires_at = bounded_moment(std::chrono::seconds::max())};
   CHECK(variables_of(longest).at("expires_in").ends_with(" days"));
 }
+
+}  // namespace mailroom::test::mail_template_files_test

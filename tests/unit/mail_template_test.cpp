@@ -2,8 +2,7 @@
 #include "mail/template_set.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::mail_template_test {
 namespace {
 
 using Texts = std::map<std::string, std::string>;
@@ -259,3 +258,5 @@ TEST_CASE("partials may not be nested without end, in whatever order they are me
   texts["recovery.txt"] = backwards;
   CHECK(error_of(texts) == "t/p1.mustache:1: partials are nested more than 32 deep");
 }
+
+}  // namespace mailroom::test::mail_template_test

@@ -5,8 +5,7 @@
 #include "base/error.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::migration_plan_test {
 namespace {
 
 /// The steps of a plan, `up 0 up 1`, with the version at the end.
@@ -185,3 +184,5 @@ TEST_CASE("up and down again runs every embedded migration") {
   REQUIRE(down.size() == up.size());
   CHECK_FALSE(down.back().version_after());
 }
+
+}  // namespace mailroom::test::migration_plan_test

@@ -7,7 +7,8 @@
 #include "support/catch.hpp"
 #include "support/with_locale.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::moment_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -140,3 +141,5 @@ TEST_CASE("a table that is too wide shortens its widest text, and no number") {
         "abcde...  1,234,567  nothin...\n");
   CHECK(table.render(10) == table.render(29));
 }
+
+}  // namespace mailroom::test::moment_test

@@ -4,7 +4,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::output_line_test {
 
 TEST_CASE("a line of CSV has five fields for each token") {
   const auto line = parse_output_line(R"(1,a@x.example,a,TOKEN,01234,2,"b,""c""@x.example",b,OTHER,99999)");
@@ -33,3 +33,5 @@ TEST_CASE("a line that is cut off or of another kind is none") {
     CHECK((!line || std::string(text) == "1,a,b,TOKEN,"));
   }
 }
+
+}  // namespace mailroom::test::output_line_test

@@ -9,8 +9,7 @@
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::output_test {
 namespace {
 
 std::string many_lines(int bytes) {
@@ -75,3 +74,5 @@ TEST_CASE("a write into a file waits for no reader") {
   output.write(text, [] { FAIL("nobody reads a file"); });
   CHECK(file.text() == text);
 }
+
+}  // namespace mailroom::test::output_test

@@ -4,7 +4,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::polling_state_test {
+
 using namespace std::chrono_literals;
 using Advice = PollingState::Advice;
 
@@ -105,3 +106,5 @@ TEST_CASE("a draining collector polls at once, then at doubling intervals up to 
   polling_state.drained();
   CHECK(polling_state.next_poll() == TimePoint::max());
 }
+
+}  // namespace mailroom::test::polling_state_test

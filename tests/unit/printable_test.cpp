@@ -7,8 +7,7 @@
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
 
-using namespace mailroom;
-using namespace mailroom::test;
+namespace mailroom::test::printable_test {
 
 TEST_CASE("each misleading character is a question mark in text and an escape in JSON") {
   for (const auto& character : misleading_characters()) {
@@ -49,3 +48,5 @@ TEST_CASE("untrusted text is cut at 1,000 columns, JSON is not") {
   CHECK(shown_text(most + "x") == std::string(999, 'x') + "…");
   CHECK(json_text(nlohmann::json(most + "x")).size() == 1003);
 }
+
+}  // namespace mailroom::test::printable_test

@@ -5,7 +5,8 @@
 #include "status/queue_waiting.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::queue_health_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -395,3 +396,5 @@ TEST_CASE("a budget says how much is left, and when more may be taken") {
   CHECK(budget.left() == 0);
   CHECK(budget.wait_for(1) == 5500ms);
 }
+
+}  // namespace mailroom::test::queue_health_test

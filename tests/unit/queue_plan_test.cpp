@@ -5,7 +5,8 @@
 #include "queue/queue_setting.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::queue_plan_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -140,3 +141,5 @@ TEST_CASE("an unknown queue is reported with the nearest name, or with all") {
   CHECK_THROWS_AS(require_queue(catalogue, "x"), Error);
   CHECK(require_queue(catalogue, "recovery").cursor == 7);
 }
+
+}  // namespace mailroom::test::queue_plan_test

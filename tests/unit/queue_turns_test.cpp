@@ -7,7 +7,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::queue_turns_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -212,3 +213,5 @@ TEST_CASE(
     }
   }
 }
+
+}  // namespace mailroom::test::queue_turns_test

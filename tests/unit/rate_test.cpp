@@ -2,7 +2,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::rate_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("a rate is a number in a unit of time or in a duration") {
@@ -35,3 +36,5 @@ TEST_CASE("the text of a rate reads back as the same rate") {
                                     "0.38/s", "1.5/min", "0.05/h", "12.034567/d", "10/10s", "10/10m");
   CHECK(format_rate(*parse_rate(text)) == text);
 }
+
+}  // namespace mailroom::test::rate_test

@@ -9,8 +9,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::relay_url_test {
 namespace {
 
 /// Message and hint of the error that `attempt` throws.
@@ -190,3 +189,5 @@ TEST_CASE("a password file holds one line") {
         "send.password_file, and this user must be able to read it");
   CHECK(read_password_file(directory.write("open", "open", 0644), true, "send.password_file") == "open");
 }
+
+}  // namespace mailroom::test::relay_url_test

@@ -7,7 +7,7 @@
 #include "base/printable.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::reply_text_test {
 
 TEST_CASE("a reply ends with the line that has a blank after its code") {
   ReplyReader reply;
@@ -110,3 +110,5 @@ TEST_CASE("a relay asks for a lower rate") {
   CHECK_FALSE(is_throttled(450, "grey", {"421", ""}));
   CHECK_FALSE(is_throttled(0, "connection lost", {"connection"}));
 }
+
+}  // namespace mailroom::test::reply_text_test

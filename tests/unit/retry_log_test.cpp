@@ -4,7 +4,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::retry_log_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -62,3 +63,5 @@ TEST_CASE("a success resets the log, and a connection that is lost before use do
   CHECK(trial.retries.is_news());
   CHECK(trial.lines().size() == 2);
 }
+
+}  // namespace mailroom::test::retry_log_test

@@ -6,7 +6,8 @@
 #include "support/catch.hpp"
 #include "support/notify_socket.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::service_test {
+
 using namespace std::chrono_literals;
 using test::NotifySocket;
 
@@ -110,3 +111,5 @@ TEST_CASE("the status of a service has its rate since the last one, and what wai
   status.disconnected();
   CHECK(status.renew(start + 80s) == "waiting for the database; 124 emitted");
 }
+
+}  // namespace mailroom::test::service_test

@@ -8,7 +8,7 @@
 #include "simulation/simulated_account.hpp"
 #include "support/catch.hpp"
 
-namespace mailroom {
+namespace mailroom::test::simulation_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -245,4 +245,4 @@ TEST_CASE("percentiles are at most 1/128 above the exact ones") {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::test::simulation_test

@@ -3,8 +3,7 @@
 #include "schema/migration.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::statements_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -80,3 +79,5 @@ TEST_CASE("every embedded migration splits into statements that begin with a com
     }
   }
 }
+
+}  // namespace mailroom::test::statements_test

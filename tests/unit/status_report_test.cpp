@@ -10,7 +10,8 @@
 #include "support/catch.hpp"
 #include "support/with_locale.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::status_report_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -344,3 +345,5 @@ TEST_CASE("several queues are a list in JSON, and a line each while watched") {
   CHECK(render_line(overview).find("queue=") == std::string::npos);
   CHECK(nlohmann::json::parse(render_json(overview)).at("queue") == "recovery");
 }
+
+}  // namespace mailroom::test::status_report_test

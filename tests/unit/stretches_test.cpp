@@ -8,8 +8,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::test::stretches_test {
 namespace {
 
 Piece batch(std::int64_t first, std::int64_t end, std::int64_t id, std::int64_t second = 0) {
@@ -107,3 +106,5 @@ TEST_CASE("each id is in one stretch, with the pieces that cover it") {
     CHECK(found == expected);
   }
 }
+
+}  // namespace mailroom::test::stretches_test

@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom::test;
+namespace mailroom::test::subprocess_test {
 
 TEST_CASE("a program that has ended cannot be waited for again, nor signalled") {
   Subprocess program({"/bin/sh", "-c", "exit 3"}, {}, "/dev/null", "/dev/null");
@@ -21,3 +21,5 @@ TEST_CASE("a program that does not end in time is killed") {
   Subprocess program({"/bin/sleep", "60"}, {}, "/dev/null", "/dev/null");
   CHECK(program.wait(std::chrono::seconds(0)) == 128 + SIGKILL);
 }
+
+}  // namespace mailroom::test::subprocess_test

@@ -2,7 +2,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::throttle_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -60,3 +61,5 @@ TEST_CASE("a batch without a mail changes nothing") {
   throttle.delivered(0, start + 20s, start + 20s, false);
   CHECK(*throttle.limit() == Approx(5));
 }
+
+}  // namespace mailroom::test::throttle_test

@@ -4,7 +4,8 @@
 #include "base/moment.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::timeline_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -119,3 +120,5 @@ TEST_CASE("a moment is formatted with milliseconds") {
   CHECK(precise_moment_text(Moment(1'795'253'415'007'999us)) == "2026-11-21T09:30:15.007Z");
   CHECK(precise_moment_text(Moment(1'795'253'415s)) == "2026-11-21T09:30:15.000Z");
 }
+
+}  // namespace mailroom::test::timeline_test

@@ -7,7 +7,8 @@
 #include "cmd/audit/token_delivery_text.hpp"
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::token_delivery_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -184,3 +185,5 @@ TEST_CASE("the status of a token tells of its deliveries, and what queues withou
   CHECK(status_text({rest, {}, judge_deliveries(token)}, now).find(": in queue mailroom, accepted once") !=
         std::string::npos);
 }
+
+}  // namespace mailroom::test::token_delivery_test

@@ -4,7 +4,8 @@
 
 #include "support/catch.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::token_status_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -247,3 +248,5 @@ TEST_CASE("a token that was removed waits in no queue") {
   CHECK(status.outcome == Outcome::emitted);
   CHECK_FALSE(status.next);
 }
+
+}  // namespace mailroom::test::token_status_test

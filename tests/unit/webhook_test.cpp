@@ -11,7 +11,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
-using namespace mailroom;
+namespace mailroom::test::webhook_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -192,3 +193,5 @@ TEST_CASE("an answer names tokens in JSON of one form only") {
     CHECK(parse_token_outcomes(body).empty());
   CHECK(parse_token_outcomes(std::string(60'000, '[')).empty());
 }
+
+}  // namespace mailroom::test::webhook_test

@@ -46,7 +46,8 @@ double relative_cost(const PlayedBatches& played, const std::vector<PlayedBatche
 
 }  // namespace
 
-TEST_CASE("adaptive batching is within a tenth of the Pareto front, and as cheap as the best fixed pair") {
+TEST_CASE("adaptive batching is within a tenth of the Pareto front, and as cheap as the best fixed pair",
+          "[long]") {
   for (const auto& kind : arrival_kinds()) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const auto arrivals = kind.arrive(seed);

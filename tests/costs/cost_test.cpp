@@ -12,7 +12,6 @@
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
 
-namespace mailroom::test::cost_test {
 namespace {
 
 std::size_t allocations = 0;
@@ -131,5 +130,3 @@ TEST_CASE("a token stays below the limit of instructions in the collector") {
   CHECK(a_token <= MAILROOM_MAX_INSTRUCTIONS);
 }
 #endif
-
-}  // namespace mailroom::test::cost_test

@@ -7,7 +7,7 @@
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/terminal.hpp"
-#include "support/test_collector.cpp"
+#include "support/test_collector.hpp"
 #include "support/test_database.hpp"
 #include "support/test_queue.hpp"
 

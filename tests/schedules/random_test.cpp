@@ -225,8 +225,8 @@ void play_all(std::string (*play_one)(std::uint64_t), std::uint64_t otherwise) {
 
 }  // namespace
 
-TEST_CASE(
-    "no order of commits, notifications, timers, losses, crashes and restarts loses or repeats a token") {
+TEST_CASE("no order of commits, notifications, timers, losses, crashes and restarts loses or repeats a token",
+          "[long]") {
   play_all(play, 2000);
 }
 

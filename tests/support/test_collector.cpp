@@ -11,7 +11,7 @@
 namespace mailroom::test {
 namespace {
 
-std::vector<std::string> command(std::vector<std::string> options) {
+std::vector<std::string> collect_command(std::vector<std::string> options) {
   std::vector<std::string> words{mailroom_binary, "collect"};
   words.insert(words.end(), options.begin(), options.end());
   return words;
@@ -35,7 +35,7 @@ TestCollector::TestCollector(const TestDatabase& database, std::vector<std::stri
 TestCollector::TestCollector(const std::string& conninfo, std::vector<std::string> options,
                              const std::map<std::string, std::string>& environment,
                              const std::string& stdout_path)
-    : process_(command(std::move(options)), with_defaults(conninfo, environment),
+    : process_(collect_command(std::move(options)), with_defaults(conninfo, environment),
                stdout_path.empty() ? output_path() : stdout_path, stderr_path()) {}
 
 int TestCollector::stop() {

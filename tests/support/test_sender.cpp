@@ -9,7 +9,7 @@
 namespace mailroom::test {
 namespace {
 
-std::vector<std::string> command(std::vector<std::string> options) {
+std::vector<std::string> send_command(std::vector<std::string> options) {
   std::vector<std::string> words{mailroom_binary, "send", "-v"};
   words.insert(words.end(), options.begin(), options.end());
   return words;
@@ -29,7 +29,7 @@ std::map<std::string, std::string> with_defaults(const std::string& conninfo, co
 
 TestSender::TestSender(const std::string& conninfo, const std::string& relay,
                        std::vector<std::string> options, std::map<std::string, std::string> environment)
-    : process_(command(std::move(options)), with_defaults(conninfo, relay, std::move(environment)),
+    : process_(send_command(std::move(options)), with_defaults(conninfo, relay, std::move(environment)),
                directory_.path() / "stdout", directory_.path() / "stderr") {}
 
 int TestSender::stop() {

@@ -25,4 +25,5 @@ print_step_times() {
   awk '{ tenths = $1; $1 = ""; printf "%8.1f %s\n", tenths / 10, $0; sum += tenths }
     END { printf "%8.1f  in all\n", sum / 10 }' "$MAILROOM_STEP_TIMES"
   rm -f -- "$MAILROOM_STEP_TIMES"
+  step_times_owner=no
 }

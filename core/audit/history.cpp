@@ -28,7 +28,7 @@ WHERE id = $1)",
                                .status = row[3].c_str()};
     for (int i = 0; i < 4; ++i) {
       if (const auto at = optional_moment_in<std::chrono::seconds>(row[4 + i]))
-        changes.push_back({kinds.at(i), *at, record});
+        changes.push_back({kinds.at(static_cast<std::size_t>(i)), *at, record});
     }
   }
   return changes;

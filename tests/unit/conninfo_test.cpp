@@ -32,8 +32,10 @@ std::string keyword(const std::string& name, const std::string& value) {
 std::string percent_encoded(const std::string& value) {
   const std::string digits = "0123456789ABCDEF";
   std::string text;
-  for (const unsigned char c : value)
+  for (const char letter : value) {
+    const auto c = static_cast<unsigned char>(letter);
     text += std::string("%") + digits[c / 16] + digits[c % 16];
+  }
   return text;
 }
 

@@ -62,7 +62,7 @@ TEST_CASE("a malformed key is refused without being shown") {
       {"0x" + dead_beef, no_digit},
   };
   for (const auto& [text, message] : cases) {
-    const auto error = error_of([&] { Key::from_hex(text, "HERE"); });
+    const auto error = error_of([&text = text] { Key::from_hex(text, "HERE"); });
     CHECK(error.what() == message);
     CHECK(error.hint() == "make one with: openssl rand -hex 32");
     CHECK(error.code() == ExitCode::configuration);

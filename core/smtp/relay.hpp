@@ -66,6 +66,9 @@ class Relay {
   /// does, within the time-outs.
   RelayCheck check();
 
+  /// Ends the connection, as a mail may not come soon; the next one opens another.
+  void rest();
+
   const RelayUrl& url() const;
 
   /// Ends deliver(), also each later one, until resume(). From any thread; returns at once.

@@ -132,6 +132,9 @@ int RelayConnection::on_progress(void* self, curl_off_t /*download_total*/, curl
 
 curl_socket_t RelayConnection::on_open(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
   auto& connection = *static_cast<RelayConnection*>(self);
+  std::string bytes(reinterpret_cast<const char*>(&address->addr), address->addrlen);
+  if (std::ranges::find(connection.avoided_, bytes) != connection.avoided_.end()) return CURL_SOCKET_BAD;
+  connection.address_ = std::move(bytes);
   connection.dialogue_.connecting(steady_time());
   return connection.sockets_.open(address->family, address->socktype, address->protocol);
 }
@@ -141,7 +144,43 @@ int RelayConnection::on_close(void* self, curl_socket_t socket) {
 }
 
 CURLcode RelayConnection::open() {
+  constexpr std::chrono::minutes avoided_for{5};
+  if (steady_time() >= avoided_until_) avoided_.clear();
+  auto result = open_once();
+  if (address_.empty() && !avoided_.empty()) {
+    avoided_.clear();
+    result = open_once();
+  }
+  while (has_address_that_does_not_serve(result)) {
+    avoided_.push_back(address_);
+    avoided_until_ = steady_time() + avoided_for;
+    const auto dialogue = dialogue_;
+    const auto error = error_;
+    const auto next = open_once();
+    if (address_.empty()) {
+      // There is no other address.
+      dialogue_ = dialogue;
+      error_ = error;
+      avoided_.clear();
+      break;
+    }
+    result = next;
+  }
+  return result;
+}
+
+/// True if a server has accepted the connection, and has then closed it, said that it does not serve, or
+/// nothing.
+bool RelayConnection::has_address_that_does_not_serve(CURLcode result) const {
+  if (result == CURLE_OK || address_.empty() || sockets_.interrupted()) return false;
+  curl_off_t connected = 0;
+  curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected);
+  return connected > 0 && dialogue_.exchange().step == SmtpStep::connect;
+}
+
+CURLcode RelayConnection::open_once() {
   close();
+  address_.clear();
   renew_handle();
   error_.front() = '\0';
   dialogue_.connecting(steady_time());

@@ -7,8 +7,9 @@
 namespace mailroom {
 namespace {
 
-constexpr Milliseconds longest_idle{60'000};  ///< of a connection: some networks forget it a few minutes later
-constexpr Milliseconds glance{1000};          ///< while mails wait for their turn
+constexpr Milliseconds longest_idle{
+    60'000};                          ///< of a connection: some networks forget it a few minutes later
+constexpr Milliseconds glance{1000};  ///< while mails wait for their turn
 
 }  // namespace
 

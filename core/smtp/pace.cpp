@@ -9,10 +9,11 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr double cut_share = 0.5;
 constexpr double answer_weight = 1.0 / 8;  ///< weight of an answer in the share of refusals
-constexpr double kept_share = 0.9;   ///< of what was taken: the limit of a second that is full refuses the next mail
-constexpr double first_rate = 1;    ///< mails per second, if nothing was taken before the first refusal
-constexpr double ended_at = 2;    ///< times the peak: the limit has ended
-constexpr double high_rate = 100;   ///< mails per second: no lower limit ends
+constexpr double kept_share =
+    0.9;  ///< of what was taken: the limit of a second that is full refuses the next mail
+constexpr double first_rate = 1;   ///< mails per second, if nothing was taken before the first refusal
+constexpr double ended_at = 2;     ///< times the peak: the limit has ended
+constexpr double high_rate = 100;  ///< mails per second: no lower limit ends
 constexpr double no_target = 1e9;
 constexpr double probing_rate = 1;  ///< mails per second, to another side that takes nothing
 constexpr int refusals_borne = 8;
@@ -94,7 +95,11 @@ bool Pace::refused(TimePoint left, TimePoint now) {
     if (reopens_to_ && took_since_cut_) reopens_to_ = std::min(*reopens_to_, peak_) * cut_share;
     if (reopens_to_ && *reopens_to_ <= *limit_) reopens_to_.reset();
     if (has_closed && !reopens_to_) reopens_to_ = *limit_;
-    set_base(std::max({std::min(*limit_, std::max(*limit_ * (1 - cut_share * (has_closed ? 1 : refused_share_)), taken)), lowest}), now);
+    set_base(
+        std::max({std::min(*limit_,
+                           std::max(*limit_ * (1 - cut_share * (has_closed ? 1 : refused_share_)), taken)),
+                  lowest}),
+        now);
   }
   cut_at_ = raised_at_ = now;
   took_since_cut_ = false;

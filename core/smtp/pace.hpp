@@ -29,11 +29,11 @@ class RecentCount {
 /// The rate at which another side, such as a relay, takes mails, learnt from what it took and what it refused
 /// as too much. Without a refusal there is no limit.
 ///
-/// The first limit is what the other side took in the second before. A refusal halves the limit, but not below
-/// nine tenths of what was taken in the last second, ten seconds or minute; refusals of mails that left before
-/// the last cut say nothing new. The limit grows while mails are taken, slowly at first. Where nothing was
-/// taken between two cuts, the other side had closed altogether, as at the end of a quota of a minute: the
-/// next mail that it takes doubles the limit, until it is what it was. Pure: takes times, returns times.
+/// The first limit is what the other side took in the second before. A refusal halves the limit, but not
+/// below nine tenths of what was taken in the last second, ten seconds or minute; refusals of mails that left
+/// before the last cut say nothing new. The limit grows while mails are taken, slowly at first. Where nothing
+/// was taken between two cuts, the other side had closed altogether, as at the end of a quota of a minute:
+/// the next mail that it takes doubles the limit, until it is what it was. Pure: takes times, returns times.
 class Pace {
  public:
   static constexpr double lowest = 0.1;  ///< mails per second
@@ -71,14 +71,14 @@ class Pace {
   RecentCount moments_{std::chrono::milliseconds(50)};
   RecentCount seconds_{std::chrono::seconds(1)};
   std::optional<double> limit_;
-  double peak_ = 0;  ///< the most that was taken in a second before a cut
+  double peak_ = 0;           ///< the most that was taken in a second before a cut
   double refused_share_ = 0;  ///< of the last answers
-  double base_ = 0;  ///< from which the limit grows
+  double base_ = 0;           ///< from which the limit grows
   TimePoint grows_since_{};
   TimePoint cut_at_{};
   TimePoint raised_at_{};
   bool took_since_cut_ = false;
-  int refused_in_row_ = 0;  ///< without those that left before a cut
+  int refused_in_row_ = 0;            ///< without those that left before a cut
   std::optional<double> reopens_to_;  ///< the limit before the other side closed
   TimePoint last_taken_{};
   TimePoint next_{};

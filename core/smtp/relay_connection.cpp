@@ -41,7 +41,10 @@ RelayConnection::RelayConnection(const RelayUrl& url, const RelayOptions& option
       options_(options),
       sockets_(sockets),
       dialogue_(dialogue),
+      resolve_(nullptr, curl_slist_free_all),
       curl_(nullptr, curl_easy_cleanup) {
+  for (const auto& entry : options_.resolve)
+    resolve_.reset(curl_slist_append(resolve_.release(), entry.c_str()));
   renew_handle();
 }
 
@@ -71,6 +74,7 @@ void RelayConnection::set_connection() {
   // A mail that libcurl sends costs three times the CPU: it has no pipelining, and polls twice for each
   // reply.
   set(CURLOPT_CONNECT_ONLY, 1L);
+  if (resolve_) set(CURLOPT_RESOLVE, resolve_.get());
   // Otherwise all_proxy and similar variables of the environment would count.
   set(CURLOPT_PROXY, "");
   set(CURLOPT_NOSIGNAL, 1L);

@@ -74,6 +74,7 @@ class RelayConnection {
   TimePoint avoided_until_{};
   std::string input_;  ///< received, and not read yet
   std::array<char, CURL_ERROR_SIZE> error_{};
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> resolve_;
   /// Destroyed first: its end is reported to the callbacks.
   std::unique_ptr<CURL, void (*)(CURL*)> curl_;
 };

@@ -16,9 +16,7 @@ TimePoint now() {
   return std::chrono::steady_clock::now();
 }
 
-/// A connection that was idle for so long may be gone without notice.
-constexpr std::chrono::seconds rest_time{1};
-/// For the first reply over such a connection, and for replies that decide nothing.
+/// For replies that decide nothing.
 constexpr Milliseconds short_limit{3000};
 
 /// `message` as it goes over the wire (RFC 5321, section 4.5.2): a dot more where a line begins with one, and
@@ -59,7 +57,7 @@ bool RelayHandle::send_envelope(const Mail& mail) {
   for (const auto& command : commands) {
     dialogue_.sent(command, now());
     if (!at_once) unsent = command;
-    if (is_rested_ && &command == &commands.front()) dialogue_.hurry(short_limit, now());
+    if (is_rested_ && &command == &commands.front()) dialogue_.hurry(options_.rested_timeout, now());
     if (!unsent.empty() && !connection_.send(std::exchange(unsent, {}))) return false;
     if (!connection_.read_reply()) return false;
     const auto& exchange = dialogue_.exchange();
@@ -187,7 +185,7 @@ std::string RelayHandle::text_of(const SmtpExchange& exchange, MailOutcome outco
 
 Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& again) {
   dialogue_.begin(now());
-  is_rested_ = !on_fresh_connection && now() - last_used_ >= rest_time;
+  is_rested_ = !on_fresh_connection && now() - last_used_ >= options_.rest_time;
   // What has come while the connection was idle would be taken for the reply to this mail.
   const bool is_kept = !on_fresh_connection && is_usable();
   is_rested_ = is_rested_ && is_kept;

@@ -19,8 +19,8 @@ std::string in_lower_case(std::string_view text) {
 
 template <std::size_t count>
 bool has_any(std::string_view text, const std::array<std::string_view, count>& words) {
-  return std::ranges::any_of(words,
-                             [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 /// True if `text` has `word` with no letter beside it.
@@ -42,7 +42,7 @@ bool is_about_recipient(std::string_view text) {
 }
 
 bool is_about_other_limit(std::string_view text) {
-  constexpr std::array<std::string_view, 9> words{"storage", "disk",  "size",    "hops",      "many errors",
+  constexpr std::array<std::string_view, 9> words{"storage", "disk",   "size",    "hops",     "many errors",
                                                   "timeout", "time l", "invalid", "timed out"};
   return has_any(text, words);
 }
@@ -55,7 +55,7 @@ bool asks_for_fewer(std::string_view text) {
 }
 
 bool asks_for_lower_rate(std::string_view text) {
-  constexpr std::array<std::string_view, 8> words{"throttl",   "too fast",  "slow down", "too many",
+  constexpr std::array<std::string_view, 8> words{"throttl",       "too fast",  "slow down", "too many",
                                                   "too much mail", "ratelimit", "overlimit", "exceeded"};
   return has_any(text, words) || has_word(text, "rate");
 }

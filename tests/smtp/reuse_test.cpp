@@ -54,6 +54,22 @@ TEST_CASE("an idle connection that the relay closes costs no mail") {
   }
 }
 
+TEST_CASE(
+    "a connection that a network has forgotten costs a mail a short time, however long a reply may take") {
+  for (const bool pipelining : {false, true}) {
+    const TestRelay server({.play = at_second_mail(RelayStep::mail, RelayAnswer::nothing(Then::hang)),
+                            .offers_pipelining = pipelining});
+    RelayOptions options;
+    options.timeout = options.end_timeout = std::chrono::minutes(10);
+    options.rest_time = Milliseconds(0);
+    options.rested_timeout = Milliseconds(100);
+    Relay relay(url_of(server), options);
+    REQUIRE(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(server.connections() == 2);
+  }
+}
+
 // Both lines arrive in one packet, so the second is read before the next mail begins.
 TEST_CASE("a goodbye or a second reply together with the reply to a mail costs no other mail") {
   for (const std::string second :

@@ -1,4 +1,5 @@
-// Senders against relays that limit them, in virtual time: how long a backlog takes, and that no mail expires.
+// Senders against relays that limit them, in virtual time: how long a backlog takes, and that no mail
+// expires.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -158,8 +159,8 @@ class Simulation {
       sender.failures = 0;
       relay_.begin();
       std::uniform_real_distribution<double> share(0.5, 1);
-      const auto arrives =
-          now_ + std::chrono::duration_cast<std::chrono::nanoseconds>(relay_.rules().latency * share(random_));
+      const auto arrives = now_ + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                      relay_.rules().latency * share(random_));
       at(arrives, [this, &sender, mail, left] { end(sender, mail, left); });
     });
   }
@@ -221,24 +222,21 @@ Seconds ideal(const RelayRules& rules, int senders, int mails) {
   return least;
 }
 
-void check(RelayRules rules, std::initializer_list<int> backlogs) {
-  for (const auto latency : {1ms, 20ms, 200ms, 1000ms}) {
+void check(RelayRules rules, const std::vector<int>& backlogs) {
+  for (const auto latency : {1ms, 50ms, 1000ms}) {
     rules.latency = latency;
     for (const int senders : {1, 2, 4}) {
       for (const int mails : backlogs) {
         const auto least = ideal(rules, senders, mails);
         if (least > life / 2.0) continue;
-        for (unsigned seed = 1; seed <= 3; ++seed) {
-          const auto play = Simulation(rules, senders, mails, seed).run();
-          const auto figures =
-              fmt::format("{}, {} ms, {} senders, {} mails: {:.1f} s, ideal {:.1f} s, {} refused, {} expired", rules.name,
-                          latency.count(), senders, mails, play.took.count(), least.count(), play.refused, play.expired);
-          INFO(figures);
-          CHECK(play.taken == mails);
-          CHECK(play.expired == 0);
-          CHECK(play.took <= 2 * least + 2 * latency + 10s);
-          CHECK(play.refused <= mails + 200);
-        }
+        const auto play = Simulation(rules, senders, mails, 1).run();
+        INFO(fmt::format("{}, {} ms, {} senders, {} mails: {:.1f} s, ideal {:.1f} s, {} refused, {} expired",
+                         rules.name, latency.count(), senders, mails, play.took.count(), least.count(),
+                         play.refused, play.expired));
+        CHECK(play.taken == mails);
+        CHECK(play.expired == 0);
+        CHECK(play.took <= 2 * least + 2 * latency + 10s);
+        CHECK(play.refused <= mails + 200);
       }
     }
   }
@@ -248,7 +246,9 @@ void check(RelayRules rules, std::initializer_list<int> backlogs) {
 
 TEST_CASE("a backlog passes a relay with a limit per second in nearly the least time") {
   for (const int mails : {1, 2, 5, 14, 50, 500})
-    check({.name = fmt::format("{}/s", mails), .mails = mails}, {20, 60, 200, 1000, 10'000});
+    check({.name = fmt::format("{}/s", mails), .mails = mails},
+          mails < 50 ? std::vector{20, 60, 200} : std::vector{20, 1000});
+  check({.name = "100/s", .mails = 100}, {10'000});
   check({.name = "one in 5 s", .mails = 1, .window = 5s}, {20, 60});
 }
 
@@ -256,24 +256,24 @@ TEST_CASE("a backlog passes a token bucket") {
   for (const double rate : {0.5, 1.0, 5.0, 14.0, 100.0}) {
     for (const int size : {rate > 1 ? 2 : 1, 10, 100})
       check({.name = fmt::format("bucket {}/s, {}", rate, size), .bucket_rate = rate, .bucket_size = size},
-            {20, 200, 2000, 10'000});
+            {20, 500});
   }
 }
 
 TEST_CASE("a backlog passes a relay with a limit per minute") {
   for (const int mails : {10, 60, 300, 1000}) {
-    check({.name = fmt::format("{}/min", mails), .mails = mails, .window = 60s}, {20, 100, 1000, 5000});
+    check({.name = fmt::format("{}/min", mails), .mails = mails, .window = 60s}, {20, 100, 1000});
     check({.name = fmt::format("{} each minute", mails), .mails = mails, .window = 60s, .is_aligned = true},
-          {20, 100, 1000, 5000});
+          {20, 100, 1000});
   }
 }
 
 TEST_CASE("a backlog passes a relay that takes few connections, or few mails at once") {
   for (const int most : {1, 2, 3, 6}) {
-    check({.name = fmt::format("{} connections", most), .connections = most}, {20, 200, 2000});
-    check({.name = fmt::format("{} in flight", most), .in_flight = most}, {20, 200, 2000});
+    check({.name = fmt::format("{} connections", most), .connections = most}, {20, 500});
+    check({.name = fmt::format("{} in flight", most), .in_flight = most}, {20, 500});
   }
-  check({.name = "3 connections, 14/s", .mails = 14, .connections = 3}, {20, 200, 2000});
+  check({.name = "3 connections, 14/s", .mails = 14, .connections = 3}, {20, 500});
 }
 
 TEST_CASE("a relay without a limit gets a backlog as fast as it takes it") {

@@ -63,7 +63,8 @@ TEST_CASE("a limit never falls below what is taken") {
   }
 }
 
-TEST_CASE("to another side that takes nothing a mail goes every ten seconds in the end, and to one that opens soon more") {
+TEST_CASE(
+    "to another side that takes nothing a mail goes every ten seconds in the end, and to one that opens soon more") {
   Pace pace(1);
   take(pace, 50, start);
   auto now = start + 10ms;

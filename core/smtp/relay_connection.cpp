@@ -160,6 +160,7 @@ CURLcode RelayConnection::open() {
     avoided_until_ = steady_time() + avoided_for;
     const auto dialogue = dialogue_;
     const auto error = error_;
+    dialogue_.begin(steady_time());
     const auto next = open_once();
     if (address_.empty()) {
       // There is no other address.

@@ -44,8 +44,8 @@ void HandoverSink::note_rate(HandoverLine& line, const Answer& answer) {
   const auto now = std::chrono::steady_clock::now();
   if (answer.verdict == ParcelVerdict::accepted) rate_.took(line.submitted, now);
   if (!answer.throttled) return;
+  if (line.refusals.is_news(rate_)) rate_.refused(line.submitted, now);
   line.refusals.add(now);
-  rate_.refused(line.submitted, now);
   if (!was_limited_) {
     log_.warn("the sink asks for a lower rate, and lines wait for their turn",
               {{"sink", answer.sink}, {"code", answer.code}});
@@ -56,7 +56,7 @@ void HandoverSink::note_rate(HandoverLine& line, const Answer& answer) {
 /// True if the other side refused the line because of its rate, and may take it soon.
 bool HandoverSink::waits_for_turn(const HandoverLine& line, const Answer& answer) const {
   return answer.throttled && answer.verdict == ParcelVerdict::deferred && !answer.wait && !is_stopped_ &&
-         !line.refusals.are_about_mail(rate_) &&
+         !line.refusals.are_many() &&
          std::chrono::steady_clock::now() - line.first_submitted < Pace::longest_wait;
 }
 

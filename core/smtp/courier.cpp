@@ -159,7 +159,7 @@ void Courier::start(Worker& worker, std::unique_lock<std::mutex>& lock, TimePoin
   const auto relay = route_.likely();
   limits_[relay].pace.left(now);
   lock.unlock();
-  auto delivery = deliver(worker, next.mail);
+  auto delivery = deliver(worker, next);
   lock.lock();
   --in_flight_;
   worker.idle_since = steady_now();
@@ -195,7 +195,7 @@ void Courier::give_back_overdue(TimePoint now) {
   });
 }
 
-Delivery Courier::deliver(Worker& worker, const Mail& mail) {
+Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
   std::optional<Delivery> last;
   for (auto next = route_.admit(0); next; next = route_.admit(next->relay + 1)) {
     const auto began = steady_now();
@@ -204,10 +204,10 @@ Delivery Courier::deliver(Worker& worker, const Mail& mail) {
       take_seat(worker, next->relay);
       ++limits_[next->relay].in_flight;
     }
-    last = attempt(*worker.relays[next->relay], mail);
+    last = attempt(*worker.relays[next->relay], submitted.mail);
     last->took = steady_now() - began;
     last->ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-    if (learn(worker, next->relay, *last, began)) {
+    if (learn(worker, next->relay, submitted, *last, began)) {
       route_.note(*next, given_up(""));
       last->outcome = MailOutcome::deferred;
       last->waits_for_turn = true;

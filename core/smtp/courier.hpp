@@ -94,6 +94,7 @@ class Courier {
     int seats = 0;              ///< taken by workers
     int in_flight = 0;          ///< mails
     TimePoint last_answered{};  ///< a mail
+    std::int64_t refused = -1;  ///< the mail that came too fast last
   };
 
   void work(Worker& worker);
@@ -105,12 +106,15 @@ class Courier {
   void rest(Worker& worker, std::unique_lock<std::mutex>& lock);
   void give_back_overdue(TimePoint now);
   /// Without the mutex.
-  Delivery deliver(Worker& worker, const Mail& mail);
+  Delivery deliver(Worker& worker, const Submitted& submitted);
   void take_seat(Worker& worker, std::size_t relay);
   void leave_seat(Worker& worker, std::size_t relay);
   /// Learns from an attempt that began at `began`, without the mutex. True if the relay refused no more than
   /// a further connection.
-  bool learn(Worker& worker, std::size_t relay, const Delivery& delivery, TimePoint began);
+  bool learn(Worker& worker, std::size_t relay, const Submitted& mail, const Delivery& delivery,
+             TimePoint began);
+  static void learn_rate(Limits& limits, const Submitted& mail, const Delivery& delivery, TimePoint began,
+                         TimePoint now);
   /// True if the mail was put back to wait for its turn.
   bool waits_again(Submitted& mail, Delivery& delivery, TimePoint now);
   bool is_limited() const;

@@ -1,6 +1,7 @@
 // How a courier keeps to the limits of its relays, and what it learns of them.
 
 #include <algorithm>
+#include <utility>
 
 #include "smtp/courier.hpp"
 
@@ -8,8 +9,9 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds longest_idle{
-    60'000};                          ///< of a connection: some networks forget it a few minutes later
-constexpr Milliseconds glance{1000};  ///< while mails wait for their turn
+    60'000};  ///< of a connection: some networks forget it a few minutes later
+constexpr std::chrono::seconds pause_after_many{3};  ///< refusals of a mail
+constexpr Milliseconds glance{1000};                 ///< while mails wait for their turn
 
 }  // namespace
 
@@ -44,18 +46,27 @@ void Courier::wake_workers() {
   if (!waiting_.empty()) submitted_.notify_all();
 }
 
-bool Courier::learn(Worker& worker, std::size_t relay, const Delivery& delivery, TimePoint began) {
+void Courier::learn_rate(Limits& limits, const Submitted& mail, const Delivery& delivery, TimePoint began,
+                         TimePoint now) {
+  if (delivery.outcome == MailOutcome::accepted) limits.pace.took(began, now);
+  const bool is_crowded = delivery.crowded && !delivery.before_mail;
+  if (is_crowded && limits.in_flight > 0) {
+    limits.at_once.refused_mail(limits.in_flight, began, now);
+  } else if (delivery.throttled || is_crowded) {
+    // One that is refused again and again may be so for its recipient, and must not slow down the others.
+    const bool is_another = std::exchange(limits.refused, mail.id) != mail.id;
+    if (is_another && mail.refusals.is_news(limits.pace)) limits.pace.refused(began, now);
+  }
+}
+
+bool Courier::learn(Worker& worker, std::size_t relay, const Submitted& mail, const Delivery& delivery,
+                    TimePoint began) {
   const std::lock_guard lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
   auto& limits = limits_[relay];
   --limits.in_flight;
   if (delivery.code != 0 && !delivery.before_mail) limits.last_answered = now;
-  if (delivery.outcome == MailOutcome::accepted) limits.pace.took(began, now);
-  if (delivery.crowded && !delivery.before_mail && limits.in_flight > 0) {
-    limits.at_once.refused_mail(limits.in_flight, began, now);
-  } else if (delivery.throttled || (delivery.crowded && !delivery.before_mail)) {
-    limits.pace.refused(began, now);
-  }
+  learn_rate(limits, mail, delivery, began, now);
   if (delivery.outcome != MailOutcome::unavailable) return false;
   leave_seat(worker, relay);
   // What has no answer may be a network that is down, and with it the other connections.
@@ -73,9 +84,10 @@ bool Courier::learn(Worker& worker, std::size_t relay, const Delivery& delivery,
 bool Courier::waits_again(Submitted& mail, Delivery& delivery, TimePoint now) {
   if (!delivery.waits_for_turn) return false;
   if (!delivery.before_mail) mail.refusals.add(now);
-  if (mail.refusals.are_about_mail(limits_[route_.likely()].pace)) {
-    delivery.counts = true;
-    delivery.waits_for_turn = false;
+  if (mail.refusals.are_many()) {
+    delivery.counts = mail.refusals.are_about_mail(limits_[route_.likely()].pace);
+    delivery.waits_for_turn = !delivery.counts;
+    if (!delivery.retry_after) delivery.retry_after = pause_after_many;
     return false;
   }
   if (cancelling_ || ended_ || delivery.retry_after || now >= mail.until) return false;

@@ -95,6 +95,9 @@ struct Refusals {
   void add(TimePoint now) {
     if (count++ == 0) first = now;
   }
+  bool are_many() const { return count >= most; }
+  /// True if another one lowers the rate: it is the first, or the rate is not low yet.
+  bool is_news(const Pace& pace) const { return count == 0 || pace.limit().value_or(2) > 1; }
   /// True if the other side takes other mails meanwhile, so that the refusals are about this one.
   bool are_about_mail(const Pace& pace) const { return count >= most && pace.takes_since(first); }
 };

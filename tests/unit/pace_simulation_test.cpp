@@ -6,6 +6,7 @@
 #include <functional>
 #include <queue>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "smtp/at_once.hpp"
@@ -24,6 +25,7 @@ constexpr TimePoint start{1000h};
 constexpr auto life = 15min;
 
 struct SimulatedMail {
+  int id = 0;
   TimePoint until{};
   Refusals refusals{};
 };
@@ -36,6 +38,7 @@ struct SimulatedSender {
   int in_flight = 0;
   int open = 0;  ///< connections, of which in_flight are busy
   TimePoint wakes_at{};
+  int refused = 0;   ///< the mail that came too fast last
   int failures = 0;  ///< of its breaker
   TimePoint blocked_until{};
 };
@@ -114,7 +117,7 @@ class Simulation {
       } else {
         break;
       }
-      sender.waiting.push_back({.until = now_ + Pace::longest_wait});
+      sender.waiting.push_back({.id = ++mails_made_, .until = now_ + Pace::longest_wait});
     }
     if (!deferred_.empty() && deferred_.begin()->first > now_) wake(sender, deferred_.begin()->first);
   }
@@ -180,14 +183,15 @@ class Simulation {
         return;
       }
       ++play_.refused;
-      mail.refusals.add(now_);
       if (verdict == RelayVerdict::too_many && others > 0) {
         sender.at_once.refused_mail(others, left, now_);
       } else {
-        sender.pace.refused(left, now_);
+        const bool is_another = std::exchange(sender.refused, mail.id) != mail.id;
+        if (is_another && mail.refusals.is_news(sender.pace)) sender.pace.refused(left, now_);
       }
-      if (mail.refusals.are_about_mail(sender.pace)) {
-        give_back(20s);
+      mail.refusals.add(now_);
+      if (mail.refusals.are_many()) {
+        give_back(3s);
       } else {
         sender.waiting.push_back(mail);
       }
@@ -205,6 +209,7 @@ class Simulation {
   std::mt19937 random_;
   std::priority_queue<Event> events_;
   std::int64_t events_made_ = 0;
+  int mails_made_ = 0;
   TimePoint now_ = start;
   Play play_;
 };

@@ -61,12 +61,14 @@ void add_properties(CommandSyntax& syntax, QueueOptions& options) {
             "serve this queue before those with a lower number [0]");
   add_value(syntax, "--rate RATE", "rate", values,
             "emit at most RATE, such as 14/s or 0.38/s; none: no limit");
-  add_value(syntax, "--burst N", "burst", values, "emit at most N tokens at once, within the rate [10]");
+  add_value(syntax, "--burst N", "burst", values,
+            "emit at most N tokens at once, within the rate [those of 0.1 s, at least 1]");
   add_value(syntax, "--budget NAME", "budget", values,
             "keep the rate NAME together with other queues; none: share no rate");
   add_value(syntax, "--budget-rate RATE", "rate", options.budget_values,
             "set the rate of that budget, and create it if necessary");
-  add_value(syntax, "--budget-burst N", "burst", options.budget_values, "set the burst of that budget [10]");
+  add_value(syntax, "--budget-burst N", "burst", options.budget_values,
+            "set the burst of that budget [those of 0.1 s, at least 1]");
   add_value(syntax, "--batch-limit N", "batch_limit", values,
             "collect: put at most N tokens in a batch, if its configuration does not say; none: its default");
   add_value(syntax, "--batch-timeout DURATION", "batch_timeout", values,

@@ -156,7 +156,7 @@ const std::vector<KeyEntry> entries{
     {"send.throttled_by",
      "MAILROOM_SEND_THROTTLED_BY",
      "",
-     "texts in a relay's temporary answers that ask for a lower rate, besides code 454",
+     "texts in a relay's answers that ask for a lower rate, besides those in docs/smtp.md",
      into(&Settings::send_throttled_by, items_as_written),
      {},
      false,

@@ -8,6 +8,7 @@
 #include "consumer/encoder.hpp"
 #include "handover/carrier.hpp"
 #include "send/delivery_policy.hpp"
+#include "smtp/pace.hpp"
 
 namespace mailroom {
 
@@ -27,6 +28,8 @@ struct HandoverLine {
   bool is_in_flight = false;    ///< the carrier has it, and reads `body`
   bool may_be_taken = false;    ///< one of them was not answered
   TimePoint first_submitted{};  ///< with tries > 0
+  TimePoint submitted{};        ///< the last time
+  Refusals refusals{};
 };
 
 /// Puts the tokens of a batch into lines of at most `limit` tokens: the JSON of `collect --format jsonl`.

@@ -52,6 +52,7 @@ Delivery delivery_of(const Answer& answer, const HandoverToken& token) {
   delivery.relay = answer.sink;
   if (answer.wait) delivery.retry_after = std::chrono::ceil<std::chrono::seconds>(*answer.wait);
   delivery.throttled = answer.throttled;
+  delivery.waits_for_turn = answer.throttled && answer.wait.has_value();
   delivery.took = answer.took;
   delivery.ended = answer.ended;
   return delivery;

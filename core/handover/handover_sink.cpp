@@ -36,6 +36,7 @@ HandoverSink::HandoverSink(std::unique_ptr<Carrier> carrier, Options options, in
       observer_(observer),
       random_(options.seed),
       shared_({name_}, options.timeout),
+      rate_(options.seed),
       news_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (news_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
   const BlockedSignals blocked;
@@ -149,7 +150,6 @@ BatchOutcome HandoverSink::finish(const std::function<void()>& when_slow) {
   // The other side began with this batch when it had finished the one before.
   const auto began = std::max(batch.began, last_ended_);
   last_ended_ = batch.ended;
-  throttle_.delivered(batch.handed, began, batch.ended, batch.was_throttled);
   pace_.finished(now_steady(), batch.ended - began, batch.handed, options_.lines * options_.line_limit);
   BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
   batches_.pop_front();
@@ -181,10 +181,12 @@ void HandoverSink::wait_for_answers(const std::function<void()>& when_slow) {
 }
 
 Milliseconds HandoverSink::time_to_wait() const {
-  const bool may_resend =
+  const bool may_submit =
       !breaker_.is_open() && static_cast<int>(carrier_->unfinished()) < options_.in_flight;
-  if (resends_.empty() || !may_resend) return slow_answer;
-  const auto left = std::chrono::ceil<Milliseconds>(resends_.begin()->first - now_steady());
+  const bool waits_for_turn = !waiting_.empty() && rate_.limit();
+  if ((resends_.empty() && !waits_for_turn) || !may_submit) return slow_answer;
+  const auto first = waits_for_turn ? rate_.next() : std::max(resends_.begin()->first, rate_.next());
+  const auto left = std::chrono::ceil<Milliseconds>(first - now_steady());
   return std::clamp(left, Milliseconds(1), slow_answer);
 }
 
@@ -204,7 +206,7 @@ void HandoverSink::stop() {
 void HandoverSink::pump() {
   while (static_cast<int>(carrier_->unfinished()) < options_.in_flight) {
     if (breaker_.is_open()) return submit_probe();
-    if (!submit_next()) return;
+    if (rate_.next() > now_steady() || !submit_next()) return;
   }
 }
 
@@ -224,7 +226,9 @@ bool HandoverSink::submit_next() {
 
 void HandoverSink::submit(std::int64_t id) {
   auto& line = lines_.at(id);
-  if (line.tries == 0) line.first_submitted = now_steady();
+  line.submitted = now_steady();
+  if (line.tries == 0) line.first_submitted = line.submitted;
+  rate_.left(line.submitted);
   auto parcel = line.parcel;
   int unknowns = 0;
   for (const auto& token : line.tokens)
@@ -240,12 +244,17 @@ void HandoverSink::record(const Answer& answer) {
   const auto found = lines_.find(answer.id);
   if (found == lines_.end()) return;
   found->second.is_in_flight = false;
-  note_state(answer, batch_of(answer.id));
+  note_state(answer);
+  note_rate(found->second, answer);
   if (!is_sent_again(found->second, answer)) conclude(answer.id, answer);
 }
 
-/// True if the line may have been taken and is to be sent again.
+/// True if the line is to be sent again, as it may have been taken, or came too early.
 bool HandoverSink::is_sent_again(HandoverLine& line, const Answer& answer) {
+  if (waits_for_turn(line, answer)) {
+    resends_.emplace(rate_.next(), line.parcel.id);
+    return true;
+  }
   line.may_be_taken = line.may_be_taken || answer.verdict == ParcelVerdict::unknown;
   const bool is_final =
       answer.verdict == ParcelVerdict::accepted || answer.verdict == ParcelVerdict::rejected;

@@ -18,8 +18,8 @@
 #include "handover/handover_line.hpp"
 #include "send/claim_pace.hpp"
 #include "send/shared_breakers.hpp"
-#include "send/throttle.hpp"
 #include "smtp/breaker.hpp"
+#include "smtp/pace.hpp"
 
 namespace mailroom {
 
@@ -69,7 +69,6 @@ class HandoverSink final : public Sink {
     std::vector<TokenOutcome> outcomes{};
     TimePoint began{};
     TimePoint ended{};  ///< its last answer
-    bool was_throttled = false;
   };
 
   /// The functions below need the mutex.
@@ -87,8 +86,10 @@ class HandoverSink final : public Sink {
   Milliseconds time_to_wait() const;
   void record(const Answer& answer);
   bool is_sent_again(HandoverLine& line, const Answer& answer);
+  void note_rate(HandoverLine& line, const Answer& answer);
+  bool waits_for_turn(const HandoverLine& line, const Answer& answer) const;
   void give_up_old_resends();
-  void note_state(const Answer& answer, OpenBatch& batch);
+  void note_state(const Answer& answer);
   void conclude(std::int64_t id, const Answer& answer);
   void give_back(std::int64_t id, const std::string& why);
   void report_answers();
@@ -119,9 +120,10 @@ class HandoverSink final : public Sink {
   bool is_probing_ = false;  ///< a line is in flight that shows whether the other side is available
   bool is_stopped_ = false;
   bool is_unavailable_ = false;
+  bool was_limited_ = false;
   Breaker breaker_;
   SharedBreakers shared_;
-  Throttle throttle_;
+  Pace rate_;                     ///< in lines
   std::vector<SinkAnswer> seen_;  ///< what the observer has not been told
   bool has_ended_ = false;
   int news_;  ///< an eventfd for the thread: the first line is there, or the end

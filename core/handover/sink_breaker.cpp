@@ -1,4 +1,4 @@
-// How the sink keeps from an other side that is unavailable.
+// How the sink keeps from an other side that is unavailable, and to the rate that it takes.
 
 #include <algorithm>
 
@@ -40,7 +40,27 @@ void HandoverSink::give_up_old_resends() {
   });
 }
 
-void HandoverSink::note_state(const Answer& answer, OpenBatch& batch) {
+void HandoverSink::note_rate(HandoverLine& line, const Answer& answer) {
+  const auto now = std::chrono::steady_clock::now();
+  if (answer.verdict == ParcelVerdict::accepted) rate_.took(line.submitted, now);
+  if (!answer.throttled) return;
+  if (line.refusals.is_news(rate_)) rate_.refused(line.submitted, now);
+  line.refusals.add(now);
+  if (!was_limited_) {
+    log_.warn("the sink asks for a lower rate, and lines wait for their turn",
+              {{"sink", answer.sink}, {"code", answer.code}});
+  }
+  was_limited_ = true;
+}
+
+/// True if the other side refused the line because of its rate, and may take it soon.
+bool HandoverSink::waits_for_turn(const HandoverLine& line, const Answer& answer) const {
+  return answer.throttled && answer.verdict == ParcelVerdict::deferred && !answer.wait && !is_stopped_ &&
+         !line.refusals.are_many() &&
+         std::chrono::steady_clock::now() - line.first_submitted < Pace::longest_wait;
+}
+
+void HandoverSink::note_state(const Answer& answer) {
   const bool is_unavailable = answer.verdict == ParcelVerdict::unavailable;
   Delivery delivery;
   delivery.outcome = is_unavailable ? MailOutcome::unavailable : MailOutcome::deferred;
@@ -52,11 +72,6 @@ void HandoverSink::note_state(const Answer& answer, OpenBatch& batch) {
   const bool is_repetition = is_unavailable && breaker_.is_open() && !is_probing_;
   is_probing_ = false;
   if (!is_repetition) breaker_ = after_delivery(breaker_, delivery, submitted_at_, wall_time(), chance());
-  if (answer.throttled && !batch.was_throttled) {
-    batch.was_throttled = true;
-    log_.warn("the sink asks for a lower rate, and gets half of it",
-              {{"sink", answer.sink}, {"code", answer.code}});
-  }
   if (is_unavailable && !is_unavailable_) {
     log_.warn("the sink is unavailable, its tokens wait in the queue",
               {{"sink", answer.sink}, {"reason", delivery.reply}});
@@ -84,7 +99,7 @@ std::string HandoverSink::unavailability() const {
 TimePoint HandoverSink::claims_from() const {
   const std::lock_guard lock(mutex_);
   const auto wait = time_to_admission();
-  return wait ? std::chrono::steady_clock::now() + *wait : throttle_.next();
+  return wait ? std::chrono::steady_clock::now() + *wait : rate_.next();
 }
 
 void HandoverSink::consult(SinkBoard& board, bool heard) {

@@ -45,6 +45,12 @@ std::string text_or_none(const std::string& text) {
 
 }  // namespace
 
+int PacedRate::default_burst(const Rate& rate) {
+  constexpr Milliseconds share{100};
+  return static_cast<int>(
+      std::max<std::int64_t>(rate.count * (share / Milliseconds(1)) / rate.period.count(), 1));
+}
+
 std::string paced_text(const PacedRate& paced) {
   return fmt::format("{}, burst {}", format_rate(paced.rate), paced.burst);
 }

@@ -10,10 +10,11 @@ namespace mailroom {
 
 /// A rate, and how many tokens may be taken at once.
 struct PacedRate {
-  static constexpr int default_burst = 10;
+  /// A tenth of a second's tokens, at least one: a limit per second refuses what comes at once.
+  static int default_burst(const Rate& rate);
 
   Rate rate{};
-  int burst = default_burst;
+  int burst = 1;
 
   bool operator==(const PacedRate&) const = default;
 };

@@ -81,7 +81,9 @@ std::optional<PacedRate> changed(std::optional<PacedRate> paced, const std::vect
   if (rate != nullptr && rate->text == no_value) {
     paced.reset();
   } else if (rate != nullptr) {
-    paced = PacedRate{parse_paced_rate(*rate), paced ? paced->burst : PacedRate::default_burst};
+    const auto parsed = parse_paced_rate(*rate);
+    const bool keeps_burst = paced && paced->burst != PacedRate::default_burst(paced->rate);
+    paced = PacedRate{parsed, keeps_burst ? paced->burst : PacedRate::default_burst(parsed)};
   }
   if (burst == nullptr) return paced;
   const auto count = parse_count(*burst, 1, most_burst);

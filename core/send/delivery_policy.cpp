@@ -11,6 +11,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr std::array<int, 5> pauses{15, 30, 60, 120, 240};  ///< seconds, by the number of earlier attempts
 constexpr double jitter_share = 0.2;
+constexpr Seconds spread{1};            ///< half of the longest
 constexpr Seconds longest_pause{3600};  ///< that a relay may name
 
 Seconds pause_after(int attempts, double jitter) {
@@ -99,7 +100,9 @@ TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& deli
       break;
     case MailOutcome::deferred:
       outcome.state = DeliveryState::deferred;
-      outcome.wait = std::max(pause_after(history.attempts, jitter), named);
+      // Those that waited for their turn together must not come back together.
+      outcome.wait = delivery.waits_for_turn ? named + spread * (1 + jitter)
+                                             : std::max(pause_after(history.attempts, jitter), named);
       break;
     case MailOutcome::unknown:
       ++outcome.unknowns;

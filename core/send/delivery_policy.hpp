@@ -35,7 +35,7 @@ std::optional<TokenOutcome> outcome_without_attempt(const MailHistory& history, 
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time. A token that the relay had no time for
-/// counts no attempt.
+/// counts no attempt, and one that waited for its turn comes back within 2 s.
 TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& delivery,
                                 const DeliveryPolicy& policy, double jitter);
 

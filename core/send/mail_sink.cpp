@@ -9,9 +9,18 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds slow{200};
+constexpr Milliseconds claim_lead{1000};
 
 TimePoint steady_now() {
   return std::chrono::steady_clock::now();
+}
+
+/// The time until a second since 1970; a day at most.
+std::chrono::seconds time_until(std::int64_t second) {
+  constexpr std::int64_t day = 86'400;
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  return std::chrono::seconds(std::clamp<std::int64_t>(
+      std::min(second, now.time_since_epoch().count() + day) - now.time_since_epoch().count(), 0, day));
 }
 
 /// True if `fd` is readable within `duration`.
@@ -53,7 +62,8 @@ int MailSink::room() const {
   for (const auto& batch : batches_)
     tokens += batch.tokens;
   // Two batches have half each. A batch that was taken over may be larger.
-  const int most = most_open() > 1 && batches_.empty() ? (batch_limit_ + 1) / 2 : batch_limit_;
+  const int limit = courier_.room(batch_limit_);
+  const int most = most_open() > 1 && batches_.empty() ? (limit + 1) / 2 : limit;
   return std::max(most - tokens, 0);
 }
 
@@ -91,7 +101,8 @@ void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText&
                            .mail = std::move(std::get<WrittenMail>(written)),
                            .token = {token.data(), token.size()},
                            .created_at = row.created_at});
-  courier_.submit(next_mail_++, batch.pending.back().mail.view(), batch.lease.batch);
+  courier_.submit(next_mail_++, batch.pending.back().mail.view(), batch.lease.batch,
+                  steady_now() + time_until(row.expires_at));
 }
 
 void MailSink::skip(const TokenRow& row, const char* defect) {
@@ -111,7 +122,6 @@ BatchOutcome MailSink::finish(const std::function<void()>& when_slow) {
   // The relays began with this batch when they had finished the one before.
   const auto began = std::max(batch.began, last_ended_);
   last_ended_ = batch.ended;
-  throttle_.delivered(static_cast<int>(batch.pending.size()), began, batch.ended, batch.was_throttled);
   pace_.finished(steady_now(), batch.ended - began, static_cast<int>(batch.pending.size()), batch_limit_);
   BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
   batches_.pop_front();
@@ -143,18 +153,15 @@ void MailSink::record(const DeliveredMail& delivered) {
   auto& batch =
       batches_.size() > 1 && delivered.id >= batches_[1].first_mail ? batches_[1] : batches_.front();
   const auto& pending = batch.pending[static_cast<std::size_t>(delivered.id - batch.first_mail)];
-  ++batch.answered;
-  batch.ended = std::max(batch.ended, delivered.at);
   observe(delivered.delivery, batch, pending);
   auto delivery = delivered.delivery;
   delivery.reply = recordable_reply(delivery.reply, pending.token);
+  if (delivery.throttled || delivery.crowded || !delivered.is_final) note_limit(delivery, delivered.at);
+  if (!delivered.is_final) return;
+  ++batch.answered;
+  batch.ended = std::max(batch.ended, delivered.at);
   batch.outcomes.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
   if (delivery.ended != WallTime{}) batch.outcomes.back().answered_at = delivery.ended;
-  if (delivery.throttled && !batch.was_throttled) {
-    batch.was_throttled = true;
-    log_.warn("the relay asks for a lower rate, and gets half of it",
-              {{"relay", delivery.relay}, {"code", delivery.code}, {"reply", delivery.reply}});
-  }
   const bool is_unavailable = delivered.delivery.outcome == MailOutcome::unavailable;
   if (is_unavailable && !is_unavailable_) {
     log_.warn("the relay is unavailable, its mails wait in the queue",
@@ -163,6 +170,15 @@ void MailSink::record(const DeliveredMail& delivered) {
     log_.info("the relay is available again", {{"relay", delivered.delivery.relay}});
   }
   is_unavailable_ = is_unavailable;
+}
+
+void MailSink::note_limit(const Delivery& delivery, TimePoint now) {
+  constexpr std::chrono::minutes silence{5};
+  if (warned_of_limit_ && now - *warned_of_limit_ < silence) return;
+  warned_of_limit_ = now;
+  const auto* text = delivery.throttled ? "the relay asks for a lower rate, and mails wait for their turn"
+                                        : "the relay takes fewer connections than send.connections";
+  log_.warn(text, {{"relay", delivery.relay}, {"code", delivery.code}, {"reply", delivery.reply}});
 }
 
 void MailSink::observe(const Delivery& delivery, const OpenBatch& batch, const Pending& pending) {
@@ -193,7 +209,8 @@ void MailSink::consult(SinkBoard& board, bool heard) {
 
 TimePoint MailSink::claims_from() const {
   const auto wait = courier_.time_to_admission();
-  return wait ? steady_now() + *wait : throttle_.next();
+  // A little earlier, as a claim takes time.
+  return wait ? steady_now() + *wait : courier_.next_turn() - claim_lead;
 }
 
 }  // namespace mailroom

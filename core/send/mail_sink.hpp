@@ -15,7 +15,6 @@
 #include "send/delivery_policy.hpp"
 #include "send/mail_writer.hpp"
 #include "send/shared_breakers.hpp"
-#include "send/throttle.hpp"
 #include "smtp/courier.hpp"
 
 namespace mailroom {
@@ -60,12 +59,13 @@ class MailSink final : public Sink {
     std::map<std::int64_t, int> mails_by_account{};
     TimePoint began{};
     TimePoint ended{};  ///< its last outcome
-    bool was_throttled = false;
   };
 
   void submit(MailHistory history, const TokenRow& row, const TokenText& token);
   void wait_for_relays(const std::function<void()>& when_slow);
   void record(const DeliveredMail& delivered);
+  /// Says, once for many, that the relay limits mails or connections.
+  void note_limit(const Delivery& delivery, TimePoint now);
   void observe(const Delivery& delivery, const OpenBatch& batch, const Pending& pending);
   /// Mails to the account that are not recorded in the database.
   int open_mails_to(std::int64_t account) const;
@@ -86,7 +86,7 @@ class MailSink final : public Sink {
   ClaimPace pace_;
   std::optional<TimePoint> stopped_{};  ///< when a stop request was seen
   bool is_unavailable_ = false;
-  Throttle throttle_;
+  std::optional<TimePoint> warned_of_limit_{};
 };
 
 }  // namespace mailroom

@@ -1,5 +1,6 @@
 #include "smtp/courier.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,6 +12,10 @@
 
 namespace mailroom {
 namespace {
+
+TimePoint steady_now() {
+  return std::chrono::steady_clock::now();
+}
 
 Delivery given_up(std::string why) {
   Delivery delivery;
@@ -39,17 +44,20 @@ Courier::Courier(const CourierOptions& options)
   if (ready_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
   try {
     for (int i = 0; i < options.connections; ++i) {
-      auto& relays = relays_.emplace_back();
+      auto& worker = workers_.emplace_back();
+      worker.seats.resize(options.relays.size());
       for (const auto& url : options.relays)
-        relays.push_back(std::make_unique<Relay>(url, options.relay));
+        worker.relays.push_back(std::make_unique<Relay>(url, options.relay));
     }
+    for (std::size_t i = 0; i < options.relays.size(); ++i)
+      limits_.push_back({.pace = Pace(options.seed + i), .at_once = AtOnce(options.connections)});
   } catch (...) {
     close(ready_);
     throw;
   }
   const BlockedSignals blocked;
-  for (auto& relays : relays_)
-    threads_.emplace_back([this, &relays] { work(relays); });
+  for (auto& worker : workers_)
+    threads_.emplace_back([this, &worker] { work(worker); });
 }
 
 Courier::~Courier() {
@@ -64,13 +72,19 @@ Courier::~Courier() {
   close(ready_);
 }
 
-void Courier::submit(std::int64_t id, Mail mail, std::int64_t batch) {
+void Courier::submit(std::int64_t id, Mail mail, std::int64_t batch, TimePoint expires_at) {
+  bool limited = false;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({id, std::move(mail), batch});
+    waiting_.push_back({.id = id,
+                        .mail = std::move(mail),
+                        .batch = batch,
+                        .until = std::min(expires_at, steady_now() + Pace::longest_wait)});
     ++unfinished_[batch];
+    limited = is_limited();
   }
-  submitted_.notify_one();
+  // Not every worker may take it then.
+  limited ? submitted_.notify_all() : submitted_.notify_one();
 }
 
 std::vector<DeliveredMail> Courier::take() {
@@ -92,24 +106,27 @@ bool Courier::wait(TimePoint until) {
 
 void Courier::cancel() {
   std::unique_lock lock(mutex_);
+  cancelling_ = true;
   for (; !waiting_.empty(); waiting_.pop_front())
     keep(waiting_.front(), given_up("stopped before the mail was sent"));
-  if (in_flight_ == 0) return;
-  each_relay([](Relay& relay) { relay.interrupt(); });
-  finished_.wait(lock, [this] { return in_flight_ == 0; });
-  each_relay([](Relay& relay) { relay.resume(); });
+  if (in_flight_ > 0) {
+    each_relay([](Relay& relay) { relay.interrupt(); });
+    finished_.wait(lock, [this] { return in_flight_ == 0; });
+    each_relay([](Relay& relay) { relay.resume(); });
+  }
+  cancelling_ = false;
 }
 
 template <typename Visit>
 void Courier::each_relay(Visit visit) {
-  for (auto& relays : relays_) {
-    for (auto& relay : relays)
+  for (auto& worker : workers_) {
+    for (auto& relay : worker.relays)
       visit(*relay);
   }
 }
 
 void Courier::keep(const Submitted& mail, Delivery delivery) {
-  delivered_.push_back({mail.id, std::move(delivery), std::chrono::steady_clock::now()});
+  delivered_.push_back({mail.id, std::move(delivery), steady_now()});
   const auto batch = unfinished_.find(mail.batch);
   if (--batch->second > 0) return;
   unfinished_.erase(batch);
@@ -117,29 +134,85 @@ void Courier::keep(const Submitted& mail, Delivery delivery) {
   if (unfinished_.empty()) finished_.notify_all();
 }
 
-void Courier::work(Relays& relays) {
+void Courier::work(Worker& worker) {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    submitted_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
-    if (ended_) return;
-    const auto next = std::move(waiting_.front());
-    waiting_.pop_front();
-    ++in_flight_;
-    lock.unlock();
-    auto delivery = deliver(relays, next.mail);
-    lock.lock();
-    --in_flight_;
-    keep(next, std::move(delivery));
+  while (!ended_) {
+    const auto now = steady_now();
+    give_back_overdue(now);
+    const auto turn = next_start(worker, now);
+    if (turn == TimePoint::max()) {
+      submitted_.wait(lock);
+    } else if (turn > now) {
+      submitted_.wait_until(lock, turn);
+    } else if (waiting_.empty()) {
+      rest(worker, lock);
+    } else {
+      start(worker, lock, now);
+    }
   }
 }
 
-Delivery Courier::deliver(Relays& relays, const Mail& mail) {
+void Courier::start(Worker& worker, std::unique_lock<std::mutex>& lock, TimePoint now) {
+  auto next = std::move(waiting_.front());
+  waiting_.pop_front();
+  ++in_flight_;
+  const auto relay = route_.likely();
+  limits_[relay].pace.left(now);
+  lock.unlock();
+  auto delivery = deliver(worker, next);
+  lock.lock();
+  --in_flight_;
+  worker.idle_since = steady_now();
+  if (!waits_again(next, delivery, worker.idle_since)) keep(next, std::move(delivery));
+  if (cancelling_ && in_flight_ == 0) finished_.notify_all();
+  auto& limits = limits_[relay];
+  if (limits.seats > limits.at_once.limit(worker.idle_since)) rest(worker, lock);
+}
+
+void Courier::rest(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  for (const auto& relay : worker.relays)
+    relay->rest();
+  lock.lock();
+  for (std::size_t i = 0; i < worker.seats.size(); ++i)
+    leave_seat(worker, i);
+  wake_workers();
+}
+
+void Courier::give_back_overdue(TimePoint now) {
+  if (waiting_.empty() || !is_limited()) return;
+  const auto gap = limits_[route_.likely()].pace.gap();
+  std::chrono::nanoseconds turn{};
+  std::erase_if(waiting_, [&](const Submitted& mail) {
+    if (mail.until > now) return false;
+    auto delivery = given_up("the mail waited for its turn, as the relay limits the rate");
+    delivery.waits_for_turn = true;
+    delivery.retry_after = std::chrono::floor<std::chrono::seconds>(
+        std::min<std::chrono::nanoseconds>(turn, Pace::longest_wait));
+    turn += gap;
+    keep(mail, std::move(delivery));
+    return true;
+  });
+}
+
+Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
   std::optional<Delivery> last;
   for (auto next = route_.admit(0); next; next = route_.admit(next->relay + 1)) {
-    const auto began = std::chrono::steady_clock::now();
-    last = attempt(*relays[next->relay], mail);
-    last->took = std::chrono::steady_clock::now() - began;
+    const auto began = steady_now();
+    {
+      const std::lock_guard lock(mutex_);
+      take_seat(worker, next->relay);
+      ++limits_[next->relay].in_flight;
+    }
+    last = attempt(*worker.relays[next->relay], submitted.mail);
+    last->took = steady_now() - began;
     last->ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+    if (learn(worker, next->relay, submitted, *last, began)) {
+      route_.note(*next, given_up(""));
+      last->outcome = MailOutcome::deferred;
+      last->waits_for_turn = true;
+      return *std::move(last);
+    }
     route_.note(*next, *last);
     if (last->outcome != MailOutcome::unavailable) return *std::move(last);
   }

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "smtp/at_once.hpp"
+#include "smtp/pace.hpp"
 #include "smtp/relay.hpp"
 #include "smtp/relay_route.hpp"
 
@@ -24,11 +26,14 @@ struct CourierOptions {
 struct DeliveredMail {
   std::int64_t id = 0;
   Delivery delivery;
-  TimePoint at{};  ///< when it got its outcome
+  TimePoint at{};        ///< when it got its outcome
+  bool is_final = true;  ///< false: a limit of the relay refused the mail, which is tried again
 };
 
 /// Delivers mails over several connections, a thread each, so that a slow recipient delays no other mail.
-/// Every submitted mail gets one outcome. All functions are for one thread.
+/// Every submitted mail gets one outcome. Learns at which rate, and over how many connections, a relay takes
+/// mails, and tries a mail again that was too much, for as long as Pace::longest_wait. All functions are for
+/// one thread.
 class Courier {
  public:
   /// Throws Error(configuration) as check_relay(). Starts the threads; connects when the first mail comes.
@@ -39,8 +44,8 @@ class Courier {
   Courier& operator=(const Courier&) = delete;
 
   /// Takes a mail; returns at once. `mail.message` must live until its outcome has been taken. Mails belong
-  /// to the batch whose number they are given.
-  void submit(std::int64_t id, Mail mail, std::int64_t batch = 0);
+  /// to the batch whose number they are given. One that waits for its turn is given up at `expires_at`.
+  void submit(std::int64_t id, Mail mail, std::int64_t batch = 0, TimePoint expires_at = TimePoint::max());
   /// Becomes readable when every mail of a batch has its outcome; take() ends that.
   int fd() const { return ready_; }
   /// The outcomes since the last call, in the order in which they came.
@@ -61,16 +66,59 @@ class Courier {
   /// The time until a relay takes a mail; nullopt if one does now.
   std::optional<std::chrono::seconds> time_to_admission() const { return route_.time_to_admission(); }
 
+  /// How many mails a batch should have, at most `most`: those that the relay takes in a few seconds.
+  int room(int most) const;
+  /// When a further mail could leave; a time in the past means now.
+  TimePoint next_turn() const;
+  /// The rate that the relay in use was found to take, in mails per second; nullopt without a limit.
+  std::optional<double> rate() const;
+
  private:
   struct Submitted {
     std::int64_t id;
     Mail mail;
     std::int64_t batch;
+    TimePoint until;  ///< how long it may wait for its turn
+    Refusals refusals{};
   };
-  using Relays = std::vector<std::unique_ptr<Relay>>;
+  /// A thread, with a connection to each relay.
+  struct Worker {
+    std::vector<std::unique_ptr<Relay>> relays;
+    std::vector<bool> seats;  ///< for each relay: its connection counts, as it is open or being opened
+    TimePoint idle_since{};
+  };
+  /// What is known of the limits of a relay.
+  struct Limits {
+    Pace pace;
+    AtOnce at_once;
+    int seats = 0;              ///< taken by workers
+    int in_flight = 0;          ///< mails
+    TimePoint last_answered{};  ///< a mail
+    std::int64_t refused = -1;  ///< the mail that came too fast last
+  };
 
-  void work(Relays& relays);
-  Delivery deliver(Relays& relays, const Mail& mail);
+  void work(Worker& worker);
+  /// When the worker may start the first mail that waits, or has something else to do; with mutex_ held, as
+  /// all below that do not say otherwise.
+  TimePoint next_start(const Worker& worker, TimePoint now);
+  void start(Worker& worker, std::unique_lock<std::mutex>& lock, TimePoint now);
+  /// Ends the connections of a worker that has had nothing to do for some time, or whose seat is needed.
+  void rest(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void give_back_overdue(TimePoint now);
+  /// Without the mutex.
+  Delivery deliver(Worker& worker, const Submitted& submitted);
+  void take_seat(Worker& worker, std::size_t relay);
+  void leave_seat(Worker& worker, std::size_t relay);
+  /// Learns from an attempt that began at `began`, without the mutex. True if the relay refused no more than
+  /// a further connection.
+  bool learn(Worker& worker, std::size_t relay, const Submitted& mail, const Delivery& delivery,
+             TimePoint began);
+  static void learn_rate(Limits& limits, const Submitted& mail, const Delivery& delivery, TimePoint began,
+                         TimePoint now);
+  /// True if the mail was put back to wait for its turn.
+  bool waits_again(Submitted& mail, Delivery& delivery, TimePoint now);
+  bool is_limited() const;
+  void wake_workers();
   /// Keeps the outcome of a mail, with mutex_ held. Tells those who wait when it was the last of its batch:
   /// once for many mails, since to wake a thread costs as much as a tenth of a delivery.
   void keep(const Submitted& mail, Delivery delivery);
@@ -78,7 +126,8 @@ class Courier {
   void each_relay(Visit visit);
 
   RelayRoute route_;
-  std::vector<Relays> relays_;  ///< for each thread one of each
+  std::vector<Worker> workers_;
+  std::vector<Limits> limits_;  ///< of each relay
   int ready_;                   ///< an eventfd
   mutable std::mutex mutex_;
   std::condition_variable submitted_;
@@ -88,6 +137,7 @@ class Courier {
   std::map<std::int64_t, std::size_t> unfinished_;  ///< how many mails of each batch have no outcome
   std::size_t in_flight_ = 0;
   bool ended_ = false;
+  bool cancelling_ = false;
   std::vector<std::thread> threads_;
 };
 

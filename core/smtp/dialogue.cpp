@@ -10,11 +10,12 @@ namespace mailroom {
 namespace {
 
 std::optional<SmtpStep> step_of(std::string_view verb) {
-  constexpr std::array<std::pair<std::string_view, SmtpStep>, 8> verbs{{{"EHLO", SmtpStep::hello},
+  constexpr std::array<std::pair<std::string_view, SmtpStep>, 9> verbs{{{"EHLO", SmtpStep::hello},
                                                                         {"HELO", SmtpStep::hello},
                                                                         {"STARTTLS", SmtpStep::starttls},
                                                                         {"AUTH", SmtpStep::auth},
                                                                         {"NOOP", SmtpStep::noop},
+                                                                        {"RSET", SmtpStep::noop},
                                                                         {"MAIL", SmtpStep::mail},
                                                                         {"RCPT", SmtpStep::rcpt},
                                                                         {"DATA", SmtpStep::data}}};
@@ -91,6 +92,10 @@ bool Dialogue::is_fit_for(bool smtputf8) {
     exchange_.stop = SmtpStop::no_smtputf8;
   }
   return exchange_.stop == SmtpStop::none;
+}
+
+void Dialogue::hurry(Milliseconds limit, TimePoint now) {
+  overdue_at_ = std::min(overdue_at_, now + limit);
 }
 
 bool Dialogue::is_overdue(TimePoint now) {

@@ -38,6 +38,8 @@ class Dialogue {
   void received(std::string_view line);
   /// False, and exchange() says so, if the connection lacks what a mail needs.
   bool is_fit_for(bool smtputf8);
+  /// The reply to the last command is overdue after `limit` already.
+  void hurry(Milliseconds limit, TimePoint now);
   /// True if a reply is overdue; from then on exchange() says so.
   bool is_overdue(TimePoint now);
 

@@ -8,7 +8,7 @@ enum class SmtpStep {
   hello,     ///< EHLO or HELO
   starttls,  ///< STARTTLS and its handshake
   auth,
-  noop,  ///< in a check, instead of a mail
+  noop,  ///< NOOP in a check, instead of a mail, or RSET before one
   mail,
   rcpt,
   data,

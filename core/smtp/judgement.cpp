@@ -27,10 +27,13 @@ MailJudgement judge_refusal(const SmtpExchange& exchange) {
     // It may be a second reply to the mail before, which came after the first one.
     if (exchange.reused) return {deferred, false, true};
     // The sender is the same for every mail, so these say nothing about this one.
-    if (exchange.code == 421 || exchange.code == 530 || exchange.code == 535 || exchange.code == 538) {
+    if (exchange.code < 500 || exchange.code == 530 || exchange.code == 535 || exchange.code == 538) {
       return {unavailable, false, false};
     }
   }
+  // The relay closes the connection, which may have carried enough mails.
+  if (exchange.code == 421 && exchange.reused && exchange.step > SmtpStep::mail)
+    return {deferred, false, true};
   return {exchange.code >= 500 ? rejected : deferred, true, false};
 }
 

@@ -81,6 +81,10 @@ RelayCheck Relay::check() {
   return handle_->check();
 }
 
+void Relay::rest() {
+  handle_->rest();
+}
+
 const RelayUrl& Relay::url() const {
   return handle_->url;
 }

@@ -19,6 +19,11 @@ struct RelayOptions {
   /// For the reply to the end of the message, if longer than `timeout`. RFC 5321 asks for 10 minutes: a relay
   /// that is given up while it stores the mail delivers it, and the next attempt delivers it again.
   Milliseconds end_timeout{120'000};
+  /// A connection that was idle for so long may be gone without notice, as some networks forget it.
+  Milliseconds rest_time{1000};
+  /// For the first reply over such a connection; then the mail goes over a fresh one.
+  Milliseconds rested_timeout{3000};
+  std::vector<std::string> resolve;       ///< `HOST:PORT:ADDRESS,...` instead of the system's addresses
   bool tls_on_loopback = false;           ///< require TLS of a loopback relay without a user too
   std::vector<std::string> throttled_by;  ///< texts of replies that ask for a lower rate: `421 4.7.28`
 };
@@ -65,6 +70,9 @@ class Relay {
   /// Connects anew, with TLS and authentication as for a mail, and says NOOP. Takes as long as the relay
   /// does, within the time-outs.
   RelayCheck check();
+
+  /// Ends the connection, as a mail may not come soon; the next one opens another.
+  void rest();
 
   const RelayUrl& url() const;
 

@@ -41,7 +41,10 @@ RelayConnection::RelayConnection(const RelayUrl& url, const RelayOptions& option
       options_(options),
       sockets_(sockets),
       dialogue_(dialogue),
+      resolve_(nullptr, curl_slist_free_all),
       curl_(nullptr, curl_easy_cleanup) {
+  for (const auto& entry : options_.resolve)
+    resolve_.reset(curl_slist_append(resolve_.release(), entry.c_str()));
   renew_handle();
 }
 
@@ -71,6 +74,7 @@ void RelayConnection::set_connection() {
   // A mail that libcurl sends costs three times the CPU: it has no pipelining, and polls twice for each
   // reply.
   set(CURLOPT_CONNECT_ONLY, 1L);
+  if (resolve_) set(CURLOPT_RESOLVE, resolve_.get());
   // Otherwise all_proxy and similar variables of the environment would count.
   set(CURLOPT_PROXY, "");
   set(CURLOPT_NOSIGNAL, 1L);
@@ -132,6 +136,9 @@ int RelayConnection::on_progress(void* self, curl_off_t /*download_total*/, curl
 
 curl_socket_t RelayConnection::on_open(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
   auto& connection = *static_cast<RelayConnection*>(self);
+  std::string bytes(reinterpret_cast<const char*>(&address->addr), address->addrlen);
+  if (std::ranges::find(connection.avoided_, bytes) != connection.avoided_.end()) return CURL_SOCKET_BAD;
+  connection.address_ = std::move(bytes);
   connection.dialogue_.connecting(steady_time());
   return connection.sockets_.open(address->family, address->socktype, address->protocol);
 }
@@ -141,7 +148,44 @@ int RelayConnection::on_close(void* self, curl_socket_t socket) {
 }
 
 CURLcode RelayConnection::open() {
+  constexpr std::chrono::minutes avoided_for{5};
+  if (steady_time() >= avoided_until_) avoided_.clear();
+  auto result = open_once();
+  if (address_.empty() && !avoided_.empty()) {
+    avoided_.clear();
+    result = open_once();
+  }
+  while (has_address_that_does_not_serve(result)) {
+    avoided_.push_back(address_);
+    avoided_until_ = steady_time() + avoided_for;
+    const auto dialogue = dialogue_;
+    const auto error = error_;
+    dialogue_.begin(steady_time());
+    const auto next = open_once();
+    if (address_.empty()) {
+      // There is no other address.
+      dialogue_ = dialogue;
+      error_ = error;
+      avoided_.clear();
+      break;
+    }
+    result = next;
+  }
+  return result;
+}
+
+/// True if a server has accepted the connection, and has then closed it, said that it does not serve, or
+/// nothing.
+bool RelayConnection::has_address_that_does_not_serve(CURLcode result) const {
+  if (result == CURLE_OK || address_.empty() || sockets_.interrupted()) return false;
+  curl_off_t connected = 0;
+  curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected);
+  return connected > 0 && dialogue_.exchange().step == SmtpStep::connect;
+}
+
+CURLcode RelayConnection::open_once() {
   close();
+  address_.clear();
   renew_handle();
   error_.front() = '\0';
   dialogue_.connecting(steady_time());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "smtp/dialogue.hpp"
 #include "smtp/relay.hpp"
@@ -24,7 +25,8 @@ class RelayConnection {
   RelayConnection(const RelayConnection&) = delete;
   RelayConnection& operator=(const RelayConnection&) = delete;
 
-  /// Opens a connection in place of the one before, up to authentication.
+  /// Opens a connection in place of the one before, up to authentication. Where the name has several
+  /// addresses, and one takes connections and does not serve, tries the next.
   CURLcode open();
   /// True if the connection is open, and nothing has come that no command has asked for.
   bool is_quiet();
@@ -46,6 +48,8 @@ class RelayConnection {
  private:
   template <typename T>
   void set(CURLoption option, T value);
+  CURLcode open_once();
+  bool has_address_that_does_not_serve(CURLcode result) const;
   void renew_handle();
   void set_connection();
   void set_security();
@@ -65,8 +69,12 @@ class RelayConnection {
   Dialogue& dialogue_;
   bool is_open_ = false;
   curl_socket_t socket_ = CURL_SOCKET_BAD;
+  std::string address_;               ///< the last that a socket was opened for
+  std::vector<std::string> avoided_;  ///< addresses that did not serve
+  TimePoint avoided_until_{};
   std::string input_;  ///< received, and not read yet
   std::array<char, CURL_ERROR_SIZE> error_{};
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> resolve_;
   /// Destroyed first: its end is reported to the callbacks.
   std::unique_ptr<CURL, void (*)(CURL*)> curl_;
 };

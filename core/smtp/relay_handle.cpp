@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "smtp/judgement.hpp"
+#include "smtp/relay_wish.hpp"
 #include "smtp/reply_text.hpp"
 
 namespace mailroom {
@@ -14,6 +15,9 @@ namespace {
 TimePoint now() {
   return std::chrono::steady_clock::now();
 }
+
+/// For replies that decide nothing.
+constexpr Milliseconds short_limit{3000};
 
 /// `message` as it goes over the wire (RFC 5321, section 4.5.2): a dot more where a line begins with one, and
 /// the end.
@@ -53,12 +57,55 @@ bool RelayHandle::send_envelope(const Mail& mail) {
   for (const auto& command : commands) {
     dialogue_.sent(command, now());
     if (!at_once) unsent = command;
+    if (is_rested_ && &command == &commands.front()) dialogue_.hurry(options_.rested_timeout, now());
     if (!unsent.empty() && !connection_.send(std::exchange(unsent, {}))) return false;
     if (!connection_.read_reply()) return false;
     const auto& exchange = dialogue_.exchange();
     if (exchange.step == SmtpStep::data ? exchange.code != 354 : exchange.code / 100 != 2) return false;
   }
   return true;
+}
+
+bool RelayHandle::is_usable() {
+  return connection_.is_quiet() && (!was_refused_ || reset());
+}
+
+bool RelayHandle::reset() {
+  constexpr std::string_view command = "RSET\r\n";
+  was_refused_ = false;
+  dialogue_.sent(command, now());
+  dialogue_.hurry(short_limit, now());
+  const bool is_reset =
+      connection_.send(command) && connection_.read_reply() && dialogue_.exchange().code / 100 == 2;
+  dialogue_.begin(now());
+  return is_reset && !connection_.has_input();
+}
+
+/// Reads the replies to the commands that were sent together with the one that was refused.
+bool RelayHandle::read_other_replies(SmtpStep refused) {
+  if (!dialogue_.offers_pipelining() || refused >= SmtpStep::data) return true;
+  for (const std::string_view command : {"RCPT", "DATA"}) {
+    if (command == "RCPT" && refused == SmtpStep::rcpt) continue;
+    dialogue_.sent(command, now());
+    dialogue_.hurry(short_limit, now());
+    if (!connection_.read_reply()) return false;
+  }
+  if (dialogue_.exchange().code != 354) return true;
+  // RFC 2920, 3.1: a message without recipients, and without lines.
+  dialogue_.message_ended(now());
+  dialogue_.hurry(short_limit, now());
+  return connection_.send(".\r\n") && connection_.read_reply();
+}
+
+void RelayHandle::clear_up(const SmtpExchange& exchange, MailOutcome outcome) {
+  last_used_ = now();
+  if (outcome == MailOutcome::accepted) return;
+  const bool is_refusal = exchange.stop == SmtpStop::none && exchange.step >= SmtpStep::mail &&
+                          exchange.code >= 400 && exchange.code != 421;
+  // A late reply to this mail would be taken for the reply to the next one.
+  if (!is_refusal || !read_other_replies(exchange.step)) return connection_.drop();
+  was_refused_ = true;
+  if (outcome == MailOutcome::unavailable) connection_.close();
 }
 
 void RelayHandle::transact(const Mail& mail) {
@@ -138,31 +185,37 @@ std::string RelayHandle::text_of(const SmtpExchange& exchange, MailOutcome outco
 
 Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& again) {
   dialogue_.begin(now());
+  is_rested_ = !on_fresh_connection && now() - last_used_ >= options_.rest_time;
   // What has come while the connection was idle would be taken for the reply to this mail.
-  const bool is_kept = !on_fresh_connection && connection_.is_quiet();
+  const bool is_kept = !on_fresh_connection && is_usable();
+  is_rested_ = is_rested_ && is_kept;
   opened_ = is_kept ? CURLE_OK : connection_.open();
+  if (!is_kept) was_refused_ = false;
   if (opened_ == CURLE_OK && dialogue_.is_fit_for(mail.needs_smtputf8)) transact(mail);
   const auto exchange = finished_exchange();
-  const auto judgement = judge(exchange);
-  // A late reply to this mail would be taken for the reply to the next one.
-  if (judgement.outcome != MailOutcome::accepted) connection_.drop();
-  again = judgement.again && !sockets.interrupted();
+  auto judgement = judge(exchange);
   const bool has_reply = exchange.code >= 400 || judgement.outcome == MailOutcome::accepted;
   const auto text = text_of(exchange, judgement.outcome);
-  Delivery delivery{.outcome = judgement.outcome,
-                    .counts = judgement.counts,
-                    .code = has_reply ? exchange.code : 0,
-                    .reply = recorded_reply(text, secrets_),
-                    .relay = url.address(),
-                    .retry_after = std::nullopt,
-                    .throttled = false};
-  if (has_reply && delivery.outcome != MailOutcome::accepted) {
-    delivery.retry_after = named_delay(text);
-    // At STARTTLS and AUTH 454 means something else.
-    const bool is_about_mail = exchange.step >= SmtpStep::mail || exchange.code != 454;
-    delivery.throttled = is_about_mail && is_throttled(exchange.code, text, options_.throttled_by);
-  }
-  return delivery;
+  const auto wish = has_reply && judgement.outcome != MailOutcome::accepted
+                        ? relay_wish(exchange.step, exchange.code, text, options_.throttled_by)
+                        : RelayWish::none;
+  const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail && exchange.code < 500;
+  // A connection that the relay closes may have carried enough mails; another one shows whether it has.
+  if (is_limit && !(judgement.again && exchange.code == 421))
+    judgement = {MailOutcome::deferred, false, false};
+  clear_up(exchange, judgement.outcome);
+  again = judgement.again && !sockets.interrupted();
+  return {.outcome = judgement.outcome,
+          .counts = judgement.counts,
+          .code = has_reply ? exchange.code : 0,
+          .reply = recorded_reply(text, secrets_),
+          .relay = url.address(),
+          .retry_after =
+              has_reply && judgement.outcome != MailOutcome::accepted ? named_delay(text) : std::nullopt,
+          .throttled = wish == RelayWish::lower_rate,
+          .crowded = wish == RelayWish::fewer_at_once,
+          .before_mail = exchange.step < SmtpStep::mail,
+          .waits_for_turn = is_limit};
 }
 
 }  // namespace mailroom

@@ -20,6 +20,9 @@ class RelayHandle {
   /// One attempt.
   Delivery attempt(const Mail& mail, bool on_fresh_connection, bool& again);
 
+  /// Ends the connection.
+  void rest() { connection_.close(); }
+
   /// As an attempt on a fresh connection, with NOOP in place of a mail.
   RelayCheck check();
 
@@ -29,6 +32,12 @@ class RelayHandle {
  private:
   void transact(const Mail& mail);
   bool send_envelope(const Mail& mail);
+  /// True if the open connection can carry a mail.
+  bool is_usable();
+  bool reset();
+  /// Prepares the connection for the next mail, after the replies of this one.
+  void clear_up(const SmtpExchange& exchange, MailOutcome outcome);
+  bool read_other_replies(SmtpStep refused);
   SmtpExchange finished_exchange() const;
   RelayFault fault_of(const SmtpExchange& exchange) const;
   std::string text_of(const SmtpExchange& exchange, MailOutcome outcome) const;
@@ -37,6 +46,9 @@ class RelayHandle {
   std::vector<std::string> secrets_;
   Dialogue dialogue_;
   RelayConnection connection_;
+  bool was_refused_ = false;  ///< the last mail, so that the relay may still know of it
+  bool is_rested_ = false;    ///< the connection was idle for some time before this attempt
+  TimePoint last_used_{};
   CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
 };
 

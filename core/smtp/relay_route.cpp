@@ -41,6 +41,12 @@ std::optional<Admission> RelayRoute::admit(std::size_t first) {
   }
 }
 
+std::size_t RelayRoute::likely() const {
+  const std::lock_guard lock(mutex_);
+  const auto closed = std::ranges::find(breakers_, 0, &Breaker::failures);
+  return closed == breakers_.end() ? 0 : static_cast<std::size_t>(closed - breakers_.begin());
+}
+
 void RelayRoute::note(const Admission& admission, const Delivery& delivery) {
   const std::lock_guard lock(mutex_);
   if (admission.is_probe) probed_.at(admission.relay) = false;

@@ -29,6 +29,8 @@ class RelayRoute {
   /// being probed by another thread, waits for the end of the probe: it shows where the mail can go. nullopt
   /// if no relay takes the mail.
   std::optional<Admission> admit(std::size_t first);
+  /// The relay to which the next mail goes, unless it turns out to be unavailable.
+  std::size_t likely() const;
   /// Records what became of the mail; must follow each admission.
   void note(const Admission& admission, const Delivery& delivery);
   /// What becomes of a mail that no relay admits.

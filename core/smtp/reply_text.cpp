@@ -129,12 +129,4 @@ std::optional<std::chrono::seconds> named_delay(std::string_view text) {
   return std::nullopt;
 }
 
-bool is_throttled(int code, std::string_view text, const std::vector<std::string>& patterns) {
-  if (code == 454) return true;
-  const auto reply = lower_case(fmt::format("{} {}", code, text));
-  return code != 0 && std::any_of(patterns.begin(), patterns.end(), [&](const auto& pattern) {
-           return !pattern.empty() && reply.find(lower_case(pattern)) != std::string::npos;
-         });
-}
-
 }  // namespace mailroom

@@ -39,8 +39,4 @@ std::vector<std::string> secrets_of_login(const std::string& user, const std::st
 /// if there is none, or if it is 0 or longer than a day.
 std::optional<std::chrono::seconds> named_delay(std::string_view text);
 
-/// True if the relay asks for a lower rate: code 454, or `CODE TEXT` contains one of `patterns`, ignoring
-/// case.
-bool is_throttled(int code, std::string_view text, const std::vector<std::string>& patterns);
-
 }  // namespace mailroom

@@ -9,6 +9,7 @@
 #include "smtp/dialogue.hpp"
 #include "smtp/judgement.hpp"
 #include "smtp/relay_url.hpp"
+#include "smtp/relay_wish.hpp"
 #include "smtp/reply_text.hpp"
 
 using namespace mailroom;
@@ -27,7 +28,8 @@ void check_record(const std::string& text) {
   require(recorded.find(mark) == std::string::npos, "a recorded reply has no password");
   const auto delay = named_delay(text);
   require(!delay || (delay->count() > 0 && delay->count() <= 86'400), "a delay is within its bounds");
-  is_throttled(450, text, {text, "4.7"});
+  for (const int code : {450, 454, 432})
+    relay_wish(SmtpStep::end, code, text, {text, "4.7"});
 }
 
 /// Plays the lines as the replies to the commands of one mail, each command with the line after which it is

@@ -324,7 +324,7 @@ TEST_CASE("senders share that the relay is unavailable, and that it is back") {
   CHECK(second.stop() == 0);
 }
 
-TEST_CASE("a relay that asks for a lower rate gets half of it") {
+TEST_CASE("a relay that asks for a lower rate for one mail delays no other") {
   SendRig rig(20);
   TestRelay relay({.play = [](const RelayMoment& moment) {
     return for_recipient(moment, RelayStep::rcpt, "user1@", "454 4.7.0 too many mails");

@@ -31,8 +31,9 @@ TimePoint soon() {
 std::map<std::int64_t, Delivery> outcomes(Courier& courier) {
   REQUIRE(courier.wait(soon()));
   std::map<std::int64_t, Delivery> found;
-  for (auto& delivered : courier.take())
-    found.emplace(delivered.id, std::move(delivered.delivery));
+  for (auto& delivered : courier.take()) {
+    if (delivered.is_final) found.emplace(delivered.id, std::move(delivered.delivery));
+  }
   return found;
 }
 

@@ -54,6 +54,22 @@ TEST_CASE("an idle connection that the relay closes costs no mail") {
   }
 }
 
+TEST_CASE(
+    "a connection that a network has forgotten costs a mail a short time, however long a reply may take") {
+  for (const bool pipelining : {false, true}) {
+    const TestRelay server({.play = at_second_mail(RelayStep::mail, RelayAnswer::nothing(Then::hang)),
+                            .offers_pipelining = pipelining});
+    RelayOptions options;
+    options.timeout = options.end_timeout = std::chrono::minutes(10);
+    options.rest_time = Milliseconds(0);
+    options.rested_timeout = Milliseconds(100);
+    Relay relay(url_of(server), options);
+    REQUIRE(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(server.connections() == 2);
+  }
+}
+
 // Both lines arrive in one packet, so the second is read before the next mail begins.
 TEST_CASE("a goodbye or a second reply together with the reply to a mail costs no other mail") {
   for (const std::string second :
@@ -140,6 +156,58 @@ TEST_CASE("a refused mail does not affect the next one") {
         CHECK(server.taken()[0].to == "second@mail.example");
       }
     }
+  }
+}
+
+TEST_CASE("a refused mail costs no connection, which ends with QUIT") {
+  for (const auto step : {RelayStep::rcpt, RelayStep::data, RelayStep::end}) {
+    for (const bool pipelining : {false, true}) {
+      for (const bool takes_empty : {false, true}) {
+        INFO(static_cast<int>(step) << " " << pipelining << " " << takes_empty);
+        const TestRelay server({.play = TestRelay::at(step, RelayAnswer::reply("550 5.1.1 unknown")),
+                                .offers_pipelining = pipelining,
+                                .takes_empty_messages = takes_empty});
+        {
+          Relay relay(url_of(server), {});
+          for (int i = 0; i < 3; ++i) {
+            CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
+                  "rejected, counted, 550: 5.1.1 unknown");
+          }
+        }
+        CHECK(eventually([&] { return server.commands().back() == "1 QUIT"; }));
+        CHECK(server.connections() == 1);
+        CHECK(server.taken().empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("a connection whose MAIL is refused ends with QUIT") {
+  for (const bool pipelining : {false, true}) {
+    const TestRelay server({.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("451 4.3.0 later")),
+                            .offers_pipelining = pipelining});
+    Relay relay(url_of(server), {});
+    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::unavailable);
+    CHECK(eventually([&] { return server.commands().back() == "1 QUIT"; }));
+  }
+}
+
+TEST_CASE("a relay that does not answer RSET costs no mail") {
+  const TestRelay server(
+      {.play = TestRelay::once(RelayStep::rcpt, RelayAnswer::reply("450 later")), .is_deaf_to_rset = true});
+  Relay relay(url_of(server), impatient());
+  CHECK(relay.deliver(mail_to("first@mail.example")).code == 450);
+  CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(server.connections() == 2);
+}
+
+TEST_CASE("a relay that closes with 421 after some mails gets the others over another connection") {
+  for (const auto step : {RelayStep::mail, RelayStep::rcpt, RelayStep::data, RelayStep::end}) {
+    INFO(static_cast<int>(step));
+    const auto answer = RelayAnswer::reply("421 4.7.0 too many messages on this connection", Then::close);
+    const TestRelay server({.play = at_second_mail(step, answer)});
+    CHECK(deliver_second(server).outcome == MailOutcome::accepted);
+    CHECK(server.connections() == 2);
   }
 }
 

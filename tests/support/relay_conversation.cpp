@@ -93,6 +93,8 @@ bool RelayConversation::take_line(const std::string& line) {
     stream_.write("221 bye\r\n");
     return false;
   }
+  if (verb == "RSET" && options_.is_deaf_to_rset) return true;
+  if (verb == "RSET") has_sender_ = has_recipient_ = false;
   return stream_.write(verb == "NOOP" || verb == "RSET" ? "250 ok\r\n" : "502 what\r\n");
 }
 
@@ -125,21 +127,34 @@ bool RelayConversation::authenticate(const std::string& line) {
 
 bool RelayConversation::take_envelope(const std::string& verb, const std::string& line) {
   if (verb == "MAIL") {
+    if (has_sender_) return stream_.write("503 5.5.1 nested MAIL\r\n");
     ++moment_.mail;
     mail_.from = line.substr(std::min(line.find(':') + 1, line.size()));
-    return answer(RelayStep::mail, "250 2.1.0 ok");
+    const bool goes_on = answer(RelayStep::mail, "250 2.1.0 ok");
+    has_sender_ = !refused_;
+    return goes_on;
   }
+  if (!has_sender_) return stream_.write("503 5.5.1 MAIL first\r\n");
   mail_.to = within_brackets(line);
   moment_.recipient = mail_.to;
-  return answer(RelayStep::rcpt, "250 2.1.5 ok");
+  const bool goes_on = answer(RelayStep::rcpt, "250 2.1.5 ok");
+  has_recipient_ = !refused_;
+  return goes_on;
 }
 
 bool RelayConversation::take_message() {
+  if (!has_recipient_) {
+    if (!options_.takes_empty_messages) return stream_.write("503 5.5.1 RCPT first\r\n");
+    std::string none;
+    return stream_.write("354 go ahead\r\n") && read_message(none) &&
+           stream_.write("554 5.5.1 no valid recipients\r\n");
+  }
   if (!answer(RelayStep::data, "354 go ahead")) return false;
   if (refused_) return true;
   if (!answer(RelayStep::body, "")) return false;
   mail_.message.clear();
   if (!read_message(mail_.message)) return false;
+  has_sender_ = has_recipient_ = false;
   mail_.encrypted = stream_.is_encrypted();
   mail_.user = user_;
   const auto last =

@@ -41,6 +41,8 @@ class RelayConversation {
   TakenMail mail_;
   std::string user_;
   bool refused_ = false;  ///< the last answer was 4xx or 5xx
+  bool has_sender_ = false;
+  bool has_recipient_ = false;
 };
 
 }  // namespace mailroom::test

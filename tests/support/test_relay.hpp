@@ -64,6 +64,8 @@ class TestRelay {
     std::string password{};
     bool offers_smtputf8 = false;
     bool offers_pipelining = false;
+    bool is_deaf_to_rset = false;
+    bool takes_empty_messages = false;  ///< answers 354 to DATA without a recipient
   };
 
   explicit TestRelay(Options options);

@@ -55,7 +55,9 @@ TEST_CASE("whatever happens before MAIL says nothing about the mail") {
 
 TEST_CASE("a reply from MAIL on decides") {
   check({
-      {replied(SmtpStep::mail, 450), {deferred, true, false}},
+      {replied(SmtpStep::mail, 450), {unavailable, false, false}},
+      {replied(SmtpStep::mail, 451), {unavailable, false, false}},
+      {replied(SmtpStep::mail, 452), {unavailable, false, false}},
       {replied(SmtpStep::mail, 550), {rejected, true, false}},
       {replied(SmtpStep::mail, 421), {unavailable, false, false}},
       {replied(SmtpStep::mail, 421, true), {deferred, false, true}},
@@ -66,7 +68,8 @@ TEST_CASE("a reply from MAIL on decides") {
       {replied(SmtpStep::mail, 530, true), {deferred, false, true}},
       {replied(SmtpStep::mail, 535), {unavailable, false, false}},
       {replied(SmtpStep::mail, 538), {unavailable, false, false}},
-      {replied(SmtpStep::rcpt, 421, true), {deferred, true, false}},
+      {replied(SmtpStep::rcpt, 421), {deferred, true, false}},
+      {replied(SmtpStep::rcpt, 421, true), {deferred, false, true}},
       {replied(SmtpStep::rcpt, 530), {rejected, true, false}},
       {replied(SmtpStep::rcpt, 450), {deferred, true, false}},
       {replied(SmtpStep::rcpt, 550), {rejected, true, false}},
@@ -75,7 +78,8 @@ TEST_CASE("a reply from MAIL on decides") {
       {replied(SmtpStep::end, 250), {accepted, true, false}},
       {replied(SmtpStep::end, 251), {accepted, true, false}},
       {replied(SmtpStep::end, 451), {deferred, true, false}},
-      {replied(SmtpStep::end, 421, true), {deferred, true, false}},
+      {replied(SmtpStep::end, 421), {deferred, true, false}},
+      {replied(SmtpStep::end, 421, true), {deferred, false, true}},
       {replied(SmtpStep::end, 552), {rejected, true, false}},
   });
 }
@@ -126,7 +130,8 @@ TEST_CASE("no exchange breaks a promise") {
     // Only the reply to the end of a message accepts it, and only a mail that the relay cannot have is sent
     // again.
     if (outcome == accepted) REQUIRE((may_have_it && exchange.code / 100 == 2));
-    if (again) REQUIRE((!may_have_it && exchange.step != SmtpStep::body && !counts));
+    const bool is_refused = exchange.code >= 400 && is_definite(exchange.code);
+    if (again) REQUIRE((!counts && (is_refused || (!may_have_it && exchange.step != SmtpStep::body))));
     if (may_have_it && !is_definite(exchange.code)) REQUIRE(outcome == unknown);
     if (outcome == unknown) REQUIRE((may_have_it && counts));
     // Only a reply of the relay rejects a mail.

@@ -68,7 +68,19 @@ TEST_CASE("values change the properties they name, and a later value replaces an
   CHECK(after.actions.empty());
   CHECK(changed(QueueProperties(), {given("burst", "2"), given("rate", "7/s")}).rate ==
         PacedRate{{7, 1s}, 2});
-  CHECK(changed(QueueProperties(), {given("rate", "7/s")}).rate == PacedRate{{7, 1s}, 10});
+  CHECK(changed(QueueProperties(), {given("rate", "7/s")}).rate == PacedRate{{7, 1s}, 1});
+}
+
+TEST_CASE("without a burst a rate lets go what a tenth of a second has, and one token at least") {
+  const auto burst_of = [](const QueueProperties& before, const std::string& rate) {
+    return changed(before, {given("rate", rate)}).rate->burst;
+  };
+  CHECK(burst_of({}, "1/s") == 1);
+  CHECK(burst_of({}, "14/s") == 1);
+  CHECK(burst_of({}, "100/min") == 1);
+  CHECK(burst_of({}, "500/s") == 50);
+  CHECK(burst_of({.rate = PacedRate{{500, 1s}, 50}}, "1/s") == 1);
+  CHECK(burst_of({.rate = PacedRate{{500, 1s}, 7}}, "1/s") == 7);
 }
 
 TEST_CASE("a value that no queue can have is refused") {

@@ -103,12 +103,4 @@ TEST_CASE("a reply can name the time of the next attempt") {
   }
 }
 
-TEST_CASE("a relay asks for a lower rate") {
-  CHECK(is_throttled(454, "Throttling failure", {}));
-  CHECK(is_throttled(421, "4.7.28 unusual rate", {"421 4.7.28"}));
-  CHECK(is_throttled(450, "Too Many messages", {"nothing", "too many MESSAGES"}));
-  CHECK_FALSE(is_throttled(450, "grey", {"421", ""}));
-  CHECK_FALSE(is_throttled(0, "connection lost", {"connection"}));
-}
-
 }  // namespace mailroom::test::reply_text_test

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <random>
+
+#include "base/clock.hpp"
+
+namespace mailroom {
+
+/// Counts what came in the last moments, in a fixed number of buckets.
+class RecentCount {
+ public:
+  explicit RecentCount(std::chrono::nanoseconds width) : width_(width) {}
+
+  void add(TimePoint now);
+  /// How many came within the last `buckets` widths, at most 64.
+  int sum(int buckets, TimePoint now) const;
+
+ private:
+  std::int64_t index(TimePoint now) const { return now.time_since_epoch() / width_; }
+
+  std::chrono::nanoseconds width_;
+  std::array<int, 64> counts_{};
+  std::int64_t last_ = 0;  ///< the newest bucket
+};
+
+/// The rate at which another side, such as a relay, takes mails, learnt from what it took and what it refused
+/// as too much. Without a refusal there is no limit.
+///
+/// The first limit is what the other side took in the second before. A refusal halves the limit, but not
+/// below nine tenths of what was taken in the last second, ten seconds or minute; refusals of mails that left
+/// before the last cut say nothing new. The limit grows while mails are taken, slowly at first. Where nothing
+/// was taken between two cuts, the other side had closed altogether, as at the end of a quota of a minute:
+/// the next mail that it takes doubles the limit, until it is what it was. Pure: takes times, returns times.
+class Pace {
+ public:
+  static constexpr double lowest = 0.1;  ///< mails per second
+  /// A sender takes no more mails at a time than the limit lets leave within this.
+  static constexpr std::chrono::seconds batch_time{5};
+  /// How long a mail may wait at a sender.
+  static constexpr std::chrono::seconds longest_wait{10};
+
+  explicit Pace(std::uint64_t seed) : random_(static_cast<std::minstd_rand::result_type>(seed)) {}
+
+  /// The next mail may leave then; a time in the past means now.
+  TimePoint next() const { return next_; }
+  /// A mail leaves.
+  void left(TimePoint now);
+  /// A mail that left at `left` was taken.
+  void took(TimePoint left, TimePoint now);
+  /// A mail that left at `left` was refused as too much. True if that cuts the limit.
+  bool refused(TimePoint left, TimePoint now);
+
+  /// In mails per second; nullopt without a limit.
+  std::optional<double> limit() const { return limit_; }
+  /// The time between two mails; 0 without a limit.
+  std::chrono::nanoseconds gap() const;
+  /// How many mails a sender takes at a time, at least 1 and at most `most`.
+  int room(int most) const;
+  /// True if the other side took nearly all mails since `time`, and at least one.
+  bool takes_since(TimePoint time) const { return last_taken_ > time && refused_share_ < 0.3; }
+
+ private:
+  bool is_closed(TimePoint now) const;
+  double taken_rate(TimePoint now) const;
+  void set_base(double limit, TimePoint now);
+  void forget();
+
+  RecentCount moments_{std::chrono::milliseconds(50)};
+  RecentCount seconds_{std::chrono::seconds(1)};
+  std::optional<double> limit_;
+  double peak_ = 0;           ///< the most that was taken in a second before a cut
+  double refused_share_ = 0;  ///< of the last answers
+  double base_ = 0;           ///< from which the limit grows
+  TimePoint grows_since_{};
+  TimePoint cut_at_{};
+  TimePoint raised_at_{};
+  bool took_since_cut_ = false;
+  int refused_in_row_ = 0;            ///< without those that left before a cut
+  std::optional<double> reopens_to_;  ///< the limit before the other side closed
+  TimePoint last_taken_{};
+  TimePoint next_{};
+  std::minstd_rand random_;
+};
+
+/// How often a mail was refused as too much, and since when. A relay may say so of one recipient only.
+struct Refusals {
+  static constexpr int most = 6;
+
+  int count = 0;
+  TimePoint first{};
+
+  void add(TimePoint now) {
+    if (count++ == 0) first = now;
+  }
+  bool are_many() const { return count >= most; }
+  /// True if another one lowers the rate: it is the first, or the rate is not low yet.
+  bool is_news(const Pace& pace) const { return count == 0 || pace.limit().value_or(2) > 1; }
+  /// True if the other side takes other mails meanwhile, so that the refusals are about this one.
+  bool are_about_mail(const Pace& pace) const { return count >= most && pace.takes_since(first); }
+};
+
+}  // namespace mailroom

@@ -15,7 +15,7 @@ namespace {
 
 /// The locks of collectors in this database only: other tests share the server.
 const std::string collector_locks =
-    "SELECT count(*) FROM pg_locks WHERE classid = 1835100525 AND database = (SELECT oid FROM pg_database "
+    "SELECT count(*) FROM pg_locks WHERE classid = mailroom_lock_class('collector')::oid AND database = (SELECT oid FROM pg_database "
     "WHERE datname = current_database())";
 
 using Arguments = std::vector<std::string>;

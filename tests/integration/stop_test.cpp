@@ -47,7 +47,7 @@ class HeldUp {
   bool is_there(const std::string& lock) {
     return value<bool>(
         *connection,
-        "SELECT EXISTS (SELECT FROM pg_locks WHERE classid = 1835100524 AND database = (SELECT "
+        "SELECT EXISTS (SELECT FROM pg_locks WHERE classid = mailroom_lock_class('queue')::oid AND database = (SELECT "
         "oid FROM pg_database WHERE datname = current_database()) AND " +
             lock + ")");
   }

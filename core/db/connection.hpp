@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -134,9 +135,22 @@ class Connection {
   int socket() const;
   int backend_pid() const;
 
+  /// True while a statement or a transaction runs; for another thread, also after the end of the connection.
+  std::shared_ptr<const std::atomic<bool>> busy() const { return busy_; }
+
  private:
+  /// While it exists, the connection is busy.
+  struct Busy {
+    explicit Busy(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+    ~Busy() { flag_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    std::atomic<bool>& flag_;
+  };
+
   template <typename Body>
   auto guarded(Body&& body) -> decltype(body()) {
+    const Busy busy(*busy_);
     try {
       return body();
     } catch (...) {
@@ -146,6 +160,7 @@ class Connection {
   /// Must be called in a catch block: see rethrow_database_error().
   [[noreturn]] void rethrow() const;
 
+  std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<pqxx::connection> session_;
   std::unique_ptr<pqxx_compat::Subscription> subscription_;
   std::set<std::string> payloads_;

@@ -16,13 +16,16 @@ class Judge {
   Judge(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
 
   std::vector<QueueFinding> findings() {
-    judge_sequence();
+    for (auto& finding : judge_sequences(status_))
+      found_.push_back(std::move(finding));
     judge_pause();
     if (status_.on_standby) {
       warn("standby",
            "this server is a standby: collectors, their batches and sessions that block the queue are "
            "visible only on the primary");
     } else {
+      if (auto standby = judge_standby_wait(status_, limits_)) found_.push_back(std::move(*standby));
+      if (auto held = judge_notifications(status_.notifications)) found_.push_back(std::move(*held));
       judge_lock();
       judge_foreign_locks();
       judge_absence();
@@ -54,15 +57,6 @@ class Judge {
                        total == 1 ? "waits" : "wait");
   }
 
-  void judge_sequence() {
-    if (status_.newest >= status_.cursor) return;
-    fail("sequence_behind",
-         fmt::format("the token sequence is at {}, behind the cursor at {}: every claim fails. Tokens were "
-                     "truncated or restored. The fix emits the tokens created since, and no others",
-                     with_thousands(status_.newest), with_thousands(status_.cursor)),
-         fix_sequence_command);
-  }
-
   bool is_paused() const { return status_.rules.pause.has_value(); }
   std::string resume() const { return "mailroom queue resume " + shell_word(status_.queue); }
 
@@ -76,7 +70,7 @@ class Judge {
   }
 
   void judge_lock() {
-    if (!status_.lock) return;
+    if (!status_.lock || waits_for_standby(status_.lock->session)) return;
     const auto& lock = *status_.lock;
     const bool waited_for = lock.longest_wait > limits_.lock_held;
     if (!waited_for && !(lock.session.transaction_age > limits_.lock_held)) return;
@@ -136,10 +130,11 @@ class Judge {
 
   void judge_batches() {
     for (const auto& batch : status_.open_batches) {
-      if (batch.age <= limits_.batch_open) continue;
+      if (batch.age <= limits_.batch_open || waits_for_standby_in(batch.collector)) continue;
       if (batch.session_lives) {
         fail_open_batch(batch);
-      } else if (may_be_taken_over(batch) && (!status_.collectors.empty() || status_.waiting.total() == 0)) {
+      } else if (may_be_taken_over(batch) && !waits_for_standby_in() &&
+                 (!status_.collectors.empty() || status_.waiting.total() == 0)) {
         fail("batch_left",
              fmt::format(
                  "{} was claimed {} ago by {}, whose session has ended, and no collector takes it over. "
@@ -148,6 +143,14 @@ class Judge {
              service());
       }
     }
+  }
+
+  /// A collector of pid `pid`, or of any.
+  bool waits_for_standby_in(std::optional<int> pid = {}) const {
+    return std::ranges::any_of(status_.collectors, [&](const auto& collector) {
+      return pid.value_or(collector.session.pid) == collector.session.pid &&
+             waits_for_standby(collector.session);
+    });
   }
 
   bool may_be_taken_over(const OpenBatch& batch) const {
@@ -202,7 +205,9 @@ class Judge {
     const bool holds_up = !is_paused() && !any_at_work() && status_.waiting.total() > 0;
     for (const auto& collector : status_.collectors) {
       const auto& session = collector.session;
-      if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session)) continue;
+      if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session) ||
+          waits_for_standby(session))
+        continue;
       found_.push_back(silence_of(session, holds_up ? Severity::failure : Severity::warning));
     }
   }

@@ -155,7 +155,8 @@ void MailSink::record(const DeliveredMail& delivered) {
     log_.warn("the relay asks for a lower rate, and gets half of it",
               {{"relay", delivery.relay}, {"code", delivery.code}, {"reply", delivery.reply}});
   }
-  const bool is_unavailable = delivered.delivery.outcome == MailOutcome::unavailable;
+  const bool is_unavailable =
+      delivered.delivery.outcome == MailOutcome::unavailable || delivered.delivery.about_relay;
   if (is_unavailable && !is_unavailable_) {
     log_.warn("the relay is unavailable, its mails wait in the queue",
               {{"relay", delivered.delivery.relay}, {"reason", delivered.delivery.reply}});

@@ -141,7 +141,7 @@ Delivery Courier::deliver(Relays& relays, const Mail& mail) {
     last->took = std::chrono::steady_clock::now() - began;
     last->ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
     route_.note(*next, *last);
-    if (last->outcome != MailOutcome::unavailable) return *std::move(last);
+    if (last->outcome != MailOutcome::unavailable && !last->about_relay) return *std::move(last);
   }
   if (!last) return route_.blocked();
   if (!last->retry_after) last->retry_after = route_.time_to_admission();

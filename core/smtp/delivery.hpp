@@ -27,6 +27,7 @@ struct Mail {
   std::string to;            ///< envelope recipient, without angle brackets, its domain in ASCII
   std::string_view message;  ///< header and body with CRLF line ends; must live until the delivery has ended
   bool needs_smtputf8 = false;
+  std::string utf8_sender;  ///< an address of the configuration that needs SMTPUTF8 for every mail; or empty
 };
 
 struct Delivery {
@@ -39,8 +40,10 @@ struct Delivery {
   std::string relay;                                ///< host:port
   std::optional<std::chrono::seconds> retry_after;  ///< when the reply names a time, or the breaker does
   bool throttled = false;                           ///< the relay asks for a lower rate
-  std::chrono::nanoseconds took{};                  ///< the attempt; 0 if no relay was tried
-  WallTime ended{};                                 ///< when it ended
+  std::string refusal{};            ///< the key of a rejection that may be about every mail; else empty
+  bool about_relay = false;         ///< deferred, since the relay refuses one mail after another
+  std::chrono::nanoseconds took{};  ///< the attempt; 0 if no relay was tried
+  WallTime ended{};                 ///< when it ended
 };
 
 }  // namespace mailroom

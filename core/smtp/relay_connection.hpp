@@ -12,8 +12,8 @@
 
 namespace mailroom {
 
-/// The one connection of a relay. libcurl opens it, with TLS and authentication, and transports its bytes;
-/// the commands of a mail are the caller's.
+/// The one connection of a relay. libcurl opens it, with TLS, and transports its bytes; the commands of a
+/// login and of a mail are the caller's.
 class RelayConnection {
  public:
   /// The arguments must outlive the connection. Opens nothing yet.
@@ -24,7 +24,7 @@ class RelayConnection {
   RelayConnection(const RelayConnection&) = delete;
   RelayConnection& operator=(const RelayConnection&) = delete;
 
-  /// Opens a connection in place of the one before, up to authentication.
+  /// Opens a connection in place of the one before, up to EHLO over TLS.
   CURLcode open();
   /// True if the connection is open, and nothing has come that no command has asked for.
   bool is_quiet();
@@ -40,6 +40,8 @@ class RelayConnection {
   /// Ends a connection on which a late reply may come.
   void drop();
 
+  /// True if the last open() has reached the relay, whatever it said then.
+  bool was_reached() const { return was_reached_; }
   /// Why open() failed, in libcurl's words; may be empty.
   const char* error() const { return error_.data(); }
 
@@ -64,6 +66,7 @@ class RelayConnection {
   RelaySockets& sockets_;
   Dialogue& dialogue_;
   bool is_open_ = false;
+  bool was_reached_ = false;
   curl_socket_t socket_ = CURL_SOCKET_BAD;
   std::string input_;  ///< received, and not read yet
   std::array<char, CURL_ERROR_SIZE> error_{};

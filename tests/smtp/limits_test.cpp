@@ -56,7 +56,7 @@ class SilentListener {
 
 }  // namespace
 
-TEST_CASE("of two addresses one that accepts connections and does not serve is passed over") {
+TEST_CASE("of two addresses one that accepts connections and does not serve is skipped") {
   const TestRelay server;
   const SilentListener silent(server.port());
   const auto port = std::to_string(server.port());

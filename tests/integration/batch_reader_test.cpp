@@ -163,6 +163,7 @@ TEST_CASE(
   TestDatabase database;
   const auto connection = database.connect();
   const auto other = database.connect();
+  const auto watch = database.connect();
   insert_accounts(*connection, 3);
   const auto batch = add_batch(*connection, "{[1,4)}", std::nullopt);
   std::vector<std::string> rows;
@@ -176,10 +177,7 @@ TEST_CASE(
         rows.push_back(fmt::format("{} {} {}", row.id, row.email, row.state == TokenState::wrong_status));
       });
     });
-    CHECK(eventually([&] {
-      return !transaction.exec("SELECT FROM pg_locks WHERE relation = 'tokens'::regclass AND NOT granted")
-                  .empty();
-    }));
+    CHECK(eventually([&] { return locks(*watch, "relation = 'tokens'::regclass AND NOT granted") > 0; }));
     transaction.exec("UPDATE accounts SET email = 'new@example.com', status = 'active' WHERE id = 1");
     transaction.exec("DELETE FROM accounts WHERE id = 2");
   });

@@ -117,9 +117,7 @@ TEST_CASE("a deadlock and a serialization failure are errors of a statement that
   first->run("SELECT pg_advisory_lock(1)");
   second->run("SELECT pg_advisory_lock(2)");
   std::thread waiting([&] { second->run("SELECT pg_advisory_lock(1)"); });
-  CHECK(eventually([&] {
-    return value<int>(*database.connect(), "SELECT count(*) FROM pg_locks WHERE NOT granted") == 1;
-  }));
+  CHECK(eventually([&] { return locks(*database.connect(), "NOT granted") == 1; }));
   CHECK(sqlstate_of(*first, "SELECT pg_advisory_lock(2)") == "40P01");
   first->run("SELECT pg_advisory_unlock_all()");
   waiting.join();

@@ -50,10 +50,7 @@ TEST_CASE("a claim that waited for the queue's lock sees tokens committed meanwh
   const auto session = attach(database);
   other->run("SELECT pg_advisory_lock(1835100524, hashtext('mailroom'))");
   auto claiming = std::async(std::launch::async, [&] { return session->claim({.limit = 3}); });
-  REQUIRE(eventually([&] {
-    return value<int>(*connection,
-                      "SELECT count(*) FROM pg_locks WHERE NOT granted AND classid = 1835100524") == 1;
-  }));
+  REQUIRE(eventually([&] { return locks(*connection, "NOT granted AND classid = 1835100524") == 1; }));
   insert_accounts(*connection, 2, "late");
   other->run("SELECT pg_advisory_unlock(1835100524, hashtext('mailroom'))");
   const auto reply = claiming.get();

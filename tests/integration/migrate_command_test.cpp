@@ -64,20 +64,13 @@ TEST_CASE(
     Subprocess process({mailroom_binary, "migrate", "--lock-timeout", "1h"},
                        {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out",
                        directory.path() / "err");
-    REQUIRE(eventually([&] {
-      return value<int>(
-                 *connection,
-                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'tokens'::regclass") == 1;
-    }));
+    REQUIRE(
+        eventually([&] { return locks(*connection, "NOT granted AND relation = 'tokens'::regclass") == 1; }));
     process.signal(SIGKILL);
     process.wait();
   }
   // The server notices within a second that its client has died, even while it waits for a lock.
-  CHECK(eventually([&] {
-    return value<int>(*connection,
-                      "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = "
-                      "(SELECT oid FROM pg_database WHERE datname = current_database())") == 0;
-  }));
+  CHECK(eventually([&] { return locks(*connection, "locktype = 'advisory'") == 0; }));
   CHECK(value<std::string>(*connection, "SELECT m::text FROM schema_migrations m") == "(2,f)");
   holder->run("ROLLBACK");
   CHECK(migrate(database, {"up"}).status == 0);

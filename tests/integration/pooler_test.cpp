@@ -13,11 +13,6 @@
 namespace mailroom::test::pooler_test {
 namespace {
 
-/// The locks of collectors in this database only: other tests share the server.
-const std::string collector_locks =
-    "SELECT count(*) FROM pg_locks WHERE classid = 1835100525 AND database = (SELECT oid FROM pg_database "
-    "WHERE datname = current_database())";
-
 using Arguments = std::vector<std::string>;
 
 FinishedRun run_behind(const std::string& conninfo, const Arguments& words) {
@@ -92,10 +87,7 @@ std::string left_behind(Connection& connection, const TestPooler& pooler) {
       application,
       "SELECT current_setting('default_transaction_read_only') || current_setting('enable_seqscan') || "
       "(SELECT count(*) FROM pg_prepared_statements)");
-  return settings + value<std::string>(connection,
-                                       "SELECT ' and locks: ' || count(*) FROM pg_locks WHERE locktype = "
-                                       "'advisory' AND database = (SELECT oid FROM pg_database WHERE datname "
-                                       "= current_database())");
+  return settings + " and locks: " + std::to_string(locks(connection, "locktype = 'advisory'"));
 }
 
 }  // namespace
@@ -173,9 +165,10 @@ TEST_CASE("a collector behind a pooler in session mode starts even if the pool h
   insert_accounts(*connection, 3);
   TestCollector collector(pooler.conninfo(), {"--format", "jsonl"});
   CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 3; }));
-  CHECK(value<int>(*connection, collector_locks) == 1);
+  const auto collectors = [&] { return locks(*connection, "classid = 1835100525"); };
+  CHECK(collectors() == 1);
   CHECK(collector.stop() == 0);
-  CHECK(eventually([&] { return value<int>(*connection, collector_locks) == 0; }));
+  CHECK(eventually([&] { return collectors() == 0; }));
 }
 
 }  // namespace mailroom::test::pooler_test

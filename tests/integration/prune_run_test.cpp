@@ -109,17 +109,12 @@ TEST_CASE("a claim waits for no step of a pruning") {
   connection->run("SELECT pg_advisory_lock(77)");
   PruneSummary done;
   std::thread pruning([&] { done = prune(database); });
-  const bool is_stopped = eventually([&] {
-    return value<int>(
-               *connection,
-               "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted") ==
-           1;
-  });
+  const auto has_stopped = [&] {
+    return locks(*connection, "locktype = 'advisory' AND objid = 77 AND NOT granted") == 1;
+  };
+  const bool is_stopped = eventually(has_stopped);
   const auto reply = session->claim({.limit = 10, .partial = true});
-  const auto is_still_stopped =
-      value<int>(
-          *connection,
-          "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted") == 1;
+  const bool is_still_stopped = has_stopped();
   std::string emitted;
   if (reply.lease) {
     for (const auto id : fetch_ids(*session, *reply.lease))

@@ -45,11 +45,7 @@ class HeldUp {
 
   /// True if the queue's lock is held or waited for.
   bool is_there(const std::string& lock) {
-    return value<bool>(
-        *connection,
-        "SELECT EXISTS (SELECT FROM pg_locks WHERE classid = 1835100524 AND database = (SELECT "
-        "oid FROM pg_database WHERE datname = current_database()) AND " +
-            lock + ")");
+    return locks(*connection, "classid = 1835100524 AND " + lock) > 0;
   }
 
   TestDatabase database;

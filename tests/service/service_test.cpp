@@ -31,9 +31,7 @@ bool stays_alive(const NotifySocket& manager) {
 }
 
 bool waits_for_lock(Connection& connection) {
-  return value<bool>(connection,
-                     "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM "
-                     "pg_database WHERE datname = current_database()))");
+  return locks(connection, "NOT granted") > 0;
 }
 
 }  // namespace

@@ -2,11 +2,15 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
 #include <stdexcept>
 #include <unistd.h>
 
 #include "schema/migrator.hpp"
 #include "schema/verification.hpp"
+#include "support/build_paths.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -16,13 +20,46 @@ std::string unique_name() {
   return "mailroom_test_" + std::to_string(getpid()) + "_" + std::to_string(++count);
 }
 
+/// Each build has a template of its own: another one may migrate to something else.
+std::string template_name() {
+  const auto built = std::filesystem::last_write_time(mailroom_binary).time_since_epoch().count();
+  return fmt::format("mailroom_template_{:016x}",
+                     std::hash<std::string>{}(mailroom_binary + std::to_string(built)));
+}
+
+/// A template is closed once it is migrated: no session may be connected to what PostgreSQL copies.
+bool is_ready(Connection& admin, const std::string& name) {
+  return !admin.run("SELECT FROM pg_database WHERE datname = $1 AND NOT datallowconn", name).empty();
+}
+
+/// Returns the name of a database to copy, which the first test on the server migrates.
+std::string migrated_template(Connection& admin) {
+  const auto name = template_name();
+  if (is_ready(admin, name)) return name;
+  admin.run("SELECT pg_advisory_lock(hashtext($1))", name);
+  if (!is_ready(admin, name)) {
+    // A test that was killed may have left half of one.
+    admin.run("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
+    admin.run("CREATE DATABASE " + name);
+    migrate(*std::make_unique<Connection>("dbname=" + name, "test"));
+    admin.run("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+  }
+  admin.run("SELECT pg_advisory_unlock(hashtext($1))", name);
+  return name;
+}
+
 }  // namespace
 
 TestDatabase::TestDatabase(Schema schema, const std::string& options) : name_(unique_name()) {
   if (std::getenv("MAILROOM_TEST_PG") == nullptr) {
     throw std::runtime_error("these tests need a temporary server: run them through scripts/with-postgres");
   }
-  Connection("dbname=postgres", "test").run("CREATE DATABASE " + name_ + " " + options);
+  Connection admin("dbname=postgres", "test");
+  if (schema == Schema::current && options.empty()) {
+    admin.run("CREATE DATABASE " + name_ + " TEMPLATE " + migrated_template(admin));
+    return;
+  }
+  admin.run("CREATE DATABASE " + name_ + " " + options);
   if (schema == Schema::current) migrate(*connect());
 }
 
@@ -45,6 +82,13 @@ void migrate(Connection& connection) {
   migrator.run(state, plan_up(embedded_migrations(), state), nobody);
   // The session continues without the migration lock.
   connection.run("SELECT pg_advisory_unlock_all()");
+}
+
+int locks(Connection& connection, const std::string& condition) {
+  return value<int>(connection,
+                    "SELECT count(*) FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE "
+                    "datname = current_database()) AND " +
+                        condition);
 }
 
 bool knows_setting(Connection& connection, const std::string& name) {

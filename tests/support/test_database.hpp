@@ -12,7 +12,10 @@ namespace mailroom::test {
 /// server, so that no real server is ever used.
 class TestDatabase {
  public:
-  enum class Schema { none, current };
+  enum class Schema {
+    none,
+    current,  ///< a copy of a database that was migrated once for all tests, unless there are options
+  };
 
   /// `options` follow the name in CREATE DATABASE.
   explicit TestDatabase(Schema schema = Schema::current, const std::string& options = {});
@@ -36,6 +39,10 @@ void migrate(Connection& connection);
 
 /// True if the server has this setting, which may be new in a later version of PostgreSQL.
 bool knows_setting(Connection& connection, const std::string& name);
+
+/// The number of locks on relations and advisory locks in `connection`'s database for which `condition` on
+/// columns of pg_locks is true. Other databases have relations of the same oids.
+int locks(Connection& connection, const std::string& condition);
 
 /// Inserts `count` accounts whose logins begin with `prefix`, in one statement; each gets its token.
 void insert_accounts(Connection& connection, int count, const std::string& prefix = "user");

@@ -9,11 +9,7 @@ namespace mailroom::test {
 
 /// True while a collector keeps inserts into `connection`'s database from notifying.
 inline bool somebody_is_polling(Connection& connection) {
-  return value<bool>(
-      connection,
-      "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100526 "
-      "AND mode = 'ExclusiveLock' AND granted "
-      "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))");
+  return locks(connection, "classid = 1835100526 AND mode = 'ExclusiveLock' AND granted") > 0;
 }
 
 /// Inserts in a transaction and prepares it as `name`. PostgreSQL refuses that if the transaction has

@@ -1,22 +1,11 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "config/parse_value.hpp"
-#include "config/settings.hpp"
-#include "support/catch.hpp"
-#include "support/temporary_directory.hpp"
+#include "support/refused_settings.hpp"
 
 namespace mailroom::test::config_error_test {
 namespace {
-
-struct Case {
-  std::string file;
-  EnvironmentVariables environment;
-  std::vector<Overrides::Flag> flags;
-  std::string message;
-  std::string hint;
-};
 
 const std::string digits(64, 'd');
 const std::string all_keys = "mailroom.yaml.example lists every key";
@@ -24,32 +13,11 @@ const std::string duration_hint = "write 250ms, 5s or 4m30s; a bare number is mi
 const std::string retention_hint = "write 12h, 7d or 1d12h; a bare number is milliseconds";
 const std::string key_hint = "make one with: openssl rand -hex 32";
 
-/// Loads `file` as mailroom.yaml, and expects exactly this error.
-void check(const Case& expected) {
-  INFO(expected.message);
-  const test::WorkingDirectory directory;
-  directory.write("mailroom.yaml", expected.file);
-  try {
-    load_settings({std::nullopt, expected.flags}, expected.environment);
-    FAIL("accepted: " << expected.file);
-  } catch (const Error& error) {
-    CHECK(error.what() == expected.message);
-    CHECK(error.hint() == expected.hint);
-    // An invalid flag is a usage error; an invalid file or variable is a configuration error.
-    CHECK(error.code() == (expected.flags.empty() ? ExitCode::configuration : ExitCode::usage));
-  }
-}
-
-void check_all(const std::vector<Case>& cases) {
-  for (const auto& expected : cases)
-    check(expected);
-}
-
 }  // namespace
 
 TEST_CASE("a value that does not parse is refused with its origin and the expected form") {
   const std::string limit = ", and must be a whole number from 1 to 10000";
-  check_all({
+  check_all_refused({
       {"", {}, {{"collect.batch_limit", "0", "--batch-limit"}}, "--batch-limit is '0'" + limit, ""},
       {"",
        {{"MAILROOM_BATCH_LIMIT", "10001"}},
@@ -169,7 +137,7 @@ TEST_CASE("a value that does not parse is refused with its origin and the expect
 }
 
 TEST_CASE("an unknown key is refused with its place and the nearest known one") {
-  check_all({
+  check_all_refused({
       {"collect:\n  queue: a\n  batchlimit: 5\n",
        {},
        {},
@@ -197,7 +165,7 @@ TEST_CASE("an unknown key is refused with its place and the nearest known one") 
 }
 
 TEST_CASE("the key and the key file exclude each other at the same origin") {
-  check_all({
+  check_all_refused({
       {"signing:\n  key: " + digits + "\n  key_file: b\n",
        {},
        {},
@@ -217,7 +185,7 @@ TEST_CASE("a malformed key in the configuration is refused without being shown")
   const auto spoilt = cut + "x";
   const std::string no_path = " is neither 64 hexadecimal digits nor a path";
   const std::string path_hint = "write ./NAME for a file with such a name";
-  check_all({
+  check_all_refused({
       {"",
        {{"MAILROOM_SECRET_KEY", cut}},
        {},

@@ -5,22 +5,12 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/error.hpp"
-#include "config/settings.hpp"
-#include "support/catch.hpp"
-#include "support/temporary_directory.hpp"
+#include "support/refused_settings.hpp"
 
 namespace mailroom::test::config_file_error_test {
-namespace {
-
-struct Case {
-  std::string file, message, hint;
-};
-
-}  // namespace
 
 TEST_CASE("a file of the wrong structure is refused with the place") {
-  const std::vector<Case> cases{
+  check_files_refused({
       {"collect: 5", "mailroom.yaml:1:1: collect is a section, and must hold keys", ""},
       {"collect: [queue]", "mailroom.yaml:1:1: collect is a section, and must hold keys", ""},
       {"collect:\n  queue:\n    name: a\n",
@@ -41,25 +31,12 @@ TEST_CASE("a file of the wrong structure is refused with the place") {
       {"log:\ncollect:\nlog:\n", "mailroom.yaml:3:1: log is given twice", "the first is in line 1"},
       {"log:\n---\nlog:\n", "mailroom.yaml holds more than one YAML document",
        "remove everything from the second --- line on"},
-  };
-  const test::WorkingDirectory directory;
-  for (const auto& [file, message, hint] : cases) {
-    INFO(message);
-    directory.write("mailroom.yaml", file);
-    try {
-      load_settings({}, {});
-      FAIL("accepted: " << file);
-    } catch (const Error& error) {
-      CHECK(error.what() == message);
-      CHECK(error.hint() == hint);
-      CHECK(error.code() == ExitCode::configuration);
-    }
-  }
+  });
 }
 
 TEST_CASE("a possible secret in the wrong place is not shown") {
   const std::string key = "5ec1e7a4b0d29f6388c7f31d0a96e245b17c0f8ad35e642991fd8c03ba7e4d56";
-  const std::vector<Case> cases{
+  check_files_refused({
       {"signing: {key:" + key + "}", "mailroom.yaml:1:11: signing.key… is not a configuration key",
        "write a space after the colon"},
       {"database: {url:postgresql://app:hunter2@db/mail}",
@@ -75,23 +52,11 @@ TEST_CASE("a possible secret in the wrong place is not shown") {
       {"signing:\n  key_file: " + key,
        "signing.key_file (from mailroom.yaml:2:3) is a key, and must be the path of a file",
        "give the key itself as signing.key; write ./NAME for a file with such a name"},
-  };
-  const test::WorkingDirectory directory;
-  for (const auto& [file, message, hint] : cases) {
-    INFO(message);
-    directory.write("mailroom.yaml", file);
-    try {
-      load_settings({}, {});
-      FAIL("accepted: " << file);
-    } catch (const Error& error) {
-      CHECK(error.what() == message);
-      CHECK(error.hint() == hint);
-    }
-  }
+  });
 }
 
 TEST_CASE("a file that is not YAML is refused with the place") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   const std::vector<std::pair<std::string, std::string>> cases{
       {"collect:\n  queue: 'open\n", "2:15"},
       {"collect:\n  queue: \"open\n  batch_limit: 5\n\n", "3:17"},
@@ -112,29 +77,19 @@ TEST_CASE("a file that is not YAML is refused with the place") {
 }
 
 TEST_CASE("a file that was named explicitly must exist and be readable") {
-  const test::WorkingDirectory directory;
-  const auto check_file = [](const std::optional<std::string>& flag, const EnvironmentVariables& environment,
-                             const std::string& message, const std::string& hint) {
-    try {
-      load_settings({flag, {}}, environment);
-      FAIL("accepted");
-    } catch (const Error& error) {
-      CHECK(error.what() == message);
-      CHECK(error.hint() == hint);
-      CHECK(error.code() == ExitCode::configuration);
-    }
-  };
-  check_file("gone.yaml", {}, "there is no configuration file gone.yaml", "it is named by --config");
-  check_file({}, {{"MAILROOM_CONFIG", "gone.yaml"}}, "there is no configuration file gone.yaml",
-             "it is named by MAILROOM_CONFIG");
-  check_file(".", {}, "cannot read the configuration file .: Is a directory", "");
-  check_file("/dev/zero", {}, "cannot read the configuration file /dev/zero: it is larger than 1 MiB", "");
+  const WorkingDirectory directory;
+  check_refused({"gone.yaml", {}}, {}, "there is no configuration file gone.yaml", "it is named by --config");
+  check_refused({}, {{"MAILROOM_CONFIG", "gone.yaml"}}, "there is no configuration file gone.yaml",
+                "it is named by MAILROOM_CONFIG");
+  check_refused({".", {}}, {}, "cannot read the configuration file .: Is a directory", "");
+  check_refused({"/dev/zero", {}}, {},
+                "cannot read the configuration file /dev/zero: it is larger than 1 MiB", "");
   std::filesystem::create_directory("mailroom.yaml");
-  check_file({}, {}, "cannot read the configuration file mailroom.yaml: Is a directory", "");
+  check_refused({}, {}, "cannot read the configuration file mailroom.yaml: Is a directory", "");
 }
 
 TEST_CASE("a working directory that is closed to the user has no file") {
-  const test::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
   const auto child = fork();
   REQUIRE(child >= 0);

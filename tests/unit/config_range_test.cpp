@@ -3,45 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
-#include "config/settings.hpp"
-#include "support/catch.hpp"
-#include "support/temporary_directory.hpp"
+#include "support/refused_settings.hpp"
 
 namespace mailroom::test::config_range_test {
-namespace {
-
-struct Case {
-  std::string file;
-  EnvironmentVariables environment;
-  std::vector<Overrides::Flag> flags;
-  std::string message;
-  std::string hint;
-};
-
-/// Loads `file` as mailroom.yaml, and expects exactly this error.
-void check(const Case& expected) {
-  INFO(expected.message);
-  const test::WorkingDirectory directory;
-  directory.write("mailroom.yaml", expected.file);
-  try {
-    load_settings({std::nullopt, expected.flags}, expected.environment);
-    FAIL("accepted: " << expected.file);
-  } catch (const Error& error) {
-    CHECK(error.what() == expected.message);
-    CHECK(error.hint() == expected.hint);
-    // An invalid flag is a usage error; an invalid file or variable is a configuration error.
-    CHECK(error.code() == (expected.flags.empty() ? ExitCode::configuration : ExitCode::usage));
-  }
-}
-
-void check_all(const std::vector<Case>& cases) {
-  for (const auto& expected : cases)
-    check(expected);
-}
-
-}  // namespace
-
 TEST_CASE("limit and timeout may be ranges, from every origin") {
   const test::WorkingDirectory directory;
   directory.write("mailroom.yaml", "collect: {batch_limit: 10..500, batch_timeout: 50ms..5s}");
@@ -67,28 +31,23 @@ TEST_CASE("limit and timeout may be ranges, from every origin") {
 }
 
 TEST_CASE("a range that is no range is refused with what it must be") {
+  const WorkingDirectory directory;
   const std::string counts = ", and must be a range of two whole numbers from 1 to 10000";
   const std::string durations =
       " (from MAILROOM_BATCH_TIMEOUT), and must be a range of two durations from 0s to 1d";
   for (const std::string text : {"..", "10..", "..500", "0..5", "10..abc", "10..5s", "10..10001", "10...500",
                                  "1..2..3", "10 .. 500", "-5..5", "10..+500"}) {
-    check({"",
-           {},
-           {{"collect.batch_limit", text, "--batch-limit"}},
-           "--batch-limit is '" + text + "'" + counts,
-           "for example 10..500"});
+    check_refused({std::nullopt, {{"collect.batch_limit", text, "--batch-limit"}}}, {},
+                  "--batch-limit is '" + text + "'" + counts, "for example 10..500");
   }
   for (const std::string text : {"..", "50ms..", "..5s", "50ms..2d", "50ms..5x", "50ms...5s", "1s..2s..3s"}) {
-    check({"",
-           {{"MAILROOM_BATCH_TIMEOUT", text}},
-           {},
-           "collect.batch_timeout is " + text + durations,
-           "for example 50ms..5s"});
+    check_refused({}, {{"MAILROOM_BATCH_TIMEOUT", text}}, "collect.batch_timeout is " + text + durations,
+                  "for example 50ms..5s");
   }
   const std::string order = "and must be a range from the smaller value to the larger";
   const std::string units = "and must be a range with a unit at both ends";
   const std::string hint = "a bare number is milliseconds: write ";
-  check_all({
+  check_all_refused({
       {"collect: {batch_limit: 500..10}",
        {},
        {},
@@ -115,7 +74,7 @@ TEST_CASE("a range that is no range is refused with what it must be") {
 TEST_CASE("several lines per claim exclude a range of limits, wherever both come from") {
   const std::string hint =
       "a range lets lines grow with the load; for many short lines per claim, give one batch_limit";
-  check_all({
+  check_all_refused({
       {"collect: {batch_limit: 10..500, lines_per_claim: 3}",
        {},
        {},

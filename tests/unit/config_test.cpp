@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "base/duration.hpp"
-#include "base/error.hpp"
 #include "config/key_table.hpp"
-#include "config/settings.hpp"
 #include "support/build_paths.hpp"
-#include "support/catch.hpp"
-#include "support/temporary_directory.hpp"
+#include "support/refused_settings.hpp"
 
 namespace mailroom::test::config_test {
 namespace {
@@ -142,18 +139,10 @@ std::string yaml_of(const Row& row, bool is_list) {
   return row.key.substr(0, point) + ":\n  " + row.key.substr(point + 1) + ": " + value + "\n";
 }
 
-const SettingValue& value_of(const Settings& settings, const std::string& key) {
-  for (const auto& value : settings.values) {
-    if (value.key == key) return value;
-  }
-  FAIL("no value of " << key);
-  throw std::logic_error("FAIL returned");
-}
-
 void check(const Settings& settings, const Row& row, const std::string& expected, OriginKind kind,
            const std::string& where) {
   CHECK(row.effective(settings) == expected);
-  const auto& value = value_of(settings, row.key);
+  const auto& value = setting_of(settings, row.key);
   CHECK(value.text == expected);
   CHECK(value.origin.kind == kind);
   CHECK(value.origin.where == where);
@@ -163,7 +152,7 @@ void check(const Settings& settings, const Row& row, const std::string& expected
 
 TEST_CASE(
     "for every key a flag overrides the environment, the environment the file, and the file the default") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   REQUIRE(rows.size() == key_table().size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
@@ -190,7 +179,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the seven variables of the original collector are a complete configuration") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   const auto settings = load_settings({}, {{"MAILROOM_DATABASE_URL", "postgresql://h/d"},
                                            {"MAILROOM_SECRET_KEY", digits_a},
                                            {"MAILROOM_CHANNEL_NAME", "token_insert_2"},
@@ -221,7 +210,7 @@ TEST_CASE("the environment of the process is filtered by prefix") {
 
 TEST_CASE(
     "the file is that of --config, else of MAILROOM_CONFIG, else mailroom.yaml in the working directory") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   const auto queue_in = [](const std::optional<std::string>& flag, const EnvironmentVariables& environment) {
     return only_queue(load_settings({flag, {}}, environment));
   };
@@ -236,7 +225,7 @@ TEST_CASE(
 }
 
 TEST_CASE("settings name the file that was read, and can be loaded without a broken file") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   const EnvironmentVariables environment{{"MAILROOM_CONFIG", "broken.yaml"},
                                          {"MAILROOM_QUEUE_NAME", "second"}};
   CHECK(load_settings({}, {}).file.empty());
@@ -251,7 +240,7 @@ TEST_CASE("settings name the file that was read, and can be loaded without a bro
 }
 
 TEST_CASE("a file may be empty, or have only comments or sections without keys") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   for (const std::string text :
        {"", "\n# nothing\n", "---\n", "collect:\nlog:\n  # level: debug\n", "{}", "~"}) {
     INFO(text);
@@ -261,13 +250,13 @@ TEST_CASE("a file may be empty, or have only comments or sections without keys")
 }
 
 TEST_CASE("of the key and the key file, the one of the higher origin is used") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   directory.write("mailroom.yaml", "signing: {key_file: from-file}");
   auto settings = load_settings({}, {{"MAILROOM_SECRET_KEY", digits_a}});
   CHECK(settings.signing_key == digits_a);
   CHECK(settings.signing_key_file.empty());
-  CHECK(value_of(settings, "signing.key_file").text.empty());
-  CHECK(value_of(settings, "signing.key_file").origin.kind == OriginKind::default_value);
+  CHECK(setting_of(settings, "signing.key_file").text.empty());
+  CHECK(setting_of(settings, "signing.key_file").origin.kind == OriginKind::default_value);
   directory.write("mailroom.yaml", "signing: {key: " + digits_a + "}");
   settings = load_settings({}, {{"MAILROOM_SECRET_KEY_FILE", "from-environment"}});
   CHECK(settings.signing_key.empty());
@@ -275,12 +264,12 @@ TEST_CASE("of the key and the key file, the one of the higher origin is used") {
 }
 
 TEST_CASE("a relative path of a key file starts at the directory of the configuration file") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   directory.write("etc/a.yaml", "signing: {key_file: keys/now, previous_key_files: [old, /abs/older]}");
   auto settings = load_settings({"etc/a.yaml", {}}, {});
   CHECK(settings.signing_key_file == "etc/keys/now");
   CHECK(settings.previous_keys == std::vector<std::string>{"etc/old", "/abs/older"});
-  CHECK(value_of(settings, "signing.key_file").text == "keys/now");
+  CHECK(setting_of(settings, "signing.key_file").text == "keys/now");
   settings = load_settings({"etc/a.yaml", {}}, {{"MAILROOM_SECRET_KEY_FILE", "here"},
                                                 {"MAILROOM_PREVIOUS_SECRET_KEYS", "old, " + digits_b}});
   CHECK(settings.signing_key_file == "here");
@@ -288,24 +277,24 @@ TEST_CASE("a relative path of a key file starts at the directory of the configur
 }
 
 TEST_CASE("a path with a comma is one item of the file's list") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   directory.write("mailroom.yaml", "signing: {previous_key_files: ['a,b', c]}");
   CHECK(load_settings({}, {}).previous_keys == std::vector<std::string>{"a,b", "c"});
 }
 
 TEST_CASE("keys and connection strings are marked secret, and so is a list with a key in it") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   auto settings = load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a,b"}});
   std::string secrets;
   for (const auto& value : settings.values)
     secrets += value.is_secret ? value.key + " " : "";
   CHECK(secrets == "database.url signing.key ");
   settings = load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a," + digits_b}});
-  CHECK(value_of(settings, "signing.previous_key_files").is_secret);
+  CHECK(setting_of(settings, "signing.previous_key_files").is_secret);
 }
 
 TEST_CASE("the signing key may be in a configuration file that only its owner can read") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   for (const unsigned mode : {0600U, 0400U}) {
     std::filesystem::remove("mailroom.yaml");
     directory.write("mailroom.yaml", "signing:\n  key: " + digits_a + "\n", mode);
@@ -313,32 +302,27 @@ TEST_CASE("the signing key may be in a configuration file that only its owner ca
   }
   for (const auto& [mode, shown] : {std::pair{0640U, "0640"}, {0644U, "0644"}, {0602U, "0602"}}) {
     std::filesystem::permissions("mailroom.yaml", static_cast<std::filesystem::perms>(mode));
-    try {
-      load_settings({}, {{"MAILROOM_SECRET_KEY", digits_b}});
-      FAIL("mode " << shown << " is accepted");
-    } catch (const Error& error) {
-      CHECK(error.what() == std::string("mailroom.yaml:2:3: signing.key is in a file of mode ") + shown +
-                                ", which must be 0600");
-      CHECK(error.hint() == "chmod 600 mailroom.yaml, or use signing.key_file");
-      CHECK(error.code() == ExitCode::configuration);
-    }
+    check_refused(
+        {}, {{"MAILROOM_SECRET_KEY", digits_b}},
+        std::string("mailroom.yaml:2:3: signing.key is in a file of mode ") + shown + ", which must be 0600",
+        "chmod 600 mailroom.yaml, or use signing.key_file");
   }
 }
 
 TEST_CASE("the example file is accepted unchanged and has the defaults") {
-  const test::WorkingDirectory directory;
+  const WorkingDirectory directory;
   const auto plain = load_settings({}, {});
-  const auto example = load_settings({test::source_directory + "/mailroom.yaml.example", {}}, {});
+  const auto example = load_settings({source_directory + "/mailroom.yaml.example", {}}, {});
   for (const auto& row : rows) {
     INFO(row.key);
     CHECK(row.effective(example) == row.effective(plain));
     const bool has_default = !row.by_default.empty();
-    CHECK((value_of(example, row.key).origin.kind == OriginKind::file) == has_default);
+    CHECK((setting_of(example, row.key).origin.kind == OriginKind::file) == has_default);
   }
 }
 
 TEST_CASE("the example file has every key, its meaning and its variable, in the order of the table") {
-  std::ifstream file(test::source_directory + "/mailroom.yaml.example");
+  std::ifstream file(source_directory + "/mailroom.yaml.example");
   std::stringstream buffer;
   buffer << file.rdbuf();
   const auto text = buffer.str();

@@ -6,13 +6,16 @@ scripts/with-mailbox (SCRIPT) starts, and reads the mails with Python's parser. 
 import json
 import os
 import re
-import subprocess
 import sys
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from own_database import OwnDatabase, run  # noqa: E402
+
 CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'check_maildir.py')
 SCRIPT, MAILROOM = sys.argv[1], sys.argv[2]
-DATABASE = f'send_test_{os.getpid()}'
+DATABASE = OwnDatabase('send_test')
 FROM = 'Exämple <no-reply@app.example>'
 
 # Names that a mail must show as they are, and not do what they say.
@@ -35,14 +38,6 @@ REFUSED = [
 ]
 
 
-def run(*command, **options):
-    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
-
-
-def psql(sql):
-    return run('psql', '-XAtqF', '\t', '-d', DATABASE, '-c', sql)
-
-
 def literal(text):
     return "'" + text.replace("'", "''") + "'"
 
@@ -56,23 +51,17 @@ class SendTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        run('createdb', DATABASE)
-        for name in list(os.environ):
-            if name.startswith('MAILROOM_') and not name.startswith('MAILROOM_TEST_'):
-                del os.environ[name]
-        os.environ.update(MAILROOM_DATABASE_URL=f'dbname={DATABASE}', MAILROOM_SECRET_KEY='ab' * 32,
-                          MAILROOM_SEND_RELAY=os.environ['MAILROOM_TEST_RELAY'], MAILROOM_SEND_FROM=FROM,
-                          MAILROOM_SEND_LINK='https://app.example/{action}?token={token}')
-        run(MAILROOM, 'migrate')
+        DATABASE.create(MAILROOM, MAILROOM_SECRET_KEY='ab' * 32, MAILROOM_SEND_RELAY=os.environ['MAILROOM_TEST_RELAY'],
+                        MAILROOM_SEND_FROM=FROM, MAILROOM_SEND_LINK='https://app.example/{action}?token={token}')
         for email, login in ACCOUNTS + REFUSED:
-            psql(f'INSERT INTO accounts (email, login) VALUES ({literal(email)}, {literal(login)})')
+            DATABASE.psql(f'INSERT INTO accounts (email, login) VALUES ({literal(email)}, {literal(login)})')
         run(MAILROOM, 'send', '--once')
         output = run(CHECK, '--wait-for', str(len(ACCOUNTS)), os.environ['MAILROOM_TEST_MAILDIR'])
         cls.by_token = {mail['message_id'].split('.')[1]: mail for mail in map(json.loads, output.splitlines())}
 
     @classmethod
     def tearDownClass(cls):
-        run('dropdb', DATABASE)
+        DATABASE.drop()
 
     def test_each_account_gets_one_mail_without_a_defect(self):
         self.assertEqual(len(self.by_token), len(ACCOUNTS))
@@ -91,14 +80,14 @@ class SendTest(unittest.TestCase):
             self.assertEqual(str(found['token']['id']), token)
 
     def test_a_login_is_shown_as_it_is(self):
-        logins = dict(line.split('\t') for line in psql(
+        logins = dict(line.split('\t') for line in DATABASE.psql(
             'SELECT t.id, a.login FROM tokens t JOIN accounts a ON a.id = t.account').splitlines())
         for token, mail in self.by_token.items():
             # Lines of a mail may be folded at blanks.
             self.assertIn(re.sub(r'\s+', '', logins[token]), re.sub(r'\s+', '', mail['text']))
 
     def test_the_records_agree_with_the_server(self):
-        rows = psql("SELECT token, code, reply FROM mailroom_deliveries WHERE state = 'accepted' ORDER BY token")
+        rows = DATABASE.psql("SELECT token, code, reply FROM mailroom_deliveries WHERE state = 'accepted' ORDER BY token")
         recorded = dict((line.split('\t')[0], line.split('\t')[2]) for line in rows.splitlines())
         self.assertEqual(set(recorded), set(self.by_token))
         with open(os.environ['MAILROOM_TEST_MAILLOG'], encoding='utf-8') as file:
@@ -109,7 +98,7 @@ class SendTest(unittest.TestCase):
             self.assertRegex(log, rf'{queue_id}: .*status=sent')
 
     def test_an_address_that_cannot_be_mailed_is_rejected(self):
-        rows = psql("SELECT a.login FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token "
+        rows = DATABASE.psql("SELECT a.login FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token "
                     "JOIN accounts a ON a.id = t.account WHERE d.state = 'rejected' AND d.attempts = 0")
         self.assertEqual(sorted(rows.split()), sorted(login for _, login in REFUSED))
 
@@ -118,13 +107,13 @@ class SendTest(unittest.TestCase):
         self.assertIn(mail['queue_id'], run(MAILROOM, 'audit', 'plain'))
 
     def test_a_trial_mail_reaches_its_address(self):
-        before = psql('SELECT count(*) FROM mailroom_batches')
+        before = DATABASE.psql('SELECT count(*) FROM mailroom_batches')
         output = run(MAILROOM, 'send', '--to', 'me@test.example', '--account', 'plain', '--action', 'recovery')
         self.assertRegex(output, r'^accepted by 127\.0\.0\.1:\d+: 250 ')
         mails = [json.loads(line) for line in
                  run(CHECK, '--wait-for', str(len(ACCOUNTS) + 1), os.environ['MAILROOM_TEST_MAILDIR']).splitlines()]
         self.assertIn('me@test.example', [mail['envelope_to'] for mail in mails])
-        self.assertEqual(psql('SELECT count(*) FROM mailroom_batches'), before)
+        self.assertEqual(DATABASE.psql('SELECT count(*) FROM mailroom_batches'), before)
 
 
 if __name__ == '__main__':

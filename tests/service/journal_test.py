@@ -13,12 +13,12 @@ import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from own_database import OwnDatabase  # noqa: E402
+
 SOCKET = '/run/systemd/journal/socket'
-DATABASE = f'journal_test_{os.getpid()}'
-
-
-def run(*command, **options):
-    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+DATABASE = OwnDatabase('journal_test')
 
 
 def parse(datagram):
@@ -57,16 +57,11 @@ class Journal:
 class JournalTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        run('createdb', DATABASE)
-        for name in list(os.environ):
-            if name.startswith('MAILROOM_'):
-                del os.environ[name]
-        os.environ.update(MAILROOM_DATABASE_URL=f'dbname={DATABASE}', MAILROOM_SECRET_KEY='ab' * 32)
-        run(MAILROOM, 'migrate')
+        DATABASE.create(MAILROOM, MAILROOM_SECRET_KEY='ab' * 32)
 
     @classmethod
     def tearDownClass(cls):
-        run('dropdb', DATABASE)
+        DATABASE.drop()
 
     def setUp(self):
         self.journal = Journal()
@@ -84,7 +79,7 @@ class JournalTest(unittest.TestCase):
             return done.returncode, self.journal.entries(), stderr.read().decode()
 
     def test_log_lines_are_entries_with_fields(self):
-        run('psql', '-qd', DATABASE, '-c', "INSERT INTO accounts (email, login) VALUES ('a@mail.example', 'a')")
+        DATABASE.psql("INSERT INTO accounts (email, login) VALUES ('a@mail.example', 'a')")
         status, entries, stderr = self.mailroom('collect', '--once')
         self.assertEqual((status, stderr), (0, ''))
         emitted = [entry for entry in entries if entry['MESSAGE'].startswith('emitted ')]
@@ -110,8 +105,7 @@ class JournalTest(unittest.TestCase):
         self.assertIn(' connected\n', stderr)
 
     def test_tokens_do_not_go_to_the_journal(self):
-        insert = "INSERT INTO accounts (email, login) VALUES ('kept@mail.example', 'kept')"
-        run('psql', '-qd', DATABASE, '-c', insert)
+        DATABASE.psql("INSERT INTO accounts (email, login) VALUES ('kept@mail.example', 'kept')")
         status, entries, stderr = self.mailroom('collect', '--once', stdout_is_journal=True)
         self.assertEqual((status, entries), (3, []))
         self.assertIn("<3>error: standard output is systemd's journal", stderr)

@@ -17,16 +17,16 @@ import tempfile
 import time
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from own_database import OwnDatabase  # noqa: E402
+
 SOURCE, MAILROOM = sys.argv[1], sys.argv[2]
-DATABASE = f'unit_test_{os.getpid()}'
+DATABASE = OwnDatabase('unit_test')
 UNITS = f'{SOURCE}/packaging/systemd'
 EXAMPLES = f'{SOURCE}/examples/systemd'
 SERVICES = ('mailroom-collect@.service', 'mailroom-handover@.service', 'mailroom-send@.service')
 PATIENCE = 60
-
-
-def run(*command, **options):
-    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
 
 
 def read(path):
@@ -105,16 +105,11 @@ class PlayTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        run('createdb', DATABASE)
-        for name in list(os.environ):
-            if name.startswith('MAILROOM_'):
-                del os.environ[name]
-        os.environ['MAILROOM_DATABASE_URL'] = f'dbname={DATABASE}'
-        run(MAILROOM, 'migrate')
+        DATABASE.create(MAILROOM)
 
     @classmethod
     def tearDownClass(cls):
-        run('dropdb', DATABASE)
+        DATABASE.drop()
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -167,7 +162,7 @@ class PlayTest(unittest.TestCase):
 
         def insert(numbers):
             values = ', '.join(f"('user{n}@mail.example', 'user{n}')" for n in numbers)
-            run('psql', '-qd', DATABASE, '-c', f'INSERT INTO accounts (email, login) VALUES {values}')
+            DATABASE.psql(f'INSERT INTO accounts (email, login) VALUES {values}')
 
         sender = start_sender()
         with open(fifo, 'wb') as stdout:
@@ -180,7 +175,7 @@ class PlayTest(unittest.TestCase):
         self.assertEqual(sender.wait(PATIENCE), 0)
         insert(range(100, 200))
         waiting = "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NOT NULL"
-        self.assertTrue(eventually(lambda: int(run('psql', '-XAtd', DATABASE, '-c', waiting)) >= 20))
+        self.assertTrue(eventually(lambda: int(DATABASE.psql(waiting)) >= 20))
         sender = start_sender()
         self.assertTrue(eventually(lambda: len(read(delivered).splitlines()) > 100))
         # Stopped like units: the collector first; the sender empties the pipe.

@@ -1,10 +1,10 @@
 // The senders of examples/senders, as docs/exec.md shows them.
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "handover_rig.hpp"
 #include "support/catch.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::sender_examples_test {
 namespace {
@@ -12,8 +12,7 @@ namespace {
 /// How often each token is in the output of a sender: JSON of a token, or of a batch, a line.
 std::map<std::int64_t, int> sent_tokens(const std::string& path) {
   std::map<std::int64_t, int> counts;
-  std::istringstream lines(read_file(path));
-  for (std::string line; std::getline(lines, line);) {
+  for (const auto& line : lines_of(read_file(path))) {
     const auto json = nlohmann::json::parse(line);
     if (json.contains("id")) ++counts[json["id"].get<std::int64_t>()];
     if (!json.contains("tokens")) continue;

@@ -15,10 +15,7 @@ namespace {
 const std::vector<std::string> all{"recovery", "activation", "mailroom"};
 
 /// Token 1 is an activation, token 3 a recovery.
-struct Rig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-
+struct Rig : DatabaseRig {
   Rig() {
     make_queue(*connection, "recovery", recoveries_only);
     make_queue(*connection, "activation", activations_only);

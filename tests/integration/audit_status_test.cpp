@@ -88,9 +88,7 @@ TEST_CASE("the reason why a token was not emitted is found") {
     CHECK(outcome_of(*connection, 1) == std::string("not recorded"));
   }
   SECTION("its transaction is committed late") {
-    const auto late = database.connect();
-    late->run("BEGIN");
-    insert_accounts(*late, 1, "late");
+    const auto late = begin_insert(database, 1, "late");
     insert_accounts(*connection, 1, "early");
     const auto session = attach(database);
     emit(*session);

@@ -53,11 +53,8 @@ void check_addresses(Connection& connection, const TestCollector& collector) {
        connection.run("SELECT t.id, a.email FROM tokens t JOIN accounts a ON a.id = t.account"))
     emails[row[0].as<std::int64_t>()] = row[1].as<std::string>();
   std::int64_t wrong = 0;
-  for (const auto& line : collector.lines()) {
-    const auto batch = nlohmann::json::parse(line);
-    for (const auto& token : batch.at("tokens"))
-      wrong += token.at("email") == emails.at(token.at("id")) ? 0 : 1;
-  }
+  for (const auto& token : emitted_tokens(collector.output()))
+    wrong += token.at("email") == emails.at(token.at("id")) ? 0 : 1;
   CHECK(wrong == 0);
 }
 

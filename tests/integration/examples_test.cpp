@@ -48,8 +48,7 @@ class World {
         second_(database_, {"--queue", "newsletter", "--batch-timeout", "50ms"}) {
     key_ = directory_.write("mailroom.key", std::string(test_key) + "\n");
     REQUIRE(eventually([&] { return emitted_ids(collector_.output()).size() == 5; }));
-    const auto batch = nlohmann::json::parse(collector_.lines().front());
-    token_ = batch.at("tokens").at(0).at("token").get<std::string>();
+    token_ = emitted_tokens(collector_.output()).at(0).at("token").get<std::string>();
     directory_.write("tokens.txt", token_ + "\n" + token_ + "\n");
     directory_.write("accounts.txt", "user3\nuser4@mail.example\n");
     directory_.write("sender.py", read_file(source_directory + "/examples/senders/sender.py"), 0700);

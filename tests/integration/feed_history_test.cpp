@@ -8,16 +8,6 @@
 namespace mailroom::test::feed_history_test {
 namespace {
 
-void drain(PgQueueSession& session) {
-  std::optional<Receipt> receipt;
-  for (;;) {
-    const auto reply = session.claim({.limit = 4, .partial = true, .receipt = receipt});
-    if (!reply.lease) return;
-    receipt = Receipt{*reply.lease, {}};
-    receipt->counts.emitted = static_cast<int>(fetch_ids(session, *reply.lease).size());
-  }
-}
-
 /// Events of every kind, half of them an hour old.
 void fill(const TestDatabase& database) {
   const auto connection = database.connect();
@@ -26,13 +16,13 @@ void fill(const TestDatabase& database) {
   connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) - 3000 WHERE id IN (2, 3, 4)");
   connection->run("UPDATE tokens SET created_at = created_at - 3600 WHERE id <= 6");
   connection->run("UPDATE tokens SET expires_at = 0 WHERE id = 5");
-  drain(*session);
+  drain(*session, 4);
   connection->run(
       "INSERT INTO tokens (account, action) SELECT g, 'password_recovery' FROM generate_series(2, 4) g");
-  drain(*session);
+  drain(*session, 4);
   connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 13");
   connection->run("INSERT INTO tokens (account, action) VALUES (9, 'password_recovery')");
-  drain(*session);
+  drain(*session, 4);
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id IN (2, 7)");
   connection->run("UPDATE accounts SET status = 'active' WHERE id = 7");
   connection->run("SELECT mailroom_rewind('mailroom', 15, 1000, '{}')");

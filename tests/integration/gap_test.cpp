@@ -1,53 +1,27 @@
 // Gaps: ids below the cursor that no snapshot has shown. A gap is kept while its transaction may still show
 // its ids, and forgotten afterwards.
 
-#include "consumer/pg_queue_session.hpp"
-#include "schema/bookkeeping.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
-#include "support/test_database.hpp"
+#include "support/test_queue.hpp"
 
 namespace mailroom::test::gap_test {
 namespace {
 
 /// A queue with one collector, which emits and acknowledges all due tokens.
-struct Queue {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-  PgQueueSession session{{database.conninfo(), {"mailroom"}, "token_insert", require_current_schema}};
-  int largest_batch = 0;
+struct Queue : DatabaseRig {
+  std::unique_ptr<PgQueueSession> session = attach(database);
 
-  std::int64_t drain(int limit = 10) {
-    std::int64_t emitted = 0;
-    std::optional<Receipt> receipt;
-    for (;;) {
-      const auto reply = session.claim({.limit = limit, .partial = true, .receipt = receipt});
-      receipt.reset();
-      if (!reply.lease && !reply.more) return emitted;
-      if (!reply.lease) continue;
-      BatchCounts counts;
-      session.fetch(*reply.lease, [&](const TokenRow&) { ++counts.emitted; });
-      largest_batch = std::max(largest_batch, counts.emitted);
-      emitted += counts.emitted;
-      receipt = Receipt{*reply.lease, counts};
-    }
-  }
+  std::size_t drain(int limit = 10) { return test::drain(*session, limit).size(); }
 
   /// A gap is forgotten only after all older transactions, including those of other tests on the same server.
   bool forgets_all_gaps() {
     return eventually([&] { return drain() == 0 && gaps() == 0; });
   }
 
+  int largest_batch() { return value<int>(*connection, "SELECT max(emitted) FROM mailroom_batches"); }
   std::int64_t gaps() { return value<std::int64_t>(*connection, "SELECT count(*) FROM mailroom_gaps"); }
 };
-
-/// An open transaction that has inserted accounts.
-std::unique_ptr<Connection> begin_insert(const TestDatabase& database, int count, const std::string& prefix) {
-  auto connection = database.connect();
-  connection->run("BEGIN");
-  insert_accounts(*connection, count, prefix);
-  return connection;
-}
 
 }  // namespace
 
@@ -69,7 +43,7 @@ TEST_CASE("a large transaction that commits late is emitted in batches of the li
   open->run("COMMIT");
   insert_accounts(*queue.connection, 20, "new");
   CHECK(queue.drain() == 115);
-  CHECK(queue.largest_batch == 10);
+  CHECK(queue.largest_batch() == 10);
   CHECK(queue.forgets_all_gaps());
 }
 
@@ -80,13 +54,13 @@ TEST_CASE("a claim reports how many waiting tokens late ones have displaced from
   REQUIRE(queue.drain() == 1);
   const ClaimRequest full{.limit = 10};
   insert_accounts(*queue.connection, 6, "new");
-  const auto before = queue.session.claim(full);
+  const auto before = queue.session->claim(full);
   CHECK(before.pending == 6);
   CHECK(before.last == 16);
   open->run("COMMIT");
   // The batch takes five late tokens and five of the six that waited: one is still pending, and four late
   // ones have not been read.
-  const auto after = queue.session.claim(full);
+  const auto after = queue.session->claim(full);
   REQUIRE(after.lease);
   CHECK(after.pending == 1);
   CHECK(after.last < before.last);
@@ -100,7 +74,7 @@ TEST_CASE("with a limit of one, late and new tokens are both emitted") {
   open->run("COMMIT");
   insert_accounts(*queue.connection, 2, "new");
   CHECK(queue.drain(1) == 5);
-  CHECK(queue.largest_batch == 1);
+  CHECK(queue.largest_batch() == 1);
 }
 
 TEST_CASE("a transaction of another database delays only the forgetting of dead gaps, not a delivery") {
@@ -176,15 +150,15 @@ TEST_CASE("a queue is not idle while a transaction may still show a token below 
   CHECK(is_idle());
   insert_accounts(*queue.connection, 1, "early");
   CHECK(queue.drain() == 1);
-  queue.session.claim(routine);
+  queue.session->claim(routine);
   CHECK(queue.gaps() == 1);
   CHECK_FALSE(is_idle());
   late->run("COMMIT");
   CHECK_FALSE(is_idle());
-  const auto lease = queue.session.claim(routine).lease;
+  const auto lease = queue.session->claim(routine).lease;
   REQUIRE(lease);
-  queue.session.claim({.publish_cursor = true, .receipt = Receipt{*lease, {.emitted = 1}}});
-  queue.session.claim(routine);
+  queue.session->claim({.publish_cursor = true, .receipt = Receipt{*lease, {.emitted = 1}}});
+  queue.session->claim(routine);
   CHECK(is_idle());
 }
 

@@ -11,9 +11,7 @@ namespace mailroom::test::masked_batch_test {
 namespace {
 
 /// A queue of recoveries. Of the tokens 1 to 20, the odd ones are recoveries.
-struct Rig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
+struct Rig : DatabaseRig {
   std::unique_ptr<PgQueueSession> session;
 
   Rig() {

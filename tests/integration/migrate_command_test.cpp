@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_database.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::migrate_command_test {
 namespace {
@@ -27,8 +28,7 @@ std::string dump(const TestDatabase& database) {
   REQUIRE(run.status == 0);
   // Newer versions of pg_dump print random keys here.
   std::string text;
-  std::istringstream lines(run.output);
-  for (std::string line; std::getline(lines, line);) {
+  for (const auto& line : lines_of(run.output)) {
     if (line.find("restrict ") == std::string::npos) text += line + "\n";
   }
   return text;

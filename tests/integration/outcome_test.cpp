@@ -65,10 +65,6 @@ struct OutcomeRig : RewindRig {
 SELECT coalesce(string_agg(state || ' ' || attempts || CASE WHEN not_before IS NULL THEN '' ELSE ' waits' END,
                            ', ' ORDER BY token), '') FROM mailroom_deliveries)");
   }
-
-  void due_now() {
-    connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
-  }
 };
 
 }  // namespace
@@ -124,7 +120,7 @@ TEST_CASE("without partial, deferred tokens wait for a full batch like others", 
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
   rig.deliver(1, DeliveryState::deferred, 1);
-  rig.due_now();
+  due_now(*rig.connection);
   const auto none = rig.session->claim({.limit = 2});
   CHECK_FALSE(none.lease);
   CHECK(none.pending == 1);
@@ -140,7 +136,7 @@ TEST_CASE("a token given back counts no attempt and keeps the last answer", "[ou
   insert_accounts(*rig.connection, 1);
   rig.deliver(1, DeliveryState::deferred, 1);
   for (int i = 0; i < 3; ++i) {
-    rig.due_now();
+    due_now(*rig.connection);
     const auto lease = rig.claim(1).lease;
     REQUIRE(lease);
     rig.claim(0, receipt_of(*lease, {given_back(1)}));
@@ -157,7 +153,7 @@ TEST_CASE("rule 1: after a rewind the cursor alone emits tokens that waited abov
   rig.deliver(3, DeliveryState::deferred, 60);
   rig.carry_out(to(1));
   CHECK(rig.deliveries() == "deferred 1 waits, cancelled 1, cancelled 1");
-  rig.due_now();
+  due_now(*rig.connection);
   CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{1, 2, 3});
   CHECK(rig.deliver(10, DeliveryState::accepted).empty());
   CHECK(rig.deliveries() == "accepted 2, accepted 2, accepted 2");
@@ -169,7 +165,7 @@ TEST_CASE("rule 1: a rewind forward leaves waiting tokens", "[outcome]") {
   rig.deliver(1, DeliveryState::deferred, 60);
   rig.carry_out(to(2));
   CHECK(rig.deliveries() == "deferred 1 waits");
-  rig.due_now();
+  due_now(*rig.connection);
   CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{1});
 }
 
@@ -179,7 +175,7 @@ TEST_CASE("rule 1: a replayed token no longer waits", "[outcome]") {
   rig.deliver(2, DeliveryState::deferred, 60);
   rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
   CHECK(rig.deliveries() == "deferred 1, deferred 1 waits");
-  rig.due_now();
+  due_now(*rig.connection);
   auto ids = rig.deliver(10, DeliveryState::accepted);
   CHECK(ids == Ids{1, 2});
   CHECK(rig.deliver(10, DeliveryState::accepted).empty());
@@ -300,15 +296,13 @@ TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all h
   for (int i = 0; i < 2; ++i) {
     rig.deliver(50, DeliveryState::deferred, 600);
   }
-  const auto late = rig.database.connect();
-  late->run("BEGIN");
-  insert_accounts(*late, 100, "late");
+  const auto late = begin_insert(rig.database, 100, "late");
   insert_accounts(*rig.connection, 1, "between");
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = 'infinity'");
   CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{201});
   late->run("COMMIT");
   insert_accounts(*rig.connection, 100, "new");
-  rig.due_now();
+  due_now(*rig.connection);
   const auto ids = rig.deliver(12, DeliveryState::accepted);
   const auto count = [&](std::int64_t from, std::int64_t to) {
     return std::count_if(ids.begin(), ids.end(), [&](auto id) { return id >= from && id <= to; });

@@ -37,7 +37,7 @@ std::string emit_token(const TestDatabase& database, Connection& connection) {
   insert_accounts(connection, 3);
   const auto run = run_behind(database.conninfo(), {"-q", "collect", "--once", "--format", "jsonl"});
   REQUIRE(run.status == 0);
-  return nlohmann::json::parse(run.output).at("tokens").at(0).at("token").get<std::string>();
+  return emitted_tokens(run.output).at(0).at("token").get<std::string>();
 }
 
 /// A command, and its exit status in session, transaction and statement mode.

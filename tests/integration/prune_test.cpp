@@ -115,9 +115,7 @@ TEST_CASE("a token in an open batch stays until the batch is closed") {
 TEST_CASE("a token in a gap stays until a collector has read it") {
   TestDatabase database;
   const auto connection = database.connect();
-  const auto open = database.connect();
-  open->run("BEGIN");
-  insert_accounts(*open, 2, "late");
+  const auto open = begin_insert(database, 2, "late");
   insert_accounts(*connection, 2);
   const auto session = attach(database);
   drain(*session);

@@ -24,18 +24,6 @@ nlohmann::json run_queue(const OperatorRig& person, std::vector<std::string> wor
   return nlohmann::json::parse(run.output);
 }
 
-/// Emits what is due in a queue, and returns the ids.
-Ids drain(QueueSession& session) {
-  Ids ids;
-  ClaimRequest request{.limit = 10, .partial = true};
-  while (const auto lease = session.claim(request).lease) {
-    const auto fetched = fetch_due(session, *lease);
-    ids.insert(ids.end(), fetched.ids.begin(), fetched.ids.end());
-    request.receipt = Receipt{*lease, fetched.counts};
-  }
-  return ids;
-}
-
 void recover(Connection& connection, int account) {
   connection.run("UPDATE tokens SET consumed_at = created_at WHERE account = $1 AND consumed_at IS NULL",
                  account);

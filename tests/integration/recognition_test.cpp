@@ -10,11 +10,8 @@
 namespace mailroom::test::recognition_test {
 namespace {
 
-struct PsqlDatabase {
-  TestDatabase database{TestDatabase::Schema::none};
-  std::unique_ptr<Connection> connection = database.connect();
-
-  explicit PsqlDatabase(const std::string& more = "") {
+struct PsqlDatabase : DatabaseRig {
+  explicit PsqlDatabase(const std::string& more = "") : DatabaseRig(TestDatabase::Schema::none) {
     connection->run(embedded_migrations()[0].up);
     if (!more.empty()) connection->run(more);
   }

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 #include "support/reconcile_rig.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::reconcile_output_test {
 namespace {
@@ -20,8 +21,7 @@ struct OutputRig : ReconcileRig {
     insert_accounts(*connection, count, prefix);
     const auto run = operations.mailroom({"collect", "--once", "--batch-limit", "2", "--format", format});
     std::vector<std::string> lines;
-    std::istringstream text(run.output);
-    for (std::string line; std::getline(text, line);)
+    for (const auto& line : lines_of(run.output))
       lines.push_back(line + "\n");
     return lines;
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "support/catch.hpp"
+#include "support/delivery_rig.hpp"
 #include "support/operator_rig.hpp"
 #include "support/rewind_rig.hpp"
 #include "support/test_sender.hpp"
@@ -21,9 +22,8 @@ RewindRequest with_outcome(const std::string& outcome) {
 }
 
 /// Accounts whose tokens have been mailed, through a relay that answers as each test says.
-struct ReplayRig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
+struct ReplayRig : DeliveryRig {
+  using DeliveryRig::DeliveryRig;
 
   void send(const TestRelay& relay, const std::map<std::string, std::string>& environment = {}) {
     TestSender sender(database.conninfo(), relay.url(), {"--once"}, environment);
@@ -32,16 +32,7 @@ struct ReplayRig {
     CHECK(status == 0);
   }
   RewindPlan plan(const RewindRequest& request) { return plan_rewind(*connection, request); }
-  std::int64_t carry_out(const RewindRequest& request) {
-    return carry_out_rewind(*connection, request, plan(request), rewind_author, "token_insert");
-  }
-  /// `1 accepted 2`: token, state and attempts.
-  std::string deliveries() {
-    return value<std::string>(
-        *connection,
-        "SELECT coalesce(string_agg(token || ' ' || state || ' ' || attempts, ', ' ORDER BY token), '') "
-        "FROM mailroom_deliveries");
-  }
+  std::int64_t carry_out(const RewindRequest& request) { return test::carry_out(*connection, request); }
 };
 
 std::multiset<std::int64_t> mailed(const TestRelay& relay) {
@@ -68,8 +59,7 @@ TestRelay::Options silent_at_end() {
 }  // namespace
 
 TEST_CASE("a replay of rejected mails mails them again, and no others", "[outcome]") {
-  ReplayRig rig;
-  insert_accounts(*rig.connection, 4);
+  ReplayRig rig(4);
   rig.send(TestRelay(refusing_two()));
   CHECK(rig.deliveries() == "1 accepted 1, 2 rejected 1, 3 rejected 1, 4 accepted 1");
   const auto plan = rig.plan(with_outcome("rejected"));
@@ -103,8 +93,7 @@ TEST_CASE("a replay of unknown mails mails them again, whatever when_unknown say
   const std::string policy = GENERATE("resend", "hold");
   CAPTURE(policy);
   const std::map<std::string, std::string> environment{{"MAILROOM_SEND_WHEN_UNKNOWN", policy}};
-  ReplayRig rig;
-  insert_accounts(*rig.connection, 1);
+  ReplayRig rig(1);
   const TestRelay silent(silent_at_end());
   rig.send(silent, environment);
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
@@ -118,8 +107,7 @@ TEST_CASE("a replay of unknown mails mails them again, whatever when_unknown say
 }
 
 TEST_CASE("a replay of expired mails includes tokens that expired before a sender took them", "[outcome]") {
-  ReplayRig rig;
-  insert_accounts(*rig.connection, 6);
+  ReplayRig rig(6);
   // 1 is deferred until its link is about to expire, 2 is mailed, 3 to 5 expire before they are claimed.
   rig.connection->run("UPDATE tokens SET expires_at = created_at + CASE id WHEN 1 THEN 62 ELSE 900 END");
   rig.connection->run("UPDATE tokens SET expires_at = created_at - 1 WHERE id BETWEEN 3 AND 5");
@@ -169,8 +157,7 @@ TEST_CASE("a token that is being mailed again has no outcome, so two replays mai
 }
 
 TEST_CASE("the plan of a rewind forward says that deferred tokens wait", "[outcome]") {
-  ReplayRig rig;
-  insert_accounts(*rig.connection, 3);
+  ReplayRig rig(3);
   rig.send(TestRelay({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::reply("451 4.7.1 later"))}));
   const OperatorRig person(rig.database);
   const std::string note =

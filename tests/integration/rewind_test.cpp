@@ -93,13 +93,9 @@ TEST_CASE("a batch in flight that is cut to nothing is still acknowledged") {
 
 TEST_CASE("a late commit below the target is still emitted, and one above it only once") {
   RewindRig queue;
-  const auto low = queue.database.connect();
-  low->run("BEGIN");
-  insert_accounts(*low, 2, "low");
+  const auto low = begin_insert(queue.database, 2, "low");
   insert_accounts(*queue.connection, 2, "middle");
-  const auto high = queue.database.connect();
-  high->run("BEGIN");
-  insert_accounts(*high, 2, "high");
+  const auto high = begin_insert(queue.database, 2, "high");
   insert_accounts(*queue.connection, 2, "top");
   CHECK(queue.drain() == Ids{3, 4, 7, 8});
   CHECK(queue.carry_out(to(4)) == 2);

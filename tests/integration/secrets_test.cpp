@@ -76,8 +76,7 @@ class SecretWorld {
   void note_secrets() {
     const auto run = mailroom({"collect", "--once", "--format", "jsonl"}, {{"MAILROOM_SECRET_KEY", key}});
     REQUIRE(run.status == 0);
-    const auto batch = nlohmann::json::parse(run.output);
-    for (const auto& each : batch.at("tokens")) {
+    for (const auto& each : emitted_tokens(run.output)) {
       const auto text = each.at("token").get<std::string>();
       (each.at("action") == "activation" ? token : recovery) = text;
       // The start of the token, which holds its secret, and the end of its signature.

@@ -14,18 +14,6 @@
 namespace mailroom::test::send_test {
 namespace {
 
-struct SendRig : DeliveryRig {
-  using DeliveryRig::DeliveryRig;
-
-  /// `1 accepted 1, 2 deferred 1`: token, state and attempts.
-  std::string deliveries() {
-    return value<std::string>(
-        *connection,
-        "SELECT coalesce(string_agg(token || ' ' || state || ' ' || attempts, ', ' ORDER BY token), '') "
-        "FROM mailroom_deliveries");
-  }
-};
-
 /// The addresses of the recipients, each with the number of its mails.
 std::map<std::string, int> recipients(const TestRelay& relay) {
   std::map<std::string, int> counts;
@@ -43,7 +31,7 @@ RelayAnswer for_recipient(const RelayMoment& moment, RelayStep step, const std::
 }  // namespace
 
 TEST_CASE("send mails each token once, with a link whose token verifies, and records the relay's answer") {
-  SendRig rig(25);
+  DeliveryRig rig(25);
   TestRelay relay;
   TestSender sender(rig.database.conninfo(), relay.url(), {"--once"});
   CHECK(sender.wait() == 0);
@@ -65,7 +53,7 @@ TEST_CASE("send mails each token once, with a link whose token verifies, and rec
 }
 
 TEST_CASE("send records what the relay defers and rejects, and tries deferred mails again") {
-  SendRig rig(20);
+  DeliveryRig rig(20);
   TestRelay relay({.play = [](const RelayMoment& moment) {
     if (moment.recipient.find("user3@") != std::string::npos)
       return for_recipient(moment, RelayStep::rcpt, "@", "451 4.7.1 greylisted");
@@ -92,7 +80,7 @@ TEST_CASE("send records what the relay defers and rejects, and tries deferred ma
 }
 
 TEST_CASE("while the relay is unavailable, mails wait in the queue at no attempt") {
-  SendRig rig(5);
+  DeliveryRig rig(5);
   std::atomic<bool> is_up = false;
   TestRelay relay({.play = [&](const RelayMoment& moment) {
     if (moment.step == RelayStep::greeting && !is_up)
@@ -115,7 +103,7 @@ TEST_CASE("while the relay is unavailable, mails wait in the queue at no attempt
 }
 
 TEST_CASE("the batch limit of a queue is for collect: send has its own") {
-  SendRig rig(12);
+  DeliveryRig rig(12);
   rig.connection->run("INSERT INTO mailroom_queues (name, batch_limit) VALUES ('mailroom', '2')");
   TestRelay relay;
   TestSender sender(rig.database.conninfo(), relay.url(), {"--once", "--batch-limit", "12"});
@@ -125,7 +113,7 @@ TEST_CASE("the batch limit of a queue is for collect: send has its own") {
 }
 
 TEST_CASE("send --once says which relays are unavailable, why, and how many mails wait") {
-  SendRig rig(3);
+  DeliveryRig rig(3);
   TestRelay relay({.play = [](const RelayMoment& moment) {
     return moment.step == RelayStep::greeting ? RelayAnswer::reply("554 no", RelayAnswer::Then::close)
                                               : RelayAnswer{};
@@ -139,7 +127,7 @@ TEST_CASE("send --once says which relays are unavailable, why, and how many mail
 }
 
 TEST_CASE("the probe of a relay is not lost when there was no mail for it") {
-  SendRig rig(1);
+  DeliveryRig rig(1);
   std::atomic<bool> is_up = false;
   TestRelay relay({.play = [&](const RelayMoment& moment) {
     if (moment.step == RelayStep::greeting && !is_up)
@@ -159,7 +147,7 @@ TEST_CASE("the probe of a relay is not lost when there was no mail for it") {
 }
 
 TEST_CASE("send --once with an unavailable relay says so, and leaves the tokens in the queue") {
-  SendRig rig(3);
+  DeliveryRig rig(3);
   TestRelay relay(
       {.play = TestRelay::at(RelayStep::greeting, RelayAnswer::reply("421 busy", RelayAnswer::Then::close))});
   TestSender sender(rig.database.conninfo(), relay.url(), {"--once"});
@@ -175,7 +163,7 @@ TEST_CASE("send --once with an unavailable relay says so, and leaves the tokens 
 }
 
 TEST_CASE("a mail without an answer is sent once more with the same bytes, then it is unknown") {
-  SendRig rig(1);
+  DeliveryRig rig(1);
   TestRelay relay({.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::close))});
   CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait() == 0);
   CHECK(rig.deliveries() == "1 deferred 1");
@@ -188,7 +176,7 @@ TEST_CASE("a mail without an answer is sent once more with the same bytes, then 
 }
 
 TEST_CASE("with when_unknown hold, a mail without an answer is not sent again") {
-  SendRig rig(1);
+  DeliveryRig rig(1);
   TestRelay relay({.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::close))});
   CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}, {{"MAILROOM_SEND_WHEN_UNKNOWN", "hold"}})
             .wait() == 0);
@@ -196,7 +184,7 @@ TEST_CASE("with when_unknown hold, a mail without an answer is not sent again") 
 }
 
 TEST_CASE("SIGTERM gives the mails of a hanging relay back to the queue") {
-  SendRig rig(6);
+  DeliveryRig rig(6);
   TestRelay relay({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::nothing(RelayAnswer::Then::hang))});
   TestSender sender(rig.database.conninfo(), relay.url());
   CHECK(eventually([&] { return relay.connections() >= 4; }));
@@ -212,7 +200,7 @@ TEST_CASE("a sender that is killed repeats at most the mails of its batch, with 
   const auto step =
       GENERATE(RelayStep::ehlo, RelayStep::mail, RelayStep::rcpt, RelayStep::data, RelayStep::end);
   CAPTURE(step);
-  SendRig rig(8);
+  DeliveryRig rig(8);
   TestRelay hanging({.play = [&](const RelayMoment& moment) {
     return moment.step == step ? RelayAnswer::nothing(RelayAnswer::Then::hang) : RelayAnswer{};
   }});
@@ -237,7 +225,7 @@ TEST_CASE("a sender that is killed repeats at most the mails of its batch, with 
 }
 
 TEST_CASE("of several recovery tokens of an account only the newest is mailed") {
-  SendRig rig(1);
+  DeliveryRig rig(1);
   rig.connection->run("UPDATE tokens SET consumed_at = 1");
   rig.connection->run("UPDATE accounts SET status = 'active'");
   rig.connection->run(
@@ -274,7 +262,7 @@ TEST_CASE("addresses that cannot be mailed are rejected, and nothing is injected
 }
 
 TEST_CASE("send --to sends one mail for trial and claims nothing") {
-  SendRig rig(2);
+  DeliveryRig rig(2);
   TestRelay relay;
   TestSender sender(rig.database.conninfo(), relay.url(), {"--to", "me@test.example", "--account", "user1"});
   CHECK(sender.wait() == 0);
@@ -285,7 +273,7 @@ TEST_CASE("send --to sends one mail for trial and claims nothing") {
 }
 
 TEST_CASE("send --to says which relay has not accepted the mail, and why") {
-  SendRig rig(1);
+  DeliveryRig rig(1);
   TestRelay relay({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::reply("550 5.1.1 no such user"))});
   TestSender sender(rig.database.conninfo(), relay.url(), {"--to", "me@test.example", "--account", "user1"});
   CHECK(sender.wait() == 1);
@@ -294,7 +282,7 @@ TEST_CASE("send --to says which relay has not accepted the mail, and why") {
 }
 
 TEST_CASE("senders share that the relay is unavailable, and that it is back") {
-  SendRig rig(0);
+  DeliveryRig rig(0);
   std::atomic<bool> is_up = false;
   std::atomic<int> greeted = 0;
   TestRelay relay({.play = [&](const RelayMoment& moment) {
@@ -325,7 +313,7 @@ TEST_CASE("senders share that the relay is unavailable, and that it is back") {
 }
 
 TEST_CASE("a relay that asks for a lower rate for one mail delays no other") {
-  SendRig rig(20);
+  DeliveryRig rig(20);
   TestRelay relay({.play = [](const RelayMoment& moment) {
     return for_recipient(moment, RelayStep::rcpt, "user1@", "454 4.7.0 too many mails");
   }});
@@ -336,7 +324,7 @@ TEST_CASE("a relay that asks for a lower rate for one mail delays no other") {
 }
 
 TEST_CASE("an account gets no more mails than send.per_account allows") {
-  SendRig rig(1);
+  DeliveryRig rig(1);
   rig.connection->run("UPDATE tokens SET consumed_at = 1");
   rig.connection->run("UPDATE accounts SET status = 'active'");
   rig.connection->run(
@@ -353,7 +341,7 @@ TEST_CASE("an account gets no more mails than send.per_account allows") {
 }
 
 TEST_CASE("send --dry-run shows what would be mailed, and claims nothing") {
-  SendRig rig(2);
+  DeliveryRig rig(2);
   rig.connection->run("INSERT INTO accounts (email, login) VALUES ('a b@mail.example', 'bad')");
   rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 2");
   TestSender sender(rig.database.conninfo(), "smtp://127.0.0.1:1", {"--dry-run"});
@@ -368,7 +356,7 @@ TEST_CASE("send --dry-run shows what would be mailed, and claims nothing") {
 }
 
 TEST_CASE("send logs in over TLS, and shows no password, token, code or link at any level") {
-  SendRig rig(3);
+  DeliveryRig rig(3);
   rig.connection->run("UPDATE accounts SET status = 'active' WHERE id = 1");
   rig.connection->run("INSERT INTO tokens (account, action) VALUES (1, 'password_recovery')");
   const TestCertificate certificate;
@@ -409,7 +397,7 @@ TEST_CASE("three senders together keep to the rate of their queue, over any wind
   constexpr int burst = 10;
   // A claim reads the allowance a moment before it writes the time of its batch.
   constexpr double moment = 0.25;
-  SendRig rig(90);
+  DeliveryRig rig(90);
   TestRelay relay;
   set_rate(*rig.connection, "mailroom", 1 / rate, burst);
   TestSender first(rig.database.conninfo(), relay.url());

@@ -17,9 +17,7 @@ namespace {
 const std::string advice = "mailroom rewind-cursor --fix-sequence";
 
 /// A queue that collectors drain, and an operator.
-struct Patient {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
+struct Patient : DatabaseRig {
   OperatorRig rig{database};
   std::map<std::string, int> emitted{};  ///< token text to number of emissions
 
@@ -28,12 +26,8 @@ struct Patient {
   /// Runs a collector, counts what it emits, and returns its exit status.
   int collect(const std::string& queue = "mailroom") {
     const auto run = rig.mailroom({"collect", "--once", "--format", "jsonl", "--queue", queue});
-    std::istringstream lines(run.output);
-    for (std::string line; std::getline(lines, line);) {
-      const auto batch = nlohmann::json::parse(line);
-      for (const auto& token : batch.at("tokens"))
-        ++emitted[token.at("token").get<std::string>()];
-    }
+    for (const auto& token : emitted_tokens(run.output))
+      ++emitted[token.at("token").get<std::string>()];
     last_errors = run.errors;
     return run.status;
   }

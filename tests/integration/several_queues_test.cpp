@@ -10,10 +10,7 @@ namespace mailroom::test::several_queues_test {
 namespace {
 
 /// Two queues: `recovery` comes first, `mailroom` takes activations. Accounts up to 10 can recover.
-struct Rig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-
+struct Rig : DatabaseRig {
   Rig() {
     insert_accounts(*connection, 10, "active");
     connection->run("UPDATE accounts SET status = 'active'");

@@ -11,10 +11,7 @@
 namespace mailroom::test::status_test {
 namespace {
 
-struct Queue {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-
+struct Queue : DatabaseRig {
   QueueStatus status(const std::string& queue = "mailroom") { return read_queue_status(*connection, queue); }
   std::vector<QueueFinding> findings(const HealthLimits& limits = {}) {
     return judge_queue(status(), limits);
@@ -40,28 +37,6 @@ Lease take(QueueSession& session, int limit = 10) {
   const auto reply = session.claim({.limit = limit, .partial = true});
   REQUIRE(reply.lease);
   return *reply.lease;
-}
-
-/// Emits and acknowledges all due tokens.
-int drain(QueueSession& session, int limit = 10) {
-  int emitted = 0;
-  std::optional<Receipt> receipt;
-  for (;;) {
-    const auto reply = session.claim({.limit = limit, .partial = true, .receipt = receipt});
-    receipt.reset();
-    if (!reply.lease && !reply.more) return emitted;
-    if (!reply.lease) continue;
-    const auto count = static_cast<int>(fetch_ids(session, *reply.lease).size());
-    emitted += count;
-    receipt = Receipt{*reply.lease, {.emitted = count}};
-  }
-}
-
-std::unique_ptr<Connection> begin_insert(Queue& queue, int count, const std::string& prefix) {
-  auto connection = queue.database.connect("shop");
-  connection->run("BEGIN");
-  insert_accounts(*connection, count, prefix);
-  return connection;
 }
 
 std::optional<GapHolder> holder_of(const QueueStatus& status, int pid) {
@@ -121,7 +96,7 @@ TEST_CASE("status counts acknowledged tokens, and sees the collector") {
   Queue queue;
   insert_accounts(*queue.connection, 7);
   const auto session = attach(queue.database);
-  CHECK(drain(*session, 3) == 7);
+  CHECK(drain(*session, 3).size() == 7);
   const auto status = queue.status();
   CHECK(status.emissions.total() == 7);
   CHECK(status.emissions.known == Milliseconds{300'000});
@@ -143,13 +118,13 @@ TEST_CASE("status counts acknowledged tokens, and sees the collector") {
 TEST_CASE("status blames the idle transaction that a gap waits for, and its fix closes the gap") {
   Queue queue;
   const auto session = attach(queue.database);
-  const auto open = begin_insert(queue, 3, "open");
+  const auto open = begin_insert(queue.database, 3, "open", "shop");
   const auto stranger = queue.database.connect("stranger");
   stranger->run("CREATE TABLE other (x int)");
   stranger->run("BEGIN");
   stranger->run("INSERT INTO other VALUES (1)");
   insert_accounts(*queue.connection, 2);
-  CHECK(drain(*session) == 2);
+  CHECK(drain(*session).size() == 2);
 
   const auto status = queue.status();
   CHECK(status.gap_ids == 3);
@@ -176,13 +151,13 @@ TEST_CASE("status blames the idle transaction that a gap waits for, and its fix 
 TEST_CASE("status counts late tokens in a gap as pending") {
   Queue queue;
   const auto session = attach(queue.database);
-  const auto open = begin_insert(queue, 3, "open");
+  const auto open = begin_insert(queue.database, 3, "open", "shop");
   insert_accounts(*queue.connection, 2);
-  CHECK(drain(*session) == 2);
+  CHECK(drain(*session).size() == 2);
   open->run("COMMIT");
   CHECK(queue.status().waiting.in_gaps == 3);
   CHECK(queue.status().lag());
-  CHECK(drain(*session) == 3);
+  CHECK(drain(*session).size() == 3);
   CHECK(queue.status().waiting.total() == 0);
 }
 
@@ -191,10 +166,10 @@ TEST_CASE("status blames a prepared transaction by its gid, and its fix closes t
   queue.connection->run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   const auto session = attach(queue.database);
   const auto gid = "it's " + queue.database.name();
-  const auto preparing = begin_insert(queue, 1, "prepared");
+  const auto preparing = begin_insert(queue.database, 1, "prepared", "shop");
   preparing->run("PREPARE TRANSACTION 'it''s " + queue.database.name() + "'");
   insert_accounts(*queue.connection, 1);
-  CHECK(drain(*session) == 1);
+  CHECK(drain(*session).size() == 1);
 
   const auto status = queue.status();
   const auto holder =
@@ -235,7 +210,7 @@ TEST_CASE("status blames the collector that holds a batch too long, and its fix 
   queue.connection->run(finding.fix);
   CHECK(eventually([&] { return !queue.status().open_batches[0].session_lives; }));
   CHECK(queue.has("batch_left"));
-  CHECK(eventually([&] { return drain(*survivor) == 4; }));
+  CHECK(eventually([&] { return drain(*survivor).size() == 4; }));
   CHECK(queue.findings().empty());
 }
 
@@ -254,7 +229,7 @@ TEST_CASE("status reports dead batches, and its fix emits their tokens") {
   CHECK(finding.severity == Severity::warning);
   queue.connection->run(finding.fix);
   CHECK(queue.status().waiting.in_replay == 3);
-  CHECK(drain(*session) == 3);
+  CHECK(drain(*session).size() == 3);
   queue.connection->run("UPDATE mailroom_batches SET dead_at = dead_at - interval '25 hours'");
   CHECK_FALSE(queue.has("dead"));
 }
@@ -263,14 +238,14 @@ TEST_CASE("tokens to be replayed are pending, and are no gap") {
   Queue queue;
   insert_accounts(*queue.connection, 5);
   const auto session = attach(queue.database);
-  CHECK(drain(*session) == 5);
+  CHECK(drain(*session).size() == 5);
   queue.connection->run("SELECT mailroom_replay('mailroom', '{2,4}', '{}')");
   const auto status = queue.status();
   CHECK(status.replay_ids == 2);
   CHECK(status.gap_ids == 0);
   CHECK(status.gap_holders.empty());
   CHECK(status.waiting.in_replay == 2);
-  CHECK(drain(*session) == 2);
+  CHECK(drain(*session).size() == 2);
   CHECK(queue.status().replay_ids == 0);
 }
 
@@ -293,7 +268,7 @@ TEST_CASE("status blames the session that holds the queue's lock, and its fix le
 TEST_CASE("status reports a sequence behind the cursor") {
   Queue queue;
   insert_accounts(*queue.connection, 5);
-  CHECK(drain(*attach(queue.database)) == 5);
+  CHECK(drain(*attach(queue.database)).size() == 5);
   CHECK_FALSE(queue.has("sequence_behind"));
   queue.connection->run("TRUNCATE tokens RESTART IDENTITY");
   CHECK(queue.finding("sequence_behind").severity == Severity::failure);

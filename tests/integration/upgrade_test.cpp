@@ -10,11 +10,8 @@
 namespace mailroom::test::upgrade_test {
 namespace {
 
-struct OriginalDatabase {
-  TestDatabase database{TestDatabase::Schema::none};
-  std::unique_ptr<Connection> connection = database.connect();
-
-  OriginalDatabase() {
+struct OriginalDatabase : DatabaseRig {
+  OriginalDatabase() : DatabaseRig(TestDatabase::Schema::none) {
     connection->run(read_file(source_directory + "/migrations/0_init.up.sql"));
     // Today's triggers refuse the third account's login.
     connection->run(

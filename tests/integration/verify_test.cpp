@@ -3,30 +3,26 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/test_collector.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::verify_test {
 namespace {
 
 /// A database whose tokens have been emitted.
-struct EmittedTokens {
-  explicit EmittedTokens(int accounts) : connection(database.connect()) {
+struct EmittedTokens : DatabaseRig {
+  explicit EmittedTokens(int accounts) {
     insert_accounts(*connection, accounts);
     const auto run = mailroom({"collect", "--once", "--format", "jsonl"});
     INFO(run.output << run.errors);
     REQUIRE(run.status == 0);
-    std::istringstream lines(run.output);
-    for (std::string line; std::getline(lines, line);) {
-      const auto batch = nlohmann::json::parse(line);
-      for (const auto& token : batch.at("tokens"))
-        tokens.push_back(token.at("token").get<std::string>());
-    }
+    for (const auto& token : emitted_tokens(run.output))
+      tokens.push_back(token.at("token").get<std::string>());
     REQUIRE(tokens.size() == static_cast<std::size_t>(accounts));
   }
 
@@ -48,19 +44,9 @@ struct EmittedTokens {
         {{"MAILROOM_DATABASE_URL", database.conninfo()}, {"MAILROOM_SECRET_KEY", std::string(64, 'a')}});
   }
 
-  TestDatabase database;
   TemporaryDirectory directory;
-  std::unique_ptr<Connection> connection;
   std::vector<std::string> tokens;
 };
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);)
-    lines.push_back(line);
-  return lines;
-}
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "consumer/collector.hpp"
 #include "consumer/line_sink.hpp"
 #include "support/fake_queue.hpp"
+#include "support/text_lines.hpp"
 #include "support/two_open_sink.hpp"
 
 namespace mailroom::test {
@@ -92,8 +93,7 @@ class CollectorRig {
 
   std::vector<nlohmann::json> lines() const {
     std::vector<nlohmann::json> all;
-    std::istringstream text(file.text());
-    for (std::string line; std::getline(text, line);) {
+    for (const auto& line : lines_of(file.text())) {
       all.push_back(nlohmann::json::parse(line));
     }
     return all;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "support/test_database.hpp"
@@ -9,19 +8,20 @@
 namespace mailroom::test {
 
 /// A database with accounts, and what the deliveries of their tokens became.
-struct DeliveryRig {
-  TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-
+struct DeliveryRig : DatabaseRig {
   explicit DeliveryRig(int accounts) { insert_accounts(*connection, accounts); }
 
   int count(const std::string& state) {
     return value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = '" + state + "'");
   }
-  /// Deferred tokens are due.
-  void due_now() {
-    connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
+  /// `1 accepted 1, 2 deferred 1`: token, state and attempts.
+  std::string deliveries() {
+    return value<std::string>(
+        *connection,
+        "SELECT coalesce(string_agg(token || ' ' || state || ' ' || attempts, ', ' ORDER BY token), '') "
+        "FROM mailroom_deliveries");
   }
+  void due_now() { test::due_now(*connection); }
 };
 
 }  // namespace mailroom::test

@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 #include "support/build_paths.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test {
 
@@ -59,9 +59,8 @@ class OperatorRig {
 /// Returns the texts after `fix:` in `text`, in order.
 inline std::vector<std::string> fixes_in(const std::string& text) {
   std::vector<std::string> fixes;
-  std::istringstream lines(text);
   const std::string label = "fix: ";
-  for (std::string line; std::getline(lines, line);) {
+  for (const auto& line : lines_of(text)) {
     const auto at = line.find_first_not_of(' ');
     if (at != std::string::npos && line.compare(at, label.size(), label) == 0)
       fixes.push_back(line.substr(at + label.size()));

@@ -13,7 +13,7 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error("a message breaks a rule: " + what);
 }
 
-Lines lines_of(const std::string& message) {
+Lines crlf_lines(const std::string& message) {
   Lines lines;
   for (std::size_t at = 0; at < message.size();) {
     const auto end = message.find("\r\n", at);
@@ -139,7 +139,7 @@ std::vector<std::string> ParsedMessage::names() const {
 }
 
 ParsedMessage parse_message(const std::string& message, bool is_utf8) {
-  auto lines = lines_of(message);
+  auto lines = crlf_lines(message);
   ParsedMessage parsed{.headers = take_headers(lines, is_utf8), .text = {}, .html = std::nullopt};
   const auto& type = parsed.header("Content-Type");
   static const std::regex multipart("multipart/alternative; boundary=\"(=_[0-9a-f]{16})\"");

@@ -30,18 +30,6 @@ inline PruneSummary count(const TestDatabase& database, int step = 1000) {
   return Pruner(*connection, month, step).count(always);
 }
 
-/// Emits and acknowledges all waiting tokens.
-inline void drain(QueueSession& session, int limit = 10) {
-  std::optional<Receipt> receipt;
-  for (;;) {
-    const auto reply = session.claim({.limit = limit, .partial = true, .receipt = receipt});
-    receipt.reset();
-    if (!reply.lease && !reply.more) return;
-    if (!reply.lease) continue;
-    receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(fetch_ids(session, *reply.lease).size())}};
-  }
-}
-
 /// Makes tokens expire `days` days ago.
 inline void expire(Connection& connection, const std::string& where, int days = 31) {
   connection.run("UPDATE tokens SET expires_at = extract(epoch FROM now()) - 86400 * $1::int WHERE " + where,

@@ -12,6 +12,7 @@
 #include "support/code_blocks.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test {
 
@@ -182,8 +183,7 @@ class ProgramApplication {
                       command_.front(), finished.status, finished.errors)};
     }
     Results results;
-    std::istringstream lines(finished.output);
-    for (std::string line; std::getline(lines, line);)
+    for (const auto& line : lines_of(finished.output))
       results.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
     return results;
   }

@@ -1,27 +1,16 @@
 #pragma once
 
-#include <arpa/inet.h>
-#include <stdexcept>
-#include <sys/socket.h>
+#include <tuple>
 #include <unistd.h>
+
+#include "support/loopback_socket.hpp"
 
 namespace mailroom::test {
 
 /// A port of 127.0.0.1 that refuses connections, and that nobody else can take meanwhile.
 class RefusingPort {
  public:
-  RefusingPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    void* const bytes = &address;
-    auto* const general = static_cast<sockaddr*>(bytes);
-    socklen_t size = sizeof address;
-    if (socket_ < 0 || bind(socket_, general, size) != 0 || getsockname(socket_, general, &size) != 0) {
-      throw std::runtime_error("cannot take a port of 127.0.0.1");
-    }
-    port_ = ntohs(address.sin_port);
-  }
+  RefusingPort() { std::tie(socket_, port_) = bind_on_loopback(); }
   ~RefusingPort() { close(socket_); }
   RefusingPort(const RefusingPort&) = delete;
   RefusingPort& operator=(const RefusingPort&) = delete;
@@ -29,7 +18,7 @@ class RefusingPort {
   int port() const { return port_; }
 
  private:
-  int socket_;
+  int socket_ = -1;
   int port_ = 0;
 };
 

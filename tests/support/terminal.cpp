@@ -7,10 +7,11 @@
 #include <poll.h>
 #include <pty.h>
 #include <regex>
-#include <sstream>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/text_lines.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -70,10 +71,9 @@ TerminalRun run_in_terminal(const std::vector<std::string>& command,
 
 std::vector<std::string> plain_lines(const std::string& text) {
   static const std::regex colour("\x1b\\[[0-9;]*m");
-  std::istringstream stream(std::regex_replace(text, colour, ""));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);)
-    lines.push_back(line.substr(line.rfind('\r') + 1));
+  auto lines = lines_of(std::regex_replace(text, colour, ""));
+  for (auto& line : lines)
+    line.erase(0, line.rfind('\r') + 1);
   return lines;
 }
 

@@ -2,11 +2,11 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 
 #include "crypto/key_ring.hpp"
 #include "support/build_paths.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -44,31 +44,34 @@ int TestCollector::stop() {
 }
 
 std::vector<std::string> TestCollector::lines() const {
-  std::vector<std::string> all;
-  std::istringstream text(output());
-  for (std::string line; std::getline(text, line);)
-    all.push_back(line);
-  return all;
+  return lines_of(output());
 }
 
 bool TestCollector::connected(int times) const {
   return eventually([&] { return count(log(), " connected\n") >= times; });
 }
 
-std::map<std::int64_t, int> emitted_ids(const std::string& output) {
-  std::map<std::int64_t, int> ids;
-  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
+std::vector<nlohmann::json> emitted_tokens(const std::string& output) {
+  std::vector<nlohmann::json> tokens;
   std::size_t start = 0;
   for (auto end = output.find('\n'); end != std::string::npos; end = output.find('\n', start)) {
     const auto batch = nlohmann::json::parse(output.substr(start, end - start));
-    for (const auto& token : batch.at("tokens")) {
-      const auto decoded = decode_token(token.at("token").get<std::string>());
-      const auto code = token.at("code").get<std::string>();
-      if (!decoded || !verifier.verify(*decoded, code, false))
-        throw std::runtime_error("a token does not verify");
-      ++ids[token.at("id").get<std::int64_t>()];
-    }
+    for (const auto& token : batch.at("tokens"))
+      tokens.push_back(token);
     start = end + 1;
+  }
+  return tokens;
+}
+
+std::map<std::int64_t, int> emitted_ids(const std::string& output) {
+  std::map<std::int64_t, int> ids;
+  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
+  for (const auto& token : emitted_tokens(output)) {
+    const auto decoded = decode_token(token.at("token").get<std::string>());
+    const auto code = token.at("code").get<std::string>();
+    if (!decoded || !verifier.verify(*decoded, code, false))
+      throw std::runtime_error("a token does not verify");
+    ++ids[token.at("id").get<std::int64_t>()];
   }
   return ids;
 }

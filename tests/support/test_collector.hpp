@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,11 @@ class TestCollector {
   Subprocess process_;
 };
 
-/// Counts how often each token id occurs in the jsonl `output`. Throws for a line that does not parse or a
-/// token that does not verify; ignores a last line without a newline.
+/// The tokens in the jsonl `output`, in order. Throws for a line that does not parse; ignores a last line
+/// without a newline.
+std::vector<nlohmann::json> emitted_tokens(const std::string& output);
+
+/// Counts how often each token id occurs among them. Throws for a token that does not verify.
 std::map<std::int64_t, int> emitted_ids(const std::string& output);
 
 /// The key that every TestCollector signs with.

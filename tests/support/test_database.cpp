@@ -102,4 +102,12 @@ void insert_accounts(Connection& connection, int count, const std::string& prefi
       count, prefix);
 }
 
+std::unique_ptr<Connection> begin_insert(const TestDatabase& database, int count, const std::string& prefix,
+                                         const std::string& purpose) {
+  auto connection = database.connect(purpose);
+  connection->run("BEGIN");
+  insert_accounts(*connection, count, prefix);
+  return connection;
+}
+
 }  // namespace mailroom::test

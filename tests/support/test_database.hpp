@@ -31,6 +31,14 @@ class TestDatabase {
   std::string name_;
 };
 
+/// A database, and a session of its owner.
+struct DatabaseRig {
+  TestDatabase database;
+  std::unique_ptr<Connection> connection = database.connect();
+
+  explicit DatabaseRig(TestDatabase::Schema schema = TestDatabase::Schema::current) : database(schema) {}
+};
+
 /// The author of schema changes by tests.
 SchemaAuthor test_author();
 
@@ -46,6 +54,10 @@ int locks(Connection& connection, const std::string& condition);
 
 /// Inserts `count` accounts whose logins begin with `prefix`, in one statement; each gets its token.
 void insert_accounts(Connection& connection, int count, const std::string& prefix = "user");
+
+/// Returns a session with an open transaction that has inserted accounts.
+std::unique_ptr<Connection> begin_insert(const TestDatabase& database, int count, const std::string& prefix,
+                                         const std::string& purpose = "test");
 
 /// Returns the single value of a query.
 template <typename T>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,11 @@ SELECT mailroom_set_queue($1, jsonb_build_object('rate', jsonb_build_object(
                  queue, std::llround(gap * 1000), burst);
 }
 
+/// Deferred tokens are due.
+inline void due_now(Connection& connection) {
+  connection.run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
+}
+
 /// The tokens of a batch that a collector would emit, and its counts for the acknowledgement.
 struct Fetched {
   Ids ids;
@@ -58,6 +64,21 @@ inline Fetched fetch_due(QueueSession& session, const Lease& lease) {
     counts.skipped_ids.push_back(row.id);
   });
   return fetched;
+}
+
+/// Claims and acknowledges until no token is left; returns the ids in the order of their emission.
+inline Ids drain(QueueSession& session, int limit = 10) {
+  Ids all;
+  std::optional<Receipt> receipt;
+  for (;;) {
+    const auto reply = session.claim({.limit = limit, .partial = true, .receipt = receipt});
+    receipt.reset();
+    if (!reply.lease && !reply.more) return all;
+    if (!reply.lease) continue;
+    const auto [ids, counts] = fetch_due(session, *reply.lease);
+    all.insert(all.end(), ids.begin(), ids.end());
+    receipt = Receipt{*reply.lease, counts};
+  }
 }
 
 inline Ids fetch_ids(QueueSession& session, const Lease& lease) {

@@ -1,6 +1,5 @@
 #include "support/test_relay.hpp"
 
-#include <arpa/inet.h>
 #include <array>
 #include <csignal>
 #include <fmt/format.h>
@@ -13,26 +12,11 @@
 #include <unistd.h>
 #include <utility>
 
+#include "support/loopback_socket.hpp"
 #include "support/relay_conversation.hpp"
 
 namespace mailroom::test {
 namespace {
-
-/// A socket that listens on a free port of 127.0.0.1, and this port.
-std::pair<int, int> listen_on_loopback() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  void* const bytes = &address;
-  auto* const general = static_cast<sockaddr*>(bytes);
-  socklen_t size = sizeof address;
-  if (listener < 0 || bind(listener, general, size) != 0 || listen(listener, SOMAXCONN) != 0 ||
-      getsockname(listener, general, &size) != 0) {
-    throw std::runtime_error("cannot listen on 127.0.0.1");
-  }
-  return {listener, ntohs(address.sin_port)};
-}
 
 /// The threads of the server handle no signals, and OpenSSL's writes to a client that has gone raise none.
 void hold_signals_back() {
@@ -53,7 +37,8 @@ void prepare_client(int socket) {
 
 TestRelay::TestRelay(Options options) : options_(std::move(options)), stop_(eventfd(0, EFD_CLOEXEC)) {
   if (!options_.play) options_.play = [](const RelayMoment&) { return RelayAnswer{}; };
-  std::tie(listener_, port_) = listen_on_loopback();
+  std::tie(listener_, port_) = bind_on_loopback();
+  if (listen(listener_, SOMAXCONN) != 0) throw std::runtime_error("cannot listen on 127.0.0.1");
   acceptor_ = std::thread([this] { accept_clients(); });
 }
 

@@ -5,6 +5,7 @@
 #include "support/batch_rows.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::batch_signer_test {
 
@@ -167,8 +168,7 @@ TEST_CASE("a batch with more tokens than the line limit is written as several li
     const Writing writing(rows, line_limit);
     CHECK(writing.counts.emitted == 7);
     std::vector<std::size_t> tokens;
-    std::istringstream text(writing.file.text());
-    for (std::string line; std::getline(text, line);)
+    for (const auto& line : lines_of(writing.file.text()))
       tokens.push_back(parse_record(line).value().size() / 5);
     return tokens;
   };

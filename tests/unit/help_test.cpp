@@ -10,17 +10,10 @@
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::help_test {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);)
-    lines.push_back(line);
-  return lines;
-}
 
 void check_widths(const CLI::App& app) {
   const auto help = app.help("", CLI::AppFormatMode::Normal);

@@ -1,7 +1,6 @@
 // Feeds messages to the parser of Python's standard library, which knows nothing of ours.
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "mail/header_text.hpp"
 #include "mail/message.hpp"
@@ -11,6 +10,7 @@
 #include "support/random_mail.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::mail_python_test {
 
@@ -74,8 +74,7 @@ std::vector<json> read_by_python(const std::vector<RandomMail>& mails) {
   INFO("a status of 127 means that python3 is missing: scripts/install-packages --tests");
   REQUIRE(status == 0);
   std::vector<json> read;
-  std::istringstream lines(read_file(out));
-  for (std::string line; std::getline(lines, line);)
+  for (const auto& line : lines_of(read_file(out)))
     read.push_back(json::parse(line));
   return read;
 }

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "support/catch.hpp"
+#include "support/text_lines.hpp"
 
 namespace mailroom::test::retry_log_test {
 
@@ -24,8 +25,7 @@ struct Trial {
   /// The logged lines, without times.
   std::vector<std::string> lines() const {
     std::vector<std::string> all;
-    std::istringstream stream(text.str());
-    for (std::string line; std::getline(stream, line);)
+    for (const auto& line : lines_of(text.str()))
       all.push_back(line.substr(line.find("msg=")));
     return all;
   }

@@ -8,6 +8,7 @@
 #include "cmd/status/status_overview.hpp"
 #include "cmd/status/status_watch.hpp"
 #include "support/catch.hpp"
+#include "support/text_lines.hpp"
 #include "support/with_locale.hpp"
 
 namespace mailroom::test::status_report_test {
@@ -59,14 +60,6 @@ StatusReport crowded() {
   queue.replay_ids = 300'000;
   report.findings = judge_queue(queue, {});
   return report;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);)
-    lines.push_back(line);
-  return lines;
 }
 
 }  // namespace

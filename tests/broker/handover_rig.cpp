@@ -88,14 +88,26 @@ Parcel parcel_of(const TestLine& line, std::int64_t id) {
           .body = line.body};
 }
 
+void Answered::await_more() const {
+  const int before = accepted;
+  if (!eventually([&] { return accepted > before + lines_in_flight; }, std::chrono::seconds(120)))
+    throw std::runtime_error("no more lines are accepted");
+}
+
+void Answered::await_wait() const {
+  const int before = waiting;
+  if (!eventually([&] { return waiting > before; }, std::chrono::seconds(120)))
+    throw std::runtime_error("no line is told to wait");
+}
+
 void hand_over(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seconds limit,
-               std::size_t in_flight) {
+               Answered* answered) {
   const auto until = Steady::now() + limit;
   std::multimap<Steady::time_point, std::size_t> due;
   for (std::size_t i = 0; i < lines.size(); ++i)
     due.emplace(Steady::now(), i);
   while ((!due.empty() || carrier.unfinished() > 0) && Steady::now() < until) {
-    while (!due.empty() && due.begin()->first <= Steady::now() && carrier.unfinished() < in_flight) {
+    while (!due.empty() && due.begin()->first <= Steady::now() && carrier.unfinished() < lines_in_flight) {
       auto& line = lines[due.begin()->second];
       ++line.submitted;
       carrier.submit(parcel_of(line, static_cast<std::int64_t>(due.begin()->second)));
@@ -109,9 +121,18 @@ void hand_over(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seco
       line.accepted = answer.verdict == ParcelVerdict::accepted;
       line.rejected = answer.verdict == ParcelVerdict::rejected;
       if (!line.accepted && !line.rejected) due.emplace(Steady::now() + 250ms, id);
+      if (answered != nullptr && !line.rejected) ++(line.accepted ? answered->accepted : answered->waiting);
       line.answers.push_back(std::move(answer));
     }
   }
+}
+
+void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seconds limit,
+                      const std::function<void(const Answered&)>& fault) {
+  constexpr int enough = 300;
+  Answered answered;
+  const Fault thread([&] { return answered.accepted >= enough; }, [&] { fault(answered); });
+  hand_over(carrier, lines, limit, &answered);
 }
 
 Answer hand_over_once(Carrier& carrier, const TestLine& line, std::chrono::seconds limit) {
@@ -123,20 +144,19 @@ Answer hand_over_once(Carrier& carrier, const TestLine& line, std::chrono::secon
   return answers[0];
 }
 
-struct Fault::Thread {
-  std::thread thread;
-};
-
-Fault::Fault(std::chrono::milliseconds delay, std::function<void()> fault)
-    : thread_(std::make_unique<Thread>()) {
-  thread_->thread = std::thread([delay, fault = std::move(fault)] {
-    std::this_thread::sleep_for(delay);
-    fault();
-  });
-}
+Fault::Fault(std::function<bool()> begins, std::function<void()> fault)
+    : thread_([this, begins = std::move(begins), fault = std::move(fault)] {
+        try {
+          if (!eventually(begins, std::chrono::seconds(60))) throw std::runtime_error("it did not begin");
+          fault();
+        } catch (const std::exception& error) {
+          failure_ = error.what();
+        }
+      }) {}
 
 Fault::~Fault() {
-  thread_->thread.join();
+  thread_.join();
+  CHECK(failure_.empty());
 }
 
 void require_each(const std::vector<TestLine>& lines, const std::map<std::string, int>& found) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <sys/types.h>
+#include <thread>
 #include <vector>
 
 #include "base/log.hpp"
@@ -54,24 +56,45 @@ std::vector<TestLine> make_lines(int count, int tokens = 10, const std::string& 
 
 Parcel parcel_of(const TestLine& line, std::int64_t id);
 
-/// Hands the lines over, `in_flight` at the same time, and each again 250 ms after an answer that is neither
-/// `accepted` nor `rejected`, as a sink does, until none is left or time is up.
+/// How many lines are handed over at the same time.
+constexpr int lines_in_flight = 64;
+
+/// The answers that hand_over() has had, for a thread beside it.
+struct Answered {
+  std::atomic<int> accepted{0};
+  std::atomic<int> waiting{0};  ///< neither accepted nor rejected: the line comes again
+
+  /// Waits until more lines are accepted than were on their way.
+  void await_more() const;
+  /// Waits until another line is told to wait.
+  void await_wait() const;
+};
+
+/// Hands the lines over, and each again 250 ms after an answer that is neither `accepted` nor `rejected`, as a
+/// sink does, until none is left or time is up.
 void hand_over(Carrier& carrier, std::vector<TestLine>& lines,
-               std::chrono::seconds limit = std::chrono::seconds(60), std::size_t in_flight = 64);
+               std::chrono::seconds limit = std::chrono::seconds(60), Answered* answered = nullptr);
+
+/// The same, with a fault on another thread, which begins once some hundred lines were accepted.
+void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seconds limit,
+                      const std::function<void(const Answered&)>& fault);
 
 /// Hands one line over once.
 Answer hand_over_once(Carrier& carrier, const TestLine& line,
                       std::chrono::seconds limit = std::chrono::seconds(20));
 
-/// Runs `fault` on a thread, some time after the lines began.
+/// Runs `fault` on a thread as soon as `begins` is true.
 class Fault {
  public:
-  Fault(std::chrono::milliseconds delay, std::function<void()> fault);
+  Fault(std::function<bool()> begins, std::function<void()> fault);
+  /// Waits for its end. A fault that failed, or did not begin, fails the test.
   ~Fault();
+  Fault(const Fault&) = delete;
+  Fault& operator=(const Fault&) = delete;
 
  private:
-  struct Thread;
-  std::unique_ptr<Thread> thread_;
+  std::string failure_;
+  std::thread thread_;
 };
 
 /// The message and hint of the Error(configuration) that `start` throws.

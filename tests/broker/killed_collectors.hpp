@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -70,12 +72,18 @@ class HandedOver {
   }
 
   int tokens() { return value<int>(*database.connect(), "SELECT count(*) FROM tokens"); }
-  int accepted() {
-    return value<int>(*database.connect(),
-                      "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'");
+  int accepted() { return accepted(*database.connect()); }
+  /// For another thread: true once as many tokens are recorded as accepted.
+  std::function<bool()> has_accepted(int tokens) {
+    return [tokens, connection = std::shared_ptr<Connection>(database.connect())] {
+      return accepted(*connection) >= tokens;
+    };
   }
 
  private:
+  static int accepted(Connection& connection) {
+    return value<int>(connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'");
+  }
   std::string collect() {
     TestCollector collector(database, {"--to", to_, "--batch-limit", "10", "--once"}, environment_);
     const int status = collector.process().wait();

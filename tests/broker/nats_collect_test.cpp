@@ -36,7 +36,7 @@ TEST_CASE("collectors and leaders that are killed lose no token", "[collect]") {
   HandedOver handed(rig.settings.sink_to, {});
   const int leader = rig.reader.leader();
   {
-    const Fault fault(std::chrono::milliseconds(1500), [&] { rig.nodes.kill(leader); });
+    const Fault fault(handed.has_accepted(100), [&] { rig.nodes.kill(leader); });
     CHECK(handed.collect_with_kills(15).empty());
   }
   rig.nodes.restore();
@@ -54,7 +54,7 @@ TEST_CASE("a killed leader makes a collector wait, and no token is lost or there
   insert_accounts(*handed.database.connect(), 20'000);
   const int leader = rig.reader.leader();
   {
-    const Fault fault(std::chrono::milliseconds(400), [&] { rig.nodes.kill(leader); });
+    const Fault fault(handed.has_accepted(1000), [&] { rig.nodes.kill(leader); });
     CHECK(handed.collect_once().empty());
   }
   rig.nodes.restore();

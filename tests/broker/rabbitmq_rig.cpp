@@ -66,6 +66,10 @@ std::string rabbitmqctl(const std::string& arguments) {
   throw std::runtime_error(text);
 }
 
+void keep_rabbitmq_definitions() {
+  rabbitmqctl("eval 'rpc:multicall(mnesia, sync_log, []).'");
+}
+
 int rabbitmq_leader(const std::string& name) {
   const auto text = rabbitmqctl("--quiet list_queues --no-table-headers name leader");
   const auto at = text.find(name + "\tnode");
@@ -157,19 +161,14 @@ RabbitmqRig::RabbitmqRig() {
 
 void RabbitmqRig::restore() {
   nodes.restore();
-  const bool is_whole = eventually(
-      [] {
-        for (const int node : {1, 2, 3}) {
-          const auto command = fmt::format(
-              "MAILROOM_TEST_RABBITMQ_NODE=node{}@localhost {}/ctl await_startup "
-              "--timeout 60 >/dev/null 2>&1",
-              node, from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY"));
-          if (std::system(command.c_str()) != 0) return false;
-        }
-        return true;
-      },
-      120s);
-  if (!is_whole) throw std::runtime_error("the cluster is not whole");
+  const auto target = read_amqp_target(rabbitmq_settings());
+  for (const auto& server : target.url.servers) {
+    BrokerFailure failure;
+    // Its port opens when it has started.
+    const bool is_up =
+        eventually([&] { return AmqpConnection::open(target, server, failure) != nullptr; }, 180s);
+    if (!is_up) throw std::runtime_error("the cluster is not whole: " + failure.text);
+  }
 }
 
 }  // namespace mailroom::test

@@ -41,6 +41,10 @@ class RabbitmqReader {
 /// The node that leads the queue, and whether all members are there.
 int rabbitmq_leader(const std::string& name);
 
+/// Makes the servers write the definitions of queues now. By themselves they do it some seconds later: until
+/// then a new queue is gone if all servers are killed.
+void keep_rabbitmq_definitions();
+
 /// What `rabbitmqctl ARGUMENTS` prints, on a node that runs.
 std::string rabbitmqctl(const std::string& arguments);
 

@@ -68,7 +68,7 @@ Outcome day_off(Cluster& cluster, const Plan& plan, const std::string& by, bool 
   for (int round = 0; round < plan.rounds; ++round) {
     if (while_running) clock.shift(round % 2 == 0 ? by : "+0");
     insert_near_expiry(*connection, account);
-    trial.expect(trial.crew().writes_again(std::chrono::seconds(5)), "delivery continues");
+    trial.expect(trial.crew().writes_again(), "delivery continues");
     trial.pause(500, 1000);
   }
   trial.stop_writers();

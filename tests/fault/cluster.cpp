@@ -10,6 +10,7 @@
 #include <mutex>
 #include <netinet/in.h>
 #include <pwd.h>
+#include <random>
 #include <sched.h>
 #include <stdexcept>
 #include <sys/mount.h>
@@ -67,6 +68,17 @@ void remove_cluster(const std::filesystem::path& directory) {
   std::filesystem::remove_all(directory, ignored);
 }
 
+bool is_free(int port) {
+  const int probe = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  const bool is_bound = bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(probe);
+  return is_bound;
+}
+
 void note_interruption(int number) {
   const auto byte = static_cast<char>(number);
   // A full pipe already holds earlier signals.
@@ -76,16 +88,13 @@ void note_interruption(int number) {
 }  // namespace
 
 int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  const bool bound = bind(probe, any, length) == 0 && getsockname(probe, any, &length) == 0;
-  close(probe);
-  if (!bound) throw std::runtime_error("no port is free");
-  return ntohs(address.sin_port);
+  // Below those that the kernel gives to clients: one of them could have it while its server restarts.
+  static std::mt19937 random{std::random_device{}()};
+  for (int tries = 0; tries < 1000; ++tries) {
+    const int port = std::uniform_int_distribution<int>(10'000, 29'999)(random);
+    if (is_free(port)) return port;
+  }
+  throw std::runtime_error("no port is free");
 }
 
 std::string server_binaries() {

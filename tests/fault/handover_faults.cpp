@@ -41,7 +41,7 @@ void stop_at_random(HandoverTrial& trial, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     trial.pause(50, 200);
     const int index = trial.draw(0, 2);
-    trial.expect(trial.collector(index).connected(), "a collector connects");
+    trial.expect(trial.consumer(index).connected(), "a collector connects");
     const int status = trial.replace(index, SIGTERM);
     trial.expect(status == 0,
                  "a collector that is asked to stop ends with 0 (" + std::to_string(status) + ")");

@@ -22,6 +22,8 @@ struct HarnessOptions {
   int rounds = 0;
   std::uint64_t seed = 1;
   std::optional<Notifying> notifying;  ///< otherwise both
+  int shard = 1;
+  int shards = 1;
 };
 
 const std::vector<std::pair<std::string, Notifying>> notifying_names{
@@ -49,6 +51,27 @@ bool is_wanted(const std::string& name, const HarnessOptions& options) {
   if (options.only.empty()) return true;
   return std::any_of(options.only.begin(), options.only.end(),
                      [&](const auto& part) { return name.find(part) != std::string::npos; });
+}
+
+/// True if a fault of this name is not for a short run, unless it is asked for.
+bool is_left_out(const Fault& fault, const HarnessOptions& options) {
+  return options.shortened && options.only.empty() && fault.short_rounds == 0;
+}
+
+/// Those that were asked for, or of several shards each N-th of them.
+template <typename Named>
+std::vector<Named> of_shard(std::vector<Named> all, const HarnessOptions& options) {
+  int count = 0;
+  std::erase_if(all, [&](const auto& each) {
+    return !is_wanted(each.name, options) || count++ % options.shards != options.shard - 1;
+  });
+  return all;
+}
+
+std::vector<Fault> chosen_faults(const HarnessOptions& options) {
+  auto faults = all_faults();
+  std::erase_if(faults, [&](const auto& fault) { return is_left_out(fault, options); });
+  return of_shard(std::move(faults), options);
 }
 
 enum class Verdict { passed, failed, not_run };
@@ -134,20 +157,18 @@ int run_self_check(const HarnessOptions& options) {
   notify(Notifying::when_listening);
   int caught = 0;
   int missed = 0;
-  for (const auto& sabotage : sabotages()) {
-    if (is_wanted(sabotage.name, options)) ++(is_caught(sabotage, cluster, options) ? caught : missed);
-  }
+  for (const auto& sabotage : of_shard(sabotages(), options))
+    ++(is_caught(sabotage, cluster, options) ? caught : missed);
   fmt::print("{} passed, {} failed\n", caught, missed);
   return missed == 0 && caught > 0 ? 0 : 1;
 }
 
 bool is_skipped(const Fault& fault, Notifying notifying, const HarnessOptions& options) {
-  if (!options.shortened || !options.only.empty()) return false;
-  return fault.short_rounds == 0 || (notifying == Notifying::always && !fault.short_always);
+  return options.shortened && options.only.empty() && notifying == Notifying::always && !fault.short_always;
 }
 
 int run_harness(const HarnessOptions& options) {
-  const auto faults = all_faults();
+  const auto faults = chosen_faults(options);
   if (options.list) {
     for (const auto& fault : faults)
       fmt::print("{:<42} {}\n", fault.name, fault.expectation);
@@ -162,7 +183,7 @@ int run_harness(const HarnessOptions& options) {
     fmt::print("seed {}, notify: {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, name,
                "fault", "rounds", "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
     for (const auto& fault : faults) {
-      if (is_wanted(fault.name, options) && !is_skipped(fault, notifying, options))
+      if (!is_skipped(fault, notifying, options))
         ++verdicts[play(fault, notifying, cluster, options)];
     }
   }
@@ -191,6 +212,15 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "Set the seed of random choices");
   app.add_option("--notify", options.notifying, "Run only with this collect.notify: when_listening or always")
       ->transform(CLI::CheckedTransformer(notifying_names));
+  app.add_option_function<std::string>(
+         "--shard",
+         [&](const std::string& text) {
+           if (std::sscanf(text.c_str(), "%d/%d", &options.shard, &options.shards) != 2 || options.shard < 1 ||
+               options.shard > options.shards)
+             throw CLI::ValidationError("--shard", "takes I/N, such as 1/2");
+         },
+         "Of N runs beside each other, be the one of number I: run each N-th fault")
+      ->type_name("I/N");
   CLI11_PARSE(app, argc, argv);
   try {
     return options.self_check ? run_self_check(options) : run_harness(options);

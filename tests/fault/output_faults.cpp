@@ -83,7 +83,7 @@ Outcome reader_gone(Cluster& cluster, const Plan& plan) {
     const bool read = eventually([&] { return !(text += pipe.take(65536)).empty(); });
     trial.expect(read, "the collector writes");
     left.process().signal(SIGSTOP);
-    trial.pause(30, 30);
+    trial.expect(eventually([&] { return left.process().is_stopped(); }), "the collector stands still");
     text += pipe.take(1U << 20U);
     pipe.leave();
     left.process().signal(SIGCONT);

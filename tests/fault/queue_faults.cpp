@@ -210,7 +210,7 @@ std::vector<Fault> queue_faults() {
           {"queues: pauses and kills", "a paused queue leases nothing, one batch per kill", 60, 6,
            pause_and_kill},
           {"queues: rewinds of one", "repeats what the rewind covers, in its queue only", 60, 8, rewind_one},
-          {"queues: stop -m immediate and start", "nothing repeated, delivery within 2 s", 12, 1,
+          {"queues: stop -m immediate and start", "nothing repeated, delivery resumes", 12, 1,
            restart_in_a_loop},
           {"queues: all of it", "one batch per kill, and what a rewind covers", 100, 8, all_together}};
 }

@@ -46,7 +46,7 @@ Outcome promote(Cluster& /*cluster*/, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> replica_faults() {
-  return {{"standby promoted", "nothing lost of what it has, delivery within 2 s", 3, 0, promote}};
+  return {{"standby promoted", "nothing lost of what it has, delivery resumes", 3, 0, promote}};
 }
 
 }  // namespace mailroom::test

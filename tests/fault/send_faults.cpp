@@ -29,7 +29,7 @@ Outcome stop_senders(Cluster& cluster, const Plan& plan) {
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(20, 150);
     const int index = trial.draw(0, 2);
-    trial.expect(trial.sender(index).connected(), "a sender connects");
+    trial.expect(trial.consumer(index).connected(), "a sender connects");
     const int status = trial.replace(index, SIGTERM);
     trial.expect(status == 0, "a sender that is asked to stop ends with 0 (" + std::to_string(status) + ")");
   }
@@ -48,7 +48,7 @@ Outcome stop_while_relay_hangs(Cluster& cluster, const Plan& plan) {
     hangs = true;
     trial.pause(200, 400);
     for (int index = 0; index < 2; ++index) {
-      trial.expect(trial.sender(index).connected(), "a sender connects");
+      trial.expect(trial.consumer(index).connected(), "a sender connects");
       trial.expect(trial.replace(index, SIGTERM) == 0, "a sender whose relay hangs ends with 0");
     }
     hangs = false;

@@ -1,18 +1,17 @@
 #pragma once
 
+#include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "fault/crew.hpp"
-#include "fault/fault.hpp"
-#include "support/write_load.hpp"
+#include "fault/trial_rig.hpp"
 
 namespace mailroom::test {
 
-/// One database with writers and collectors, in which a fault runs, and the oracle at the end.
-class Trial {
+/// A trial of writers and collectors, with the oracle at the end.
+class Trial : public TrialRig {
  public:
   struct Options {
     int collectors = 3;
@@ -31,21 +30,12 @@ class Trial {
   };
 
   Trial(Cluster& cluster, const Plan& plan, Options options);
-  ~Trial();
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
+  ~Trial() override { end_writers(); }
 
   Crew& crew() { return *crew_; }
-  std::mt19937_64& random() { return random_; }
-  const std::string& conninfo() const { return conninfo_; }
   int limit() const { return options_.limit; }
-  int draw(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random_); }
-  void pause(int from_ms, int to_ms);
-
-  /// Opens a session with the database; waits for a server that is starting.
-  std::unique_ptr<Connection> connect() const;
   /// Makes the oracle read the same database of `cluster` from now on.
-  void move_to(const Cluster& cluster) { conninfo_ = cluster.conninfo(database_); }
+  void move_to(const Cluster& cluster) { use(cluster); }
   /// Also ends the measurement of the longest gap.
   void stop_writers();
 
@@ -57,11 +47,9 @@ class Trial {
   void count_untimely(std::size_t tokens) { outcome_.tally.untimely += tokens; }
   /// Allows emitted tokens that do not exist in the end.
   void allow_strange() { strange_allowed_ = true; }
-  void expect(bool met, const std::string& what);
-  /// Call it when the server accepts connections again: expects the next line of a collector within 2 s.
-  /// finish() notes the slowest.
+  /// Call it when the server accepts connections again: expects the next line of a collector. finish() notes
+  /// how long the slowest took.
   void expect_delivery_again();
-  void note(std::string figure) { outcome_.notes.push_back(std::move(figure)); }
 
   /// Makes finish() wait only briefly for missing tokens.
   void give_up() { patience_ = std::chrono::seconds(1); }
@@ -74,25 +62,16 @@ class Trial {
   void judge_queue(const std::string& queue, const std::string& action, const Emissions& emitted);
 
   Options options_;
-  std::string database_;
-  std::string conninfo_;
-  std::string admin_;  ///< connection string of another database of the same cluster
-  std::mt19937_64 random_;
   std::unique_ptr<Crew> crew_;
-  std::unique_ptr<WriteLoad> load_;
   std::size_t allowed_ = 0;                          ///< of all queues together
   std::map<std::string, std::size_t> allowed_in_{};  ///< of each queue
   std::map<std::string, std::vector<Replay>> replays_{};
   bool strange_allowed_ = false;
   std::chrono::seconds patience_{120};
   std::optional<Milliseconds> slowest_recovery_{};
-  Outcome outcome_;
 };
 
 /// Few gaps, and rarely more than one batch in flight: most claims are the usual case.
 Trial::Options calm_queue(int collectors);
-
-/// Creates a database with the schema; returns its new name.
-std::string make_database(const Cluster& cluster);
 
 }  // namespace mailroom::test

@@ -147,7 +147,7 @@ TEST_CASE("an answer that is not whole leaves the line unknown") {
     INFO(mode);
     CHECK(answer_in(mode).verdict == ParcelVerdict::unknown);
   }
-  CHECK(answer_in("late", 300ms).verdict == ParcelVerdict::unknown);
+  CHECK(answer_in("silent", 1s).verdict == ParcelVerdict::unknown);
 }
 
 TEST_CASE("a request is not repeated when a kept connection ends without an answer") {
@@ -211,7 +211,7 @@ TEST_CASE("a server is trusted by its certificate only") {
 }
 
 TEST_CASE("cancel answers what is left at once") {
-  WebhookProcess server("late");
+  WebhookProcess server("silent");
   HttpRig rig(settings_for(server.url()));
   rig.submit(3);
   CHECK(eventually([&] { return taken_lines(server.taken()).size() == 3; }));

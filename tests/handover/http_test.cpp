@@ -55,7 +55,7 @@ TEST_CASE("what a server may have taken without an answer comes again with the s
     INFO(mode);
     HandoverRig rig(100);
     WebhookProcess server(mode);
-    const auto collector = collect_to(rig, server, {"--once", "--ack-timeout", "1s"});
+    const auto collector = collect_to(rig, server, {"--once", "--ack-timeout", "2s"});
     CHECK(status_of(*collector) == 0);
     INFO(collector->log());
     CHECK(rig.count("accepted") == 100);
@@ -124,8 +124,8 @@ TEST_CASE("collectors that are killed post every token, and repeat only what was
 
 TEST_CASE("a server that is killed in between gets every token") {
   HandoverRig rig(60);
-  WebhookProcess server("late");
-  const auto collector = collect_to(rig, server, {"--ack-timeout", "5s"});
+  WebhookProcess server("silent");
+  const auto collector = collect_to(rig, server, {"--ack-timeout", "1m"});
   CHECK(eventually([&] { return taken_lines(server.taken()).size() == 6; }));
   server.kill();
   const auto before = taken_tokens(server.taken());

@@ -12,7 +12,8 @@ big          answers 200 with 10 MB
 big-header   answers with a header of 10 MB
 half         takes the request, and answers half of a 200, the first time
 half-header  takes the request, and ends within the header, the first time
-late         takes the request, and answers after 2 s, the first time
+late         takes the request, and answers after 4 s, the first time
+silent       takes the request, and never answers
 drop         takes the request, and closes the connection, the first time
 drop-kept    takes the request, and closes the connection if it has carried another request, the first time
 lose         closes the connection instead of taking the request, the first time
@@ -111,6 +112,8 @@ class Handler(BaseHTTPRequestHandler):
         if mode == 'drop-kept' and self.has_served and first_time(name):
             self.close_connection = True
             return None
+        if mode == 'silent':
+            threading.Event().wait()
         self.has_served = True
         if mode in UNANSWERED and (arguments.mode == 'chaos' or first_time(name)):
             os.write(log, b'unanswered\n')
@@ -120,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
             if mode == 'half-header':
                 self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Le')
             if mode == 'late':
-                time.sleep(2)
+                time.sleep(4)
                 return self.answer(200, b'{}')
             return None
         return self.answer(200, b'{}')

@@ -179,9 +179,11 @@ TEST_CASE("a collector without work notices at once that its reader has closed t
                                                        {"MAILROOM_SECRET_KEY", test_key}};
   TemporaryDirectory directory;
   // The shell returns the collector's status; the reader exits without reading.
-  Subprocess shell(
-      {"/bin/bash", "-c", std::string("set -o pipefail; ") + mailroom_binary + " collect | sleep 0.2"},
-      environment, directory.path() / "out", directory.path() / "log");
+  const auto log = (directory.path() / "log").string();
+  Subprocess shell({"/bin/bash", "-c",
+                    "set -o pipefail; " + mailroom_binary + " collect | until grep -q connected " + log +
+                        "; do sleep 0.01; done"},
+                   environment, directory.path() / "out", log);
   CHECK(shell.wait() == 10);
 }
 

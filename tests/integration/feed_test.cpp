@@ -59,8 +59,8 @@ TEST_CASE("a small window is read by every poll") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 2);
-  TestFeed feed(database, TestFeed::nothing(), {}, std::chrono::seconds(3));
-  consume(*connection, 1, 2);
+  TestFeed feed(database, TestFeed::nothing(), {}, std::chrono::seconds(5));
+  consume(*connection, 1, 1);
   // Older than the window.
   consume(*connection, 2, 60);
   CHECK(feed.poll() == Shown{"consumed 1"});

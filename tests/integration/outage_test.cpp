@@ -5,6 +5,7 @@
 
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/named_pipe.hpp"
 #include "support/test_collector.hpp"
 
 namespace mailroom::test::outage_test {
@@ -34,15 +35,16 @@ class Outage {
   Connection admin_{"dbname=postgres", "test"};
 };
 
-/// A command that runs until it is stopped.
+/// A command that runs until it is stopped. Writes to `stdout_path`, or else to a file that output() reads.
 struct Running {
-  Running(const TestDatabase& database, std::vector<std::string> words)
+  Running(const TestDatabase& database, std::vector<std::string> words, const std::string& stdout_path = {})
       : process(
             [&] {
               words.insert(words.begin(), mailroom_binary);
               return words;
             }(),
-            {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out",
+            {{"MAILROOM_DATABASE_URL", database.conninfo()}},
+            stdout_path.empty() ? (directory.path() / "out").string() : stdout_path,
             directory.path() / "err") {}
 
   std::string output() const { return read_file(directory.path() / "out"); }
@@ -93,15 +95,22 @@ TEST_CASE("a watch in a pipe reports an unreachable database once per interval, 
 
 TEST_CASE("a watch ends like a tail when its reader closes the pipe") {
   TestDatabase database;
-  const TemporaryDirectory directory;
-  for (const std::string command : {"status --watch 100ms", "status --watch 100ms -o json", "tail -f"}) {
-    const auto log = (directory.path() / "log").string();
-    Subprocess shell({"/bin/bash", "-c",
-                      std::string("set -o pipefail; ") + mailroom_binary + " " + command + " | sleep 0.2"},
-                     {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out", log);
-    INFO(command);
-    CHECK(shell.wait() == 0);
-    CHECK(read_file(log).empty());
+  const auto connection = database.connect();
+  const std::vector<std::vector<std::string>> commands{
+      {"status", "--watch", "100ms"}, {"status", "--watch", "100ms", "-o", "json"}, {"tail", "-f"}};
+  for (const auto& words : commands) {
+    INFO(words[0] << " " << words.back());
+    NamedPipe pipe;
+    Running running(database, words, pipe.path());
+    CHECK(eventually([&] {
+      return value<int>(*connection,
+                        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                        "AND state = 'idle' AND application_name LIKE '%:" +
+                            std::to_string(running.process.pid()) + "'") == 1;
+    }));
+    pipe.leave();
+    CHECK(running.process.wait() == 0);
+    CHECK(running.log().empty());
   }
 }
 

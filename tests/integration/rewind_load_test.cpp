@@ -147,7 +147,7 @@ TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and
   std::mt19937_64 random(7);
   WriteLoad load(database, 12, 4000);
   for (int i = 0; i < 40; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    await_tokens(*connection, 25);
     decide(*rewinder, random);
   }
   load.stop();
@@ -175,7 +175,7 @@ TEST_CASE("rewinds and replays beside two collectors and twelve writers lose and
     judge(records, id, lines[id], verdict);
   }
   CAPTURE(committed.size(), records.decisions.size(), first.log(), second.log());
-  CHECK(committed.size() > 1000);
+  CHECK(committed.size() >= 1000);
   CHECK(records.decisions.size() > 20);
   CHECK(lost == 0);
   CHECK(verdict.not_replayed == 0);

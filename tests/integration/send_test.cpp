@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <map>
+#include <set>
 #include <sys/stat.h>
 
 #include "crypto/key_ring.hpp"
@@ -20,6 +21,17 @@ std::map<std::string, int> recipients(const TestRelay& relay) {
   for (const auto& mail : relay.taken())
     ++counts[mail.to];
   return counts;
+}
+
+/// Waits until a sender has asked the database as many times again.
+void await_polls(Connection& connection, int times) {
+  std::set<std::string> asked;
+  CHECK(eventually([&] {
+    for (const auto& row : connection.run("SELECT query_start::text FROM pg_stat_activity WHERE datname = "
+                                          "current_database() AND application_name LIKE 'mailroom send%'"))
+      asked.insert(row[0].as<std::string>());
+    return asked.size() > static_cast<std::size_t>(times);
+  }));
 }
 
 RelayAnswer for_recipient(const RelayMoment& moment, RelayStep step, const std::string& part,
@@ -138,9 +150,13 @@ TEST_CASE("the probe of a relay is not lost when there was no mail for it") {
   REQUIRE(eventually([&] { return rig.count("deferred") == 1; }));
   rig.connection->run("UPDATE tokens SET consumed_at = 1");
   is_up = true;
-  // The deferred token is not mailed, and the relay's next probe comes without a mail.
+  // The deferred token is not mailed, and the relay's next probe comes without a mail. While a sender has it, the
+  // others wait for longer than after any failure.
   REQUIRE(eventually([&] { return rig.count("cancelled") == 1; }));
-  rig.connection->run("SELECT pg_sleep(3)");
+  REQUIRE(eventually([&] {
+    return value<bool>(*rig.connection, "SELECT probe_at > failed_at + interval '40 s' FROM mailroom_sinks");
+  }));
+  await_polls(*rig.connection, 10);
   insert_accounts(*rig.connection, 1, "later");
   CHECK(eventually([&] { return recipients(relay).size() == 1; }));
   CHECK(sender.stop() == 0);

@@ -92,7 +92,7 @@ std::vector<std::string> missing(const Counted& from, const Counted& in) {
 
 void check_everything_once(const TestTail& tail, Connection& connection) {
   const auto wanted = expected(connection);
-  CHECK(eventually([&] { return missing(tail.counted(), wanted).empty(); }, std::chrono::seconds(10)));
+  CHECK(eventually([&] { return missing(tail.counted(), wanted).empty(); }));
   CHECK(missing(tail.counted(), wanted) == std::vector<std::string>{});
   // No batch was taken over, so the tail must show no other events.
   CHECK(missing(wanted, tail.counted()) == std::vector<std::string>{});
@@ -118,7 +118,7 @@ TEST_CASE("beside busy writers and a collector, past and new events are shown on
   TestTail tail(database, {"-f", "--from-id", "1", "-o", "json"});
   TestTail second(database, {"-f", "-n", "1000000", "-o", "json"});
   for (int i = 0; i < 4; ++i) {
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    await_tokens(*connection, 80);
     connection->run("SELECT mailroom_rewind('mailroom', greatest(last_seq - 10, 0), 1000, '{}') FROM jobs");
   }
   writers.finish();
@@ -141,8 +141,9 @@ TEST_CASE("a tail whose session is terminated repeatedly resumes, and shows ever
   TestTail tail(database, {"-f", "--from-id", "1", "-o", "json"});
   BusyWriters writers(database, 6, 2);
   for (int i = 0; i < 6; ++i) {
+    const auto shown = count(tail.output(), "\n");
     REQUIRE(eventually([&] { return sessions_of_tail(*connection, "state = 'idle'") == 1; }));
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    REQUIRE(eventually([&] { return count(tail.output(), "\n") > shown + 10; }));
     connection->run(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
         "AND application_name LIKE 'mailroom tail@%'");

@@ -60,6 +60,10 @@ int Subprocess::wait(std::chrono::seconds patience) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+bool Subprocess::is_stopped() const {
+  return read_file("/proc/" + std::to_string(pid_) + "/stat").find(") T ") != std::string::npos;
+}
+
 bool eventually(const std::function<bool()>& condition, std::chrono::seconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!condition()) {

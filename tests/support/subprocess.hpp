@@ -22,8 +22,10 @@ class Subprocess {
   void signal(int number) const;
   /// Waits for the end of the program, and kills it after `patience`. Returns the exit status as a shell
   /// reports it (128 + signal). Throws std::logic_error when called again.
-  int wait(std::chrono::seconds patience = std::chrono::seconds(60));
+  int wait(std::chrono::seconds patience = std::chrono::seconds(120));
   pid_t pid() const { return pid_; }
+  /// After SIGSTOP: true once it stands still.
+  bool is_stopped() const;
 
  private:
   pid_t pid_ = -1;
@@ -33,6 +35,6 @@ std::string read_file(const std::string& path);
 
 /// Checks `condition` every few milliseconds until it is true; returns false after `patience`.
 bool eventually(const std::function<bool()>& condition,
-                std::chrono::seconds patience = std::chrono::seconds(30));
+                std::chrono::seconds patience = std::chrono::seconds(60));
 
 }  // namespace mailroom::test

@@ -1,24 +1,18 @@
 #include "support/test_sender.hpp"
 
-#include <csignal>
 #include <regex>
-
-#include "support/build_paths.hpp"
-#include "support/test_collector.hpp"
 
 namespace mailroom::test {
 namespace {
 
-std::vector<std::string> send_command(std::vector<std::string> options) {
-  std::vector<std::string> words{mailroom_binary, "send", "-v"};
+std::vector<std::string> send(const std::vector<std::string>& options) {
+  std::vector<std::string> words{"send", "-v"};
   words.insert(words.end(), options.begin(), options.end());
   return words;
 }
 
-std::map<std::string, std::string> with_defaults(const std::string& conninfo, const std::string& relay,
-                                                 std::map<std::string, std::string> environment) {
-  environment.emplace("MAILROOM_DATABASE_URL", conninfo);
-  environment.emplace("MAILROOM_SECRET_KEY", test_key);
+std::map<std::string, std::string> to_relay(const std::string& relay,
+                                            std::map<std::string, std::string> environment) {
   environment.emplace("MAILROOM_SEND_RELAY", relay);
   environment.emplace("MAILROOM_SEND_FROM", "Example <no-reply@app.example>");
   environment.emplace("MAILROOM_SEND_LINK", "https://app.example/{action}?token={token}");
@@ -28,18 +22,9 @@ std::map<std::string, std::string> with_defaults(const std::string& conninfo, co
 }  // namespace
 
 TestSender::TestSender(const std::string& conninfo, const std::string& relay,
-                       std::vector<std::string> options, std::map<std::string, std::string> environment)
-    : process_(send_command(std::move(options)), with_defaults(conninfo, relay, std::move(environment)),
-               directory_.path() / "stdout", directory_.path() / "stderr") {}
-
-int TestSender::stop() {
-  process_.signal(SIGTERM);
-  return process_.wait();
-}
-
-bool TestSender::connected() const {
-  return eventually([&] { return log().find(" connected") != std::string::npos; });
-}
+                       const std::vector<std::string>& options,
+                       std::map<std::string, std::string> environment)
+    : TestConsumer(send(options), conninfo, to_relay(relay, std::move(environment))) {}
 
 std::string token_of(const TakenMail& mail) {
   auto text = std::regex_replace(mail.message, std::regex("=\r\n"), "");

@@ -1,6 +1,9 @@
 #include "support/write_load.hpp"
 
 #include <random>
+#include <stdexcept>
+
+#include "support/subprocess.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -136,6 +139,13 @@ std::set<std::int64_t> committed_tokens(Connection& connection) {
   for (const auto& row : connection.run("SELECT id FROM tokens"))
     ids.insert(row[0].as<std::int64_t>());
   return ids;
+}
+
+void await_tokens(Connection& connection, std::int64_t more) {
+  const auto tokens = [&] { return value<std::int64_t>(connection, "SELECT count(*) FROM tokens"); };
+  const auto before = tokens();
+  if (!eventually([&] { return tokens() >= before + more; }, std::chrono::seconds(120)))
+    throw std::runtime_error("the writers do not write");
 }
 
 std::int64_t unfinished_work(Connection& connection) {

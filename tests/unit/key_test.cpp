@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <fcntl.h>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -134,13 +134,15 @@ TEST_CASE("a pipe is read to its end, even if the writer is slow") {
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
   std::optional<Key> key;
   std::thread reader([&] { key = Key::from_file("/dev/fd/" + std::to_string(ends[0]), false); });
-  // The pipe is empty meanwhile; the reader must wait.
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const auto written = write(ends[1], dead_beef.data(), dead_beef.size());
+  const auto first = write(ends[1], dead_beef.data(), 20);
+  // The reader has taken the first part, and must wait for the rest.
+  for (int unread = 1; unread > 0 && ioctl(ends[0], FIONREAD, &unread) == 0;)
+    std::this_thread::yield();
+  const auto rest = write(ends[1], dead_beef.data() + 20, dead_beef.size() - 20);
   close(ends[1]);
   reader.join();
   close(ends[0]);
-  CHECK(written == 64);
+  CHECK(first + rest == 64);
   CHECK(key->bytes() == key_of(dead_beef).bytes());
 }
 

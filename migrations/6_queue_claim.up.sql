@@ -200,10 +200,10 @@ CREATE FUNCTION mailroom_debit(p_budgets text[], p_tokens integer) RETURNS void 
 $$;
 
 -- How many tokens a claim of p_limit may take within the budgets of its queue, and the wait until the next may be taken.
--- An abandoned batch is leased whole, so it waits until that many may be taken, or the burst is full. A claim that
--- wants a full batch waits until the budgets allow one if enough tokens are due; if fewer are, it takes none, and seen and
--- last say what it saw. take_over: false if no batch is abandoned and the burst is not full, so that one which becomes abandoned
--- a moment later waits for the next claim.
+-- An abandoned batch is leased whole, so it waits until that many may be taken, or the burst is full; one that a rewind has
+-- emptied does not wait. A claim that wants a full batch waits until the budgets allow one if enough tokens are due; if fewer
+-- are, it takes none, and seen and last say what it saw. take_over: false if no batch is abandoned and the burst is not full,
+-- so that one which becomes abandoned a moment later waits for the next claim.
 CREATE FUNCTION mailroom_claim_limit(p_queue text, p_budgets text[], p_limit integer, p_partial boolean, p_take_over boolean,
     p_cursor bigint, p_top bigint, p_actions token_action[], p_receipt mailroom_receipt, p_held bigint DEFAULT NULL,
     OUT allowed integer, OUT seen integer, OUT last bigint, OUT wait double precision, OUT take_over boolean)
@@ -213,13 +213,16 @@ DECLARE
     v_needed integer;
 BEGIN
     v_now := mailroom_allowance(p_budgets, 1);
-    allowed := least(p_limit, v_now.allowed); wait := coalesce(v_now.wait, 0); seen := 0;
+    -- Less than none is allowed after a batch that was larger than the burst.
+    allowed := greatest(least(p_limit, v_now.allowed), 0); wait := coalesce(v_now.wait, 0); seen := 0;
     take_over := p_take_over;
     IF v_now.allowed < v_now.burst THEN
-        SELECT sum(upper(g) - lower(g)) INTO v_needed
+        SELECT (SELECT coalesce(sum(upper(g) - lower(g)), 0)
+                FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g WHERE b.id = f.abandoned)
+        INTO v_needed
         FROM mailroom_queue_state(p_queue) s,
              mailroom_find_abandoned(p_queue, s.open_from, p_take_over, p_receipt.batch, p_receipt.attempt, p_held) f
-        JOIN mailroom_batches b ON b.id = f.abandoned, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g;
+        WHERE f.abandoned IS NOT NULL;
         take_over := p_take_over AND v_needed IS NOT NULL;
         IF v_needed IS NULL AND NOT p_partial AND allowed < least(p_limit, v_now.burst) THEN
             SELECT w.due, w.last INTO seen, last FROM mailroom_window(p_cursor, p_top, p_limit, p_actions) w;
@@ -233,6 +236,8 @@ BEGIN
         IF v_needed IS NOT NULL AND v_now.allowed < least(v_needed, v_now.burst) THEN
             allowed := 0;
             wait := (SELECT a.wait FROM mailroom_allowance(p_budgets, v_needed) a);
+        ELSIF v_needed = 0 THEN
+            allowed := p_limit;
         END IF;
     END IF;
 END

@@ -107,7 +107,32 @@ TEST_CASE("an abandoned batch waits until the rate allows all its tokens, or the
   connection->run("UPDATE mailroom_batches SET collector = 0");
   const auto whole = smaller->claim({.limit = 4, .partial = true});
   REQUIRE(whole.lease);
-  CHECK(fetch_ids(*smaller, *whole.lease).size() == 4);
+  const auto receipt = accept(*smaller, *whole.lease);
+  CHECK(receipt.counts.emitted == 4);
+  // It has taken two more than the burst.
+  const auto later = smaller->claim({.limit = 4, .partial = true, .receipt = receipt});
+  CHECK_FALSE(later.lease);
+  CHECK_FALSE(later.more);
+  CHECK(later.wait > Milliseconds(2'900'000));
+  CHECK(later.wait <= Milliseconds(3'000'000));
+}
+
+TEST_CASE("an abandoned batch that a rewind has emptied is leased again even if the rate allows nothing") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 4);
+  const auto session = attach_paced(database, 1000, 4);
+  REQUIRE(session->claim({.limit = 4, .partial = true}).lease);
+  connection->run("SELECT mailroom_rewind('mailroom', 0, 10, '{}')");
+  const auto again = session->claim({.limit = 4, .partial = true});
+  REQUIRE(again.lease);
+  CHECK(again.lease->attempt == 2);
+  CHECK(again.size == 0);
+  CHECK(again.more);
+  const auto none = session->claim({.limit = 4, .partial = true, .receipt = accept(*session, *again.lease)});
+  CHECK_FALSE(none.lease);
+  CHECK_FALSE(none.receipt_void);
+  CHECK(none.wait > Milliseconds(900'000));
 }
 
 TEST_CASE("over any time no more tokens are taken than the rate allows, plus the burst") {

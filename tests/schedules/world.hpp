@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/fake_environment.hpp"
-#include "support/fake_queue.hpp"
+#include "support/fake_server.hpp"
 
 namespace mailroom::test {
 

@@ -10,7 +10,7 @@
 
 #include "consumer/collector.hpp"
 #include "consumer/line_sink.hpp"
-#include "support/fake_queue.hpp"
+#include "support/fake_server.hpp"
 #include "support/text_lines.hpp"
 #include "support/two_open_sink.hpp"
 

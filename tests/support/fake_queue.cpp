@@ -1,10 +1,9 @@
+// The claim of the fake queue, in the steps of docs/queue.md.
+
 #include "support/fake_queue.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <functional>
-#include <stdexcept>
-#include <string>
+#include <tuple>
 
 #include "db/errors.hpp"
 
@@ -12,325 +11,239 @@ namespace mailroom::test {
 namespace {
 
 constexpr int max_attempts = 20;
-constexpr int max_calls = 1'000'000;
+constexpr int max_read = 10'000;   ///< tokens above the cursor that a claim reads
+constexpr int few_others = 1'000;  ///< fewer tokens of other actions are not worth a move of the cursor
 
 }  // namespace
 
-/// The client's end of a session.
-class FakeSession final : public QueueSession {
- public:
-  FakeSession(FakeServer& server, int number) : server_(server), number_(number) {}
-  ~FakeSession() override { server_.disconnect(number_, {}); }
-  FakeSession(const FakeSession&) = delete;
-  FakeSession& operator=(const FakeSession&) = delete;
-
-  ClaimReply claim(const ClaimRequest& request) override {
-    server_.claims_.push_back(request);
-    server_.claim_times_.push_back(server_.environment_.now());
-    const auto fault = server_.begin_call(Operation::claim, number_);
-    const auto reply = server_.claim(number_, request);
-    server_.end_call(fault, number_);
-    return reply;
+ClaimReply FakeQueue::claim(int session, bool delivers, const ClaimRequest& request) {
+  if (request.without_lock) return acknowledge_alone(session, *request.receipt);
+  auto granted = request;
+  std::optional<Pace> paced;
+  if (is_paused()) {
+    granted.limit = 0;
+  } else if (rate_ && request.limit > 0) {
+    paced = pace(session, request);
+    granted.limit = paced->limit;
+    granted.take_over = paced->take_over;
   }
-
-  void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override {
-    const auto fault = server_.begin_call(Operation::fetch, number_);
-    const auto tokens = server_.tokens_of(lease);
-    server_.end_call(fault, number_);
-    const auto now = server_.environment_.now();
-    for (const auto& [id, expires] : tokens) {
-      with_token_row(id, now < expires ? TokenState::due : TokenState::expired, each);
-    }
-  }
-
-  bool can_claim_ahead(const ClaimReply& /*reply*/) override {
-    return server_.claims_ahead != ClaimsAhead::never;
-  }
-  void begin_claim(const ClaimRequest& request) override {
-    begun_ = [this, request] { return claim(request); };
-    if (server_.claims_ahead == ClaimsAhead::after_fetch) return;
-    try {
-      begun_ = [reply = claim(request)] { return reply; };
-    } catch (...) {
-      begun_ = [error = std::current_exception()]() -> ClaimReply { std::rethrow_exception(error); };
-    }
-  }
-  ClaimReply end_claim() override { return begun_(); }
-
-  Notified take_notifications() override {
-    const auto fault = server_.begin_call(Operation::take_notifications, number_);
-    const auto heard =
-        std::exchange(server_.sessions_[static_cast<std::size_t>(number_)].heard, Notified::no);
-    server_.end_call(fault, number_);
-    return heard;
-  }
-
-  bool arrange(Waking waking) override {
-    const auto fault = server_.begin_call(Operation::arrange, number_);
-    const bool answer = server_.arrange(number_, waking);
-    server_.end_call(fault, number_);
-    return answer;
-  }
-
-  void check_health() override {
-    server_.end_call(server_.begin_call(Operation::check_health, number_), number_);
-  }
-  int socket() const override { return server_.first_socket_ + number_; }
-
- private:
-  FakeServer& server_;
-  int number_;
-  std::function<ClaimReply()> begun_;
-};
-
-FakeServer::FakeServer(FakeEnvironment& environment)
-    : environment_(environment),
-      first_socket_(environment.add_sockets([this](std::size_t session) { return readable(session); })) {}
-
-void FakeServer::add_tokens(int count, bool notify) {
-  for (int i = 0; i < count; ++i) {
-    commit_token(draw_token());
-  }
-  if (notify) this->notify();
-}
-
-std::int64_t FakeServer::draw_token() {
-  open_.insert(++last_token_);
-  if (is_somebody_polling()) silent_.insert(last_token_);
-  return last_token_;
-}
-
-void FakeServer::commit_token(std::int64_t id, TimePoint expires) {
-  waiting_[id] = expires;
-  open_.erase(id);
-}
-
-void FakeServer::notify(Notified of) {
-  for (auto& session : sessions_) {
-    session.heard = std::max(session.heard, of);
-  }
-}
-
-void FakeServer::add_abandoned(int tokens) {
-  FakeBatch batch;
-  for (int i = 0; i < tokens; ++i) {
-    batch.tokens.push_back(draw_token());
-    open_.erase(last_token_);
-    taken_[last_token_] = TimePoint::max();
-  }
-  batch.holder = static_cast<int>(sessions_.size());
-  sessions_.push_back({.is_connected = false, .ends = environment_.now()});
-  batch.holds.push_back({batch.holder, environment_.now()});
-  batches_[static_cast<std::int64_t>(batches_.size()) + 1] = batch;
-}
-
-std::unique_ptr<QueueSession> FakeServer::connect() {
-  const auto fault = begin_call(Operation::connect, -1);
-  sessions_.push_back({.begins = environment_.now()});
-  const auto number = static_cast<int>(sessions_.size()) - 1;
-  auto session = std::make_unique<FakeSession>(*this, number);
-  end_call(fault, number);
-  return session;
-}
-
-void FakeServer::go_away(Milliseconds duration) {
-  away_until_ = environment_.now() + duration;
-  for (std::size_t i = 0; i < sessions_.size(); ++i) {
-    disconnect(static_cast<int>(i), {});
-    sessions_[i].ends = std::min(*sessions_[i].ends, environment_.now());
-  }
-}
-
-Fault FakeServer::begin_call(Operation operation, int session) {
-  if (++calls_ > max_calls) throw std::logic_error("the collector loops without an end");
-  const auto fault = on_call({operation, calls_, ++calls_of_[operation]});
-  if (fault == Fault::lost_request) {
-    if (session >= 0) disconnect(session, linger);
-    throw ConnectionLost("the request was lost");
-  }
-  const bool refused = session < 0 ? environment_.now() < away_until_
-                                   : !sessions_[static_cast<std::size_t>(session)].is_connected;
-  if (refused) throw ConnectionLost("the server is down");
-  return fault;
-}
-
-void FakeServer::end_call(Fault fault, int session) {
-  if (fault == Fault::canceled) throw DatabaseError(ExitCode::failed, "canceling statement", "", "57014");
-  if (fault != Fault::lost_reply) return;
-  disconnect(session, linger);
-  throw ConnectionLost("the reply was lost");
-}
-
-void FakeServer::disconnect(int session, Milliseconds after) {
-  auto& ended = sessions_[static_cast<std::size_t>(session)];
-  if (!std::exchange(ended.is_connected, false)) return;
-  ended.ends = environment_.now() + after;
-}
-
-bool FakeServer::holds(int session) const {
-  const auto& ends = sessions_[static_cast<std::size_t>(session)].ends;
-  return !ends || environment_.now() < *ends;
-}
-
-bool FakeServer::readable(std::size_t session) const {
-  const auto& asked = sessions_.at(session);
-  return asked.heard != Notified::no || !asked.is_connected;
-}
-
-int FakeServer::open_batches() const {
-  return static_cast<int>(std::count_if(batches_.begin(), batches_.end(),
-                                        [](const auto& entry) { return entry.second.is_open(); }));
-}
-
-std::size_t FakeServer::due() const {
-  return static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), [this](const auto& token) {
-    return environment_.now() < token.second;
-  }));
-}
-
-ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
-  environment_.advance(claim_takes);
-  if (!sessions_[static_cast<std::size_t>(session)].is_connected) {
-    throw ConnectionLost("the server ended the session and its transaction");
-  }
-  ClaimReply reply;
-  const auto abandoned = find_abandoned(session, request, reply);
-  reply.receipt_void = request.receipt && !acknowledge(*request.receipt);
-  if (abandoned != batches_.end()) {
-    abandoned->second.holder = session;
-    abandoned->second.holds.push_back({session, environment_.now()});
-    reply.lease = Lease{abandoned->first, ++abandoned->second.attempt, request.queue};
-    reply.size = static_cast<int>(abandoned->second.tokens.size());
-    reply.more = true;
-  } else if (request.limit > 0) {
-    take(session, request, reply);
+  auto reply = claim_within(session, delivers, granted);
+  if (is_paused()) reply.wait.reset();
+  if (paced && reply.size > 0) {
+    debit(reply.size);
+    reply.wait = allowance(1).wait;
+  } else if (paced && granted.limit == 0) {
+    reply.pending = paced->seen;
+    reply.last = paced->last;
+    reply.wait = paced->wait;
   }
   return reply;
 }
 
-bool FakeServer::arrange(int session, Waking waking) {
-  auto& open_at_first = sessions_[static_cast<std::size_t>(session)].open_at_first;
-  if (waking == Waking::stay_polling) {
-    if (!is_somebody_polling()) polling_ = session;
-    return polling_ == session;
-  }
-  if (waking == Waking::ask) {
-    if (!open_at_first) open_at_first = open_;
-    std::erase_if(*open_at_first, [this](std::int64_t id) { return !open_.contains(id); });
-    return !open_at_first->empty();
-  }
-  open_at_first.reset();
-  if (polling_ == session) polling_.reset();
-  if (waking == Waking::drain) notify(Notified::drain);
-  return true;
-}
-
-bool FakeServer::acknowledge(const Receipt& receipt) {
+ClaimReply FakeQueue::acknowledge_alone(int session, const Receipt& receipt) {
   const auto batch = batches_.find(receipt.lease.batch);
-  if (batch == batches_.end() || batch->second.attempt != receipt.lease.attempt) return false;
-  if (!batch->second.emitted) batch->second.emitted = receipt.counts;
-  return true;
+  if (batch == batches_.end() || batch->second.holder != session ||
+      batch->second.attempt != receipt.lease.attempt)
+    throw Error(ExitCode::locked, "this session did not lease the batch");
+  return {.receipt_void = is_void(receipt)};
 }
 
-std::map<std::int64_t, FakeBatch>::iterator FakeServer::find_abandoned(int session,
-                                                                       const ClaimRequest& request,
-                                                                       ClaimReply& reply) {
-  if (request.limit == 0) return batches_.end();
+/// Acknowledges, unless the batch has been taken over.
+bool FakeQueue::is_void(const std::optional<Receipt>& receipt) {
+  if (!receipt) return false;
+  const auto batch = batches_.find(receipt->lease.batch);
+  if (batch == batches_.end() || !is_current(batch->second, receipt->lease)) return true;
+  close(batch->first, batch->second, *receipt);
+  return false;
+}
+
+ClaimReply FakeQueue::claim_within(int session, bool delivers, const ClaimRequest& request) {
+  ClaimReply reply;
+  if (request.limit == 0) {
+    reply.receipt_void = is_void(request.receipt);
+    published_ = cursor_;
+    return reply;
+  }
+  const auto [abandoned, exhausted] = find_abandoned(session, request);
+  const bool takes_over = abandoned != batches_.end();
+  const auto reading = takes_over ? Reading{} : read(request.limit);
+  reply.receipt_void = is_void(request.receipt);
+  if (exhausted != batches_.end()) {
+    bury(exhausted->first, exhausted->second, delivers);
+    reply.dead = exhausted->first;
+  }
+  if (takes_over) {
+    lease_again(abandoned->second, session);
+    reply.lease = Lease{abandoned->first, abandoned->second.attempt, request.queue};
+    reply.size = static_cast<int>(abandoned->second.tokens.size());
+    reply.more = true;
+    return reply;
+  }
+  take(session, request, reading, reply);
+  if (request.publish_cursor) published_ = cursor_;
+  return reply;
+}
+
+/// Those with the fewest attempts first.
+FakeQueue::Abandoned FakeQueue::find_abandoned(int session, const ClaimRequest& request) {
+  std::vector<Batches::iterator> open;
   for (auto batch = batches_.begin(); batch != batches_.end(); ++batch) {
-    const Lease lease{batch->first, batch->second.attempt, request.queue};
-    if (!batch->second.is_open() || (request.receipt && request.receipt->lease == lease)) continue;
-    if (request.held == batch->first) continue;
-    const bool gone = request.take_over && !holds(batch->second.holder);
-    if (batch->second.holder != session && !gone) continue;
-    if (batch->second.attempt < max_attempts) return batch;
-    batch->second.dead = true;
-    reply.dead = batch->first;
+    const bool acknowledged = request.receipt && request.receipt->lease.batch == batch->first &&
+                              request.receipt->lease.attempt == batch->second.attempt;
+    if (batch->second.is_open() && !acknowledged && request.held != batch->first) open.push_back(batch);
   }
-  return batches_.end();
-}
-
-/// Like the claim's SQL: the window above the cursor, and late tokens below it, which get at least half of a
-/// batch.
-std::vector<std::int64_t> FakeServer::find_due(std::size_t limit, bool& capped, std::int64_t& last,
-                                               Sight& sight) const {
-  std::vector<std::int64_t> found;
-  std::vector<std::int64_t> window;
-  int read = 0;
-  for (const auto& [id, expires] : waiting_) {
-    if (id > cursor_ && (window.size() == limit || ++read > max_read)) break;
-    if (id > cursor_) last = id;
-    if (environment_.now() < expires) (id > cursor_ ? window : found).push_back(id);
+  std::stable_sort(open.begin(), open.end(),
+                   [](const auto& a, const auto& b) { return a->second.attempt < b->second.attempt; });
+  Abandoned found{batches_.end(), batches_.end()};
+  for (const auto& batch : open) {
+    if (!is_abandoned(batch->second, session, request.take_over)) continue;
+    if (batch->second.attempt < max_attempts) {
+      found.batch = batch;
+      break;
+    }
+    found.exhausted = batch;
   }
-  capped = read > max_read;
-  sight.last = last;
-  const auto budget = std::max(limit - window.size(), (limit + 1) / 2);
-  if (found.size() >= budget) {
-    found.resize(budget);
-    sight.last = found.back();
-  }
-  sight.count = window.size() + found.size();
-  if (sight.count > limit) {
-    window.resize(limit - found.size());
-    last = window.empty() ? cursor_ : window.back();
-  }
-  found.insert(found.end(), window.begin(), window.end());
   return found;
 }
 
-void FakeServer::take(int session, const ClaimRequest& request, ClaimReply& reply) {
-  const auto limit = static_cast<std::size_t>(request.limit);
-  bool capped = false;
-  auto last = cursor_;
-  Sight sight;
-  const auto due = find_due(limit, capped, last, sight);
-  reply.last = sight.last;
-  reply.more = due.size() >= limit || capped;
-  const bool left = !reply.more && !request.partial;
-  reply.pending = static_cast<int>(left ? sight.count : sight.count - due.size());
-  if (left && !due.empty()) return;
-  cursor_ = std::max(cursor_, last);
-  for (const auto id : due) {
-    taken_.insert(waiting_.extract(id));
+FakeQueue::Window FakeQueue::read_step(std::int64_t after, int rows) const {
+  Window step{.last = after};
+  const auto& committed = setup_.tokens.committed;
+  for (auto at = committed.upper_bound(after); at != committed.end() && step.read < rows; ++at) {
+    const auto& [id, token] = *at;
+    step.last = id;
+    ++step.read;
+    if (!is_taken(token))
+      ++step.others;
+    else if (is_due(token))
+      step.due.push_back(id);
+    else
+      ++(token.is_consumed ? step.consumed : step.expired);
   }
-  const auto skipped = [&](const auto& token) {
-    return token.first <= cursor_ && environment_.now() >= token.second;
-  };
-  std::erase_if(waiting_, skipped);
-  if (due.empty()) return;
-  const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
-  batches_[id] = FakeBatch{.tokens = due, .holder = session, .holds = {{session, environment_.now()}}};
-  reply.lease = Lease{id, 1, request.queue};
-  reply.size = static_cast<int>(due.size());
+  return step;
 }
 
-std::vector<std::pair<std::int64_t, TimePoint>> FakeServer::tokens_of(const Lease& lease) const {
-  std::vector<std::pair<std::int64_t, TimePoint>> tokens;
-  const auto& batch = batches_.at(lease.batch);
-  if (batch.attempt != lease.attempt) return tokens;
-  for (const auto id : batch.tokens) {
-    tokens.emplace_back(id, taken_.at(id));
+/// Reads in the steps of docs/queue.md: what is not due behind the last due token of a step is passed with
+/// it.
+FakeQueue::Window FakeQueue::read_window(int limit) const {
+  Window window{.last = cursor_};
+  const auto missing = [&] { return limit - static_cast<int>(window.due.size()); };
+  int rows = actions_ ? std::min(limit * 4, max_read) : limit;
+  while (missing() > 0 && !window.capped) {
+    const auto step = read_step(window.last, rows);
+    const int due = static_cast<int>(step.due.size());
+    if (due > missing()) {
+      rows = missing();
+      continue;
+    }
+    window.due.insert(window.due.end(), step.due.begin(), step.due.end());
+    window.last = step.last;
+    window.read += step.read;
+    window.others += step.others;
+    window.consumed += step.consumed;
+    window.expired += step.expired;
+    if (step.read < rows) break;
+    window.capped = window.read >= max_read;
+    rows = std::min({rows * 4, missing() * (step.read / std::max(due, 1)), max_read - window.read});
   }
+  return window;
+}
+
+FakeQueue::Late FakeQueue::find_late(std::size_t budget) const {
+  Late late;
+  for (const auto& gap : gaps_) {
+    for (const auto id : gap) {
+      const auto token = setup_.tokens.committed.find(id);
+      if (late.left || token == setup_.tokens.committed.end()) continue;
+      late.found.push_back(id);
+      if (is_taken(token->second)) late.taken.push_back(id);
+      late.left = late.taken.size() >= budget;
+    }
+  }
+  return late;
+}
+
+FakeQueue::Ids FakeQueue::find_deferred(std::size_t room) const {
+  std::vector<std::tuple<TimePoint, int, std::int64_t>> due;
+  for (const auto& [token, delivery] : deliveries_) {
+    if (delivery.not_before && *delivery.not_before <= now())
+      due.emplace_back(*delivery.not_before, delivery.deferral, token);
+  }
+  std::sort(due.begin(), due.end());
+  due.resize(std::min(due.size(), room));
+  Ids tokens;
+  for (const auto& [time, deferral, token] : due)
+    tokens.push_back(token);
   return tokens;
 }
 
-void with_token_row(std::int64_t id, TokenState state, const std::function<void(const TokenRow&)>& each) {
-  const std::string login = "user" + std::to_string(id);
-  const std::string email = login + "@test.example";
-  Secret secret{};
-  std::generate(secret.begin(), secret.end(), [value = static_cast<std::uint64_t>(id)]() mutable {
-    value = value * 31 + 7;
-    return static_cast<std::uint8_t>(value);
-  });
-  TokenRow row;
-  row.id = id;
-  row.secret = secret;
-  row.code = "12345";
-  row.expires_at = 1'900'000'000;
-  row.created_at = 1'800'000'000;
-  row.email = email;
-  row.login = login;
-  row.state = state;
-  each(row);
+/// Deferred and late tokens get what the window leaves, and at least half of the batch; of that, each gets at
+/// least half if both need it.
+FakeQueue::Reading FakeQueue::read(int limit) const {
+  Reading reading{.window = read_window(limit)};
+  auto& [window, late, deferred, seen] = reading;
+  const auto room =
+      static_cast<std::size_t>(std::max(limit - static_cast<int>(window.due.size()), (limit + 1) / 2));
+  deferred = find_deferred(room);
+  late = find_late(room - std::min(deferred.size(), room / 2));
+  deferred.resize(std::min(deferred.size(), room - std::min(room, late.taken.size())));
+  seen = reading.taken();
+  if (seen > limit) window = read_window(limit - static_cast<int>(late.taken.size() + deferred.size()));
+  return reading;
+}
+
+void FakeQueue::take(int session, const ClaimRequest& request, const Reading& reading, ClaimReply& reply) {
+  const auto& [window, late, deferred, seen] = reading;
+  reply.last = late.left ? *std::max_element(late.taken.begin(), late.taken.end()) : window.last;
+  reply.more = seen >= request.limit || window.capped || late.left;
+  const bool takes = reply.more || request.partial || seen == 0;
+  reply.pending = seen - (takes ? reading.taken() : 0);
+  if (!takes) return;
+  const bool only_others = seen == 0 && gaps_.empty() && window.read == window.others;
+  if (only_others && window.others < few_others) return;
+  forget(late.found);
+  leave_gap(window.last);
+  cursor_ = window.last;
+  reply.skipped = window.expired + window.consumed;
+  reply.skipped_expired = window.expired;
+  skipped_.expired += window.expired;
+  skipped_.consumed += window.consumed;
+  auto tokens = window.due;
+  tokens.insert(tokens.end(), late.taken.begin(), late.taken.end());
+  for (const auto token : deferred) {
+    deliveries_.at(token).not_before.reset();
+    tokens.push_back(token);
+  }
+  if (tokens.empty()) return;
+  std::sort(tokens.begin(), tokens.end());
+  const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
+  batches_[id] = FakeBatch{.tokens = tokens, .holder = session, .holds = {{session, now()}}};
+  reply.lease = Lease{id, 1, request.queue};
+  reply.size = static_cast<int>(tokens.size());
+}
+
+/// Takes `found` out of the gaps, and what no transaction can commit any more.
+void FakeQueue::forget(const Ids& found) {
+  for (const auto id : found) {
+    for (auto& gap : gaps_)
+      gap.erase(id);
+  }
+  const auto& [committed, open, last] = setup_.tokens;
+  for (auto& gap : gaps_)
+    std::erase_if(gap, [&](std::int64_t id) { return !open.contains(id) && !committed.contains(id); });
+  std::erase_if(gaps_, [](const auto& gap) { return gap.empty(); });
+}
+
+void FakeQueue::leave_gap(std::int64_t last) {
+  const auto& open = setup_.tokens.open;
+  std::set<std::int64_t> unseen(open.upper_bound(cursor_), open.upper_bound(std::max(cursor_, last)));
+  if (!unseen.empty()) gaps_.push_back(std::move(unseen));
+}
+
+void FakeQueue::lease_again(FakeBatch& batch, int session) {
+  batch.holder = session;
+  batch.holds.push_back({session, now()});
+  ++batch.attempt;
 }
 
 }  // namespace mailroom::test

@@ -1,37 +1,15 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "consumer/queue_session.hpp"
-#include "support/fake_environment.hpp"
+#include "support/fake_tokens.hpp"
 
 namespace mailroom::test {
-
-enum class Operation { connect, claim, fetch, take_notifications, arrange, check_health };
-
-/// A call that is about to reach the server.
-struct Call {
-  Operation operation;
-  int number;  ///< among all calls, from 1
-  int nth;     ///< among those of its operation, from 1
-};
-
-/// The fault of a call; after a lost reply the server keeps the effect.
-enum class Fault {
-  none,
-  lost_request,
-  lost_reply,
-  canceled
-};  ///< canceled: the call fails after it took effect
-
-enum class ClaimsAhead { never, before_fetch, after_fetch };
 
 /// A lease of a batch.
 struct FakeHold {
@@ -51,112 +29,174 @@ struct FakeBatch {
   bool is_open() const { return !emitted && !dead; }
 };
 
-/// The server's side of the queue protocol, without SQL: leases end with their session, abandoned batches are
-/// leased again with the next attempt, and acknowledgements are fenced by the attempt and may be repeated.
-/// Sessions must not outlive this object.
-class FakeServer {
- public:
-  explicit FakeServer(FakeEnvironment& environment);
-
-  /// Commits due tokens, each of another account.
-  void add_tokens(int count, bool notify = true);
-  /// Draws an id; its token is invisible until it is committed.
-  std::int64_t draw_token();
-  /// Commits a token with a drawn id, possibly behind the cursor. It is due until `expires`.
-  void commit_token(std::int64_t id, TimePoint expires = TimePoint::max());
-  void roll_back_token(std::int64_t id) { open_.erase(id); }
-  /// True if a collector was polling when the token was inserted, so that its commit does not notify.
-  bool is_silent(std::int64_t id) const { return silent_.contains(id); }
-  bool is_somebody_polling() const { return polling_ && holds(*polling_); }
-  void notify(Notified of = Notified::poll);
-  /// Adds a batch of new tokens whose session has ended.
-  void add_abandoned(int tokens);
-  std::unique_ptr<QueueSession> connect();
-  /// Ends every session, and refuses connections for `duration`.
-  void go_away(Milliseconds duration = {});
-  /// Cuts the connection of the session of `socket`.
-  void cut(int socket) { disconnect(socket - first_socket_, linger); }
-
-  /// Called before each call to choose its fault; may throw the error that the call should throw.
-  std::function<Fault(const Call&)> on_call = [](const Call&) { return Fault::none; };
-  /// How long the server keeps a session after its connection is lost.
-  Milliseconds linger{};
-  Milliseconds claim_takes{};
-  /// Whether a claim can be made while a batch is read, and takes effect before or after that.
-  ClaimsAhead claims_ahead = ClaimsAhead::never;
-  int max_read = 10'000;  ///< maximum number of tokens above the cursor that a claim reads
-
-  int calls() const { return calls_; }
-  const std::vector<ClaimRequest>& claims() const { return claims_; }
-  const std::vector<TimePoint>& claim_times() const { return claim_times_; }
-  /// By batch id.
-  const std::map<std::int64_t, FakeBatch>& batches() const { return batches_; }
-  int open_batches() const;
-  std::size_t waiting() const { return waiting_.size(); }
-  /// The number of waiting tokens that are due now.
-  std::size_t due() const;
-  int sessions() const { return static_cast<int>(sessions_.size()); }
-  TimePoint session_began(int session) const { return sessions_[static_cast<std::size_t>(session)].begins; }
-  std::optional<TimePoint> session_ended(int session) const {
-    return sessions_[static_cast<std::size_t>(session)].ends;
-  }
-  bool is_connected(int socket) const {
-    return sessions_[static_cast<std::size_t>(socket - first_socket_)].is_connected;
-  }
-  std::int64_t last_token() const { return last_token_; }
-
- private:
-  friend class FakeSession;
-
-  struct Session {
-    bool is_connected = true;  ///< as its client sees it
-    Notified heard = Notified::no;
-    TimePoint begins{};
-    std::optional<TimePoint> ends{};
-    std::optional<std::set<std::int64_t>>
-        open_at_first{};  ///< tokens that were not committed when it first asked
-  };
-
-  Fault begin_call(Operation operation, int session);
-  void end_call(Fault fault, int session);
-  void disconnect(int session, Milliseconds after);
-  bool holds(int session) const;
-  bool readable(std::size_t session) const;
-
-  bool arrange(int session, Waking waking);
-  ClaimReply claim(int session, const ClaimRequest& request);
-  bool acknowledge(const Receipt& receipt);
-  std::map<std::int64_t, FakeBatch>::iterator find_abandoned(int session, const ClaimRequest& request,
-                                                             ClaimReply& reply);
-  void take(int session, const ClaimRequest& request, ClaimReply& reply);
-  /// How many due tokens a claim sees; it has seen every due token up to `last`.
-  struct Sight {
-    std::size_t count = 0;
-    std::int64_t last = 0;
-  };
-  std::vector<std::int64_t> find_due(std::size_t limit, bool& capped, std::int64_t& last, Sight& sight) const;
-  /// The tokens of the lease, each with the time until which it is due.
-  std::vector<std::pair<std::int64_t, TimePoint>> tokens_of(const Lease& lease) const;
-
-  FakeEnvironment& environment_;
-  int first_socket_;
-  int calls_ = 0;
-  std::map<Operation, int> calls_of_;
-  std::vector<ClaimRequest> claims_;
-  std::vector<TimePoint> claim_times_;
-  TimePoint away_until_{};
-  std::vector<Session> sessions_;
-  std::map<std::int64_t, TimePoint> waiting_;  ///< with the time until which each is due
-  std::map<std::int64_t, TimePoint> taken_;
-  std::int64_t cursor_ = 0;
-  std::int64_t last_token_ = 0;
-  std::set<std::int64_t> open_;  ///< drawn, and neither committed nor rolled back
-  std::set<std::int64_t> silent_;
-  std::optional<int> polling_;  ///< the session that keeps inserts from notifying
-  std::map<std::int64_t, FakeBatch> batches_;
+/// What became of a token that was delivered with an outcome.
+struct FakeDelivery {
+  DeliveryState state = DeliveryState::accepted;
+  int attempts = 0;
+  int unknowns = 0;
+  std::optional<TimePoint> not_before{};
+  int deferral = 0;  ///< its place among all deferrals
+  std::int64_t batch = 0;
+  bool was_accepted = false;
+  std::string reply{};
 };
 
-/// Calls `each` with an activation token of an account that is named after the token's id.
-void with_token_row(std::int64_t id, TokenState state, const std::function<void(const TokenRow&)>& each);
+/// A token every `gap` on average, and `burst` at once.
+struct FakeRate {
+  Milliseconds gap{};
+  int burst = 1;
+  TimePoint taken_until{};  ///< the time at which the rate allows what has been taken
+};
+
+/// One queue of the fake server, without SQL: what mailroom_claim() and the functions of an operator do.
+/// Leases end with their session, abandoned batches are leased again with the next attempt, and
+/// acknowledgements are fenced by the attempt and may be repeated. tests/differential compares it with
+/// PostgreSQL, and overrides one of its steps at a time.
+class FakeQueue {
+ public:
+  struct Setup {
+    const FakeTokens& tokens;
+    const Clock& clock;
+    std::function<bool(int session)> lives;  ///< whether the server keeps the session
+  };
+  explicit FakeQueue(Setup setup) : setup_(std::move(setup)) {}
+  virtual ~FakeQueue() = default;
+  FakeQueue(const FakeQueue&) = delete;
+  FakeQueue& operator=(const FakeQueue&) = delete;
+
+  /// `delivers`: the session records outcomes.
+  ClaimReply claim(int session, bool delivers, const ClaimRequest& request);
+
+  struct Rewound {
+    std::int64_t cursor_before = 0;
+    int replayed = 0;
+  };
+  /// Throws DatabaseError MR004 for a target that no token has reached.
+  Rewound rewind(std::int64_t target);
+  /// Emits committed tokens below the cursor again; returns how many.
+  int replay(const std::vector<std::int64_t>& tokens);
+  /// False if nothing changed.
+  bool pause(bool paused) { return std::exchange(paused_, paused) != paused; }
+  /// Takes the tokens of `actions` (nullopt: of all), at `rate` (nullopt: at any).
+  void define(const std::optional<std::set<Action>>& actions, const std::optional<FakeRate>& rate);
+  /// Adds a batch that `session` has leased; `tokens` are the newest ones.
+  void add_batch(int session, const std::vector<std::int64_t>& tokens);
+
+  std::int64_t cursor() const { return cursor_; }
+  std::int64_t published_cursor() const { return published_; }
+  /// By batch id.
+  const std::map<std::int64_t, FakeBatch>& batches() const { return batches_; }
+  const std::map<std::int64_t, FakeDelivery>& deliveries() const { return deliveries_; }
+  /// Ids at or below the cursor that a claim has not seen yet, committed or not.
+  const std::vector<std::set<std::int64_t>>& gaps() const { return gaps_; }
+  /// All tokens that were skipped because they had expired or were consumed.
+  const BatchCounts& skipped() const { return skipped_; }
+  /// The committed tokens of this queue that no claim has seen yet.
+  std::vector<std::int64_t> waiting() const;
+  /// How many of them are due now.
+  std::size_t due() const;
+
+ protected:
+  using Ids = std::vector<std::int64_t>;
+
+  /// What a claim reads above the cursor.
+  struct Window {
+    Ids due{};
+    std::int64_t last = 0;
+    int read = 0;
+    int others = 0;  ///< tokens of other actions
+    int consumed = 0;
+    int expired = 0;
+    bool capped = false;
+  };
+  /// What a claim finds in the gaps.
+  struct Late {
+    Ids taken{};
+    Ids found{};        ///< those of other actions too
+    bool left = false;  ///< there may be more
+  };
+
+  // Steps of a claim.
+  virtual bool is_paused() const { return paused_; }
+  virtual bool is_taken(const FakeToken& token) const {
+    return !actions_ || actions_->contains(token.action);
+  }
+  virtual bool is_due(const FakeToken& token) const { return !token.is_consumed && now() < token.expires; }
+  virtual bool is_abandoned(const FakeBatch& batch, int session, bool take_over) const {
+    return batch.holder == session || (take_over && !setup_.lives(batch.holder));
+  }
+  virtual bool is_current(const FakeBatch& batch, const Lease& lease) const {
+    return batch.attempt == lease.attempt;
+  }
+  virtual Window read_window(int limit) const;
+  virtual Late find_late(std::size_t budget) const;
+  virtual Ids find_deferred(std::size_t room) const;
+  virtual void close(std::int64_t id, FakeBatch& batch, const Receipt& receipt);
+  virtual void lease_again(FakeBatch& batch, int session);
+  virtual void leave_gap(std::int64_t last);
+  virtual void debit(int tokens);
+  // Steps of a rewind.
+  virtual void cut_batches(const std::function<bool(std::int64_t)>& is_cut);
+  virtual void cancel_deferred(std::int64_t beyond);
+
+  TimePoint now() const { return setup_.clock.now(); }
+
+ private:
+  using Batches = std::map<std::int64_t, FakeBatch>;
+  struct Abandoned {
+    Batches::iterator batch;
+    Batches::iterator exhausted;  ///< after too many attempts
+  };
+  struct Allowance {
+    int allowed = 0;
+    Milliseconds wait{};  ///< until the tokens asked for are allowed
+  };
+  /// What a claim may do within the rate.
+  struct Pace {
+    int limit = 0;
+    bool take_over = false;
+    int seen = 0;
+    std::int64_t last = 0;
+    Milliseconds wait{};
+  };
+  /// What a claim has read before it writes.
+  struct Reading {
+    Window window{};
+    Late late{};
+    Ids deferred{};
+    int seen = 0;
+
+    int taken() const { return static_cast<int>(window.due.size() + late.taken.size() + deferred.size()); }
+  };
+
+  ClaimReply acknowledge_alone(int session, const Receipt& receipt);
+  bool is_void(const std::optional<Receipt>& receipt);
+  Allowance allowance(int needed) const;
+  Pace pace(int session, const ClaimRequest& request);
+  Abandoned find_abandoned(int session, const ClaimRequest& request);
+  ClaimReply claim_within(int session, bool delivers, const ClaimRequest& request);
+  Window read_step(std::int64_t after, int rows) const;
+  Reading read(int limit) const;
+  void take(int session, const ClaimRequest& request, const Reading& reading, ClaimReply& reply);
+  void forget(const Ids& found);
+  void bury(std::int64_t id, FakeBatch& batch, bool delivers);
+  void record(std::int64_t batch, TokenOutcome outcome);
+  template <typename Each>
+  void for_waiting(const Each& each) const;
+
+  Setup setup_;
+  std::int64_t cursor_ = 0;
+  std::int64_t published_ = 0;
+  std::vector<std::set<std::int64_t>> gaps_;
+  Batches batches_;
+  std::map<std::int64_t, FakeDelivery> deliveries_;
+  int deferrals_ = 0;
+  BatchCounts skipped_;
+  std::optional<std::set<Action>> actions_;
+  bool paused_ = false;
+  std::optional<FakeRate> rate_;
+};
+
+using MakeFakeQueue = std::function<std::unique_ptr<FakeQueue>(const FakeQueue::Setup&)>;
 
 }  // namespace mailroom::test

@@ -1,0 +1,164 @@
+// What becomes of the batches and tokens of the fake queue, and what its operators do.
+
+#include <algorithm>
+
+#include "db/errors.hpp"
+#include "support/fake_queue.hpp"
+
+namespace mailroom::test {
+
+void FakeQueue::close(std::int64_t id, FakeBatch& batch, const Receipt& receipt) {
+  if (batch.emitted) return;
+  batch.emitted = receipt.counts;
+  skipped_.expired += receipt.counts.expired;
+  skipped_.consumed += receipt.counts.consumed;
+  if (!receipt.outcomes) return;
+  for (const auto token : batch.tokens) {
+    const auto outcome = std::find_if(receipt.outcomes->begin(), receipt.outcomes->end(),
+                                      [&](const auto& known) { return known.token == token; });
+    if (outcome != receipt.outcomes->end())
+      record(id, *outcome);
+    else
+      record(id, {.token = token, .state = DeliveryState::cancelled, .reply = "the token was deleted"});
+  }
+}
+
+void FakeQueue::bury(std::int64_t id, FakeBatch& batch, bool delivers) {
+  batch.dead = true;
+  if (!delivers) return;
+  for (const auto token : batch.tokens)
+    record(id, {.token = token,
+                .state = DeliveryState::unknown,
+                .unknowns = 1,
+                .reply = "its batch was dead-lettered after too many attempts"});
+}
+
+/// Never changes what a newer batch has recorded.
+void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
+  const auto until = now() + std::chrono::duration_cast<TimePoint::duration>(outcome.wait);
+  if (outcome.state == DeliveryState::deferred) {
+    const auto token = setup_.tokens.committed.find(outcome.token);
+    if (token == setup_.tokens.committed.end()) {
+      outcome.state = DeliveryState::cancelled;
+      outcome.reply = "the token was deleted";
+    } else if (until > token->second.expires - std::chrono::minutes(1)) {
+      outcome.state = DeliveryState::expired;
+    }
+  }
+  const auto [at, is_first] = deliveries_.try_emplace(outcome.token);
+  auto& delivery = at->second;
+  if (!is_first && delivery.batch >= batch) return;
+  delivery.state = outcome.state;
+  delivery.attempts += outcome.attempts;
+  delivery.unknowns += outcome.unknowns;
+  delivery.batch = batch;
+  delivery.was_accepted = delivery.was_accepted || outcome.state == DeliveryState::accepted;
+  if (!outcome.reply.empty()) delivery.reply = outcome.reply;
+  delivery.not_before.reset();
+  if (outcome.state != DeliveryState::deferred) return;
+  delivery.not_before = until;
+  delivery.deferral = ++deferrals_;
+}
+
+FakeQueue::Rewound FakeQueue::rewind(std::int64_t target) {
+  const auto& [committed, open, last] = setup_.tokens;
+  if (target < 0 || target > last)
+    throw DatabaseError(ExitCode::failed, "no token has this id yet", "", std::string(sqlstate::not_reached));
+  Rewound rewound{.cursor_before = cursor_};
+  for (auto at = committed.upper_bound(target); at != committed.end() && at->first <= cursor_; ++at)
+    rewound.replayed += is_taken(at->second) && state_of(at->second, now()) == TokenState::due ? 1 : 0;
+  cut_batches([target](std::int64_t id) { return id > target; });
+  for (auto& gap : gaps_)
+    gap.erase(gap.upper_bound(target), gap.end());
+  std::erase_if(gaps_, [](const auto& gap) { return gap.empty(); });
+  cancel_deferred(target);
+  cursor_ = published_ = target;
+  return rewound;
+}
+
+/// An empty batch stays open, so that its collector can still acknowledge it.
+void FakeQueue::cut_batches(const std::function<bool(std::int64_t)>& is_cut) {
+  for (auto& [id, batch] : batches_) {
+    if (batch.is_open()) std::erase_if(batch.tokens, is_cut);
+  }
+}
+
+void FakeQueue::cancel_deferred(std::int64_t beyond) {
+  for (auto at = deliveries_.upper_bound(beyond); at != deliveries_.end(); ++at) {
+    auto& delivery = at->second;
+    if (delivery.state == DeliveryState::deferred) delivery.state = DeliveryState::cancelled;
+    delivery.not_before.reset();
+    delivery.unknowns = 0;
+  }
+}
+
+int FakeQueue::replay(const std::vector<std::int64_t>& tokens) {
+  std::set<std::int64_t> ids;
+  for (const auto id : tokens) {
+    const auto token = setup_.tokens.committed.find(id);
+    const bool in_gap =
+        std::any_of(gaps_.begin(), gaps_.end(), [id](const auto& gap) { return gap.contains(id); });
+    const bool known = token != setup_.tokens.committed.end() && id <= cursor_;
+    if (known && is_taken(token->second) && !in_gap) ids.insert(id);
+  }
+  if (ids.empty()) return 0;
+  cut_batches([&ids](std::int64_t id) { return ids.contains(id); });
+  for (const auto id : ids) {
+    const auto delivery = deliveries_.find(id);
+    if (delivery == deliveries_.end()) continue;
+    delivery->second.not_before.reset();
+    delivery->second.unknowns = 0;
+  }
+  published_ = cursor_;
+  gaps_.push_back(ids);
+  return static_cast<int>(ids.size());
+}
+
+void FakeQueue::define(const std::optional<std::set<Action>>& actions, const std::optional<FakeRate>& rate) {
+  actions_ = actions;
+  const auto before = std::exchange(rate_, rate);
+  if (before && rate_) rate_->taken_until = std::min(before->taken_until, now() + rate_->gap * rate_->burst);
+}
+
+void FakeQueue::add_batch(int session, const std::vector<std::int64_t>& tokens) {
+  std::set<std::int64_t> passed;
+  for (const auto id : waiting()) {
+    const bool is_new = std::find(tokens.begin(), tokens.end(), id) != tokens.end();
+    if (id > cursor_ && !is_new) passed.insert(id);
+  }
+  leave_gap(setup_.tokens.last);
+  if (!passed.empty()) gaps_.push_back(std::move(passed));
+  cursor_ = setup_.tokens.last;
+  batches_[static_cast<std::int64_t>(batches_.size()) + 1] =
+      FakeBatch{.tokens = tokens, .holder = session, .holds = {{session, now()}}};
+}
+
+template <typename Each>
+void FakeQueue::for_waiting(const Each& each) const {
+  const auto& committed = setup_.tokens.committed;
+  for (const auto& gap : gaps_) {
+    for (const auto id : gap) {
+      const auto token = committed.find(id);
+      if (token != committed.end() && is_taken(token->second)) each(id, token->second);
+    }
+  }
+  for (auto at = committed.upper_bound(cursor_); at != committed.end(); ++at) {
+    if (is_taken(at->second)) each(at->first, at->second);
+  }
+}
+
+std::vector<std::int64_t> FakeQueue::waiting() const {
+  std::vector<std::int64_t> waiting;
+  for_waiting([&](std::int64_t id, const FakeToken& /*token*/) { waiting.push_back(id); });
+  return waiting;
+}
+
+std::size_t FakeQueue::due() const {
+  std::size_t due = 0;
+  for_waiting([&, time = now()](std::int64_t /*id*/, const FakeToken& token) {
+    due += state_of(token, time) == TokenState::due ? 1 : 0;
+  });
+  return due;
+}
+
+}  // namespace mailroom::test

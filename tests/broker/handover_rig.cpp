@@ -90,19 +90,18 @@ Parcel parcel_of(const TestLine& line, std::int64_t id) {
 
 void Answered::await_more() const {
   const int before = accepted;
-  if (!eventually([&] { return accepted > before + lines_in_flight; }, std::chrono::seconds(120)))
+  if (!eventually([&] { return accepted > before + lines_in_flight; }, patience))
     throw std::runtime_error("no more lines are accepted");
 }
 
 void Answered::await_wait() const {
   const int before = waiting;
-  if (!eventually([&] { return waiting > before; }, std::chrono::seconds(120)))
+  if (!eventually([&] { return waiting > before; }, patience))
     throw std::runtime_error("no line is told to wait");
 }
 
-void hand_over(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seconds limit,
-               Answered* answered) {
-  const auto until = Steady::now() + limit;
+void hand_over(Carrier& carrier, std::vector<TestLine>& lines, Answered* answered) {
+  const auto until = Steady::now() + patience;
   std::multimap<Steady::time_point, std::size_t> due;
   for (std::size_t i = 0; i < lines.size(); ++i)
     due.emplace(Steady::now(), i);
@@ -127,18 +126,18 @@ void hand_over(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seco
   }
 }
 
-void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seconds limit,
+void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines,
                       const std::function<void(const Answered&)>& fault) {
   constexpr int enough = 300;
   Answered answered;
   const Fault thread([&] { return answered.accepted >= enough; }, [&] { fault(answered); });
-  hand_over(carrier, lines, limit, &answered);
+  hand_over(carrier, lines, &answered);
 }
 
-Answer hand_over_once(Carrier& carrier, const TestLine& line, std::chrono::seconds limit) {
+Answer hand_over_once(Carrier& carrier, const TestLine& line) {
   carrier.submit(parcel_of(line, 1));
   pollfd ready{carrier.fd(), POLLIN, 0};
-  poll(&ready, 1, static_cast<int>(std::chrono::milliseconds(limit).count()));
+  poll(&ready, 1, static_cast<int>(std::chrono::milliseconds(patience).count()));
   auto answers = carrier.take();
   if (answers.size() != 1) throw std::runtime_error("no answer");
   return answers[0];
@@ -147,7 +146,7 @@ Answer hand_over_once(Carrier& carrier, const TestLine& line, std::chrono::secon
 Fault::Fault(std::function<bool()> begins, std::function<void()> fault)
     : thread_([this, begins = std::move(begins), fault = std::move(fault)] {
         try {
-          if (!eventually(begins, std::chrono::seconds(60))) throw std::runtime_error("it did not begin");
+          if (!eventually(begins, patience)) throw std::runtime_error("it did not begin");
           fault();
         } catch (const std::exception& error) {
           failure_ = error.what();
@@ -156,7 +155,7 @@ Fault::Fault(std::function<bool()> begins, std::function<void()> fault)
 
 Fault::~Fault() {
   thread_.join();
-  CHECK(failure_.empty());
+  CHECK(failure_ == "");
 }
 
 void require_each(const std::vector<TestLine>& lines, const std::map<std::string, int>& found) {

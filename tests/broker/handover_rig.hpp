@@ -59,6 +59,9 @@ Parcel parcel_of(const TestLine& line, std::int64_t id);
 /// How many lines are handed over at the same time.
 constexpr int lines_in_flight = 64;
 
+/// How long a cluster may take for anything, beside whatever else the machine does.
+constexpr std::chrono::seconds patience{300};
+
 /// The answers that hand_over() has had, for a thread beside it.
 struct Answered {
   std::atomic<int> accepted{0};
@@ -70,18 +73,16 @@ struct Answered {
   void await_wait() const;
 };
 
-/// Hands the lines over, and each again 250 ms after an answer that is neither `accepted` nor `rejected`, as a
-/// sink does, until none is left or time is up.
-void hand_over(Carrier& carrier, std::vector<TestLine>& lines,
-               std::chrono::seconds limit = std::chrono::seconds(60), Answered* answered = nullptr);
+/// Hands the lines over, and each again 250 ms after an answer that is neither `accepted` nor `rejected`, as
+/// a sink does, until none is left or `patience` is over.
+void hand_over(Carrier& carrier, std::vector<TestLine>& lines, Answered* answered = nullptr);
 
 /// The same, with a fault on another thread, which begins once some hundred lines were accepted.
-void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines, std::chrono::seconds limit,
+void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines,
                       const std::function<void(const Answered&)>& fault);
 
 /// Hands one line over once.
-Answer hand_over_once(Carrier& carrier, const TestLine& line,
-                      std::chrono::seconds limit = std::chrono::seconds(20));
+Answer hand_over_once(Carrier& carrier, const TestLine& line);
 
 /// Runs `fault` on a thread as soon as `begins` is true.
 class Fault {

@@ -25,7 +25,7 @@ NatsConnection* late = nullptr;
 }  // namespace
 
 TEST_CASE("the process that exits before its connection is closed", "[.exiting]") {
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(MAILROOM_SANITIZED)
   // What is freed does not look valid. AddressSanitizer, which has an allocator of its own, reports the use
   // itself.
   REQUIRE(mallopt(M_PERTURB, 0x5a) == 1);

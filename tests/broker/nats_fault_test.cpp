@@ -12,7 +12,7 @@ TEST_CASE("a killed leader costs no line and repeats none") {
   const auto carrier = rig.carrier();
   const int leader = rig.reader.leader();
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 60s, [&](const Answered&) { rig.nodes.kill(leader); });
+  hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(leader); });
   rig.nodes.restore();
   require_each_once(lines, rig.reader.read());
 }
@@ -22,7 +22,7 @@ TEST_CASE("a killed follower costs no line and repeats none") {
   const auto carrier = rig.carrier();
   const int follower = rig.reader.leader() % 3 + 1;
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 60s, [&](const Answered&) { rig.nodes.kill(follower); });
+  hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(follower); });
   rig.nodes.restore();
   require_each_once(lines, rig.reader.read());
 }
@@ -31,7 +31,7 @@ TEST_CASE("the server of the connection is killed, and another takes the lines")
   NatsRig rig;
   const auto carrier = rig.carrier();
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 60s, [&](const Answered&) { rig.nodes.kill(1); });
+  hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(1); });
   CHECK(lines.back().answers.back().sink != lines.front().answers.front().sink);
   rig.nodes.restore();
   require_each_once(lines, rig.reader.read());
@@ -43,7 +43,7 @@ TEST_CASE("a leader that stands still until another leads: each line is accepted
   const auto carrier = rig.carrier();
   const int leader = rig.reader.leader();
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 120s, [&](const Answered& answered) {
+  hand_over_beside(*carrier, lines, [&](const Answered& answered) {
     rig.nodes.stop(leader);
     answered.await_more();
     rig.nodes.resume(leader);
@@ -57,7 +57,7 @@ TEST_CASE("lines wait while there is no quorum, and come once afterwards") {
   const auto carrier = rig.carrier();
   auto lines = make_lines(3000);
   int accepted = 0;
-  hand_over_beside(*carrier, lines, 120s, [&](const Answered& answered) {
+  hand_over_beside(*carrier, lines, [&](const Answered& answered) {
     rig.nodes.kill(2);
     rig.nodes.kill(3);
     const int before = answered.accepted;
@@ -74,7 +74,7 @@ TEST_CASE("all servers are killed and started again, and every line is there onc
   NatsRig rig;
   const auto carrier = rig.carrier();
   auto lines = make_lines(3000);
-  hand_over_beside(*carrier, lines, 120s, [&](const Answered& answered) {
+  hand_over_beside(*carrier, lines, [&](const Answered& answered) {
     for (const int node : {1, 2, 3})
       rig.nodes.kill(node);
     answered.await_wait();

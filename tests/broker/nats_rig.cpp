@@ -17,10 +17,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void require(natsStatus status, const char* what) {
-  if (status != NATS_OK) throw std::runtime_error(fmt::format("{}: {}", what, natsStatus_GetText(status)));
-}
-
 using Info = std::unique_ptr<jsStreamInfo, decltype(&jsStreamInfo_Destroy)>;
 
 Info info_of(jsCtx* jetstream, const std::string& name) {
@@ -76,6 +72,10 @@ void each_message(jsCtx* jetstream, const std::string& name, Visit visit) {
 
 }  // namespace
 
+void require_ok(natsStatus status, const char* what) {
+  if (status != NATS_OK) throw std::runtime_error(fmt::format("{}: {}", what, natsStatus_GetText(status)));
+}
+
 Settings nats_settings() {
   Settings settings;
   settings.sink_to = from_script("MAILROOM_TEST_NATS");
@@ -88,7 +88,7 @@ Settings nats_settings() {
 
 NatsReader::NatsReader() {
   natsOptions* options = nullptr;
-  require(natsOptions_Create(&options), "options");
+  require_ok(natsOptions_Create(&options), "options");
   std::vector<std::string> urls;
   const auto addresses = from_script("MAILROOM_TEST_NATS").substr(7);
   for (const auto address : split(addresses, ','))
@@ -115,8 +115,8 @@ NatsReader::NatsReader() {
     return status == NATS_OK;
   });
   natsOptions_Destroy(options);
-  require(status, "connect");
-  require(natsConnection_JetStream(&jetstream_, connection_, nullptr), "jetstream");
+  require_ok(status, "connect");
+  require_ok(natsConnection_JetStream(&jetstream_, connection_, nullptr), "jetstream");
 }
 
 NatsReader::~NatsReader() {
@@ -152,7 +152,7 @@ void NatsReader::make_stream(const StreamOptions& options) {
     status = js_AddStream(nullptr, jetstream_, &config, nullptr, &code);
     return status == NATS_OK;
   });
-  require(status, "add stream");
+  require_ok(status, "add stream");
   await_stream(options.name);
 }
 

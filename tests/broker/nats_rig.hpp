@@ -20,6 +20,9 @@ struct StreamOptions {
   std::chrono::seconds duplicate_window{3600};
 };
 
+/// Throws for a call that has failed; `what` names it.
+void require_ok(natsStatus status, const char* what);
+
 /// A client that makes streams and reads them, by a connection of its own.
 class NatsReader {
  public:

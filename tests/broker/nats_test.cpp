@@ -15,8 +15,8 @@ TEST_CASE("JetStream stores each line once, with its id and header") {
   hand_over(*carrier, lines);
   require_each_once(lines, rig.reader.read());
   CHECK(carrier->unfinished() == 0);
-  CHECK(lines[0].answers[0].reply == "stream MAILROOM, sequence 1");
-  CHECK(rig.settings.sink_to.find(lines[0].answers[0].sink) != std::string::npos);
+  CHECK(lines[0].answers.at(0).reply == "stream MAILROOM, sequence 1");
+  CHECK(rig.settings.sink_to.find(lines[0].answers.at(0).sink) != std::string::npos);
   CHECK(
       rig.reader.first_header() ==
       "mailroom.mailroom.activation\nNats-Msg-Id: " + lines[0].message_id +

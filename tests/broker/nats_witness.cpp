@@ -13,14 +13,10 @@
 namespace mailroom::test {
 namespace {
 
-void require(natsStatus status, const char* what) {
-  if (status != NATS_OK) throw std::runtime_error(fmt::format("{}: {}", what, natsStatus_GetText(status)));
-}
-
 natsSubscription* subscribe(natsConnection* connection, const char* subjects) {
   natsSubscription* subscription = nullptr;
-  require(natsConnection_SubscribeSync(&subscription, connection, subjects), subjects);
-  require(natsSubscription_SetPendingLimits(subscription, -1, -1), subjects);
+  require_ok(natsConnection_SubscribeSync(&subscription, connection, subjects), subjects);
+  require_ok(natsSubscription_SetPendingLimits(subscription, -1, -1), subjects);
   return subscription;
 }
 
@@ -47,15 +43,15 @@ NatsWitness::NatsWitness() {
   const auto addresses = from_script("MAILROOM_TEST_NATS").substr(7);
   for (const auto address : split(addresses, ',')) {
     natsOptions* options = nullptr;
-    require(natsOptions_Create(&options), "options");
+    require_ok(natsOptions_Create(&options), "options");
     const std::unique_ptr<natsOptions, decltype(&natsOptions_Destroy)> owner(options, natsOptions_Destroy);
     natsOptions_SetURL(options, ("nats://" + std::string(address)).c_str());
     natsOptions_SetIgnoreDiscoveredServers(options, true);
     auto& seat = seats_.emplace_back();
-    require(natsConnection_Connect(&seat.connection, options), "connect");
+    require_ok(natsConnection_Connect(&seat.connection, options), "connect");
     seat.published = subscribe(seat.connection, "mailroom.>");
     seat.answers = subscribe(seat.connection, "_INBOX.>");
-    require(natsConnection_Flush(seat.connection), "flush");
+    require_ok(natsConnection_Flush(seat.connection), "flush");
   }
 }
 
@@ -71,7 +67,7 @@ std::set<std::string> NatsWitness::acknowledged() const {
   std::map<std::string, std::string> ids;  // by the subject that an answer goes to
   std::set<std::string> answered;
   for (const auto& seat : seats_) {
-    require(natsConnection_Flush(seat.connection), "flush");
+    require_ok(natsConnection_Flush(seat.connection), "flush");
     take(seat.published, [&](natsMsg* message) {
       const char* id = nullptr;
       if (natsMsgHeader_Get(message, "Nats-Msg-Id", &id) == NATS_OK) ids[natsMsg_GetReply(message)] = id;
@@ -95,7 +91,8 @@ void require_acknowledged(const std::vector<TestLine>& lines, const std::set<std
   for (const auto& line : lines) {
     if (!line.accepted) open.push_back(line.message_id);
     if (line.accepted && !acknowledged.contains(line.message_id)) made_up.push_back(line.message_id);
-    if (line.answers.size() != static_cast<std::size_t>(line.submitted)) unanswered.push_back(line.message_id);
+    if (line.answers.size() != static_cast<std::size_t>(line.submitted))
+      unanswered.push_back(line.message_id);
   }
   CHECK(open == std::vector<std::string>());
   CHECK(made_up == std::vector<std::string>());

@@ -83,11 +83,11 @@ std::unique_ptr<AmqpConnection> RabbitmqReader::connect() {
   eventually(
       [&] {
         // Another server each time: one that has just been started may not find the queue's leader yet.
-        std::ranges::rotate(target.url.servers, target.url.servers.begin() + 1);
+        std::rotate(target.url.servers.begin(), target.url.servers.begin() + 1, target.url.servers.end());
         connection = AmqpConnection::open_any(target, failure);
         return connection != nullptr;
       },
-      60s);
+      patience);
   if (connection == nullptr) throw std::runtime_error("the reader cannot connect: " + failure.text);
   return connection;
 }
@@ -146,7 +146,7 @@ std::map<std::string, int> RabbitmqReader::read(const std::string& name) {
   lines_once_.clear();
   std::map<std::string, int> found;
   // Members that have just been started may take several tries.
-  const bool is_read = eventually([&] { return read_all(*connect(), name, found); }, 60s);
+  const bool is_read = eventually([&] { return read_all(*connect(), name, found); }, patience);
   if (!is_read) throw std::runtime_error("the queue cannot be read");
   return found;
 }
@@ -166,7 +166,7 @@ void RabbitmqRig::restore() {
     BrokerFailure failure;
     // Its port opens when it has started.
     const bool is_up =
-        eventually([&] { return AmqpConnection::open(target, server, failure) != nullptr; }, 180s);
+        eventually([&] { return AmqpConnection::open(target, server, failure) != nullptr; }, patience);
     if (!is_up) throw std::runtime_error("the cluster is not whole: " + failure.text);
   }
 }

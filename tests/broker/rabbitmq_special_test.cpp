@@ -104,7 +104,7 @@ TEST_CASE("servers with full disks make lines wait; restarted with room, they ha
                          std::filesystem::remove(data + "/ballast");
                          rig.restore();
                        });
-    hand_over(*carrier, lines, 180s, &answered);
+    hand_over(*carrier, lines, &answered);
   }
   CHECK(std::ranges::none_of(lines, &TestLine::rejected));
   lines.insert(lines.end(), before.begin(), before.end());
@@ -122,7 +122,7 @@ TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwa
   Answered answered;
   {
     const Fault relief([&] { return answered.waiting > 0; }, [&] { need("50MB"); });
-    hand_over(*carrier, lines, 90s, &answered);
+    hand_over(*carrier, lines, &answered);
   }
   require_each_once(lines, rig.reader.read(rig.queue));
 }

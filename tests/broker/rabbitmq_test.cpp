@@ -49,8 +49,8 @@ TEST_CASE("RabbitMQ stores each line once, with its id and header") {
   const auto carrier = rig.carrier();
   auto lines = make_lines(500);
   hand_over(*carrier, lines);
-  CHECK(lines[0].answers[0].reply == "confirmed");
-  CHECK(node_of(rig.settings, lines[0].answers[0]) == 1);
+  CHECK(lines[0].answers.at(0).reply == "confirmed");
+  CHECK(node_of(rig.settings, lines[0].answers.at(0)) == 1);
   require_each_once(lines, rig.reader.read(rig.queue));
   CHECK(rig.reader.first() == "id: " + lines[0].message_id +
                                   ", type: application/json, mode: 2, app: mailroom, Mailroom-Attempt: 1, "
@@ -145,7 +145,7 @@ TEST_CASE("a killed leader of the queue costs no line and repeats none") {
                                  "");
   carrier = rig.carrier();
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 90s, [&](const Answered&) { rig.nodes.kill(leader); });
+  hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(leader); });
   rig.restore();
   require_each_once(lines, rig.reader.read(rig.queue));
 }
@@ -156,7 +156,7 @@ TEST_CASE("a killed follower of the queue costs no line and repeats none") {
   // The carrier is connected to node 1.
   const int follower = rabbitmq_leader(rig.queue) == 2 ? 3 : 2;
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 90s, [&](const Answered&) { rig.nodes.kill(follower); });
+  hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(follower); });
   rig.restore();
   require_each_once(lines, rig.reader.read(rig.queue));
 }
@@ -165,7 +165,7 @@ TEST_CASE("the server of the connection is killed, and another takes the lines")
   RabbitmqRig rig;
   const auto carrier = rig.carrier();
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 90s, [&](const Answered&) { rig.nodes.kill(1); });
+  hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(1); });
   CHECK(node_of(rig.settings, lines.back().answers.back()) != 1);
   rig.restore();
   require_each_once_unless_resent(lines, rig.reader.read(rig.queue));
@@ -176,7 +176,7 @@ TEST_CASE("a leader of the queue that stands still until another leads costs no 
   const auto carrier = rig.carrier();
   const int leader = rabbitmq_leader(rig.queue);
   auto lines = make_lines(6000);
-  hand_over_beside(*carrier, lines, 150s, [&](const Answered& answered) {
+  hand_over_beside(*carrier, lines, [&](const Answered& answered) {
     rig.nodes.stop(leader);
     answered.await_more();
     rig.nodes.resume(leader);
@@ -189,7 +189,7 @@ TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") 
   const auto carrier = rig.carrier();
   auto lines = make_lines(3000);
   int accepted = 0;
-  hand_over_beside(*carrier, lines, 150s, [&](const Answered& answered) {
+  hand_over_beside(*carrier, lines, [&](const Answered& answered) {
     rig.nodes.kill(2);
     rig.nodes.kill(3);
     const int before = answered.accepted;
@@ -210,7 +210,7 @@ TEST_CASE("all servers are killed and started again, and every line is there") {
   const auto carrier = rig.carrier();
   keep_rabbitmq_definitions();
   auto lines = make_lines(3000);
-  hand_over_beside(*carrier, lines, 150s, [&](const Answered& answered) {
+  hand_over_beside(*carrier, lines, [&](const Answered& answered) {
     for (const int node : {1, 2, 3})
       rig.nodes.kill(node);
     answered.await_wait();

@@ -120,8 +120,8 @@ WHERE t.expires_at > t.created_at)")) {
          fmt::format("every token is accepted at its first attempt ({} are not)", others));
 }
 
-/// The claims have counted what expired before them. A batch also counts those of its tokens that have expired
-/// when it is read.
+/// The claims have counted what expired before them. A batch also counts those of its tokens that have
+/// expired when it is read.
 void DeliveryTrial::judge_expired(Connection& connection, std::int64_t expired) {
   const auto counted = value<std::int64_t>(connection, R"(
 SELECT coalesce(sum(skipped_expired), 0)

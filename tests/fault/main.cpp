@@ -183,8 +183,7 @@ int run_harness(const HarnessOptions& options) {
     fmt::print("seed {}, notify: {}\n{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  {}\n", options.seed, name,
                "fault", "rounds", "committed", "emitted", "lost", "repeated", "longest gap", "verdict");
     for (const auto& fault : faults) {
-      if (!is_skipped(fault, notifying, options))
-        ++verdicts[play(fault, notifying, cluster, options)];
+      if (!is_skipped(fault, notifying, options)) ++verdicts[play(fault, notifying, cluster, options)];
     }
   }
   if (verdicts[Verdict::not_run] > 0) fmt::print("{} not run\n", verdicts[Verdict::not_run]);
@@ -215,8 +214,8 @@ int main(int argc, char** argv) {
   app.add_option_function<std::string>(
          "--shard",
          [&](const std::string& text) {
-           if (std::sscanf(text.c_str(), "%d/%d", &options.shard, &options.shards) != 2 || options.shard < 1 ||
-               options.shard > options.shards)
+           if (std::sscanf(text.c_str(), "%d/%d", &options.shard, &options.shards) != 2 ||
+               options.shard < 1 || options.shard > options.shards)
              throw CLI::ValidationError("--shard", "takes I/N, such as 1/2");
          },
          "Of N runs beside each other, be the one of number I: run each N-th fault")

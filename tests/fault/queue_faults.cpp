@@ -203,16 +203,16 @@ Outcome all_together(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> queue_faults() {
-  return {{"queues: no fault", "each emits its actions, nothing repeated", 20, 4, no_fault, true},
-          {"queues: no fault, calm", "the same, by the usual claim", 20, 4, no_fault_when_calm},
-          {"queues: kill -9 at random", "at most one batch per kill is repeated, of one queue", 200, 15,
-           kill_at_random},
-          {"queues: pauses and kills", "a paused queue leases nothing, one batch per kill", 60, 6,
-           pause_and_kill},
-          {"queues: rewinds of one", "repeats what the rewind covers, in its queue only", 60, 8, rewind_one},
-          {"queues: stop -m immediate and start", "nothing repeated, delivery resumes", 12, 1,
-           restart_in_a_loop},
-          {"queues: all of it", "one batch per kill, and what a rewind covers", 100, 8, all_together}};
+  return {
+      {"queues: no fault", "each emits its actions, nothing repeated", 20, 4, no_fault, true},
+      {"queues: no fault, calm", "the same, by the usual claim", 20, 4, no_fault_when_calm},
+      {"queues: kill -9 at random", "at most one batch per kill is repeated, of one queue", 200, 15,
+       kill_at_random},
+      {"queues: pauses and kills", "a paused queue leases nothing, one batch per kill", 60, 6,
+       pause_and_kill},
+      {"queues: rewinds of one", "repeats what the rewind covers, in its queue only", 60, 8, rewind_one},
+      {"queues: stop -m immediate and start", "nothing repeated, delivery resumes", 12, 1, restart_in_a_loop},
+      {"queues: all of it", "one batch per kill, and what a rewind covers", 100, 8, all_together}};
 }
 
 }  // namespace mailroom::test

@@ -1,4 +1,5 @@
-// Collectors of queues with a rate: over any time they take no more than it allows, and each batch when it does.
+// Collectors of queues with a rate: over any time they take no more than it allows, and each batch when it
+// does.
 
 #include <algorithm>
 #include <cmath>
@@ -101,8 +102,9 @@ Outcome keep_to_rate(Cluster& cluster, const Plan& plan, const std::vector<std::
   }
   const auto sum = taken(*connection);
   const auto allowed = burst + rate * sum.seconds;
-  trial.note(fmt::format("took {} tokens in {:.1f} s, {:.4f} of what the rate allows; the promptest tenth {:.0f} ms late",
-                         sum.tokens, sum.seconds, sum.tokens / allowed, 1000 * sum.delay));
+  trial.note(fmt::format(
+      "took {} tokens in {:.1f} s, {:.4f} of what the rate allows; the promptest tenth {:.0f} ms late",
+      sum.tokens, sum.seconds, sum.tokens / allowed, 1000 * sum.delay));
   trial.count_untimely(static_cast<std::size_t>(std::ceil(sum.excess - 1e-6)));
   if (kills == Kills::no && sum.delay > longest_delay)
     trial.count_untimely(static_cast<std::size_t>(std::ceil(rate * sum.delay)));

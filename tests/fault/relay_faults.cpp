@@ -45,8 +45,9 @@ SELECT (SELECT coalesce(sum(skipped_expired), 0) FROM mailroom_batches)
   return {row[0].as<int>(), row[1].as<int>()};
 }
 
-/// The relay is down until some of a third of the tokens, which live for 2 s, have expired. Another third comes
-/// too near to its end while it waits: what would be tried again less than a minute before it expires is not.
+/// The relay is down until some of a third of the tokens, which live for 2 s, have expired. Another third
+/// comes too near to its end while it waits: what would be tried again less than a minute before it expires
+/// is not.
 Outcome tokens_expire(Cluster& cluster, const Plan& plan) {
   std::atomic<bool> down = false;
   const auto play = [&](const RelayMoment& moment) { return down ? shutting_down(moment) : RelayAnswer{}; };

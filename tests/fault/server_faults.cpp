@@ -103,10 +103,10 @@ std::vector<Fault> server_faults() {
   return {{"stop -m immediate and start", "nothing repeated, delivery resumes", 12, 1, restart_in_a_loop},
           {"demoted to a standby, promoted again", "waits, nothing repeated, delivery resumes", 6, 1,
            demote_and_promote},
-          {"read-only by default, sessions ended", "one batch per session may repeat, delivery resumes", 6,
-           1, read_only_by_default},
-          {"disk of the write-ahead log full", "at most one batch per crash repeated, delivery resumes", 5,
-           1, disk_full}};
+          {"read-only by default, sessions ended", "one batch per session may repeat, delivery resumes", 6, 1,
+           read_only_by_default},
+          {"disk of the write-ahead log full", "at most one batch per crash repeated, delivery resumes", 5, 1,
+           disk_full}};
 }
 
 }  // namespace mailroom::test

@@ -178,8 +178,8 @@ std::vector<Fault> step_faults() {
   faults.push_back(
       {"session ended after the write, alone", "nothing repeated", 20, 2,
        [](auto& cluster, const auto& plan) { return session_ends_after_write(cluster, plan, true); }});
-  faults.push_back(
-      {"take-over in an idle queue", "its batch is taken over, nothing repeated", 10, 2, take_over_when_idle});
+  faults.push_back({"take-over in an idle queue", "its batch is taken over, nothing repeated", 10, 2,
+                    take_over_when_idle});
   return faults;
 }
 

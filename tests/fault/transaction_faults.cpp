@@ -82,7 +82,8 @@ void pause_after_drawing(Trial& trial, Connection& slow, Connection& other, int 
   insert_accounts(other, 1, fmt::format("passes{}-", round));
   const auto is_passed = [&] {
     return value<bool>(
-        other, "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens)");
+        other,
+        "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT max(id) FROM tokens)");
   };
   trial.expect(eventually(is_passed), "the cursor passes the id");
   other.run("SELECT pg_advisory_unlock(77)");
@@ -135,8 +136,8 @@ Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-/// The time from the commit of a token to its line, of the fastest in ten: slower ones also wait for what else
-/// the machine does.
+/// The time from the commit of a token to its line, of the fastest in ten: slower ones also wait for what
+/// else the machine does.
 Microseconds latency(Trial& trial, Connection& connection, const std::string& prefix) {
   std::vector<Microseconds> all;
   for (int i = 0; i < 60; ++i) {
@@ -182,8 +183,8 @@ Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
   trial.expect(ids >= rollbacks, "the ids of the rollbacks stay in gaps");
   const auto then = latency(trial, *connection, "then");
   trial.expect(then <= 2 * usual + Microseconds(5000), "latency does not change");
-  trial.note(fmt::format("from commit to line, the fastest tenth: {} us before, {} us with {} ids in gaps", usual.count(),
-                         then.count(), ids));
+  trial.note(fmt::format("from commit to line, the fastest tenth: {} us before, {} us with {} ids in gaps",
+                         usual.count(), then.count(), ids));
   foreign.run("ROLLBACK");
   return trial.finish(1);
 }

@@ -91,7 +91,7 @@ TEST_CASE("a batch's history has the outcomes that it recorded, and no others") 
   const auto batches = rig.connection->run(
       "SELECT id FROM mailroom_batches WHERE ids <> '{}' OR skipped_ids <> '{}' ORDER BY id");
   REQUIRE(batches.size() == 2);
-  const auto outcomes = [&](int row) {
+  const auto outcomes = [&](pqxx::result::size_type row) {
     Names all;
     const auto history = read_batch_history(*rig.connection, batches[row][0].as<std::int64_t>(), {});
     for (const auto& entry : history.timeline.entries) {

@@ -255,14 +255,15 @@ TEST_CASE(
 TEST_CASE("of two concurrent migrators one does the work, and the other waits and finds it done") {
   TestDatabase database(TestDatabase::Schema::none);
   // It ends when the other migrator has tried to take the lock.
-  const Migrations migrations{first, {1, "slow", R"(
+  const Migrations migrations{first,
+                              {1, "slow", R"(
 DO $$ BEGIN
   WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
                     AND query LIKE '%pg_try_advisory_lock%') LOOP
     PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
   END LOOP;
 END $$)",
-                                      "-"}};
+                               "-"}};
   std::array<std::string, 2> heard;
   std::vector<std::thread> threads;
   for (auto& one : heard) {

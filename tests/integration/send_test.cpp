@@ -150,8 +150,8 @@ TEST_CASE("the probe of a relay is not lost when there was no mail for it") {
   REQUIRE(eventually([&] { return rig.count("deferred") == 1; }));
   rig.connection->run("UPDATE tokens SET consumed_at = 1");
   is_up = true;
-  // The deferred token is not mailed, and the relay's next probe comes without a mail. While a sender has it, the
-  // others wait for longer than after any failure.
+  // The deferred token is not mailed, and the relay's next probe comes without a mail. While a sender has it,
+  // the others wait for longer than after any failure.
   REQUIRE(eventually([&] { return rig.count("cancelled") == 1; }));
   REQUIRE(eventually([&] {
     return value<bool>(*rig.connection, "SELECT probe_at > failed_at + interval '40 s' FROM mailroom_sinks");

@@ -11,6 +11,7 @@
 #include "support/busy_writers.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
+#include "support/write_load.hpp"
 
 namespace mailroom::test::tail_test {
 namespace {

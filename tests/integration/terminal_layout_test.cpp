@@ -80,7 +80,7 @@ TEST_CASE("no line of a command is longer than its terminal is wide") {
   const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
                                                        {"MAILROOM_SECRET_KEY", test_key},
                                                        {"LC_ALL", "C.UTF-8"}};
-  for (const std::size_t columns : {60, 80, 120}) {
+  for (const std::size_t columns : {60U, 80U, 120U}) {
     for (const auto& words : commands()) {
       INFO(fmt::format("{} at {} columns", sentence(words), columns));
       Arguments command{mailroom_binary};
@@ -98,7 +98,7 @@ TEST_CASE("wrapped text uses the available width") {
   const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
                                                        {"MAILROOM_SECRET_KEY", test_key}};
   std::size_t lines = 1000;
-  for (const std::size_t columns : {60, 80, 120}) {
+  for (const std::size_t columns : {60U, 80U, 120U}) {
     const auto run = run_in_terminal({mailroom_binary, "doctor"}, environment, columns);
     const auto now = plain_lines(run.output).size();
     CHECK(now < lines);
@@ -109,7 +109,7 @@ TEST_CASE("wrapped text uses the available width") {
 TEST_CASE("no line of a help text except an example is longer than the terminal is wide") {
   for (const std::string command : {"migrate", "collect", "verify", "rewind-cursor", "tail", "suspend",
                                     "simulate", "status", "audit", "prune", "doctor", "config"}) {
-    for (const std::size_t columns : {60, 80, 120}) {
+    for (const std::size_t columns : {60U, 80U, 120U}) {
       const auto run = run_in_terminal({mailroom_binary, command, "--help"}, {}, columns);
       for (const auto& line : plain_lines(run.output)) {
         if (line.starts_with("  mailroom ") || line.find(" | ") != std::string::npos) continue;

@@ -62,8 +62,8 @@ TEST_CASE("a window holds all tokens up to its end, and ends at the limit or at 
   const auto newest = tokens.rbegin()->first;
 
   for (int i = 0; i < 40; ++i) {
-    const auto after = static_cast<std::int64_t>(random() % newest);
-    const auto top = after + static_cast<std::int64_t>(random() % (newest + 3 - after));
+    const auto after = static_cast<std::int64_t>(random()) % newest;
+    const auto top = after + static_cast<std::int64_t>(random()) % (newest + 3 - after);
     const int limit = i % 4 == 0 ? 1 : 1 + static_cast<int>(random() % 150);
     const auto row = connection->run("SELECT * FROM mailroom_window($1, $2, $3, NULL)", after, top, limit)[0];
     const auto last = row["last"].as<std::int64_t>();

@@ -30,8 +30,10 @@ std::string variable(const char* name) {
 
 std::string url_encoded(const std::string& text) {
   std::string encoded;
-  for (const unsigned char c : text)
-    encoded += std::isalnum(c) != 0 ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += std::isalnum(byte) != 0 ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
   return encoded;
 }
 

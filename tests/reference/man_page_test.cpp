@@ -88,7 +88,7 @@ TEST_CASE("mandoc and groff report nothing about the pages, at any width") {
   const TemporaryDirectory directory;
   const auto lint = run_shell("mandoc -T lint -W error " + pages() + "man?/*", directory);
   CHECK(lint.out + lint.err == "");
-  for (const std::size_t width : {60, 80, 120}) {
+  for (const std::size_t width : {60U, 80U, 120U}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(pages())) {
       if (!entry.is_regular_file()) continue;
       INFO(entry.path() << " at " << width << " columns");

@@ -4,15 +4,7 @@
 #include <cxxabi.h>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define MAILROOM_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define MAILROOM_ASAN 1
-#endif
-#endif
-
-#ifdef MAILROOM_ASAN
+#ifdef MAILROOM_SANITIZED
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -24,14 +16,14 @@ constexpr std::size_t stack_size = 256 * 1024;
 /// Announces a switch to another stack; a null `shadow` means that this stack is not used again.
 void leave([[maybe_unused]] void** shadow, [[maybe_unused]] const void* to,
            [[maybe_unused]] std::size_t size) {
-#ifdef MAILROOM_ASAN
+#ifdef MAILROOM_SANITIZED
   __sanitizer_start_switch_fiber(shadow, to, size);
 #endif
 }
 
 void arrive([[maybe_unused]] void* shadow, [[maybe_unused]] const void** from,
             [[maybe_unused]] std::size_t* size) {
-#ifdef MAILROOM_ASAN
+#ifdef MAILROOM_SANITIZED
   __sanitizer_finish_switch_fiber(shadow, from, size);
 #endif
 }

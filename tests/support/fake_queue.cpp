@@ -228,9 +228,10 @@ void FakeQueue::forget(const Ids& found) {
     for (auto& gap : gaps_)
       gap.erase(id);
   }
-  const auto& [committed, open, last] = setup_.tokens;
+  const auto& tokens = setup_.tokens;
   for (auto& gap : gaps_)
-    std::erase_if(gap, [&](std::int64_t id) { return !open.contains(id) && !committed.contains(id); });
+    std::erase_if(
+        gap, [&](std::int64_t id) { return !tokens.open.contains(id) && !tokens.committed.contains(id); });
   std::erase_if(gaps_, [](const auto& gap) { return gap.empty(); });
 }
 

@@ -7,6 +7,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "support/subprocess.hpp"
+#include "support/test_consumer.hpp"
+
 namespace mailroom::test {
 
 using namespace std::chrono_literals;
@@ -159,8 +162,15 @@ RabbitmqRig::RabbitmqRig() {
   reader.make_queue(queue);
 }
 
-void RabbitmqRig::restore() {
-  nodes.restore();
+namespace {
+
+/// How often a node has found the cluster divided, by its log.
+int divisions(int node) {
+  const auto directory = from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY");
+  return count(read_file(fmt::format("{}/node{}.log", directory, node)), "inconsistent_database");
+}
+
+void await_servers() {
   const auto target = read_amqp_target(rabbitmq_settings());
   for (const auto& server : target.url.servers) {
     BrokerFailure failure;
@@ -168,6 +178,24 @@ void RabbitmqRig::restore() {
     const bool is_up =
         eventually([&] { return AmqpConnection::open(target, server, failure) != nullptr; }, patience);
     if (!is_up) throw std::runtime_error("the cluster is not whole: " + failure.text);
+  }
+}
+
+}  // namespace
+
+void RabbitmqRig::restore() {
+  static std::map<int, int> known;
+  nodes.restore();
+  await_servers();
+  // Servers that were killed together may take the cluster for divided when they start. RabbitMQ stays so,
+  // and its queues may answer nothing, until an operator restarts the one that says so.
+  for (const int node : {1, 2, 3}) {
+    while (known[node] < divisions(node)) {
+      known[node] = divisions(node);
+      nodes.kill(node);
+      nodes.start(node);
+      await_servers();
+    }
   }
 }
 

@@ -214,7 +214,7 @@ TEST_CASE("all servers are killed and started again, and every line is there") {
     for (const int node : {1, 2, 3})
       rig.nodes.kill(node);
     answered.await_wait();
-    rig.nodes.restore();
+    rig.restore();
   });
   rig.restore();
   require_each(lines, rig.reader.read(rig.queue));

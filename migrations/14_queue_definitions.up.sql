@@ -25,7 +25,7 @@ DECLARE
     v_period interval := (p_rate->>'milliseconds')::bigint * interval '1 ms';
     v_burst integer := (p_rate->>'burst')::integer;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1835100528, hashtext(p_name));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('budget'), hashtext(p_name));
     INSERT INTO mailroom_budgets AS b (name, tokens, period, burst) VALUES (p_name, v_tokens, v_period, v_burst)
     ON CONFLICT (name) DO UPDATE
     SET tokens = v_tokens, period = v_period, burst = v_burst,
@@ -75,7 +75,7 @@ DECLARE
     v_cursor bigint := p_cursor;
     v_gaps bigint[] := '{}';
 BEGIN
-    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
     IF p_like IS NOT NULL THEN
         v_state := mailroom_lock_queue(p_like);
         v_cursor := v_state.cursor;

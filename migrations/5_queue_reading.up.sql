@@ -3,6 +3,11 @@
 --
 -- New functions and a type; locks nothing.
 
+-- The first key of an advisory lock: a class of locks ('queue', 'collector', 'budget', 'serving') of this schema. Schemas of one
+-- database share nothing. It has no SET clause, and a body parsed here, like the function below.
+CREATE FUNCTION mailroom_lock_class(p_class text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hashtext('mailroom ' || p_class) # 'tokens'::regclass::oid::integer;
+
 -- Returns 'due' if a token may be emitted, otherwise why it is skipped: 'consumed', 'expired' or 'wrong status' (of its
 -- account). It has no SET clause, so that queries inline it, and a body parsed here, so that no search_path matters.
 CREATE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
@@ -58,15 +63,16 @@ BEGIN
     IF NOT EXISTS (SELECT FROM jobs WHERE job_type = p_queue) THEN
         RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
     END IF;
-    IF NOT pg_try_advisory_lock(1835100525, pg_backend_pid()) THEN
+    IF NOT pg_try_advisory_lock(mailroom_lock_class('collector'), pg_backend_pid()) THEN
         RAISE EXCEPTION 'pid % holds the lock of this session, pid %',
             (SELECT string_agg(DISTINCT l.pid::text, ', ') FROM pg_locks l
-             WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = pg_backend_pid()::oid AND l.objsubid = 2
+             WHERE l.locktype = 'advisory' AND l.classid = mailroom_lock_class('collector')::oid
+               AND l.objid = pg_backend_pid()::oid AND l.objsubid = 2
                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), pg_backend_pid()
             USING ERRCODE = 'MR006', HINT = 'reconnect to get another pid; mailroom status shows the holder';
     END IF;
     -- Shows which queues this session serves. Does not wait: who holds the lock only hides that.
-    PERFORM pg_try_advisory_lock_shared(1835100529, hashtext(p_queue));
+    PERFORM pg_try_advisory_lock_shared(mailroom_lock_class('serving'), hashtext(p_queue));
     RETURN pg_backend_pid();
 END
 $$;
@@ -76,7 +82,7 @@ $$;
 CREATE FUNCTION mailroom_is_collector(p_pid integer) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM pg_locks l JOIN pg_stat_get_activity(p_pid) a ON a.pid = l.pid
-        WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = p_pid::oid AND l.objsubid = 2 AND l.pid = p_pid
+        WHERE l.locktype = 'advisory' AND l.classid = mailroom_lock_class('collector')::oid AND l.objid = p_pid::oid AND l.objsubid = 2 AND l.pid = p_pid
           AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
           AND l.mode = 'ExclusiveLock' AND l.granted
           AND EXISTS (SELECT FROM pg_roles r WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
@@ -102,7 +108,7 @@ BEGIN
         oldest_open := least(oldest_open, r.id);
         CONTINUE WHEN r.id = p_held;
         IF r.collector = pg_backend_pid()
-           OR (p_take_over AND (pg_try_advisory_xact_lock_shared(1835100525, r.collector)
+           OR (p_take_over AND (pg_try_advisory_xact_lock_shared(mailroom_lock_class('collector'), r.collector)
                OR (r.claimed_at < clock_timestamp() - interval '10 seconds' AND NOT mailroom_is_collector(r.collector)))) THEN
             IF r.attempts < 20 THEN
                 abandoned := r.id;

@@ -1,7 +1,7 @@
 -- The claim: acknowledge one batch and take the next, in one short transaction.
 --
--- New functions; locks nothing. At run time a claim holds the advisory lock (1835100524, hashtext(queue)) until it
--- commits, and each collector's session holds (1835100525, its backend's pid) until it ends.
+-- New functions; locks nothing. At run time a claim holds the advisory lock (mailroom_lock_class('queue'), hashtext(queue))
+-- until it commits, and each collector's session holds (mailroom_lock_class('collector'), its backend's pid) until it ends.
 --
 -- Custom SQLSTATEs: MR001 unknown queue, MR002 the sequence is behind the cursor, MR003 the session or transaction
 -- cannot hold a claim.
@@ -166,7 +166,7 @@ $$;
 
 -- What the budgets of a queue allow now, by the generic cell rate algorithm (ITU-T I.371): allowed = how many tokens may be
 -- taken, burst = how many at most at once, wait = seconds until p_needed tokens may be (or the burst, if that is less).
--- Holds the advisory lock (1835100528, hashtext(budget)) of each until the transaction ends. A row lock would give the
+-- Holds the advisory lock (mailroom_lock_class('budget'), hashtext(budget)) of each until the transaction ends. A row lock would give the
 -- transaction an id before the claim's reads. Takes the locks in the order of the names, and reads in a separate
 -- statement, which sees what the last holders of the locks have taken.
 CREATE FUNCTION mailroom_allowance(p_budgets text[], p_needed integer,
@@ -177,7 +177,7 @@ DECLARE
     v_now timestamptz;
 BEGIN
     FOREACH v_name IN ARRAY ARRAY(SELECT b FROM unnest(p_budgets) b ORDER BY b) LOOP
-        PERFORM pg_advisory_xact_lock(1835100528, hashtext(v_name));
+        PERFORM pg_advisory_xact_lock(mailroom_lock_class('budget'), hashtext(v_name));
     END LOOP;
     v_now := clock_timestamp();
     SELECT min(floor(b.burst - s.ahead / s.gap)), min(b.burst),
@@ -348,7 +348,7 @@ BEGIN
         RAISE EXCEPTION 'this is another session than the one that attached to the queue'
             USING ERRCODE = 'MR003', HINT = 'connect directly to the server, not through a pooler in transaction mode';
     END IF;
-    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
     SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq) AS top,
            CASE
                WHEN p_held IS NOT NULL THEN
@@ -640,7 +640,7 @@ BEGIN
     FOR v_function IN
         SELECT oid FROM pg_proc
         WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
-          AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
+          AND proname NOT IN ('mailroom_lock_class', 'mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
                           'mailroom_batch_rows', 'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor',
                           'mailroom_takes', 'mailroom_queue_actions', 'mailroom_masked_ids',
                           'mailroom_batch_ids', 'mailroom_outcome_records')

@@ -22,7 +22,7 @@ BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a rewind needs a read committed transaction' USING ERRCODE = 'MR003';
     END IF;
-    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
     SELECT s.cursor, s.open_from, s.gap_ids INTO cursor, open_from, gap_ids FROM mailroom_queue_state(p_queue) s;
 END
 $$;

@@ -51,7 +51,8 @@ void lock_queues(pqxx::transaction_base& transaction, const QueuePlan& plan) {
   }
   std::sort(names.begin(), names.end());
   for (const auto& name : names)
-    Connection::execute(transaction, "SELECT pg_advisory_xact_lock(1835100524, hashtext($1))", name);
+    Connection::execute(transaction,
+                        "SELECT pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext($1))", name);
 }
 
 void refuse_outdated(const QueuePlan& plan, const QueueCatalogue& now) {

@@ -6,7 +6,6 @@
 
 #include "base/text.hpp"
 #include "cmd/queue/queue_report.hpp"
-#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {

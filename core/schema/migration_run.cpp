@@ -24,6 +24,15 @@ std::string who_may(Connection& connection) {
   return fmt::format("connected as {}; run migrations as the owner of the tables, {}", user, owner);
 }
 
+/// The statement that lets the role use the schema of pgcrypto, or nothing if it may.
+std::string grant_for_pgcrypto(Connection& connection) {
+  const auto rows = connection.run(R"(
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
+FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+WHERE e.extname = 'pgcrypto' AND NOT has_schema_privilege(n.oid, 'USAGE'))");
+  return rows.empty() ? std::string() : rows[0][0].c_str();
+}
+
 }  // namespace
 
 MigrationRun::MigrationRun(Connection& connection, const MigrationStep& step)
@@ -66,6 +75,9 @@ void MigrationRun::drop_invalid_index() {
 std::string MigrationRun::hint_for(const DatabaseError& error) const {
   const auto& state = error.sqlstate();
   if (state == "42501") return who_may(connection_);
+  if (state == sqlstate::undefined_function) {
+    if (auto grant = grant_for_pgcrypto(connection_); !grant.empty()) return grant;
+  }
   if (!error.hint().empty()) return error.hint();
   if (state == "42P07" || state == "42710" || state == "42723") {
     return "another object has that name in this schema: rename it, or give mailroom its own schema";

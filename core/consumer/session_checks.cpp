@@ -15,7 +15,7 @@ void check_trigger(Connection& connection) {
   }
   if (state == TriggerState::disabled) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is disabled",
-                enable_trigger_statement(table, trigger));
+                enable_trigger_statement(connection, table, trigger));
   }
 }
 
@@ -23,7 +23,7 @@ void check_sequence(Connection& connection) {
   require_ids_to_spare(connection);
   if (gives_ids_in_order(connection)) return;
   throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
-              ids_in_order_statement);
+              ids_in_order_statement(connection));
 }
 
 }  // namespace

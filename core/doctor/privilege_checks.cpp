@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "doctor/qualified_rows.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr const char* missing_sql = R"(
 SELECT n.object,
   format('GRANT %s ON %s TO %I;', string_agg(p.privilege, ', ' ORDER BY p.n),
-         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || quote_ident(n.object), current_user)
+         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || format('%I.%I', $1::text, n.object), current_user)
 FROM (VALUES
     ('schema_migrations', 'r', '{SELECT}'::text[]),
     ('accounts', 'r', '{SELECT}'),
@@ -26,7 +27,7 @@ FROM (VALUES
     ('mailroom_sinks', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
     ('tokens_id_seq', 'S', '{SELECT}'),
     ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
-  JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident(current_schema())::regnamespace,
+  JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident($1)::regnamespace,
   unnest(n.privileges) WITH ORDINALITY p (privilege, n)
 WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege)
                       ELSE has_table_privilege(c.oid, p.privilege) END
@@ -36,7 +37,7 @@ ORDER BY n.kind DESC, n.object)";
 constexpr const char* executable_functions_sql = R"(
 SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
 FROM pg_proc p
-WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname LIKE 'mailroom\_%'
+WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname LIKE 'mailroom\_%'
   AND NOT has_function_privilege(p.oid, 'EXECUTE')
 ORDER BY 1)";
 
@@ -45,7 +46,7 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
   std::vector<std::string> lacks;
   std::vector<std::string> fix;
   for (const auto* sql : {missing_sql, executable_functions_sql}) {
-    for (const auto& row : connection.run(sql)) {
+    for (const auto& row : qualified_rows(connection, sql)) {
       lacks.emplace_back(row[0].c_str());
       fix.emplace_back(row[1].c_str());
     }
@@ -67,7 +68,7 @@ void judge_statistics(Connection& connection, const std::string& role, Findings&
   const auto row = connection.run(
       "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user), "
       "has_table_privilege('pg_catalog.pg_stat_activity', 'SELECT'), "
-      "format('GRANT SELECT ON pg_stat_activity TO %I;', current_user)")[0];
+      "format('GRANT SELECT ON pg_catalog.pg_stat_activity TO %I;', current_user)")[0];
   if (!row[2].as<bool>()) {
     findings.push_back(warning(
         fmt::format("{} may not read pg_stat_activity, so status, queue list and queue show fail, and "

@@ -97,7 +97,7 @@ Findings check_sequence(Subject& subject) {
   if (!gives_ids_in_order(connection)) {
     findings.push_back(failure(
         "tokens_id_seq does not give out ids one by one, in order: the cursor can move past late tokens",
-        {std::string(ids_in_order_statement) + ";"}));
+        {ids_in_order_statement(connection)}));
   }
   const auto fix = check_sequence(connection);
   judge_position(fix, findings);

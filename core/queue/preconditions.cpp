@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "db/qualified_name.hpp"
+
 namespace mailroom {
 
 TriggerState trigger_state(Connection& connection, const std::string& table, const std::string& trigger) {
@@ -38,14 +40,21 @@ void require_ids_to_spare(Connection& connection) {
 SELECT FROM pg_sequences
 WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' AND last_value = 9223372036854775807)");
   if (rows.empty()) return;
-  throw Error(ExitCode::schema,
-              "the sequence tokens_id_seq is at 9223372036854775807, the largest possible id",
-              "DELETE FROM tokens WHERE id = 9223372036854775807; "
-              "SELECT setval('tokens_id_seq', coalesce((SELECT max(id) FROM tokens), 0) + 1, false);");
+  throw Error(
+      ExitCode::schema, "the sequence tokens_id_seq is at 9223372036854775807, the largest possible id",
+      in_schema("DELETE FROM @.tokens WHERE id = 9223372036854775807; "
+                "SELECT setval('@.tokens_id_seq', coalesce((SELECT max(id) FROM @.tokens), 0) + 1, false);",
+                quoted_schema(connection)));
 }
 
-std::string enable_trigger_statement(const std::string& table, const std::string& trigger) {
-  return fmt::format("ALTER TABLE {} ENABLE TRIGGER {}", table, trigger);
+std::string enable_trigger_statement(Connection& connection, const std::string& table,
+                                     const std::string& trigger) {
+  return fmt::format("ALTER TABLE {} ENABLE TRIGGER {};", qualified_name(connection, table), trigger);
+}
+
+std::string ids_in_order_statement(Connection& connection) {
+  return fmt::format("ALTER SEQUENCE {} CACHE 1 INCREMENT 1 NO CYCLE;",
+                     qualified_name(connection, "tokens_id_seq"));
 }
 
 bool gives_ids_in_order(Connection& connection) {

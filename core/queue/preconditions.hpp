@@ -27,12 +27,13 @@ void require_all_rows(Connection& connection);
 void require_ids_to_spare(Connection& connection);
 
 /// The statement that enables a disabled trigger.
-std::string enable_trigger_statement(const std::string& table, const std::string& trigger);
+std::string enable_trigger_statement(Connection& connection, const std::string& table,
+                                     const std::string& trigger);
 
 /// True if the token sequence assigns one id at a time, each larger than the previous one.
 bool gives_ids_in_order(Connection& connection);
 
 /// The statement that makes the token sequence do so.
-constexpr auto ids_in_order_statement = "ALTER SEQUENCE tokens_id_seq CACHE 1 INCREMENT 1 NO CYCLE";
+std::string ids_in_order_statement(Connection& connection);
 
 }  // namespace mailroom

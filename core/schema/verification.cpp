@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "db/qualified_name.hpp"
 #include "db/time_sql.hpp"
 
 namespace mailroom {
@@ -12,6 +13,8 @@ namespace {
 struct Inspection {
   std::string schema;
   std::vector<Catalogue> built;  ///< by version
+  std::string quoted_schema;
+  std::string crypto_schema;
   Catalogue found;               ///< the existing objects with a name that the migrations use
 };
 
@@ -25,7 +28,13 @@ Inspection inspect_schema(Connection& connection, std::optional<long> only = {})
   Inspection look;
   connection.dry_run([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
-    look.schema = Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
+    const auto names = Connection::execute(transaction, R"(
+SELECT current_schema(), quote_ident(current_schema()),
+  (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+   WHERE e.extname = 'pgcrypto'))")[0];
+    look.schema = names[0].c_str();
+    look.quoted_schema = names[1].c_str();
+    look.crypto_schema = names[2].as<std::string>(look.quoted_schema);
     look.built = build_catalogues(transaction, look.schema, only);
     look.found = read_catalogue(transaction, look.schema, object_names(look.built));
   });
@@ -35,6 +44,8 @@ Inspection inspect_schema(Connection& connection, std::optional<long> only = {})
 Verification compare_with(const Inspection& look, long version) {
   return {.schema = look.schema,
           .version = version,
+          .quoted_schema = look.quoted_schema,
+          .crypto_schema = look.crypto_schema,
           .drift = compare(look.built, static_cast<std::size_t>(version), look.found)};
 }
 
@@ -194,15 +205,19 @@ SchemaState recognised(Connection& connection, SchemaState state) {
   return state;
 }
 
-const char* earlier_form_conversion() {
-  return "BEGIN;\n"
-         "ALTER TABLE tokens ALTER COLUMN secret DROP DEFAULT,\n"
-         "    ALTER COLUMN secret TYPE bytea USING decode(secret, 'hex'),\n"
-         "    ALTER COLUMN secret SET DEFAULT gen_random_bytes(32);\n"
-         "ALTER TYPE job_type RENAME VALUE 'user_action_queue' TO 'mailroom';\n"
-         "CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql\n"
-         "    AS 'BEGIN NOTIFY token_insert; RETURN NULL; END;';\n"
-         "COMMIT;\n";
+std::string earlier_form_conversion(const Verification& verification) {
+  return in_schema(
+      "BEGIN;\n"
+      "ALTER TABLE @.tokens ALTER COLUMN secret DROP DEFAULT,\n"
+      "    ALTER COLUMN secret TYPE bytea USING decode(secret, 'hex'),\n"
+      "    ALTER COLUMN secret SET DEFAULT " +
+          verification.crypto_schema +
+          ".gen_random_bytes(32);\n"
+          "ALTER TYPE @.job_type RENAME VALUE 'user_action_queue' TO 'mailroom';\n"
+          "CREATE OR REPLACE FUNCTION @.trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql\n"
+          "    AS 'BEGIN NOTIFY token_insert; RETURN NULL; END;';\n"
+          "COMMIT;\n",
+      verification.quoted_schema);
 }
 
 }  // namespace mailroom

@@ -5,6 +5,7 @@
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "db/qualified_name.hpp"
 #include "status/fix_commands.hpp"
 
 namespace mailroom {
@@ -261,14 +262,17 @@ class Judge {
 
   void judge_dead() {
     for (const auto& batch : status_.dead) {
-      warn("dead",
-           fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
-                       with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
-                       batch.claimed_by),
-           fmt::format(
-               "SELECT mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
-               "mailroom_batches, unnest(mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
-               sql_literal(status_.queue), batch.id));
+      warn(
+          "dead",
+          fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
+                      with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
+                      batch.claimed_by),
+          in_schema(
+              fmt::format(
+                  "SELECT @.mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
+                  "@.mailroom_batches, unnest(@.mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
+                  sql_literal(status_.queue), batch.id),
+              status_.schema));
     }
   }
 

@@ -27,7 +27,7 @@ constexpr const char* position_sql = R"(
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(), s.cursor,
   s.open_from, s.gap_ids::text,
   (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
-  quote_ident(current_user)
+  quote_ident(current_user), quote_ident(current_schema())
 FROM mailroom_queue_state($1) s)";
 
 // $1 queue, $2 open_from
@@ -88,6 +88,7 @@ QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& st
   status.cursor = row[2].as<std::int64_t>();
   status.newest = row[5].as<std::int64_t>();
   status.role = row[6].c_str();
+  status.schema = row[7].c_str();
   status.host = host_name();
   return {.open_from = row[3].as<std::int64_t>(), .gap_ids = row[4].c_str()};
 }

@@ -101,10 +101,11 @@ struct RecentEmissions {
 struct QueueStatus {
   std::string queue;
   QueueRules rules;
-  Moment now{};             ///< the server's clock, in whole milliseconds
-  std::string role;         ///< the current role, quoted for SQL
-  std::string host;         ///< the host that this program runs on
-  bool on_standby = false;  ///< collectors and locks are on the primary, and not visible here
+  Moment now{};                   ///< the server's clock, in whole milliseconds
+  std::string role;               ///< the current role, quoted for SQL
+  std::string schema = "public";  ///< the current schema, quoted for SQL
+  std::string host;               ///< the host that this program runs on
+  bool on_standby = false;        ///< collectors and locks are on the primary, and not visible here
   std::int64_t cursor = 0;
   std::int64_t newest = 0;  ///< the highest id that was drawn
   WaitingTokenCount waiting;

@@ -173,6 +173,36 @@ TEST_CASE("tables in a schema outside the search_path are found, and fixed") {
   CHECK(all_fine(rig.examine("drift")));
 }
 
+TEST_CASE("what doctor prints in a schema of its own changes nothing of the application's") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  connection->run(
+      "CREATE SCHEMA \"Our Mail\"; CREATE TABLE tokens (id serial PRIMARY KEY); "
+      "ALTER SEQUENCE tokens_id_seq CACHE 50");
+  const auto conninfo = database.conninfo() + " options='-csearch_path=\"Our\\\\ Mail\",public'";
+  Connection ours(conninfo, "test");
+  migrate(ours);
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = conninfo;
+  for (const auto& [check, break_it] : std::vector<std::pair<std::string, std::string>>{
+           {"sequence", "ALTER SEQUENCE tokens_id_seq CACHE 10"},
+           {"triggers", "ALTER TABLE tokens DISABLE TRIGGER before_token_insert"},
+           {"triggers", "DROP TRIGGER before_token_insert ON tokens"},
+           {"drift", "DROP INDEX tokens_account_idx"},
+           {"drift", "ALTER FUNCTION mailroom_batches_of RESET search_path"},
+           {"drift",
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass"}}) {
+    check_fixing(ours, rig, check,
+                 break_it.find("index") == std::string::npos && break_it.find("INDEX") == std::string::npos
+                     ? CheckVerdict::failure
+                     : CheckVerdict::warning,
+                 break_it);
+  }
+  CHECK(value<int>(*connection,
+                   "SELECT seqcache FROM pg_sequence WHERE seqrelid = 'public.tokens_id_seq'::regclass") ==
+        50);
+}
+
 TEST_CASE("settings of role or database that cut a claim off are found, and fixed where they were set") {
   TestDatabase database;
   const auto connection = database.connect();

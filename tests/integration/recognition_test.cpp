@@ -84,7 +84,7 @@ TEST_CASE("the earlier form is recognised, and its conversion leads to version 0
   CHECK(contains(earlier.refusal(), "an earlier form of the schema: tokens.secret is hexadecimal text"));
   CHECK(verify_schema(*earlier.connection).match == SchemaMatch::earlier_form);
   CHECK_THROWS_AS(verify_before_claim(*earlier.connection, 0), Error);
-  earlier.connection->run(earlier_form_conversion());
+  earlier.connection->run(earlier_form_conversion(verify_schema(*earlier.connection)));
   CHECK(verify_schema(*earlier.connection).match == SchemaMatch::fits);
   CHECK(earlier.refusal() == "");
   CHECK(value<std::string>(*earlier.connection, "SELECT encode(secret, 'hex') FROM tokens") == secret);

@@ -49,13 +49,16 @@ inline std::string summary(const Findings& findings) {
   return text;
 }
 
-/// Runs the SQL fixes of the findings; returns true if there was any.
+/// Runs the SQL fixes of the findings, in a session whose search_path finds none of our objects; returns true
+/// if there was any.
 inline bool run_fixes(Connection& connection, const Findings& findings) {
   bool any = false;
   for (const auto& finding : findings) {
     for (const auto& command : finding.fix) {
       if (!command.ends_with(';')) continue;
+      connection.run("SET search_path = pg_catalog");
       connection.run(command);
+      connection.run("RESET search_path");
       any = true;
     }
   }

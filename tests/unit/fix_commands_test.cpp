@@ -2,6 +2,8 @@
 
 #include "status/fix_commands.hpp"
 
+#include "base/text.hpp"
+#include "db/qualified_name.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::fix_commands_test {
@@ -34,8 +36,6 @@ TEST_CASE("no command is built from a made-up name") {
   }
 }
 
-TEST_CASE("a name is quoted for SQL") {
-  CHECK(sql_literal("it's") == "'it''s'");
 TEST_CASE("a statement gets its schema wherever it is marked") {
   CHECK(in_schema("SELECT @.f(id) FROM @.t", "app") == "SELECT app.f(id) FROM app.t");
   CHECK(in_schema("SELECT @.f()", "\"@.\"") == "SELECT \"@.\".f()");
@@ -47,6 +47,8 @@ TEST_CASE("a name is quoted for a shell") {
   CHECK(shell_word("it's mine") == "'it'\\''s mine'");
 }
 
+TEST_CASE("a name is quoted for SQL") {
+  CHECK(sql_literal("it's") == "'it''s'");
 }
 
 }  // namespace mailroom::test::fix_commands_test

@@ -299,7 +299,7 @@ TEST_CASE("a dead batch is a warning, and can be replayed") {
   const auto finding = only(status);
   CHECK(finding.severity == Severity::warning);
   CHECK(contains(finding.text, "batch 7 (1 token) was dead-lettered 1m30s ago"));
-  CHECK(contains(finding.fix, "SELECT mailroom_replay('mailroom', ARRAY("));
+  CHECK(contains(finding.fix, "SELECT public.mailroom_replay('mailroom', ARRAY("));
 }
 
 TEST_CASE("a standby is not blamed for what only the primary shows") {

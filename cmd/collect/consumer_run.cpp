@@ -8,6 +8,7 @@
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/row_security.hpp"
 #include "service/service_reporter.hpp"
 
 namespace mailroom {
@@ -65,13 +66,18 @@ std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const C
   return endpoint;
 }
 
+void check_schema(Connection& connection) {
+  require_current_schema(connection);
+  require_all_rows(connection);
+}
+
 }  // namespace
 
 PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher) {
   return {.conninfo = configured_database(settings),
           .queues = settings.queues,
           .channel = settings.channel,
-          .check_schema = require_current_schema,
+          .check_schema = check_schema,
           .fingerprint = key.fingerprint(),
           .watcher = &watcher,
           .with_creation = settings.metrics_listen.has_value()};

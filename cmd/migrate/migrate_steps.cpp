@@ -8,6 +8,7 @@
 #include "cmd/terminal/confirm.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "schema/losses.hpp"
+#include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
 
 namespace mailroom {
@@ -120,12 +121,27 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
   if (!options.dry_run) confirm(context, fmt::format("migrate {}, which {}?", way, what));
 }
 
+/// Mailroom's tables in another schema of the database are probably meant, not new ones.
+void refuse_second_queue(Context& context, Connection& connection, const SchemaState& state,
+                         const MigrationSteps& steps) {
+  if (state.version) return;
+  if (steps.empty()) return refuse_wrong_schema(connection);
+  const auto place = passed_over(connection);
+  if (!place || context.global().yes) return;
+  const std::string here = connection.run("SELECT current_schema()")[0][0].c_str();
+  const auto error = elsewhere(connection, {*place});
+  throw Error(
+      error.code(), error.what(),
+      fmt::format("{}; migrate --yes makes a second, empty queue in the schema {}", error.hint(), here));
+}
+
 /// Runs the steps that `plan` returns for a SchemaState.
 template <typename Plan>
 ExitCode carry_out(const MigrateOptions& options, Context& context, const Plan& plan) {
   MigrationSession session(options, context);
   const auto state = recognised(*session.connection, session.migrator.begin());
   const MigrationSteps steps = plan(state);
+  refuse_second_queue(context, *session.connection, state, steps);
   ask_before_losing(options, context, *session.connection, steps);
   StepPrinter printer(options, context);
   session.migrator.run(state, steps, printer);

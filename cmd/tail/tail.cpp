@@ -14,6 +14,7 @@
 #include "feed/event_feed.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/row_security.hpp"
 #include "status/shown_queues.hpp"
 
 namespace mailroom {

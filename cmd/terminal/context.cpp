@@ -10,6 +10,7 @@
 #include "db/pooler.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/row_security.hpp"
 
 namespace mailroom {
 

@@ -5,6 +5,7 @@
 
 #include "base/actor.hpp"
 #include "db/conninfo.hpp"
+#include "db/search_path.hpp"
 #include "db/time_sql.hpp"
 
 namespace mailroom {
@@ -53,6 +54,7 @@ Connection::Connection(const std::string& conninfo, const std::string& purpose) 
     run(R"(
 SELECT set_config('client_encoding', 'SQL_ASCII', false)
 WHERE current_setting('server_encoding') = 'SQL_ASCII')");
+    require_search_path(*this, conninfo);
   });
 }
 

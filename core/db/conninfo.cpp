@@ -126,6 +126,15 @@ std::string describe_target(const std::string& conninfo) {
   return plain_text(target);
 }
 
+std::string session_options(const std::string& conninfo) {
+  const auto given = parse_conninfo(conninfo);
+  if (const auto* value = find_option(given, "options")) return value->value;
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> defaults(PQconndefaults(),
+                                                                              PQconninfoFree);
+  const char* fallback = default_of(defaults.get(), "options");
+  return fallback == nullptr ? "" : fallback;
+}
+
 bool has_password(const std::string& conninfo) {
   const auto options = parse_conninfo(conninfo);
   return std::ranges::any_of(options, is_secret, &ConninfoOption::keyword);

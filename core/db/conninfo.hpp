@@ -26,6 +26,10 @@ std::string redact_conninfo(const std::string& conninfo);
 /// user.
 std::string describe_target(const std::string& conninfo);
 
+/// The `options` that a session of `conninfo` asks the server for: its own, or those of PGOPTIONS; may be
+/// empty.
+std::string session_options(const std::string& conninfo);
+
 bool has_password(const std::string& conninfo);
 
 }  // namespace mailroom

@@ -3,7 +3,7 @@
 
 #include "doctor/qualified_rows.hpp"
 #include "doctor/subject.hpp"
-#include "queue/preconditions.hpp"
+#include "schema/row_security.hpp"
 
 namespace mailroom {
 namespace {

@@ -82,9 +82,9 @@ WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions
 
 /// True for the findings of status that are about collectors and their batches.
 bool concerns_collectors(const QueueFinding& finding) {
-  constexpr std::array<std::string_view, 7> codes{"no_collector",     "batch_open",        "batch_left",
+  constexpr std::array<std::string_view, 8> codes{"no_collector",     "batch_open",        "batch_left",
                                                   "collector_silent", "collector_blocked", "queue_locked",
-                                                  "foreign_lock"};
+                                                  "foreign_lock",     "other_schema"};
   return std::find(codes.begin(), codes.end(), finding.code) != codes.end();
 }
 

@@ -14,26 +14,6 @@ TriggerState trigger_state(Connection& connection, const std::string& table, con
   return rows[0][0].as<bool>() ? TriggerState::enabled : TriggerState::disabled;
 }
 
-HiddenRows hidden_rows(Connection& connection) {
-  const auto row = connection.run(R"(
-SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
-  format('ALTER ROLE %I BYPASSRLS;', current_user)
-FROM pg_class c
-WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
-  AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_gaps', 'mailroom_deliveries',
-    'mailroom_budgets', 'mailroom_sinks', 'mailroom_operations')
-  AND row_security_active(c.oid))")[0];
-  return {.tables = row[0].c_str(), .fix = row[1].c_str()};
-}
-
-void require_all_rows(Connection& connection) {
-  const auto hidden = hidden_rows(connection);
-  if (hidden.tables.empty()) return;
-  throw Error(ExitCode::failed,
-              fmt::format("row security hides rows of {}, so results would be incomplete", hidden.tables),
-              hidden.fix);
-}
-
 void require_ids_to_spare(Connection& connection) {
   // Without privileges on the sequence the view shows no value, while reading the sequence itself would fail.
   const auto rows = connection.run(R"(

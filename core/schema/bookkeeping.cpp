@@ -2,24 +2,35 @@
 
 #include <fmt/format.h>
 
+#include "schema/row_security.hpp"
+#include "schema/schema_places.hpp"
+
 namespace mailroom {
 namespace {
 
-/// True if the table schema_migrations exists. Throws Error(schema) if there is no schema, or if the table
-/// lacks the columns of golang-migrate and mailroom.
-bool has_record(Connection& connection) {
+/// Which tables the current schema has.
+struct Present {
+  bool record = false;  ///< schema_migrations, with the columns of golang-migrate and mailroom
+  bool tokens = false;
+};
+
+/// Throws Error(schema) if there is no schema, or if schema_migrations has other columns.
+Present look_for_tables(Connection& connection) {
   const auto row = connection.run(
       "SELECT current_schema() IS NULL, t.oid IS NULL, "
       "string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
       "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
-      "('dirty', 'boolean'::regtype))) "
+      "('dirty', 'boolean'::regtype))), "
+      "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL "
       "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t "
       "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid")[0];
   if (row[0].as<bool>()) {
+    refuse_wrong_schema(connection);
     throw Error(ExitCode::schema, "no schema of the search_path exists", "create it, or fix the search_path");
   }
-  if (row[1].as<bool>()) return false;
-  if (row[3].as<int>() == 2) return true;
+  Present present{.record = !row[1].as<bool>(), .tokens = row[4].as<bool>()};
+  if (!present.record || row[3].as<int>() == 2) return present;
+  refuse_wrong_schema(connection);
   const auto columns = row[2].as<std::string>("");
   throw Error(ExitCode::schema,
               fmt::format("the table schema_migrations ({}) belongs to another tool{}", columns,
@@ -29,6 +40,13 @@ bool has_record(Connection& connection) {
                   advice_of_own_schema() +
                   "; or, if that tool made mailroom's tables and is no longer used, rename its table and run "
                   "mailroom migrate baseline V");
+}
+
+/// Throws Error(failed) if the record seems empty because row security hides it.
+void refuse_hidden_record(Connection& connection) {
+  const auto is_hidden = connection.run(
+      "SELECT row_security_active(to_regclass(quote_ident(current_schema()) || '.schema_migrations'))");
+  if (is_hidden[0][0].as<bool>()) require_all_rows(connection);
 }
 
 }  // namespace
@@ -55,9 +73,14 @@ std::string advice_of_own_schema() {
 }
 
 SchemaState read_schema_state(Connection& connection) {
-  if (has_record(connection)) {
+  const auto present = look_for_tables(connection);
+  if (present.record) {
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
-    if (!rows.empty()) return {.version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>()};
+    if (!rows.empty()) {
+      return {
+          .version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>(), .lacks_tokens = !present.tokens};
+    }
+    refuse_hidden_record(connection);
   }
   if (has_tables_of_our_names(connection)) return {.version = 0, .unrecorded = true};
   return {};
@@ -127,12 +150,16 @@ void require_fitting(long version, long newest, long minimum_client) {
   }
 }
 
+void require_tables(Connection& connection, const SchemaState& state) {
+  if (!state.version || state.unrecorded || state.lacks_tokens) refuse_wrong_schema(connection);
+  if (state.version) return;
+  throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
+}
+
 void require_current_schema(Connection& connection) {
   const auto state = read_schema_state(connection);
+  require_tables(connection, state);
   if (state.dirty) require_plannable(embedded_migrations(), state);
-  if (!state.version) {
-    throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
-  }
   if (state.unrecorded) {
     throw Error(ExitCode::schema, "the tables have no record of their version", "run: mailroom migrate");
   }

@@ -48,6 +48,10 @@ void record_claim(pqxx::transaction_base& transaction, long version, const std::
 /// too, with any role and whichever tool ran the migration.
 long read_minimum_client(Connection& connection);
 
+/// Throws Error(schema) unless the current schema has mailroom's tables: they are in another schema of the
+/// database, or nowhere.
+void require_tables(Connection& connection, const SchemaState& state);
+
 /// Throws Error(schema), with a fix as the hint, unless a binary that knows versions up to `newest` may work
 /// on a schema of version `version`: the schema is too old, or it requires a newer binary.
 void require_fitting(long version, long newest, long minimum_client);

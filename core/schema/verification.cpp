@@ -5,6 +5,7 @@
 
 #include "db/qualified_name.hpp"
 #include "db/time_sql.hpp"
+#include "schema/schema_places.hpp"
 
 namespace mailroom {
 namespace {
@@ -12,9 +13,9 @@ namespace {
 /// A schema and what the migrations create, from one snapshot.
 struct Inspection {
   std::string schema;
-  std::vector<Catalogue> built;  ///< by version
   std::string quoted_schema;
   std::string crypto_schema;
+  std::vector<Catalogue> built;  ///< by version
   Catalogue found;               ///< the existing objects with a name that the migrations use
 };
 
@@ -43,9 +44,9 @@ SELECT current_schema(), quote_ident(current_schema()),
 
 Verification compare_with(const Inspection& look, long version) {
   return {.schema = look.schema,
-          .version = version,
           .quoted_schema = look.quoted_schema,
           .crypto_schema = look.crypto_schema,
+          .version = version,
           .drift = compare(look.built, static_cast<std::size_t>(version), look.found)};
 }
 
@@ -122,6 +123,7 @@ void compare_checksums(Connection& connection, Verification& verification) {
 }
 
 void require_own_tables(Connection& connection, const SchemaState& state) {
+  if (state.unrecorded || state.lacks_tokens) refuse_wrong_schema(connection);
   const bool says_applied = state.version && !state.unrecorded && !state.dirty;
   if (!says_applied || has_tables_of_our_names(connection)) return;
   throw Error(
@@ -134,9 +136,7 @@ SchemaState comparable_state(Connection& connection) {
   const auto state = read_schema_state(connection);
   const auto newest = embedded_migrations().back().version;
   require_own_tables(connection, state);
-  if (!state.version) {
-    throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
-  }
+  require_tables(connection, state);
   if (*state.version > newest) {
     throw Error(ExitCode::schema,
                 fmt::format("the schema has version {}, and this mailroom knows versions up to {}",

@@ -18,6 +18,7 @@ class Judge {
 
   std::vector<QueueFinding> findings() {
     judge_sequence();
+    judge_other_schema();
     judge_pause();
     if (status_.on_standby) {
       warn("standby",
@@ -62,6 +63,17 @@ class Judge {
                      "truncated or restored. The fix emits the tokens created since, and no others",
                      with_thousands(status_.newest), with_thousands(status_.cursor)),
          fix_sequence_command);
+  }
+
+  /// Tokens that wait elsewhere while this schema never had one: accounts are inserted there.
+  void judge_other_schema() {
+    if (!status_.other) return;
+    const auto& other = *status_.other;
+    fail("other_schema",
+         fmt::format("{} {} in the schema {}, which no collector serves, and the schema {} never had one",
+                     counted(other.waiting, "token"), other.waiting == 1 ? "waits" : "wait", other.schema,
+                     status_.schema),
+         fmt::format("mailroom --schema {} status", shell_word(other.schema)));
   }
 
   bool is_paused() const { return status_.rules.pause.has_value(); }

@@ -170,6 +170,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.waiting = count_waiting_tokens(transaction, status, position);
   status.deliveries = read_delivery_status(transaction, queue);
   status.waiting.deferred = status.deliveries.deferred;
+  if (status.newest == 0) status.other = find_other_queue(transaction);
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 #include "status/delivery_status.hpp"
+#include "status/other_queue.hpp"
 #include "status/queue_rules.hpp"
 
 namespace mailroom {
@@ -120,6 +121,7 @@ struct QueueStatus {
   std::vector<GapHolder> gap_holders;  ///< those that write tokens first, then by age
   RecentEmissions emissions;
   DeliveryStatus deliveries;
+  std::optional<OtherQueue> other;  ///< if this schema never had a token
 
   /// How long the oldest waiting token has waited; nullopt if none waits.
   std::optional<Milliseconds> lag() const;

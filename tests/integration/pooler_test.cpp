@@ -171,4 +171,20 @@ TEST_CASE("a collector behind a pooler in session mode starts even if the pool h
   CHECK(eventually([&] { return collectors() == 0; }));
 }
 
+TEST_CASE("a search_path that the pooler drops is told of, and one that it lets through is kept") {
+  TestDatabase database(TestDatabase::Schema::none);
+  database.connect()->run("CREATE SCHEMA app; CREATE EXTENSION pgcrypto");
+  const TestPooler pooler(database, "session", "ignore_startup_parameters = options\n");
+  const auto options = " options=-csearch_path=app,public";
+  for (const auto& words : {Arguments{"migrate"}, Arguments{"status"}, Arguments{"collect", "--once"}}) {
+    const auto run = run_behind(pooler.conninfo() + options, words);
+    CHECK(run.status == 3);
+    CHECK(has(run.errors, "options, app,public, did not arrive: the session has \"$user\", public"));
+  }
+  CHECK(
+      run_behind(pooler.conninfo() + " options='-csearch_path=\"$user\",\\\\ public'", {"migrate", "status"})
+          .status == 5);
+  CHECK(run_behind(database.conninfo() + options, {"migrate"}).status == 0);
+}
+
 }  // namespace mailroom::test::pooler_test

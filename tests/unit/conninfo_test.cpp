@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "db/search_path.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::conninfo_test {
@@ -210,6 +211,18 @@ TEST_CASE("what should be a URL is shown without what may be a password") {
         "smtp://alice@a.example:587, smtp://b.example");
   CHECK(without_url_passwords("https://app.example/tokens") == "https://app.example/tokens");
   CHECK(without_url_passwords("").empty());
+}
+
+TEST_CASE("a search_path is read from options as the server reads them") {
+  CHECK(search_path_in("-csearch_path=app,public") == "app,public");
+  CHECK(search_path_in("-c search_path=app") == "app");
+  CHECK(search_path_in("--search_path=app") == "app");
+  CHECK(search_path_in("--Search-Path=app") == "app");
+  CHECK(search_path_in("-csearch_path=app,\\ public -cjit=off") == "app, public");
+  CHECK(search_path_in("-csearch_path=a -csearch_path=b") == "b");
+  CHECK(search_path_in("  -cjit=off  -c") == std::nullopt);
+  CHECK(search_path_in("search_path=app") == std::nullopt);
+  CHECK(search_path_in("") == std::nullopt);
 }
 
 }  // namespace mailroom::test::conninfo_test

@@ -267,6 +267,16 @@ TEST_CASE("a sequence behind the cursor is a failure that names the command") {
   CHECK(only(status).fix == "mailroom rewind-cursor --fix-sequence");
 }
 
+TEST_CASE("tokens that wait in another schema are a failure that names it") {
+  auto status = healthy();
+  status.schema = "app";
+  status.other = OtherQueue{.schema = "public", .waiting = 2};
+  CHECK(only(status).severity == Severity::failure);
+  CHECK(only(status).text ==
+        "2 tokens wait in the schema public, which no collector serves, and the schema app never had one");
+  CHECK(only(status).fix == "mailroom --schema public status");
+}
+
 TEST_CASE("a limit is exceeded only above its value") {
   const auto status = with_waiting(10, 60s);
   HealthLimits limits;

@@ -12,7 +12,8 @@ std::string qualified_name(Connection& connection, const std::string& name) {
 
 std::string in_schema(std::string statement, const std::string& schema) {
   const std::string mark = "@.";
-  for (auto at = statement.find(mark); at != std::string::npos; at = statement.find(mark, at + schema.size() + 1))
+  for (auto at = statement.find(mark); at != std::string::npos;
+       at = statement.find(mark, at + schema.size() + 1))
     statement.replace(at, 1, schema);
   return statement;
 }

@@ -6,7 +6,8 @@
 
 namespace mailroom {
 
-// SQL that is printed names each object with its schema, since the session that runs it has another search_path.
+// SQL that is printed names each object with its schema, since the session that runs it has another
+// search_path.
 
 /// The current schema, quoted where needed.
 std::string quoted_schema(Connection& connection);

@@ -61,11 +61,12 @@ void require_search_path(Connection& connection, const std::string& conninfo) {
       "SELECT setting FROM pg_settings WHERE name = 'search_path' AND setting <> $1 AND source <> 'session'",
       *asked);
   if (rows.empty()) return;
-  throw Error(ExitCode::configuration,
-              fmt::format("the search_path of the connection's options, {}, did not arrive: the session has {}",
-                          shown_text(*asked), shown_text(rows[0][0].c_str())),
-              "a pooler drops options (PgBouncer: ignore_startup_parameters): set database.schema, as with "
-              "mailroom --schema NAME, or connect to the server directly");
+  throw Error(
+      ExitCode::configuration,
+      fmt::format("the search_path of the connection's options, {}, did not arrive: the session has {}",
+                  shown_text(*asked), shown_text(rows[0][0].c_str())),
+      "a pooler drops options (PgBouncer: ignore_startup_parameters): set database.schema, as with "
+      "mailroom --schema NAME, or connect to the server directly");
 }
 
 }  // namespace mailroom

@@ -19,9 +19,10 @@ std::string written(const std::string& definition) {
   return body == std::string::npos ? definition : definition.substr(body);
 }
 
-/// An application may enable row security on accounts, and add policies.
-const std::pair<CatalogueKey, std::string> secured_accounts{{ObjectKind::table, "accounts"},
-                                                            " with row level security"};
+/// True if the only difference is that row security is enabled on a table.
+bool is_secured(const CatalogueEntry& expected, const std::string& found) {
+  return found == expected.definition + " with row level security";
+}
 
 class Comparison {
  public:
@@ -62,6 +63,15 @@ class Comparison {
     return expected_.count({ObjectKind::table, table}) > 0 && found_.count({ObjectKind::table, table}) > 0;
   }
 
+  /// True if row security is enabled on every table, as some hosts do with an event trigger.
+  bool all_are_secured() const {
+    return std::all_of(expected_.begin(), expected_.end(), [&](const auto& object) {
+      const auto found = found_.find(object.first);
+      return object.first.kind != ObjectKind::table ||
+             (found != found_.end() && is_secured(object.second, found->second.definition));
+    });
+  }
+
   bool is_added_column(const std::string& table, const std::string& column) const {
     return expected_.count({ObjectKind::column, table + "." + column}) == 0;
   }
@@ -99,7 +109,7 @@ class Comparison {
 
   void report(const CatalogueKey& key, const CatalogueEntry& expected, const std::string& found) {
     if (!expected.table.empty() && !is_expected_table(expected.table)) return;
-    if (key == secured_accounts.first && found == expected.definition + secured_accounts.second) {
+    if (is_secured(expected, found) && (key.name == "accounts" || all_are_secured())) {
       drift_.additions.push_back({key.kind, key.name, expected.definition, found, {}});
       return;
     }

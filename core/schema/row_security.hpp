@@ -11,11 +11,11 @@ namespace mailroom {
 const std::vector<std::string>& mailroom_tables();
 
 /// The mailroom tables with rows that row security hides from this session's user, and the statements that
-/// fix it: the first needs a superuser, the second the owner of the tables.
+/// fix it.
 struct HiddenRows {
-  std::string tables;  ///< their names, empty if there are none
-  std::string fix;
-  std::string owners_fix;
+  std::string tables;      ///< their names, empty if there are none
+  std::string fix;         ///< for a superuser
+  std::string owners_fix;  ///< for the owner of the tables; empty if it is long
 };
 HiddenRows hidden_rows(Connection& connection);
 

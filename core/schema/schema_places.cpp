@@ -48,7 +48,8 @@ std::vector<SchemaPlace> other_places(Connection& connection) {
 SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'),
   n.nspname = ANY (current_schemas(false)), format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
 FROM pg_namespace n
-WHERE n.nspname IS DISTINCT FROM current_schema() AND )" + is_place_sql + R"(
+WHERE n.nspname IS DISTINCT FROM current_schema() AND )" +
+                                        is_place_sql + R"(
 ORDER BY 2 DESC, 1)")) {
     places.push_back({.name = row[0].c_str(),
                       .is_usable = row[1].as<bool>(),
@@ -66,16 +67,17 @@ bool is_place(Connection& connection) {
 Error elsewhere(Connection& connection, const std::vector<SchemaPlace>& places) {
   const auto& first = places.front();
   if (!first.is_usable) {
-    return {ExitCode::schema,
-            fmt::format("the tables are in {}, which the role may not use", named(places)), first.grant};
+    return {ExitCode::schema, fmt::format("the tables are in {}, which the role may not use", named(places)),
+            first.grant};
   }
   const auto row = connection.run("SELECT current_setting('search_path'), current_schema()")[0];
-  const auto why = first.is_on_path
-                       ? fmt::format("the schema {} comes before it in the search_path", shown_text(row[1].c_str()))
-                       : std::string("the search_path is");
-  return {ExitCode::schema,
-          fmt::format("the tables are in {}, but {} {}", named(places), why, shown_text(row[0].c_str())),
-          fmt::format("run it as mailroom --schema {0}, or set database.schema to {0}", shell_word(first.name))};
+  const auto why = first.is_on_path ? fmt::format("the schema {} comes before it in the search_path",
+                                                  shown_text(row[1].c_str()))
+                                    : std::string("the search_path is");
+  return {
+      ExitCode::schema,
+      fmt::format("the tables are in {}, but {} {}", named(places), why, shown_text(row[0].c_str())),
+      fmt::format("run it as mailroom --schema {0}, or set database.schema to {0}", shell_word(first.name))};
 }
 
 void refuse_wrong_schema(Connection& connection) {
@@ -89,10 +91,11 @@ void refuse_wrong_schema(Connection& connection) {
 std::optional<SchemaPlace> passed_over(Connection& connection) {
   const auto places = other_places(connection);
   const bool is_chosen =
-      connection.run("SELECT source IN ('client', 'session') FROM pg_settings WHERE name = 'search_path'")[0][0]
+      connection
+          .run("SELECT source IN ('client', 'session') FROM pg_settings WHERE name = 'search_path'")[0][0]
           .as<bool>();
-  const auto found = std::ranges::find_if(
-      places, [&](const SchemaPlace& place) { return place.is_on_path || !is_chosen; });
+  const auto found =
+      std::ranges::find_if(places, [&](const SchemaPlace& place) { return place.is_on_path || !is_chosen; });
   return found == places.end() ? std::nullopt : std::optional(*found);
 }
 

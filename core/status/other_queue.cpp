@@ -3,8 +3,8 @@
 namespace mailroom {
 namespace {
 
-// The statement that counts the waiting tokens of each schema without a collector. The class of its collectors'
-// lock is that of mailroom_lock_class() there.
+// The statement that counts the waiting tokens of each schema without a collector. The class of its
+// collectors' lock is that of mailroom_lock_class() there.
 constexpr const char* counts_sql = R"(
 SELECT n.nspname, format($f$
   SELECT count(*) FROM (

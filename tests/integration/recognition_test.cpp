@@ -160,9 +160,10 @@ TEST_CASE("a baseline records a row of history for each version up to it, and ac
 TEST_CASE("a search_path without an existing schema is refused") {
   PsqlDatabase database;
   database.connection->run("SET search_path = nowhere");
-  CHECK(database.refusal() ==
-        "the tables are in the schema public, but the search_path is nowhere | run it as mailroom --schema public, or set "
-        "database.schema to public");
+  CHECK(
+      database.refusal() ==
+      "the tables are in the schema public, but the search_path is nowhere | run it as mailroom --schema public, or set "
+      "database.schema to public");
   database.connection->run("DROP TABLE public.accounts, public.tokens, public.jobs CASCADE");
   CHECK(database.refusal() == "no schema of the search_path exists | create it, or fix the search_path");
 }

@@ -1,4 +1,5 @@
-// Commands in a schema without mailroom's tables say where they are, and migrate makes no second queue unasked.
+// Commands in a schema without mailroom's tables say where they are, and migrate makes no second queue
+// unasked.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,14 +18,13 @@ using Arguments = std::vector<std::string>;
 /// A role with a schema of its own name, in a database whose tables are in public.
 struct OwnSchema {
   OwnSchema() {
-    owner->run(fmt::format("CREATE ROLE {0} LOGIN; CREATE SCHEMA {0} AUTHORIZATION {0}; "
-                           "GRANT CREATE ON DATABASE {1} TO {0}; GRANT ALL ON ALL TABLES IN SCHEMA public TO {0}; "
-                           "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {0}; GRANT pg_monitor TO {0}",
-                           role, database.name()));
+    owner->run(
+        fmt::format("CREATE ROLE {0} LOGIN; CREATE SCHEMA {0} AUTHORIZATION {0}; "
+                    "GRANT CREATE ON DATABASE {1} TO {0}; GRANT ALL ON ALL TABLES IN SCHEMA public TO {0}; "
+                    "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {0}; GRANT pg_monitor TO {0}",
+                    role, database.name()));
   }
-  ~OwnSchema() {
-    owner->run(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", role));
-  }
+  ~OwnSchema() { owner->run(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", role)); }
   OwnSchema(const OwnSchema&) = delete;
   OwnSchema& operator=(const OwnSchema&) = delete;
 
@@ -72,9 +72,10 @@ TEST_CASE("in a schema without tables each command says which schema has them") 
     CAPTURE(run.errors);
     CHECK(run.status == 5);
     CHECK(run.output.empty());
-    CHECK(contains(run.errors, fmt::format("the tables are in the schema public, but the schema {} comes before it in "
-                                           "the search_path \"$user\", public",
-                                           rig.role)));
+    CHECK(contains(run.errors,
+                   fmt::format("the tables are in the schema public, but the schema {} comes before it in "
+                               "the search_path \"$user\", public",
+                               rig.role)));
     CHECK(contains(run.errors, "mailroom --schema public"));
   }
   CHECK(rig.owner->run(fmt::format("SELECT FROM pg_tables WHERE schemaname = '{}'", rig.role)).empty());
@@ -112,7 +113,8 @@ TEST_CASE("migrate makes a second queue if it is told to, and status notices the
 
 TEST_CASE("a schema that the session's own search_path names needs no question") {
   const OwnSchema rig;
-  rig.owner->run(fmt::format("CREATE SCHEMA {0}_b AUTHORIZATION {0}; CREATE EXTENSION IF NOT EXISTS pgcrypto", rig.role));
+  rig.owner->run(fmt::format("CREATE SCHEMA {0}_b AUTHORIZATION {0}; CREATE EXTENSION IF NOT EXISTS pgcrypto",
+                             rig.role));
   // public is on this path too, so its tables may be the ones that are meant.
   CHECK(rig.run({"migrate"}, fmt::format("-csearch_path={}_b,public", rig.role)).status == 5);
   CHECK(rig.run({"migrate"}, fmt::format("-csearch_path={}_b", rig.role)).status == 0);
@@ -123,11 +125,13 @@ TEST_CASE("the tables of another application in the current schema do not hide w
   const TestDatabase database(TestDatabase::Schema::none);
   const auto owner = database.connect();
   owner->run("CREATE SCHEMA mailroom; CREATE EXTENSION pgcrypto");
-  migrate(*std::make_unique<Connection>(database.conninfo() + " options=-csearch_path=mailroom,public", "test"));
-  for (const std::string foreign :
-       {"CREATE TABLE accounts (id int)", "CREATE TABLE schema_migrations (version varchar PRIMARY KEY)",
-        "DROP TABLE schema_migrations, accounts; CREATE TABLE schema_migrations (version bigint, dirty boolean); "
-        "INSERT INTO schema_migrations VALUES (20240101, false)"}) {
+  migrate(
+      *std::make_unique<Connection>(database.conninfo() + " options=-csearch_path=mailroom,public", "test"));
+  for (
+      const std::string foreign :
+      {"CREATE TABLE accounts (id int)", "CREATE TABLE schema_migrations (version varchar PRIMARY KEY)",
+       "DROP TABLE schema_migrations, accounts; CREATE TABLE schema_migrations (version bigint, dirty boolean); "
+       "INSERT INTO schema_migrations VALUES (20240101, false)"}) {
     INFO(foreign);
     owner->run(foreign);
     for (const auto& words : {Arguments{"status"}, Arguments{"migrate"}, Arguments{"migrate", "verify"}}) {

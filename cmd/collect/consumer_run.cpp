@@ -92,7 +92,8 @@ SessionFactory session_factory(const PgQueueSession::Setup& setup) {
 
 std::string session_identity(const PgQueueSession::Setup& setup) {
   const auto period = setup.counted_period ? format_duration(*setup.counted_period) : std::string();
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", setup.conninfo, fmt::join(setup.queues, ","), setup.channel,
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", setup.conninfo.conninfo, setup.conninfo.schema,
+                     setup.conninfo.password_file, fmt::join(setup.queues, ","), setup.channel,
                      setup.fingerprint, setup.reads_newer, period);
 }
 

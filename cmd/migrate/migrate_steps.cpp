@@ -7,6 +7,7 @@
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/confirm.hpp"
 #include "cmd/terminal/text_table.hpp"
+#include "schema/bookkeeping.hpp"
 #include "schema/losses.hpp"
 #include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
@@ -135,10 +136,14 @@ void refuse_second_queue(Context& context, Connection& connection, const SchemaS
       fmt::format("{}; migrate --yes makes a second, empty queue in the schema {}", error.hint(), here));
 }
 
+/// Whether the configured schema is created if it does not exist.
+enum class NoSchema { create, refuse };
+
 /// Runs the steps that `plan` returns for a SchemaState.
 template <typename Plan>
-ExitCode carry_out(const MigrateOptions& options, Context& context, const Plan& plan) {
+ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_schema, const Plan& plan) {
   MigrationSession session(options, context);
+  if (no_schema == NoSchema::create && !options.dry_run) create_configured_schema(*session.connection);
   const auto state = recognised(*session.connection, session.migrator.begin());
   const MigrationSteps steps = plan(state);
   refuse_second_queue(context, *session.connection, state, steps);
@@ -162,19 +167,19 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, const Plan& 
 
 ExitCode migrate_up(const MigrateOptions& options, Context& context) {
   const auto to = options.version.empty() ? std::nullopt : std::optional(read_version(options.version));
-  return carry_out(options, context,
+  return carry_out(options, context, NoSchema::create,
                    [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
 }
 
 ExitCode migrate_down(const MigrateOptions& options, Context& context) {
   const auto count = options.all ? std::nullopt : std::optional(options.count);
-  return carry_out(options, context,
+  return carry_out(options, context, NoSchema::refuse,
                    [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, count); });
 }
 
 ExitCode migrate_goto(const MigrateOptions& options, Context& context) {
   const auto to = read_version(options.version);
-  return carry_out(options, context,
+  return carry_out(options, context, NoSchema::create,
                    [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
 }
 

@@ -68,6 +68,7 @@ struct SettingValue {
 /// The effective configuration, parsed and checked.
 struct Settings {
   std::string database_url;
+  std::string database_schema;             ///< or empty: the first schema of the search_path
   std::string database_password_file;      ///< or empty
   std::string signing_key;                 ///< 64 hexadecimal digits given inline, or empty
   std::string signing_key_file;            ///< or empty; only one of the two is set

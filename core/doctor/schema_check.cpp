@@ -63,6 +63,7 @@ Finding judge_state(const SchemaState& state, long newest, long minimum_client) 
 }  // namespace
 
 Findings check_schema(Subject& subject) {
+  require_configured_schema(*subject.connection);
   // Set before reading the version, so that later checks run even if this role may not read it.
   subject.schema_usable = has_queue_tables(*subject.connection);
   subject.has_tables = subject.schema_usable;

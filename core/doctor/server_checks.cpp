@@ -35,11 +35,10 @@ ORDER BY s.name)";
 
 std::string reason_of(const std::string& setting, const std::string& value) {
   if (setting == "default_transaction_read_only")
-    return "transactions are read-only by default: INSERT INTO accounts and mailroom migrate fail";
-  const auto* const consequence =
-      setting == "fsync"        ? "a crash of the machine can lose or corrupt committed tokens"
-      : setting == "autovacuum" ? "the tables of the queue grow and slow down"
-                                : "a claim that takes longer is cancelled, and the collector stops";
+    return "transactions are read-only by default: INSERT INTO accounts fails";
+  const auto* const consequence = setting == "fsync"
+                                      ? "a crash of the machine can lose or corrupt committed tokens"
+                                      : "the tables of the queue grow and slow down";
   return fmt::format("{} is {}: {}", setting, value, consequence);
 }
 
@@ -145,10 +144,8 @@ Findings check_clock(Subject& subject) {
 }
 
 Findings check_server_settings(Subject& subject) {
-  return or_fine(judge_settings(*subject.connection,
-                                "{autovacuum,fsync,lock_timeout,statement_timeout,transaction_timeout}",
-                                "{on,on,0,0,0}"),
-                 "none endangers or interrupts a claim");
+  return or_fine(judge_settings(*subject.connection, "{autovacuum,fsync}", "{on,on}"),
+                 "none endangers a token");
 }
 
 }  // namespace mailroom

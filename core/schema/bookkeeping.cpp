@@ -68,11 +68,46 @@ bool has_tables_of_our_names(Connection& connection) {
 }
 
 std::string advice_of_own_schema() {
-  return "give mailroom its own schema: CREATE SCHEMA mailroom, and "
-         "?options=-csearch_path%3Dmailroom,public in the connection string";
+  return "give mailroom its own schema, which mailroom migrate creates: database.schema: mailroom in the "
+         "configuration, or MAILROOM_DATABASE_SCHEMA=mailroom";
+}
+
+void require_configured_schema(Connection& connection) {
+  const auto& facts = connection.facts();
+  if (facts.may_use_schema) return;
+  if (facts.schema_exists) {
+    throw Error(
+        ExitCode::schema,
+        fmt::format("the role may not use the schema \"{}\" of database.schema", connection.schema()),
+        connection
+            .run("SELECT format('as its owner: GRANT USAGE ON SCHEMA %I TO %I;', $1::text, current_user)",
+                 connection.schema())[0][0]
+            .c_str());
+  }
+  refuse_wrong_schema(connection);
+  throw Error(ExitCode::schema, fmt::format("there is no schema \"{}\" in the database", connection.schema()),
+              "mailroom migrate creates it; if the name is wrong, mailroom config show shows where "
+              "database.schema comes from");
+}
+
+void create_configured_schema(Connection& connection) {
+  if (connection.facts().schema_exists) return;
+  const auto names =
+      connection.run("SELECT format('%I', $1::text), format('%I', current_user)", connection.schema())[0];
+  const std::string name = names[0].c_str();
+  try {
+    connection.run("CREATE SCHEMA IF NOT EXISTS " + name);
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+    throw Error(ExitCode::schema, fmt::format("there is no schema {}, and the role may not create it", name),
+                fmt::format("as the owner of the database: CREATE SCHEMA {} AUTHORIZATION {};", name,
+                            names[1].c_str()));
+  }
+  connection.set_up();
 }
 
 SchemaState read_schema_state(Connection& connection) {
+  require_configured_schema(connection);
   const auto present = look_for_tables(connection);
   if (present.record) {
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");

@@ -48,18 +48,11 @@ void MigrationRun::run(pqxx::transaction_base& transaction) {
 }
 
 void MigrationRun::run_alone() {
-  // No time limits: the statement waits for old transactions, but no session waits behind it.
-  const auto set_limits = [this](const std::string& value) {
-    connection_.run("SELECT set_config(name, " + value +
-                    ", false) FROM pg_settings "
-                    "WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout')");
-  };
-  set_limits("'0'");
+  // The session has no time limits: the statement waits for old transactions, but no session waits behind it.
   current_ = &statements_.front();
   drop_invalid_index();
   connection_.run(current_->text);
   current_ = nullptr;
-  set_limits("reset_val");
 }
 
 void MigrationRun::drop_invalid_index() {

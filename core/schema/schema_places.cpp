@@ -89,6 +89,7 @@ void refuse_wrong_schema(Connection& connection) {
 }
 
 std::optional<SchemaPlace> passed_over(Connection& connection) {
+  if (!connection.schema().empty()) return std::nullopt;
   const auto places = other_places(connection);
   const bool is_chosen =
       connection

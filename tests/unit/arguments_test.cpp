@@ -97,6 +97,7 @@ TEST_CASE("an override has its key, its text as typed, and the flag's name") {
   };
   const std::vector<Setting> settings{
       {"--database-url", "database.url"},
+      {"--schema", "database.schema"},
       {"--log-level", "log.level"},
       {"--log-format", "log.format"},
       {"--batch-limit", "collect.batch_limit"},

@@ -37,6 +37,7 @@ struct Row {
 
 const std::vector<Row> rows{
     {"database.url", "", "host=f", "host=e", "host=g", [](const Settings& s) { return s.database_url; }},
+    {"database.schema", "", "f", "e", "g", [](const Settings& s) { return s.database_schema; }},
     {"database.password_file", "", "f", "e", "g", [](const Settings& s) { return s.database_password_file; }},
     {"signing.key_file", "", "f", "e", "g", [](const Settings& s) { return s.signing_key_file; }},
     {"signing.key", "", digits_a, digits_b, digits_c, [](const Settings& s) { return s.signing_key; }},
@@ -198,6 +199,17 @@ TEST_CASE("the seven variables of the original collector are a complete configur
   CHECK(settings.batch_timeout.is_fixed());
   CHECK(settings.healthcheck_interval == Milliseconds(60000));
   CHECK(settings.format == CollectFormat::csv);
+}
+
+TEST_CASE("a line end after a value in the environment or in the file is no part of it") {
+  const test::WorkingDirectory directory;
+  std::ofstream("mailroom.yaml") << "database:\n  schema: |\n    mail\ncollect:\n  queue: |\n    a, b\n";
+  const auto settings = load_settings(
+      {}, {{"MAILROOM_DATABASE_URL", "postgresql:///postgres\r\n"}, {"MAILROOM_CHANNEL_NAME", "\n"}});
+  CHECK(settings.database_url == "postgresql:///postgres");
+  CHECK(settings.database_schema == "mail");
+  CHECK(settings.queues == std::vector<std::string>{"a", "b"});
+  CHECK(settings.channel == "token_insert");
 }
 
 TEST_CASE("the environment of the process is filtered by prefix") {

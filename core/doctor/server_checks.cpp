@@ -24,10 +24,12 @@ SELECT s.name, s.reset_val || coalesce(s.unit, ''),
                                      current_database(), s.name)
     WHEN 'global' THEN format('ALTER ROLE ALL RESET %I;', s.name)
     WHEN 'client' THEN NULL
+    WHEN 'session' THEN NULL
     WHEN 'command line' THEN NULL
     ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END,
   CASE s.source
     WHEN 'client' THEN format('remove %s from the options of the connection string or PGOPTIONS', s.name)
+    WHEN 'session' THEN format('ALTER ROLE or ALTER DATABASE … RESET %s, whichever has set it', s.name)
     WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END
 FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name = w.name
 WHERE s.reset_val <> w.value
@@ -116,6 +118,8 @@ Findings check_database(Subject& subject) {
   subject.server_usable = facts.version >= oldest_version;
   subject.in_recovery = facts.in_recovery;
   if (!subject.server_usable) return findings;
+  // Every session sets it: without that the server tells where it comes from.
+  if (subject.pooler == PoolerKind::none) connection.run("RESET default_transaction_read_only");
   for (auto& read_only : judge_settings(connection, "{default_transaction_read_only}", "{off}"))
     findings.push_back(std::move(read_only));
   forbid_writing(subject);

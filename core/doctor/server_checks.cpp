@@ -29,7 +29,7 @@ SELECT s.name, s.reset_val || coalesce(s.unit, ''),
     ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END,
   CASE s.source
     WHEN 'client' THEN format('remove %s from the options of the connection string or PGOPTIONS', s.name)
-    WHEN 'session' THEN format('ALTER ROLE or ALTER DATABASE … RESET %s, whichever has set it', s.name)
+    WHEN 'session' THEN format('reset %s with ALTER ROLE or ALTER DATABASE, whichever has set it', s.name)
     WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END
 FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name = w.name
 WHERE s.reset_val <> w.value

@@ -73,6 +73,7 @@ RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_state record;
     v_cursor bigint := p_cursor;
+    v_newest bigint := mailroom_newest_gap();
     v_gaps bigint[] := '{}';
 BEGIN
     PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
@@ -83,6 +84,7 @@ BEGIN
             INSERT INTO mailroom_gaps (ids, horizon, pending)
             SELECT h.ids, h.horizon, h.pending FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) RETURNING id)
         SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_gaps FROM copied c;
+        PERFORM mailroom_require_newer('mailroom_gaps', v_gaps[1], v_newest);
     END IF;
     INSERT INTO jobs (job_type, last_seq) VALUES (p_queue, v_cursor) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
@@ -168,14 +170,14 @@ $$;
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_queue_definition', 'mailroom_write_budget', 'mailroom_write_queue', 'mailroom_forget_budget',
-                          'mailroom_create_queue', 'mailroom_set_queue', 'mailroom_set_budget', 'mailroom_pause_queue',
-                          'mailroom_drop_queue')
+    FOREACH v_function IN ARRAY ARRAY[
+        'mailroom_queue_definition(text)', 'mailroom_write_budget(text, jsonb)', 'mailroom_write_queue(text, jsonb)',
+        'mailroom_forget_budget(text)', 'mailroom_create_queue(text, bigint, jsonb, text, text)',
+        'mailroom_set_queue(text, jsonb, text)', 'mailroom_set_budget(text, jsonb, text)',
+        'mailroom_pause_queue(text, boolean, text)', 'mailroom_drop_queue(text, text)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

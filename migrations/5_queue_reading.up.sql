@@ -351,13 +351,15 @@ $$;
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_queue_state', 'mailroom_attach', 'mailroom_is_collector', 'mailroom_find_abandoned', 'mailroom_window',
-                          'mailroom_check_gap', 'mailroom_check_gaps', 'mailroom_fetch')
+    FOREACH v_function IN ARRAY ARRAY[
+        'mailroom_queue_state(text)', 'mailroom_attach(text)', 'mailroom_is_collector(integer)',
+        'mailroom_find_abandoned(text, bigint, boolean, bigint, integer, bigint)',
+        'mailroom_window(bigint, bigint, integer, token_action[])',
+        'mailroom_check_gap(bigint, integer, token_action[])',
+        'mailroom_check_gaps(bigint[], integer, token_action[])', 'mailroom_fetch(bigint, integer)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

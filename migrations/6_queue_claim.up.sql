@@ -3,7 +3,7 @@
 -- New functions; locks nothing. At run time a claim holds the advisory lock (mailroom_lock_class('queue'), hashtext(queue))
 -- until it commits, and each collector's session holds (mailroom_lock_class('collector'), its backend's pid) until it ends.
 --
--- Custom SQLSTATEs: MR001 unknown queue, MR002 the sequence is behind the cursor, MR003 the session or transaction
+-- Custom SQLSTATEs: MR001 unknown queue, MR002 a sequence is behind the cursor or its table, MR003 the session or transaction
 -- cannot hold a claim.
 
 -- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
@@ -363,7 +363,7 @@ BEGIN
            END AS is_alone,
            b.gap_ids = '{}' AND NOT EXISTS (SELECT FROM mailroom_deliveries d
                                WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())) AS is_usual,
-           b.open_from,
+           b.open_from, (SELECT max(id) FROM mailroom_batches) AS newest,
            q.actions, q.budgets <> '{}' AS is_paced, q.budgets, q.paused_at, q.dropped_at
     INTO v_queue
     FROM (SELECT) one LEFT JOIN LATERAL (
@@ -407,6 +407,9 @@ BEGIN
         more := v_due = v_limit;
         IF v_due > 0 AND (more OR p_partial) THEN
             batch := nextval('mailroom_batches_id_seq'); attempt := 1; size := v_due;
+            IF batch <= v_queue.newest THEN
+                PERFORM mailroom_require_newer('mailroom_batches', batch, v_queue.newest);
+            END IF;
             INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, cursor, open_from, gap_ids)
             OVERRIDING SYSTEM VALUE
             VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), CASE WHEN v_due < v_seen THEN v_mask END,
@@ -557,6 +560,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen;
     v_gaps bigint[] := p_gap_ids;
+    v_newest bigint;
     v_gap bigint;
     v_id bigint;
 BEGIN
@@ -565,13 +569,17 @@ BEGIN
         RETURN;
     END IF;
     IF NOT isempty(v_unseen) THEN
+        v_newest := mailroom_newest_gap();
         INSERT INTO mailroom_gaps (ids, horizon) VALUES (v_unseen, pg_current_xact_id()) RETURNING id INTO v_gap;
+        PERFORM mailroom_require_newer('mailroom_gaps', v_gap, v_newest);
         v_gaps := v_gaps || v_gap;
     END IF;
     IF v_gaps <> '{}' THEN
         v_gaps := mailroom_merge_gaps(v_gaps);
     END IF;
+    v_newest := (SELECT max(b.id) FROM mailroom_batches b);
     v_id := nextval('mailroom_batches_id_seq');
+    PERFORM mailroom_require_newer('mailroom_batches', v_id, v_newest);
     INSERT INTO mailroom_batches (id, job_type, ids, collector, emitted_at, skipped_expired, skipped_consumed,
                                   cursor, open_from, gap_ids)
     OVERRIDING SYSTEM VALUE
@@ -635,15 +643,19 @@ CREATE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql IMMUTABLE 
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
-          AND proname NOT IN ('mailroom_lock_class', 'mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
-                          'mailroom_batch_rows', 'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor',
-                          'mailroom_takes', 'mailroom_queue_actions', 'mailroom_masked_ids',
-                          'mailroom_batch_ids', 'mailroom_outcome_records')
+    FOREACH v_function IN ARRAY ARRAY[
+        'mailroom_record_outcomes(text, bigint, int8multirange, jsonb)', 'mailroom_acknowledge(mailroom_receipt)',
+        'mailroom_publish_cursor(text, bigint)', 'mailroom_update_gaps(mailroom_gap_check[], boolean)',
+        'mailroom_allowance(text[], integer)', 'mailroom_debit(text[], integer)',
+        'mailroom_claim_limit(text, text[], integer, boolean, boolean, bigint, bigint, token_action[], mailroom_receipt, bigint)',
+        'mailroom_filtered_range(bigint, bigint, integer, token_action[])',
+        'mailroom_claim(integer, text, integer, boolean, boolean, boolean, boolean, text, mailroom_receipt, bigint)',
+        'mailroom_claim_any(text, integer, boolean, boolean, boolean, boolean, mailroom_receipt, token_action[], bigint)',
+        'mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint, integer, integer)',
+        'mailroom_share_sinks(text, jsonb, text[], interval)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

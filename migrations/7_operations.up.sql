@@ -64,12 +64,11 @@ CREATE TRIGGER after_account_suspension AFTER UPDATE OF status ON accounts
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('trg_after_account_suspension', 'mailroom_operation_ids')
+    FOREACH v_function IN ARRAY ARRAY[
+        'trg_after_account_suspension()', 'mailroom_operation_ids(text, jsonb)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

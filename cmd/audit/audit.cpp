@@ -166,6 +166,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   parse_period(request.since, "", {});
   parse_period("", request.until, {});
   const auto connection = context.connect_to_schema("audit");
+  const auto waits = context.watch_waits(*connection, "audit");
   request.queues = shown_queues(*connection, context.settings());
   request.only_queue = request.queues.size() == 1 && names_queues(context.settings());
   if (options.stages) {

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -65,8 +66,7 @@ class StepPrinter final : public MigrationObserver {
       if (options_.show_sql) line["sql"] = step.text();
       return context_.print(json_text(line) + "\n");
     }
-    const auto begun = within_line_ ? std::string() : beginning(step, options_.show_sql);
-    within_line_ = false;
+    const auto begun = within_line_.exchange(false) ? std::string() : beginning(step, options_.show_sql);
     context_.print(begun + took_text(took) + "\n");
   }
 
@@ -80,17 +80,17 @@ class StepPrinter final : public MigrationObserver {
     context_.log().warn(message);
   }
 
+  /// Ends a line that a step has begun. Also for the thread that watches for waits, while the step runs.
+  void end_line() {
+    if (within_line_.exchange(false)) context_.print("\n");
+  }
+
  private:
   bool is_json() const { return context_.global().output == OutputFormat::json; }
 
-  void end_line() {
-    if (within_line_) context_.print("\n");
-    within_line_ = false;
-  }
-
   const MigrateOptions& options_;
   Context& context_;
-  bool within_line_ = false;
+  std::atomic<bool> within_line_ = false;
 };
 
 /// What going down deletes, one line per table or column: `  tokens   1,000 rows`.
@@ -149,6 +149,7 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_
   refuse_second_queue(context, *session.connection, state, steps);
   ask_before_losing(options, context, *session.connection, steps);
   StepPrinter printer(options, context);
+  const auto waits = context.watch_waits(*session.connection, "migrate", [&] { printer.end_line(); });
   session.migrator.run(state, steps, printer);
   if (context.global().output == OutputFormat::json) return ExitCode::done;
   const auto tell = [&](const std::string& text) {

@@ -148,6 +148,7 @@ ExitCode run_plan(const QueueOptions& options, Context& context, Connection& con
 ExitCode queue_create(const QueueOptions& options, Context& context) {
   check_values(options);
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
   const SettingValue from{.key = "from",
                           .text = options.from.empty() ? "end" : options.from,
@@ -160,6 +161,7 @@ ExitCode queue_create(const QueueOptions& options, Context& context) {
 ExitCode queue_set(const QueueOptions& options, Context& context) {
   check_values(options);
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
   const auto& queue = require_queue(catalogue, options.name);
   QueueChange change{.name = queue.name, .before = queue.properties};
@@ -169,6 +171,7 @@ ExitCode queue_set(const QueueOptions& options, Context& context) {
 ExitCode queue_apply(const QueueOptions& options, Context& context) {
   const auto file = read_queue_file(options.file);
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
   return run_plan(options, context, *connection, plan_of_file(file, *connection, catalogue), catalogue,
                   left_alone(file, catalogue));

@@ -118,6 +118,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   const auto& queue = only_queue(context.settings());
   request_of(options, queue, {});  // reports usage errors before connecting
   const auto connection = context.connect_to_schema("rewind-cursor");
+  const auto waits = context.watch_waits(*connection, "rewind-cursor");
   auto request = request_of(options, queue, connection->server_time());
   for (const auto& account : find_accounts(*connection, options.accounts))
     request.filter.accounts.push_back(account.id);
@@ -147,7 +148,8 @@ void add_targets(CommandSyntax& syntax, RewindOptions& options) {
   syntax.duration("--by DURATION", options.by, duration_range, "emit tokens created in the last DURATION");
   syntax.flag("--to-start", options.to_start, "emit all due tokens");
   syntax.flag("--to-end", options.to_end, "skip all waiting tokens");
-  syntax.flag("--fix-sequence", options.fix_sequence, "set the token sequence ahead of every cursor");
+  syntax.flag("--fix-sequence", options.fix_sequence,
+              "set every sequence of mailroom ahead of its table and cursors");
   syntax.text("--until TIME", options.until, "emit only tokens created before TIME; the cursor stays");
 }
 

@@ -91,6 +91,20 @@ std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpos
   return connection;
 }
 
+std::unique_ptr<WaitWatch> Context::watch_waits(const Connection& connection, const std::string& purpose,
+                                                std::function<void()> before) {
+  auto& log = this->log();
+  const auto tell = [&log, before = std::move(before)](const std::string& text) {
+    if (before) before();
+    log.warn(text);
+  };
+  return std::make_unique<WaitWatch>(
+      connection, WaitWatch::Options{
+                      .conninfo = with_defaults(configured_database(settings()), {{"connect_timeout", "3"}}),
+                      .purpose = "mailroom " + purpose,
+                      .tell = tell});
+}
+
 void Context::require_own_session(Connection& connection, const std::string& purpose) {
   mailroom::require_own_session(connection, configured_database(settings()), "mailroom " + purpose);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -146,6 +147,9 @@ class Connection {
   int socket() const;
   int backend_pid() const;
 
+  /// True while a statement or a transaction runs; for another thread, also after the end of the connection.
+  std::shared_ptr<const std::atomic<bool>> busy() const { return busy_; }
+
  private:
   void open(const std::string& conninfo);
   /// Calls `work`, which waits for the server, on another thread. Throws ConnectionLost if it takes longer.
@@ -170,8 +174,18 @@ class Connection {
     }
   }
 
+  /// While it exists, the connection is busy.
+  struct Busy {
+    explicit Busy(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+    ~Busy() { flag_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    std::atomic<bool>& flag_;
+  };
+
   template <typename Body>
   auto guarded(Body&& body) -> decltype(body()) {
+    const Busy busy(*busy_);
     try {
       return body();
     } catch (...) {
@@ -187,6 +201,7 @@ class Connection {
   SessionFacts facts_;
   bool is_own_ = false;               ///< behind a pooler: own_session() was called
   std::string transaction_settings_;  ///< for each transaction behind a pooler; otherwise empty
+  std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<pqxx::connection> session_;
   std::unique_ptr<pqxx_compat::Subscription> subscription_;
   std::set<std::string> payloads_;

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "db/array_text.hpp"
 #include "doctor/qualified_rows.hpp"
+#include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
 #include "schema/row_security.hpp"
 
@@ -34,19 +36,29 @@ WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege)
 GROUP BY n.object, n.kind
 ORDER BY n.kind DESC, n.object)";
 
+/// $2: the names of mailroom's functions; an application may have functions with similar names.
 constexpr const char* executable_functions_sql = R"(
 SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
 FROM pg_proc p
-WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname LIKE 'mailroom\_%'
+WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname = ANY ($2::text[])
   AND NOT has_function_privilege(p.oid, 'EXECUTE')
 ORDER BY 1)";
+
+std::vector<std::string> own_functions() {
+  std::vector<std::string> names;
+  for (const auto& [key, object] : expected_objects()) {
+    if (key.kind == ObjectKind::function && key.name.starts_with("mailroom_")) names.push_back(key.name);
+  }
+  return names;
+}
 
 /// Reports all missing privileges in one finding, with one statement for each object.
 void judge_grants(Connection& connection, const std::string& role, Findings& findings) {
   std::vector<std::string> lacks;
   std::vector<std::string> fix;
-  for (const auto* sql : {missing_sql, executable_functions_sql}) {
-    for (const auto& row : qualified_rows(connection, sql)) {
+  for (const auto& rows : {qualified_rows(connection, missing_sql),
+                           qualified_rows(connection, executable_functions_sql, array_text(own_functions()))}) {
+    for (const auto& row : rows) {
       lacks.emplace_back(row[0].c_str());
       fix.emplace_back(row[1].c_str());
     }

@@ -49,6 +49,18 @@ void judge_position(const SequenceFix& fix, Findings& findings) {
   }
 }
 
+/// Reports the other sequences that are behind their tables: a switch-over to a logical replica does not copy
+/// them.
+void judge_others(const SequenceFix& fix, Findings& findings) {
+  for (const auto& sequence : fix.others) {
+    const auto reason = fmt::format("{} is at {}, behind the newest id of {}, {}: {}", sequence.name,
+                                    with_thousands(sequence.position), sequence.table,
+                                    with_thousands(sequence.newest), sequence.consequence());
+    findings.push_back(sequence.is_of_mailroom() ? failure(reason, {fix_sequence_command})
+                                                 : warning(reason, {fix_sequence_command}));
+  }
+}
+
 bool has_queue(Connection& connection, const std::string& queue) {
   return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
 }
@@ -82,10 +94,18 @@ WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions
 
 /// True for the findings of status that are about collectors and their batches.
 bool concerns_collectors(const QueueFinding& finding) {
-  constexpr std::array<std::string_view, 8> codes{"no_collector",     "batch_open",        "batch_left",
+  constexpr std::array<std::string_view, 9> codes{"no_collector",     "batch_open",        "batch_left",
                                                   "collector_silent", "collector_blocked", "queue_locked",
-                                                  "foreign_lock",     "other_schema"};
+                                                  "foreign_lock",     "standby_awaited",   "other_schema"};
   return std::find(codes.begin(), codes.end(), finding.code) != codes.end();
+}
+
+std::vector<std::string> commands_of(const QueueFinding& finding) {
+  std::vector<std::string> commands;
+  if (finding.fix.empty()) return commands;
+  for (const auto command : split(finding.fix, '\n'))
+    commands.emplace_back(command);
+  return commands;
 }
 
 }  // namespace
@@ -99,9 +119,16 @@ Findings check_sequence(Subject& subject) {
         "tokens_id_seq does not give out ids one by one, in order: the cursor can move past late tokens",
         {ids_in_order_statement(connection)}));
   }
+  if (auto statements = statements_for_ordered_ids(connection); !statements.empty()) {
+    findings.push_back(
+        failure("a sequence of the queue's batches or gaps does not give out ids one by one, in order: the "
+                "newest row of a queue is its state, and claims fail",
+                std::move(statements)));
+  }
   const auto fix = check_sequence(connection);
   judge_position(fix, findings);
   judge_missed(fix, findings);
+  judge_others(fix, findings);
   const auto* rest = fix.is_complete ? "" : "; mailroom reconcile checks the many tokens of the last hour";
   return or_fine(std::move(findings), fmt::format("at {}, one id at a time, ahead of every cursor{}",
                                                   with_thousands(fix.sequence_before), rest));
@@ -142,7 +169,7 @@ Findings check_collectors(Subject& subject) {
       if (!concerns_collectors(found)) continue;
       // no_collector is only a warning: a new queue has no collector yet.
       const bool fails = found.severity == Severity::failure && found.code != "no_collector";
-      const auto fix = found.fix.empty() ? std::vector<std::string>() : std::vector{found.fix};
+      const auto fix = commands_of(found);
       const auto text = settings.queues.size() == 1 ? found.text : "queue " + queue + ": " + found.text;
       findings.push_back(fails ? failure(text, fix) : warning(text, fix));
     }

@@ -67,10 +67,12 @@ SELECT current_setting('server_version_num'), split_part(current_setting('server
           .target = {}};
 }
 
-/// Makes the session read-only, so that no check can change anything. Not behind a pooler, which would pass
-/// the setting on to other clients.
-void forbid_writing(Subject& subject) {
-  if (subject.pooler == PoolerKind::none) subject.connection->run("SET default_transaction_read_only = on");
+/// Makes the session read-only, so that no check can change anything, and keeps it from waiting behind a
+/// locked table. Not behind a pooler, which would pass the settings on to other clients.
+void limit_session(Subject& subject) {
+  if (subject.pooler != PoolerKind::none) return;
+  subject.connection->run("SET default_transaction_read_only = on");
+  subject.connection->run("SET lock_timeout = '2s'");
 }
 
 }  // namespace
@@ -122,7 +124,7 @@ Findings check_database(Subject& subject) {
   if (subject.pooler == PoolerKind::none) connection.run("RESET default_transaction_read_only");
   for (auto& read_only : judge_settings(connection, "{default_transaction_read_only}", "{off}"))
     findings.push_back(std::move(read_only));
-  forbid_writing(subject);
+  limit_session(subject);
   return findings;
 }
 

@@ -1,12 +1,32 @@
 #include "schema/bookkeeping.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "crypto/sha256.hpp"
 #include "schema/row_security.hpp"
 #include "schema/schema_places.hpp"
 
 namespace mailroom {
 namespace {
+
+/// Computed here and not on the server, whose encoding may not have every character of the file.
+std::string checksum_of(const Migration& migration) {
+  auto text = migration.up;
+  std::erase(text, '\r');
+  return fmt::format("{:02x}", fmt::join(sha256({text}), ""));
+}
+
+/// Sets the sequence ahead of the history, which a switch-over to a logical replica leaves behind. Only one
+/// migrator works on a schema.
+void advance_history(pqxx::transaction_base& transaction) {
+  Connection::execute(
+      transaction,
+      "SELECT setval('mailroom_schema_history_id_seq', h.newest) "
+      "FROM mailroom_schema_history_id_seq s, (SELECT max(id) AS newest FROM mailroom_schema_history) h "
+      "WHERE h.newest > CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END");
+}
 
 /// Which tables the current schema has.
 struct Present {
@@ -142,14 +162,13 @@ void record_history(pqxx::transaction_base& transaction, const Migration& migrat
       "version bigint NOT NULL, name text NOT NULL, direction text NOT NULL, "
       "checksum text NOT NULL, duration_ms bigint NOT NULL, actor text NOT NULL, "
       "db_user name NOT NULL DEFAULT session_user, reason text, mailroom_version text NOT NULL)");
-  Connection::execute(
-      transaction,
-      "INSERT INTO mailroom_schema_history "
-      "(version, name, direction, checksum, duration_ms, actor, reason, mailroom_version) "
-      "VALUES ($1, $2, $3, encode(sha256(convert_to(replace($4, E'\\r', ''), 'UTF8')), 'hex'), "
-      "$5, $6, nullif($7, ''), $8)",
-      migration.version, migration.name, direction, migration.up, took.count(), author.actor, author.reason,
-      author.program_version);
+  advance_history(transaction);
+  Connection::execute(transaction,
+                      "INSERT INTO mailroom_schema_history "
+                      "(version, name, direction, checksum, duration_ms, actor, reason, mailroom_version) "
+                      "VALUES ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8)",
+                      migration.version, migration.name, direction, checksum_of(migration), took.count(),
+                      author.actor, author.reason, author.program_version);
 }
 
 void record_claim(pqxx::transaction_base& transaction, long version, const std::string& direction,

@@ -76,7 +76,7 @@ std::vector<Milliseconds> MigratorOptions::default_pauses() {
 }
 
 SchemaState Migrator::begin() {
-  take_migration_lock(connection_, options_.wait);
+  take_migration_lock(connection_, options_.wait, options_.tell);
   notice_lost_clients(connection_);
   return read_schema_state(connection_);
 }

@@ -60,7 +60,8 @@ SELECT DISTINCT {session}
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND {in_this_database}
   AND CASE WHEN l.classid = {collector_lock} AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid)
-           WHEN l.classid = {collector_lock} THEN true
+           -- A collector that takes a batch over holds the lock of its former owner until its commit.
+           WHEN l.classid = {collector_lock} THEN l.mode = 'ExclusiveLock' OR NOT mailroom_is_collector(l.pid)
            WHEN l.classid IN ({queue_lock}, {budget_lock})
              OR ((l.classid = {serving_lock} OR ({holds_polling_lock})) AND l.mode = 'ExclusiveLock')
            THEN NOT EXISTS (
@@ -114,6 +115,17 @@ SELECT 0, '', p.owner::text, '', true, 'prepared', '', '', NULL,
 FROM suspects s JOIN pg_prepared_xacts p ON p.transaction::text::bigint = s.xid
 ORDER BY writes DESC, 10 DESC NULLS LAST, 1)");
 
+// Any database of the server: they share the queue. A listener takes its notifications when its transaction
+// ends, and while its client reads them. Nothing shows which sessions listen; those with old transactions are
+// the ones that may hold the queue back.
+const std::string listeners_sql = with_locks(R"(
+SELECT {session}
+FROM pg_stat_activity a
+WHERE a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
+  AND (a.xact_start IS NOT NULL OR a.wait_event = 'ClientWrite')
+ORDER BY a.xact_start NULLS LAST, a.pid
+LIMIT 100)");
+
 template <typename Field>
 std::optional<Milliseconds> read_duration(const Field& field) {
   const auto duration = optional_of<std::int64_t>(field);
@@ -161,6 +173,15 @@ std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transactio
   for (const auto& row : Connection::execute(transaction, foreign_locks_sql))
     sessions.push_back(read_session(row));
   return sessions;
+}
+
+NotificationQueue read_notification_queue(pqxx::transaction_base& transaction) {
+  NotificationQueue queue;
+  queue.usage = Connection::execute(transaction, "SELECT pg_notification_queue_usage()")[0][0].as<double>();
+  if (queue.usage < NotificationQueue::worth_a_look) return queue;
+  for (const auto& row : Connection::execute(transaction, listeners_sql))
+    queue.open_transactions.push_back(read_session(row));
+  return queue;
 }
 
 std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, const std::string& gap_ids) {

@@ -93,6 +93,13 @@ QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& st
   return {.open_from = row[3].as<std::int64_t>(), .gap_ids = row[4].c_str()};
 }
 
+void read_sequences_behind(pqxx::transaction_base& transaction, QueueStatus& status) {
+  for (auto& sequence : read_sequences(transaction)) {
+    if (sequence.is_behind() && sequence.is_of_mailroom())
+      status.sequences_behind.push_back(std::move(sequence));
+  }
+}
+
 void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_from, QueueStatus& status) {
   for (const auto& row : Connection::execute(transaction, open_batches_sql, status.queue, open_from)) {
     OpenBatch batch{.id = row[0].as<std::int64_t>(),
@@ -160,10 +167,12 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.queue = queue;
   Connection::execute(transaction, begin_sql);
   const auto position = read_position(transaction, status);
+  read_sequences_behind(transaction, status);
   status.rules = read_queue_rules(transaction, queue);
   status.collectors = find_collectors(transaction, queue);
   status.lock = find_queue_lock(transaction, queue);
   status.foreign_locks = find_foreign_locks(transaction);
+  if (!status.on_standby) status.notifications = read_notification_queue(transaction);
   read_open_batches(transaction, position.open_from, status);
   read_gaps(transaction, position.gap_ids, status);
   read_recent(transaction, status);

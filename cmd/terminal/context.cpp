@@ -100,7 +100,7 @@ std::unique_ptr<WaitWatch> Context::watch_waits(const Connection& connection, co
   };
   return std::make_unique<WaitWatch>(
       connection, WaitWatch::Options{
-                      .conninfo = with_defaults(configured_database(settings()), {{"connect_timeout", "3"}}),
+                      .target = configured_database(settings()),
                       .purpose = "mailroom " + purpose,
                       .tell = tell});
 }

@@ -18,7 +18,7 @@ class WaitWatch {
   static constexpr Milliseconds interval{500};
 
   struct Options {
-    std::string conninfo{};
+    DatabaseTarget target{};
     std::string purpose{};
     /// Called in the watch's thread while `connection` runs a statement. Must not throw.
     std::function<void(const std::string& text)> tell{};

@@ -1,5 +1,7 @@
 #include "mail/message.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -63,6 +65,17 @@ void append_alternatives(std::string& out, const MailContent& content, const std
   out.append("\r\n--").append(boundary).append("--\r\n");
 }
 
+/// The first of the addresses of every mail that needs SMTPUTF8; empty if none does.
+std::string utf8_address_of(const Mailbox& from, const std::optional<Mailbox>& reply_to) {
+  if (needs_smtputf8(from.address)) return from.address.text();
+  return reply_to && needs_smtputf8(reply_to->address) ? reply_to->address.text() : "";
+}
+
+bool is_same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
 std::size_t expected_size(const MailContent& content) {
   constexpr std::size_t headers = 1500;
   const auto html = content.html ? content.html->size() : 0;
@@ -83,8 +96,7 @@ std::string make_message_id(std::string_view queue, std::int64_t token, std::str
 
 MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
                                const std::vector<ExtraHeader>& headers)
-    : domain_(from.address.domain),
-      needs_smtputf8_(needs_smtputf8(from.address) || (reply_to && needs_smtputf8(reply_to->address))) {
+    : domain_(from.address.domain), utf8_sender_(utf8_address_of(from, reply_to)) {
   require_printable(from.name + from.address.text(), "the sender");
   append_mailbox_header(from_header_, "From", from);
   if (reply_to) {
@@ -93,6 +105,10 @@ MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>
   }
   // RFC 3834: no vacation message answers it.
   append_raw_header(extra_headers_, "Auto-Submitted", "auto-generated");
+  // Exchange and Outlook heed this one; a header of the operator's replaces it.
+  constexpr std::string_view suppress = "X-Auto-Response-Suppress";
+  if (std::ranges::none_of(headers, [&](const auto& header) { return is_same_name(header.name, suppress); }))
+    append_raw_header(extra_headers_, suppress, "All");
   append_raw_header(extra_headers_, "MIME-Version", "1.0");
   for (const auto& header : headers) {
     require_printable(header.name + header.value, "a header");

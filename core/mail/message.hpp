@@ -44,15 +44,16 @@ class MessageBuilder {
   /// 63 octets.
   std::variant<std::string, Refusal> build(const MailContent& content) const;
 
-  /// True if the sender's own address needs SMTPUTF8; see needs_smtputf8() for a recipient's.
-  bool sender_needs_smtputf8() const { return needs_smtputf8_; }
+  /// The sender's address, or that for replies, if it needs SMTPUTF8; see needs_smtputf8() for a recipient's.
+  /// Else empty.
+  const std::string& utf8_sender() const { return utf8_sender_; }
 
  private:
   std::string from_header_;
   std::string reply_to_header_;  ///< empty for none
-  std::string extra_headers_;    ///< Auto-Submitted, MIME-Version, and the operator's
+  std::string extra_headers_;    ///< Auto-Submitted and the like, and the operator's
   std::string domain_;
-  bool needs_smtputf8_;
+  std::string utf8_sender_;
 };
 
 }  // namespace mailroom

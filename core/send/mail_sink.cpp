@@ -162,7 +162,8 @@ void MailSink::record(const DeliveredMail& delivered) {
   batch.ended = std::max(batch.ended, delivered.at);
   batch.outcomes.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
   if (delivery.ended != WallTime{}) batch.outcomes.back().answered_at = delivery.ended;
-  const bool is_unavailable = delivered.delivery.outcome == MailOutcome::unavailable;
+  const bool is_unavailable =
+      delivered.delivery.outcome == MailOutcome::unavailable || delivered.delivery.about_relay;
   if (is_unavailable && !is_unavailable_) {
     log_.warn("the relay is unavailable, its mails wait in the queue",
               {{"relay", delivered.delivery.relay}, {"reason", delivered.delivery.reply}});

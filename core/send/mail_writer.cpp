@@ -41,7 +41,8 @@ std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Addr
                      .to = to.text(),
                      .subject = content.subject,
                      .message = std::move(std::get<std::string>(message)),
-                     .needs_smtputf8 = needs_smtputf8(to) || builder_.sender_needs_smtputf8()};
+                     .needs_smtputf8 = needs_smtputf8(to) || !builder_.utf8_sender().empty(),
+                     .utf8_sender = builder_.utf8_sender()};
 }
 
 }  // namespace mailroom

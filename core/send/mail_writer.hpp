@@ -19,9 +19,10 @@ struct WrittenMail {
   std::string subject;  ///< as its reader sees it
   std::string message;
   bool needs_smtputf8 = false;
+  std::string utf8_sender{};  ///< as Mail::utf8_sender
 
   /// As a relay takes it; valid while this lives.
-  Mail view() const { return {from, to, message, needs_smtputf8}; }
+  Mail view() const { return {from, to, message, needs_smtputf8, utf8_sender}; }
 };
 
 /// What a mail says, and the queue and the token that its Message-ID names.

@@ -214,7 +214,7 @@ Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
       return *std::move(last);
     }
     route_.note(*next, *last);
-    if (last->outcome != MailOutcome::unavailable) return *std::move(last);
+    if (last->outcome != MailOutcome::unavailable && !last->about_relay) return *std::move(last);
   }
   if (!last) return route_.blocked();
   if (!last->retry_after) last->retry_after = route_.time_to_admission();

@@ -62,8 +62,8 @@ bool asks_for_lower_rate(std::string_view text) {
 
 }  // namespace
 
-RelayWish relay_wish(SmtpStep step, int code, std::string_view text,
-                     const std::vector<std::string>& patterns) {
+RelayWish relay_wish(SmtpStep step, int code, std::string_view text, const std::vector<std::string>& patterns,
+                     RefusalSubject about) {
   if (code == 0) return none;
   const auto words = in_lower_case(text);
   const auto reply = fmt::format("{} {}", code, words);
@@ -71,7 +71,7 @@ RelayWish relay_wish(SmtpStep step, int code, std::string_view text,
     return !pattern.empty() && reply.find(in_lower_case(pattern)) != std::string::npos;
   });
   if (is_configured) return lower_rate;
-  if (step < SmtpStep::mail || code < 400 || code >= 500) return none;
+  if (step < SmtpStep::mail || code < 400 || code >= 500 || about == RefusalSubject::everyone) return none;
   if (code == 432) return fewer_at_once;
   if (code == 454 && step == SmtpStep::end) return lower_rate;
   if (is_about_recipient(words) || is_about_other_limit(words)) return none;

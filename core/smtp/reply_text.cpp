@@ -78,7 +78,7 @@ bool ReplyReader::add(std::string_view line) {
   int code = 0;
   const bool has_code = line.size() >= 3 && std::all_of(line.begin(), line.begin() + 3, is_digit);
   if (has_code) std::from_chars(line.data(), line.data() + 3, code);
-  const bool is_last = has_code && (line.size() == 3 || line[3] == ' ');
+  const bool is_last = has_code && (line.size() == 3 || line[3] == ' ' || line[3] == '\t');
   const auto words = line.substr(has_code ? std::min<std::size_t>(line.size(), 4) : 0, kept_text);
   if (text_.size() < kept_text) text_.append(text_.empty() ? "" : " ").append(words);
   last_line_ = words;

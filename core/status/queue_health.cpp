@@ -34,7 +34,8 @@ class Judge {
       judge_batches();
       judge_silence();
       if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
-      judge_sinks();
+      for (auto& finding : judge_sinks(status_.deliveries))
+        found_.push_back(std::move(finding));
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));
     }
@@ -211,15 +212,6 @@ class Judge {
             fmt::format("{} has not polled for {}: is its process stopped? {}", session_text(session), age,
                         process ? continuing(*process) : "Restart it"),
             process ? continue_process(*process, status_.host) : std::string()};
-  }
-
-  void judge_sinks() {
-    for (const auto& sink : status_.deliveries.sinks) {
-      warn("sink_unavailable",
-           fmt::format("{} has been unavailable for {}, after {}: {}. Tokens wait in the queue", sink.name,
-                       age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
-           "mailroom doctor");
-    }
   }
 
   void judge_thresholds() {

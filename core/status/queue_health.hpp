@@ -73,4 +73,7 @@ std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimi
 /// Returns a warning if the collectors sign with different keys.
 std::optional<QueueFinding> judge_keys(const QueueStatus& status);
 
+/// The rules about sinks: one that is unavailable, and deliveries of which all were rejected.
+std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries);
+
 }  // namespace mailroom

@@ -45,8 +45,9 @@ bool read_input(fuzz::Fields& fields, Input& input) {
 }
 
 std::vector<std::string> expected_names(const Input& input) {
-  std::vector<std::string> names{"Date",       "From",           "To",          "Subject",
-                                 "Message-ID", "Auto-Submitted", "MIME-Version"};
+  std::vector<std::string> names{
+      "Date",        "From", "To", "Subject", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress",
+      "MIME-Version"};
   for (const auto& header : input.headers)
     names.push_back(header.name);
   names.emplace_back("Content-Type");

@@ -83,6 +83,17 @@ TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
   CHECK(server.taken().size() == 2);
 }
 
+TEST_CASE("a sender with UTF-8 is no mail's fault") {
+  auto mail = mail_to("user@mail.example");
+  mail.needs_smtputf8 = true;
+  mail.utf8_sender = "grüße@app.example";
+  const TestRelay server;
+  CHECK(
+      text_of(Relay(url_of(server), {}).deliver(mail)) ==
+      "unavailable, not counted, 0: the relay does not offer SMTPUTF8, which the sender grüße@app.example needs");
+  CHECK(server.taken().empty());
+}
+
 // A long message is sent in parts, at whose ends dots and line ends must not be lost or doubled.
 TEST_CASE("a message with many dots arrives as it is, whatever its length") {
   const TestRelay server;

@@ -55,6 +55,7 @@ TEST_CASE("a message is exactly this") {
         "Subject: Activate your account\r\n"
         "Message-ID: <mailroom.42.mailroom@app.example>\r\n"
         "Auto-Submitted: auto-generated\r\n"
+        "X-Auto-Response-Suppress: All\r\n"
         "MIME-Version: 1.0\r\n"
         "X-Tag: a b\r\n"
         "Content-Type: multipart/alternative; boundary=\"=_2d0ff14d6de6dc30\"\r\n"
@@ -85,6 +86,7 @@ TEST_CASE("without HTML a message has one part") {
         "Subject: \r\n"
         "Message-ID: <q.0.mailroom@b.example>\r\n"
         "Auto-Submitted: auto-generated\r\n"
+        "X-Auto-Response-Suppress: All\r\n"
         "MIME-Version: 1.0\r\n"
         "Content-Type: text/plain; charset=utf-8\r\n"
         "Content-Transfer-Encoding: quoted-printable\r\n"
@@ -215,7 +217,8 @@ TEST_CASE("what was built is read back, and the same content gives the same byte
     const auto parsed = parse_message(message, mail.is_utf8());
     std::vector<std::string> names{"Date", "From", "To"};
     if (mail.reply_to) names.emplace_back("Reply-To");
-    names.insert(names.end(), {"Subject", "Message-ID", "Auto-Submitted", "MIME-Version"});
+    names.insert(names.end(),
+                 {"Subject", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress", "MIME-Version"});
     for (const auto& header : mail.headers) {
       names.push_back(header.name);
       REQUIRE(parsed.header(header.name) == header.value);

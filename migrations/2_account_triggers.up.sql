@@ -18,6 +18,21 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION trg_after_account_insert() FROM PUBLIC;
 
+-- Default privileges of the schema may have given it to others.
+DO $$
+DECLARE
+    v_role name;
+BEGIN
+    FOR v_role IN
+        SELECT r.rolname
+        FROM pg_proc p, aclexplode(p.proacl) a JOIN pg_roles r ON r.oid = a.grantee
+        WHERE p.oid = 'trg_after_account_insert()'::regprocedure AND a.grantee <> p.proowner
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION trg_after_account_insert() FROM %I', v_role);
+    END LOOP;
+END
+$$;
+
 CREATE TRIGGER after_account_insert AFTER INSERT ON accounts
     FOR EACH ROW WHEN (NEW.status = 'provisioned') EXECUTE FUNCTION trg_after_account_insert();
 

@@ -58,6 +58,21 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION trg_after_account_suspension() FROM PUBLIC;
 
+-- Default privileges of the schema may have given it to others.
+DO $$
+DECLARE
+    v_role name;
+BEGIN
+    FOR v_role IN
+        SELECT r.rolname
+        FROM pg_proc p, aclexplode(p.proacl) a JOIN pg_roles r ON r.oid = a.grantee
+        WHERE p.oid = 'trg_after_account_suspension()'::regprocedure AND a.grantee <> p.proowner
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION trg_after_account_suspension() FROM %I', v_role);
+    END LOOP;
+END
+$$;
+
 CREATE TRIGGER after_account_suspension AFTER UPDATE OF status ON accounts
     FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status = 'suspended' OR NEW.status = 'suspended'))
     EXECUTE FUNCTION trg_after_account_suspension();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/printable.hpp"
 #include "db/array_text.hpp"
 #include "doctor/qualified_rows.hpp"
 #include "doctor/schema_objects.hpp"
@@ -41,13 +42,13 @@ constexpr const char* executable_functions_sql = R"(
 SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
 FROM pg_proc p
 WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname = ANY ($2::text[])
-  AND NOT has_function_privilege(p.oid, 'EXECUTE')
+  AND p.prorettype <> 'trigger'::regtype AND NOT has_function_privilege(p.oid, 'EXECUTE')
 ORDER BY 1)";
 
 std::vector<std::string> own_functions() {
   std::vector<std::string> names;
   for (const auto& [key, object] : expected_objects()) {
-    if (key.kind == ObjectKind::function && key.name.starts_with("mailroom_")) names.push_back(key.name);
+    if (key.kind == ObjectKind::function) names.push_back(key.name);
   }
   return names;
 }
@@ -66,6 +67,45 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
   if (fix.empty()) return;
   findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, fmt::join(lacks, ", ")),
                              std::move(fix)));
+}
+
+/// $2: the names of mailroom's functions. Those that run with their owner's privileges, and who else may execute
+/// them: attached to a trigger of any table they would create tokens for any account.
+constexpr const char* open_functions_sql = R"(
+SELECT p.proname, coalesce(r.rolname, 'everyone'),
+  format('REVOKE EXECUTE ON FUNCTION %s FROM %s;', p.oid::regprocedure, coalesce(quote_ident(r.rolname), 'PUBLIC'))
+FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.prosecdef AND p.proname = ANY ($2::text[])
+  AND a.grantee <> p.proowner
+ORDER BY 1, 2)";
+
+void judge_open_functions(Connection& connection, Findings& findings) {
+  for (const auto& row : qualified_rows(connection, open_functions_sql, array_text(own_functions()))) {
+    findings.push_back(
+        failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
+                            shown_text(row[1].c_str()), row[0].c_str()),
+                {row[2].c_str()}, "default privileges of the schema give it: ALTER DEFAULT PRIVILEGES takes them away"));
+  }
+}
+
+/// Roles that may read tokens because default privileges gave them every table of their owner.
+constexpr const char* readers_sql = R"(
+SELECT r.rolname, format('REVOKE ALL ON %s FROM %I;', c.oid::regclass, r.rolname)
+FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname = 'tokens' AND NOT c.relrowsecurity
+  AND a.privilege_type = 'SELECT' AND a.grantee <> c.relowner
+  AND EXISTS (
+    SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
+    WHERE d.defaclobjtype = 'r' AND d.defaclnamespace IN (0, c.relnamespace) AND d.defaclrole = c.relowner
+      AND x.grantee = a.grantee AND x.privilege_type = 'SELECT')
+ORDER BY 1)";
+
+void judge_readers(Connection& connection, Findings& findings) {
+  for (const auto& row : qualified_rows(connection, readers_sql)) {
+    findings.push_back(warning(
+        fmt::format("{} may read the secrets and codes of tokens, by default privileges", shown_text(row[0].c_str())),
+        {row[1].c_str()}, "give each role what docs/security.md lists, and no default privileges"));
+  }
 }
 
 void judge_row_security(Connection& connection, const std::string& role, Findings& findings) {
@@ -103,6 +143,8 @@ Findings check_privileges(Subject& subject) {
   const auto role = std::string(connection.run("SELECT current_user")[0][0].c_str());
   Findings findings;
   judge_grants(connection, role, findings);
+  judge_open_functions(connection, findings);
+  judge_readers(connection, findings);
   judge_row_security(connection, role, findings);
   judge_statistics(connection, role, findings);
   return or_fine(std::move(findings), role + " has the privileges for collect, and can see other sessions");

@@ -129,6 +129,7 @@ Findings check_sequence(Subject& subject) {
   judge_position(fix, findings);
   judge_missed(fix, findings);
   judge_others(fix, findings);
+  subject.gives_good_ids = findings.empty();
   const auto* rest = fix.is_complete ? "" : "; mailroom reconcile checks the many tokens of the last hour";
   return or_fine(std::move(findings), fmt::format("at {}, one id at a time, ahead of every cursor{}",
                                                   with_thousands(fix.sequence_before), rest));

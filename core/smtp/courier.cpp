@@ -208,7 +208,8 @@ Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
     last->took = steady_now() - began;
     last->ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
     if (learn(worker, next->relay, submitted, *last, began)) {
-      route_.note(*next, given_up(""));
+      auto nothing = given_up("");
+      route_.note(*next, nothing);
       last->outcome = MailOutcome::deferred;
       last->waits_for_turn = true;
       return *std::move(last);

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fmt/format.h>
+
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -38,13 +39,6 @@ constexpr std::array<std::string_view, 17> everyones_words{"helo command rejecte
                                                            "messages per hour",
                                                            "messages per day"};
 
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 void remove_all(std::string& text, const std::string& part) {
   if (part.empty()) return;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at))
@@ -54,8 +48,8 @@ void remove_all(std::string& text, const std::string& part) {
 /// The relay's own words in lower case: without the recipient, without what stands in angle brackets, and
 /// without what it quotes from another server.
 std::string own_words(std::string_view text, std::string_view recipient) {
-  auto words = in_lower_case(text);
-  const auto address = in_lower_case(recipient);
+  auto words = lower_case(text);
+  const auto address = lower_case(recipient);
   remove_all(words, address);
   remove_all(words, address.substr(0, address.rfind('@')) + "@");
   for (auto open = words.find('<'); open != std::string::npos; open = words.find('<', open)) {

@@ -162,12 +162,14 @@ CURLcode RelayConnection::open() {
     avoided_until_ = steady_time() + avoided_for;
     const auto dialogue = dialogue_;
     const auto error = error_;
+    const auto was_reached = was_reached_;
     dialogue_.begin(steady_time());
     const auto next = open_once();
     if (address_.empty()) {
       // There is no other address.
       dialogue_ = dialogue;
       error_ = error;
+      was_reached_ = was_reached;
       avoided_.clear();
       break;
     }
@@ -180,9 +182,7 @@ CURLcode RelayConnection::open() {
 /// nothing.
 bool RelayConnection::has_address_that_does_not_serve(CURLcode result) const {
   if (result == CURLE_OK || address_.empty() || sockets_.interrupted()) return false;
-  curl_off_t connected = 0;
-  curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected);
-  return connected > 0 && dialogue_.exchange().step == SmtpStep::connect;
+  return was_reached_ && dialogue_.exchange().step == SmtpStep::connect;
 }
 
 CURLcode RelayConnection::open_once() {

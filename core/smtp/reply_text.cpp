@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "crypto/base64url.hpp"
 
@@ -19,13 +20,6 @@ constexpr std::size_t recorded_text = 200;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 void mask_all(std::string& text, const std::string& secret) {

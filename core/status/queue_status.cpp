@@ -179,7 +179,9 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.waiting = count_waiting_tokens(transaction, status, position);
   status.deliveries = read_delivery_status(transaction, queue);
   status.waiting.deferred = status.deliveries.deferred;
-  if (status.newest == 0) status.other = find_other_queue(transaction);
+  const bool is_unused =
+      status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();
+  if (is_unused) status.other = find_other_queue(transaction);
   return status;
 }
 

@@ -64,7 +64,10 @@ class HostileRole {
                                    setting.name == "datestyle" ? setting.hostile
                                                                : "'" + setting.hostile + "'"));
   }
-  ~HostileRole() { connection_->run("DROP ROLE " + name_); }
+  ~HostileRole() {
+    connection_->run("DROP OWNED BY " + name_ + " CASCADE");
+    connection_->run("DROP ROLE " + name_);
+  }
   HostileRole(const HostileRole&) = delete;
   HostileRole& operator=(const HostileRole&) = delete;
 

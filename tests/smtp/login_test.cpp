@@ -207,7 +207,7 @@ TEST_CASE("a token that cannot be had, or is refused, makes the relay unavailabl
       []() -> AccessToken { throw Error(ExitCode::configuration, "no token today"); }, true);
   CHECK(text_of(Relay(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
         "unavailable, not counted, 0: no token today");
-  client.tokens = std::make_shared<TokenSource>([] { return AccessToken{.text = "wrong"}; }, false);
+  client.tokens = std::make_shared<TokenSource>([] { return AccessToken{.text = "stale-token"}; }, false);
   CHECK(text_of(Relay(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
         "unavailable, not counted, 535: 5.7.8 wrong user or password");
   CHECK(server.taken().empty());

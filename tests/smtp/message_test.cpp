@@ -30,7 +30,7 @@ TEST_CASE("no part of an address or a message becomes a command") {
   using namespace std::string_literals;
   for (const auto& address :
        {"a@b.example\r\nRCPT TO:<c@d.example>"s, "a@b.example\nDATA"s, "a\r@b.example"s, "a\0b@c.example"s,
-        "a> SIZE=1 <b@c.example"s, "<a@b.example>"s, "a b@c.example"s, "a@b.example "s, "\"a b\"@c.example"s,
+        "a> SIZE=1 <b@c.example"s, "<a@b.example>"s, "a b@c.example"s, "a@b.example "s, "\"a b@c.example"s,
         "a\\@b.example"s, "a@b@c.example"s, "@b.example"s, "a@"s, "a"s, ""s, "ü@b.example"s,
         std::string(250, 'a') + "@b.example"}) {
     INFO(address);

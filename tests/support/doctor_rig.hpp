@@ -18,7 +18,9 @@ class DoctorRig {
 
   Findings examine() const {
     return mailroom::examine(
-        {.load = [this](FileUse use) { return load_settings(overrides, environment, use); }, .now = now});
+        {.load = [this](FileUse use) { return load_settings(overrides, environment, use); },
+         .now = now,
+         .application_role = application_role});
   }
 
   /// The findings of one check.
@@ -30,6 +32,7 @@ class DoctorRig {
 
   EnvironmentVariables environment;
   Overrides overrides;
+  std::string application_role;
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;
 };
 

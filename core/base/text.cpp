@@ -55,7 +55,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 bool is_token_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == ',';
 }
 
 template <typename Is>
@@ -205,7 +205,7 @@ std::string without_secrets(std::string_view whole) {
 
 std::string shell_word(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_' || c == ',';
   });
   if (plain && !text.empty()) return text;
   std::string quoted = "'";

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
+#include "queue/queue_plan.hpp"
 #include "replay/sequence_fix.hpp"
 #include "status/fix_commands.hpp"
 #include "status/queue_health.hpp"
@@ -63,6 +64,25 @@ void judge_others(const SequenceFix& fix, Findings& findings) {
 
 bool has_queue(Connection& connection, const std::string& queue) {
   return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
+}
+
+/// Creates `queue` without mailing anybody twice, if that can be said without knowing what it is for: with
+/// what no queue takes, or with the action of its name. Empty otherwise.
+std::vector<std::string> creation_of(Connection& connection, const std::string& queue) {
+  const auto queues = read_queues(connection).queues;
+  const auto command = "mailroom queue create " + shell_word(queue);
+  const auto untaken = untaken_actions(queues);
+  if (untaken == all_actions()) return {command};
+  for (const auto& action : all_actions()) {
+    const auto takes = [&](const auto& other) { return other.properties.takes(action); };
+    const bool can_be_taken =
+        std::count_if(queues.begin(), queues.end(), takes) == 1 &&
+        std::find_if(queues.begin(), queues.end(), takes)->properties.actions.size() != 1;
+    const bool is_named = action_text(action) == queue && can_be_taken;
+    if (is_named || std::find(untaken.begin(), untaken.end(), action) != untaken.end())
+      return {command + " --action " + action_text(action)};
+  }
+  return {};
 }
 
 void warn_of_pauses(Connection& connection, Findings& findings) {
@@ -144,8 +164,11 @@ SELECT count(*) FILTER (WHERE job_type = $1) > 0, coalesce(string_agg(job_type, 
 FROM jobs)",
                                     queue)[0];
     if (row[0].as<bool>()) continue;
-    findings.push_back(failure(fmt::format("there is no queue {}; the queues are: {}", queue, row[1].c_str()),
-                               {"mailroom queue create " + shell_word(queue)}));
+    const auto fix = creation_of(connection, queue);
+    findings.push_back(
+        failure(fmt::format("there is no queue {}; the queues are: {}{}", queue, row[1].c_str(),
+                            fix.empty() ? ". Name one of them with --queue" : ""),
+                fix));
   }
   warn_of_pauses(connection, findings);
   warn_of_idle_actions(connection, findings);

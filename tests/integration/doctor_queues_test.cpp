@@ -19,7 +19,13 @@ TEST_CASE("the doctor checks every queue of collect.queue") {
   const auto findings = rig.examine("queue");
   CHECK(summary(findings) == "failure: there is no queue recovery; the queues are: mailroom");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery"});
+  CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery --action recovery"});
+  rig.environment["MAILROOM_QUEUE_NAME"] = "newsletter";
+  const auto unknown = rig.examine("queue");
+  CHECK(summary(unknown) ==
+        "failure: there is no queue newsletter; the queues are: mailroom. Name one of them with --queue");
+  REQUIRE(unknown.size() == 1);
+  CHECK(unknown[0].fix.empty());
 }
 
 TEST_CASE("the doctor names the queue of a problem, and counts a collector of several queues once") {

@@ -34,8 +34,8 @@ RETURNS TABLE (token bigint, state text, attempts integer, unknowns integer, not
 LANGUAGE sql STABLE AS $$
     SELECT g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
            CASE WHEN s.state = 'deferred' THEN p_now + o.wait * interval '1 second' END,
-           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second', o.sink, o.code,
-           CASE WHEN s.state = 'cancelled' AND o.state = 'deferred' THEN 'the token was deleted' ELSE o.reply END
+           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second', CASE WHEN s.deleted THEN NULL ELSE o.sink END,
+           CASE WHEN s.deleted THEN NULL ELSE o.code END, CASE WHEN s.deleted THEN 'the token was deleted' ELSE o.reply END
     FROM jsonb_to_recordset(p_outcomes) o (first bigint, last bigint, state text, attempts integer, unknowns integer,
                                            wait double precision, ago double precision, sink text, code integer, reply text),
     LATERAL generate_series(o.first, o.last) g (id),
@@ -44,13 +44,23 @@ LANGUAGE sql STABLE AS $$
         WHEN extract(epoch FROM p_now) + o.wait > e.expires_at - 60 THEN 'expired'
         WHEN e.expires_at IS NULL THEN 'cancelled'
         ELSE o.state
-    END FROM (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e) s (state)
+    END, o.state = 'deferred' AND e.expires_at IS NULL
+    FROM (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e) s (state, deleted)
     WHERE g.id <@ p_ids
 $$;
 
+-- The earlier outcomes of a delivery with its present one, which another is to follow: earlier_attempts as it is written then.
+-- A deferral without a reply says nothing of the token. It has a body parsed here and no SET clause, so that queries inline it.
+CREATE FUNCTION mailroom_outcomes_so_far(p_delivery mailroom_deliveries) RETURNS jsonb LANGUAGE sql STABLE
+RETURN CASE WHEN (p_delivery).state = 'deferred' AND (p_delivery).reply IS NULL THEN (p_delivery).earlier_attempts
+    ELSE coalesce((p_delivery).earlier_attempts, '[]') || jsonb_build_object(
+        'at', (p_delivery).last_at, 'state', (p_delivery).state, 'sink', (p_delivery).sink, 'code', (p_delivery).code,
+        'reply', (p_delivery).reply) END;
+
 -- Records the outcomes of a batch: of p_ids, the ids that it still has, since a rewind may have taken others to emit them
--- again. A token without an outcome has been deleted. Never changes what a newer batch has recorded. An outcome without a
--- reply leaves the last answer as it is. Usually none of the tokens has a record, and a plain INSERT costs two thirds.
+-- again. A token without an outcome has been deleted. Never changes what a newer batch has recorded. Every outcome stays on
+-- record: a new one moves the one before to earlier_attempts. Only a deferral without a reply, which says nothing of the token,
+-- leaves an earlier deferral and its time as they are. Usually none of the tokens has a record, and a plain INSERT costs two thirds.
 CREATE FUNCTION mailroom_record_outcomes(p_queue text, p_batch bigint, p_ids int8multirange, p_outcomes jsonb)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -80,15 +90,17 @@ BEGIN
     FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r
     ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
         state = excluded.state, attempts = d.attempts + excluded.attempts, unknowns = d.unknowns + excluded.unknowns,
-        not_before = excluded.not_before, batch = excluded.batch, last_at = excluded.last_at,
+        not_before = excluded.not_before, batch = excluded.batch,
         accepted_at = coalesce(excluded.accepted_at, d.accepted_at),
-        answered_at = coalesce(excluded.answered_at, d.answered_at),
-        sink = CASE WHEN excluded.reply IS NULL THEN d.sink ELSE excluded.sink END,
-        code = CASE WHEN excluded.reply IS NULL THEN d.code ELSE excluded.code END,
-        reply = coalesce(excluded.reply, d.reply),
-        earlier_attempts = CASE WHEN excluded.reply IS NULL OR d.reply IS NULL THEN d.earlier_attempts
-            ELSE coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
-                'at', d.last_at, 'state', d.state, 'sink', d.sink, 'code', d.code, 'reply', d.reply) END
+        (last_at, answered_at, sink, code, reply, earlier_attempts) = (
+            SELECT CASE WHEN s.keeps THEN d.last_at ELSE excluded.last_at END,
+                   CASE WHEN s.is_silent THEN d.answered_at ELSE coalesce(excluded.answered_at, d.answered_at) END,
+                   CASE WHEN s.keeps THEN d.sink ELSE excluded.sink END,
+                   CASE WHEN s.keeps THEN d.code ELSE excluded.code END,
+                   CASE WHEN s.keeps THEN d.reply ELSE excluded.reply END,
+                   CASE WHEN s.keeps THEN d.earlier_attempts ELSE mailroom_outcomes_so_far(d) END
+            FROM (SELECT t.is_silent, t.is_silent AND d.state = 'deferred' AS keeps
+                  FROM (SELECT excluded.state = 'deferred' AND excluded.reply IS NULL AS is_silent) t) s)
     WHERE d.batch < excluded.batch;
 END
 $$;

@@ -235,8 +235,10 @@ BEGIN
     UPDATE mailroom_gaps SET ids = ids - v_beyond WHERE id = ANY (v_state.gap_ids) AND ids && v_beyond;
     DELETE FROM mailroom_gaps WHERE id = ANY (v_state.gap_ids) AND isempty(ids);
     UPDATE mailroom_deliveries d
-    SET state = CASE d.state WHEN 'deferred' THEN 'cancelled' ELSE d.state END, not_before = NULL, unknowns = 0
-    WHERE d.queue = p_queue AND d.token > p_target AND (d.state = 'deferred' OR d.unknowns > 0);
+    SET state = 'cancelled', not_before = NULL, unknowns = 0, last_at = clock_timestamp(), sink = NULL, code = NULL,
+        reply = 'the cursor was moved: it emits the token', earlier_attempts = mailroom_outcomes_so_far(d)
+    WHERE d.queue = p_queue AND d.token > p_target AND d.state = 'deferred';
+    UPDATE mailroom_deliveries d SET unknowns = 0 WHERE d.queue = p_queue AND d.token > p_target AND d.unknowns > 0;
     PERFORM mailroom_append_state(p_queue, p_target, v_state.open_from,
         ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) ORDER BY h.id));
     PERFORM mailroom_record_operation('rewind', p_queue, jsonb_build_object(

@@ -33,7 +33,7 @@ const Command doctor_command{
     "doctor", "check everything that mailroom depends on, and show how to fix it",
     "Examples:\n"
     "  mailroom doctor                       run every check, and show the fixes\n"
-    "  mailroom doctor --queue recovery      check for the consumer of another queue\n"
+    "  mailroom doctor --queue newsletter    check for the collector of another queue\n"
     "  mailroom doctor -o json               one JSON object, for monitoring\n"
     "\n"
     "Changes no row. Exit code 0 without a failure, even with warnings; otherwise 3\n"

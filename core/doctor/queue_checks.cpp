@@ -165,10 +165,8 @@ FROM jobs)",
                                     queue)[0];
     if (row[0].as<bool>()) continue;
     const auto fix = creation_of(connection, queue);
-    findings.push_back(
-        failure(fmt::format("there is no queue {}; the queues are: {}{}", queue, row[1].c_str(),
-                            fix.empty() ? ". Name one of them with --queue" : ""),
-                fix));
+    findings.push_back(failure(fmt::format("there is no queue {}; the queues are: {}", queue, row[1].c_str()),
+                               fix, fix.empty() ? "name one of them in collect.queue, or with --queue" : ""));
   }
   warn_of_pauses(connection, findings);
   warn_of_idle_actions(connection, findings);

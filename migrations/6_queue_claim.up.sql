@@ -34,8 +34,9 @@ RETURNS TABLE (token bigint, state text, attempts integer, unknowns integer, not
 LANGUAGE sql STABLE AS $$
     SELECT g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
            CASE WHEN s.state = 'deferred' THEN p_now + o.wait * interval '1 second' END,
-           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second', CASE WHEN s.deleted THEN NULL ELSE o.sink END,
-           CASE WHEN s.deleted THEN NULL ELSE o.code END, CASE WHEN s.deleted THEN 'the token was deleted' ELSE o.reply END
+           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second', CASE WHEN x.is_deleted THEN NULL ELSE o.sink END,
+           CASE WHEN x.is_deleted THEN NULL ELSE o.code END,
+           CASE WHEN x.is_deleted THEN 'the token was deleted' ELSE o.reply END
     FROM jsonb_to_recordset(p_outcomes) o (first bigint, last bigint, state text, attempts integer, unknowns integer,
                                            wait double precision, ago double precision, sink text, code integer, reply text),
     LATERAL generate_series(o.first, o.last) g (id),
@@ -44,15 +45,15 @@ LANGUAGE sql STABLE AS $$
         WHEN extract(epoch FROM p_now) + o.wait > e.expires_at - 60 THEN 'expired'
         WHEN e.expires_at IS NULL THEN 'cancelled'
         ELSE o.state
-    END, o.state = 'deferred' AND e.expires_at IS NULL
-    FROM (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e) s (state, deleted)
+    END FROM (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e) s (state),
+    LATERAL (SELECT s.state = 'cancelled' AND o.state = 'deferred') x (is_deleted)
     WHERE g.id <@ p_ids
 $$;
 
 -- The earlier outcomes of a delivery with its present one, which another is to follow: earlier_attempts as it is written then.
--- A deferral without a reply says nothing of the token. It has a body parsed here and no SET clause, so that queries inline it.
+-- A deferral without a reply that nothing precedes says nothing of the token. It has a body parsed here and no SET clause, so that queries inline it.
 CREATE FUNCTION mailroom_outcomes_so_far(p_delivery mailroom_deliveries) RETURNS jsonb LANGUAGE sql STABLE
-RETURN CASE WHEN (p_delivery).state = 'deferred' AND (p_delivery).reply IS NULL THEN (p_delivery).earlier_attempts
+RETURN CASE WHEN (p_delivery).state = 'deferred' AND (p_delivery).reply IS NULL AND (p_delivery).earlier_attempts IS NULL THEN NULL
     ELSE coalesce((p_delivery).earlier_attempts, '[]') || jsonb_build_object(
         'at', (p_delivery).last_at, 'state', (p_delivery).state, 'sink', (p_delivery).sink, 'code', (p_delivery).code,
         'reply', (p_delivery).reply) END;

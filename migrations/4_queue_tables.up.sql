@@ -30,13 +30,16 @@ CREATE TABLE mailroom_batches (
     open_from        bigint NOT NULL,
     gap_ids         bigint[] NOT NULL,
     earlier_attempts jsonb,
-    ids_mask         bit varying
+    ids_mask         bit varying,
+    resent           int8multirange
 );
 
 COMMENT ON TABLE mailroom_batches IS 'one row per batch of tokens; the newest row of a queue is its state';
 COMMENT ON COLUMN mailroom_batches.ids IS 'the tokens of this batch: leased, or emitted; with a mask, those of them that it names';
 COMMENT ON COLUMN mailroom_batches.ids_mask IS
     'a bit for each id of a single range: set for the tokens of this batch; the others are of actions that the queue does not take';
+COMMENT ON COLUMN mailroom_batches.resent IS
+    'the tokens that an operator had emitted again from this row on: later batches mail them as new mails; null for none';
 -- Never compressed nor out of line: the fetch reads it for each token.
 ALTER TABLE mailroom_batches ALTER COLUMN ids_mask SET STORAGE PLAIN;
 COMMENT ON COLUMN mailroom_batches.collector IS 'backend pid of the session that holds or held the lease';
@@ -53,6 +56,7 @@ COMMENT ON COLUMN mailroom_batches.earlier_attempts IS
     'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at; null if there was none';
 
 CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (job_type, id);
+CREATE INDEX mailroom_batches_resent_idx ON mailroom_batches (job_type, id) WHERE resent IS NOT NULL;
 -- Open batches and dead letters.
 CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (job_type, id) WHERE emitted_at IS NULL;
 CREATE INDEX mailroom_batches_claimed_at_idx ON mailroom_batches USING brin (claimed_at) WITH (pages_per_range = 16);

@@ -295,13 +295,24 @@ $$;
 
 -- The same, with what a sink with outcomes needs to know about each token: its earlier attempts, and what p_newer and
 -- p_period ask for: whether its account has a newer recovery token that may still be emitted (null if not), and how many mails
--- of the queue the account was sent in the last p_period (0 if that is null). Usually no token of the batch has a record, which
--- is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token, whatever the
+-- of the queue the account was sent in the last p_period (0 if that is null). resent_at: since when it is a mail of its own, in
+-- seconds since 1970, if an operator had it emitted again after its creation; null if not. mail_key: 64 bits for the mail's id.
+-- They differ from those of any other token, also of the same id, by its random secret; from those of its mail before it was
+-- emitted again; and from those of the same token in a copy of the database, by the oids: a copy is another sender, and a mailbox
+-- that drops duplicates must not drop the mail of one for that of the other. Retries, a failover and pg_upgrade keep them.
+-- Usually no token of the batch has a record, which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token, whatever the
 -- statistics say: the plan may be made while the tables are empty.
 CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
-               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)
+               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint,
+               resent_at bigint, mail_key text)
 LANGUAGE sql STABLE AS $$
+    WITH again AS MATERIALIZED (
+        SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
+        FROM mailroom_batches k JOIN mailroom_batches s ON s.job_type = k.job_type AND s.id < k.id
+        WHERE k.id = p_batch AND s.resent IS NOT NULL
+          AND extract(epoch FROM s.claimed_at) >= coalesce((
+              SELECT t.created_at FROM tokens t WHERE t.id >= lower(k.ids) ORDER BY t.id LIMIT 1), 0) - 3600)
     SELECT b.*, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
            CASE WHEN p_newer AND b.action = 'password_recovery' THEN (
                SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) n
@@ -313,7 +324,11 @@ LANGUAGE sql STABLE AS $$
                    LIMIT 1) m
                WHERE o.id <> b.id
                  AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
-                     > (SELECT clock_timestamp()) - p_period) END
+                     > (SELECT clock_timestamp()) - p_period) END,
+           r.at,
+           encode(substring(sha256(b.secret || convert_to(concat_ws(':',
+               (SELECT oid FROM pg_database WHERE datname = current_database()), 'tokens'::regclass::oid, r.id),
+               'UTF8')) FROM 1 FOR 8), 'hex')
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (
@@ -323,6 +338,8 @@ LANGUAGE sql STABLE AS $$
                    WHERE r.queue = k.job_type AND r.token >= lower(k.ids) AND r.token < upper(k.ids) LIMIT 1) x
                WHERE k.id = p_batch))
         LIMIT 1) d ON true
+    LEFT JOIN LATERAL (
+        SELECT a.id, a.at FROM again a WHERE a.ids @> b.id AND a.at >= b.created_at ORDER BY a.id DESC LIMIT 1) r ON true
 $$;
 
 -- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor (or only tokens of other

@@ -187,15 +187,17 @@ LANGUAGE sql AS $$
     SELECT coalesce(jsonb_agg(jsonb_build_object('batch', cut.id, 'ids', cut.ids::text) ORDER BY cut.id), '[]') FROM cut
 $$;
 
--- Appends a row that leases nothing to a queue.
-CREATE FUNCTION mailroom_append_state(p_queue text, p_cursor bigint, p_open_from bigint, p_gap_ids bigint[])
+-- Appends a row that leases nothing to a queue. Later batches emit p_resent again.
+CREATE FUNCTION mailroom_append_state(p_queue text, p_cursor bigint, p_open_from bigint, p_gap_ids bigint[],
+                                      p_resent int8multirange DEFAULT NULL)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_newest bigint := (SELECT max(b.id) FROM mailroom_batches b);
     v_id bigint;
 BEGIN
-    INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids)
-    VALUES (p_queue, '{}', pg_backend_pid(), clock_timestamp(), p_cursor, p_open_from, p_gap_ids) RETURNING id INTO v_id;
+    INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids, resent)
+    VALUES (p_queue, '{}', pg_backend_pid(), clock_timestamp(), p_cursor, p_open_from, p_gap_ids, p_resent)
+    RETURNING id INTO v_id;
     PERFORM mailroom_require_newer('mailroom_batches', v_id, v_newest);
     PERFORM mailroom_publish_cursor(p_queue, p_cursor);
 END
@@ -240,7 +242,8 @@ BEGIN
     WHERE d.queue = p_queue AND d.token > p_target AND d.state = 'deferred';
     UPDATE mailroom_deliveries d SET unknowns = 0 WHERE d.queue = p_queue AND d.token > p_target AND d.unknowns > 0;
     PERFORM mailroom_append_state(p_queue, p_target, v_state.open_from,
-        ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) ORDER BY h.id));
+        ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) ORDER BY h.id),
+        CASE WHEN p_target < cursor_before THEN int8multirange(int8range(p_target, cursor_before, '(]')) END);
     PERFORM mailroom_record_operation('rewind', p_queue, jsonb_build_object(
         'cursor_before', cursor_before, 'cursor_after', p_target, 'replayed', replayed, 'cut', v_cut)
         || CASE WHEN v_top < cursor_before THEN jsonb_build_object('sequence_before', v_top) ELSE '{}' END || p_details);
@@ -282,7 +285,7 @@ BEGIN
         INSERT INTO mailroom_gaps (ids, horizon) SELECT ids, '0' FROM parts RETURNING id)
     SELECT array_agg(id ORDER BY id) INTO v_gaps FROM made;
     PERFORM mailroom_require_newer('mailroom_gaps', v_gaps[1], v_newest);
-    PERFORM mailroom_append_state(p_queue, v_state.cursor, v_state.open_from, v_state.gap_ids || v_gaps);
+    PERFORM mailroom_append_state(p_queue, v_state.cursor, v_state.open_from, v_state.gap_ids || v_gaps, v_ids);
     PERFORM mailroom_record_operation('replay', p_queue, jsonb_build_object(
         'cursor', v_state.cursor, 'replayed', v_replayed, 'ids', v_ids::text, 'cut', v_cut) || p_details);
     RETURN v_replayed;
@@ -297,7 +300,7 @@ BEGIN
         'mailroom_record_operation(text, text, jsonb)', 'mailroom_emitted_ids(text, bigint, int8range)',
         'mailroom_missed_tokens(text)', 'mailroom_lock_queue(text)',
         'mailroom_cut_open_batches(text, bigint, int8multirange)',
-        'mailroom_append_state(text, bigint, bigint, bigint[])', 'mailroom_rewind(text, bigint, bigint, jsonb)',
+        'mailroom_append_state(text, bigint, bigint, bigint[], int8multirange)', 'mailroom_rewind(text, bigint, bigint, jsonb)',
         'mailroom_replay(text, bigint[], jsonb)', 'mailroom_first_batch_since(timestamptz)',
         'mailroom_batch_reaching(text, bigint)', 'mailroom_batches_of(bigint[], timestamptz, timestamptz)',
         'mailroom_id_reuses()'

@@ -32,6 +32,8 @@ CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, 
   const auto session = delivering_session(settings, key, parts.watcher);
   const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
+  for (const auto& warning : writer->warnings())
+    log.warn("a template is probably wrong", {{"what", warning}});
   return {.connect = session_factory(session),
           .session_identity = session_identity(session),
           .key = key,

@@ -84,14 +84,15 @@ std::size_t expected_size(const MailContent& content) {
 
 }  // namespace
 
-std::string make_message_id(std::string_view queue, std::int64_t token, std::string_view domain) {
+std::string make_message_id(std::string_view queue, std::string_view key, std::int64_t token,
+                            std::string_view domain) {
   std::string id;
   for (const char c : queue) {
     const bool is_plain =
         (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
     id += is_plain ? std::string(1, c) : fmt::format("={:02X}", static_cast<unsigned char>(c));
   }
-  return fmt::format("{}.{}.mailroom@{}", id, token, domain);
+  return fmt::format("{}.{}.{}.mailroom@{}", id, key, token, domain);
 }
 
 MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
@@ -120,8 +121,8 @@ std::variant<std::string, Refusal> MessageBuilder::build(const MailContent& cont
   if (auto problem = problem_of(content); !problem.empty()) return Refusal{std::move(problem)};
   std::string message;
   message.reserve(expected_size(content));
-  const auto id = make_message_id(content.queue, content.token, domain_);
-  append_raw_header(message, "Date", date_header_text(content.created_at));
+  const auto id = make_message_id(content.queue, content.key, content.token, domain_);
+  append_raw_header(message, "Date", date_header_text(content.date));
   message += from_header_;
   append_mailbox_header(message, "To", {.name = "", .address = content.to});
   message += reply_to_header_;

@@ -16,8 +16,9 @@ namespace mailroom {
 
 /// What differs from one mail to the next. The views must outlive the call that takes them.
 struct MailContent {
-  Moment created_at{};  ///< the token's creation: the Date
+  Moment date{};
   std::string_view queue;
+  std::string_view key{};  ///< of the mail: letters and digits, at least one
   std::int64_t token = 0;  ///< the token's id
   const Address& to;
   std::string_view subject;
@@ -25,10 +26,12 @@ struct MailContent {
   std::optional<std::string_view> html = std::nullopt;
 };
 
-/// The id of the mail for `token` of `queue`, without angle brackets: `QUEUE.TOKEN.mailroom@domain`. Two
-/// tokens, or two queues, never have the same id. Bytes of the queue's name other than letters, digits,
+/// The id of the mail for `token` of `queue`, without angle brackets: `QUEUE.KEY.TOKEN.mailroom@domain`. Two
+/// tokens, or two queues, never have the same id; the key tells two databases apart, and a mail that is sent
+/// again on purpose from the first. Bytes of the queue's name other than letters, digits,
 /// hyphens and underscores become `=XX`.
-std::string make_message_id(std::string_view queue, std::int64_t token, std::string_view domain);
+std::string make_message_id(std::string_view queue, std::string_view key, std::int64_t token,
+                            std::string_view domain);
 
 /// Builds complete messages (RFC 5322) from one sender, ready for DATA apart from the doubling of dots. The
 /// bytes depend on the arguments alone, so each attempt sends the same. They are ASCII unless an address

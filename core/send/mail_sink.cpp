@@ -100,7 +100,7 @@ void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText&
   batch.pending.push_back({.history = std::move(history),
                            .mail = std::move(std::get<WrittenMail>(written)),
                            .token = {token.data(), token.size()},
-                           .created_at = row.created_at});
+                           .dated = row.dated()});
   courier_.submit(next_mail_++, batch.pending.back().mail.view(), batch.lease.batch,
                   steady_now() + time_until(row.expires_at));
 }
@@ -189,7 +189,7 @@ void MailSink::observe(const Delivery& delivery, const OpenBatch& batch, const P
                     .code = delivery.code,
                     .took = delivery.took};
   if (delivery.outcome == MailOutcome::accepted)
-    answer.delay = delivery.ended.time_since_epoch() - std::chrono::seconds(pending.created_at);
+    answer.delay = delivery.ended.time_since_epoch() - std::chrono::seconds(pending.dated);
   observer_.answered(answer);
 }
 

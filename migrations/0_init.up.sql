@@ -5,6 +5,15 @@
 
 CREATE EXTENSION IF NOT EXISTS pgcrypto;
 
+-- Until the end of the transaction the functions of pgcrypto are found, wherever it is installed.
+DO $$
+BEGIN
+    PERFORM set_config('search_path', format('%s, %I', current_setting('search_path'), n.nspname), true)
+    FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+    WHERE e.extname = 'pgcrypto' AND n.nspname <> ALL (current_schemas(false));
+END
+$$;
+
 CREATE TYPE account_status AS ENUM ('provisioned', 'active', 'suspended');
 
 CREATE TABLE accounts (

@@ -25,7 +25,7 @@ DECLARE
     v_period interval := (p_rate->>'milliseconds')::bigint * interval '1 ms';
     v_burst integer := (p_rate->>'burst')::integer;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1835100528, hashtext(p_name));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('budget'), hashtext(p_name));
     INSERT INTO mailroom_budgets AS b (name, tokens, period, burst) VALUES (p_name, v_tokens, v_period, v_burst)
     ON CONFLICT (name) DO UPDATE
     SET tokens = v_tokens, period = v_period, burst = v_burst,
@@ -73,9 +73,10 @@ RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_state record;
     v_cursor bigint := p_cursor;
+    v_newest bigint := mailroom_newest_gap();
     v_gaps bigint[] := '{}';
 BEGIN
-    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
     IF p_like IS NOT NULL THEN
         v_state := mailroom_lock_queue(p_like);
         v_cursor := v_state.cursor;
@@ -83,6 +84,7 @@ BEGIN
             INSERT INTO mailroom_gaps (ids, horizon, pending)
             SELECT h.ids, h.horizon, h.pending FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) RETURNING id)
         SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_gaps FROM copied c;
+        PERFORM mailroom_require_newer('mailroom_gaps', v_gaps[1], v_newest);
     END IF;
     INSERT INTO jobs (job_type, last_seq) VALUES (p_queue, v_cursor) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
@@ -154,7 +156,9 @@ BEGIN
         'cursor', v_state.cursor, 'before', mailroom_queue_definition(p_queue)));
     UPDATE mailroom_batches b SET dead_at = clock_timestamp()
     WHERE b.job_type = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL;
-    UPDATE mailroom_deliveries d SET state = 'cancelled', not_before = NULL, reply = 'the queue was dropped'
+    UPDATE mailroom_deliveries d
+    SET state = 'cancelled', not_before = NULL, last_at = clock_timestamp(), sink = NULL, code = NULL,
+        reply = 'the queue was dropped', earlier_attempts = mailroom_outcomes_so_far(d)
     WHERE d.queue = p_queue AND d.not_before IS NOT NULL;
     DELETE FROM mailroom_gaps WHERE id = ANY (v_state.gap_ids);
     DELETE FROM jobs WHERE job_type = p_queue;
@@ -168,14 +172,14 @@ $$;
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_queue_definition', 'mailroom_write_budget', 'mailroom_write_queue', 'mailroom_forget_budget',
-                          'mailroom_create_queue', 'mailroom_set_queue', 'mailroom_set_budget', 'mailroom_pause_queue',
-                          'mailroom_drop_queue')
+    FOREACH v_function IN ARRAY ARRAY[
+        'mailroom_queue_definition(text)', 'mailroom_write_budget(text, jsonb)', 'mailroom_write_queue(text, jsonb)',
+        'mailroom_forget_budget(text)', 'mailroom_create_queue(text, bigint, jsonb, text, text)',
+        'mailroom_set_queue(text, jsonb, text)', 'mailroom_set_budget(text, jsonb, text)',
+        'mailroom_pause_queue(text, boolean, text)', 'mailroom_drop_queue(text, text)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

@@ -1,6 +1,6 @@
 -- Inserts an account's activation token after its row, and refuses control characters in addresses.
 --
--- A BEFORE trigger used to insert the token. It also runs for a row that INSERT … ON CONFLICT DO NOTHING then drops:
+-- A BEFORE trigger used to insert the token. It also runs for a row that INSERT ... ON CONFLICT DO NOTHING then drops:
 -- the token referenced no account and the commit failed. An AFTER trigger runs in the same transaction, and only for
 -- rows that were inserted. Control characters would break the line of a batch. A trigger checks for them, not a
 -- constraint, so that rows from an older system can still change their status.
@@ -17,6 +17,21 @@ END
 $$;
 
 REVOKE EXECUTE ON FUNCTION trg_after_account_insert() FROM PUBLIC;
+
+-- Default privileges of the schema may have given it to others.
+DO $$
+DECLARE
+    v_role name;
+BEGIN
+    FOR v_role IN
+        SELECT r.rolname
+        FROM pg_proc p, aclexplode(p.proacl) a JOIN pg_roles r ON r.oid = a.grantee
+        WHERE p.oid = 'trg_after_account_insert()'::regprocedure AND a.grantee <> p.proowner
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION trg_after_account_insert() FROM %I', v_role);
+    END LOOP;
+END
+$$;
 
 CREATE TRIGGER after_account_insert AFTER INSERT ON accounts
     FOR EACH ROW WHEN (NEW.status = 'provisioned') EXECUTE FUNCTION trg_after_account_insert();
@@ -40,12 +55,11 @@ CREATE TRIGGER before_account_address_change BEFORE UPDATE OF email, login ON ac
 -- Every function resolves names in this schema only, whatever the caller's search_path is.
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND prorettype = 'trigger'::regtype
-          AND proname LIKE 'trg\_%'
+    FOREACH v_function IN ARRAY ARRAY['trg_before_account_insert()', 'trg_after_account_insert()',
+                                      'trg_before_account_status_change()', 'trg_after_token_consumed()',
+                                      'trg_after_token_inserted()']
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

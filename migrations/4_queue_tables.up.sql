@@ -30,13 +30,16 @@ CREATE TABLE mailroom_batches (
     open_from        bigint NOT NULL,
     gap_ids         bigint[] NOT NULL,
     earlier_attempts jsonb,
-    ids_mask         bit varying
+    ids_mask         bit varying,
+    resent           int8multirange
 );
 
 COMMENT ON TABLE mailroom_batches IS 'one row per batch of tokens; the newest row of a queue is its state';
 COMMENT ON COLUMN mailroom_batches.ids IS 'the tokens of this batch: leased, or emitted; with a mask, those of them that it names';
 COMMENT ON COLUMN mailroom_batches.ids_mask IS
     'a bit for each id of a single range: set for the tokens of this batch; the others are of actions that the queue does not take';
+COMMENT ON COLUMN mailroom_batches.resent IS
+    'the tokens that an operator had emitted again from this row on: later batches mail them as new mails; null for none';
 -- Never compressed nor out of line: the fetch reads it for each token.
 ALTER TABLE mailroom_batches ALTER COLUMN ids_mask SET STORAGE PLAIN;
 COMMENT ON COLUMN mailroom_batches.collector IS 'backend pid of the session that holds or held the lease';
@@ -53,6 +56,7 @@ COMMENT ON COLUMN mailroom_batches.earlier_attempts IS
     'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at; null if there was none';
 
 CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (job_type, id);
+CREATE INDEX mailroom_batches_resent_idx ON mailroom_batches (job_type, id) WHERE resent IS NOT NULL;
 -- Open batches and dead letters.
 CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (job_type, id) WHERE emitted_at IS NULL;
 CREATE INDEX mailroom_batches_claimed_at_idx ON mailroom_batches USING brin (claimed_at) WITH (pages_per_range = 16);
@@ -167,11 +171,35 @@ COMMENT ON COLUMN mailroom_sinks.failed_at IS 'the last of them';
 COMMENT ON COLUMN mailroom_sinks.probe_at IS 'when a consumer may try it again';
 COMMENT ON COLUMN mailroom_sinks.reason IS 'the last failure, in the words of the sink';
 
+-- Raises MR002 if p_id, which was drawn for a row of p_table, is not above p_newest, the highest id before it was drawn: the
+-- sequence is behind its table, as after a switch-over to a logical replica. The row would not be the newest one, and the next
+-- claim would take the same tokens again. A sequence only grows, so rows of other transactions cause no error.
+CREATE FUNCTION mailroom_require_newer(p_table text, p_id bigint, p_newest bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_id <= p_newest THEN
+        RAISE EXCEPTION '%_id_seq is at %, behind the newest id of %, %', p_table, p_id, p_table, p_newest
+            USING ERRCODE = 'MR002',
+                  HINT = 'run mailroom rewind-cursor --fix-sequence, which sets every sequence of mailroom ahead of its table';
+    END IF;
+END
+$$;
+
+-- Returns the highest id that a gap has, or had as long as the newest row of a queue lists it: an id that is used again would
+-- make the gap of one queue that of another.
+CREATE FUNCTION mailroom_newest_gap() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT greatest(
+        (SELECT max(h.id) FROM mailroom_gaps h),
+        (SELECT max(g.g) FROM jobs j, LATERAL (
+             SELECT b.gap_ids FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id DESC LIMIT 1) s,
+         unnest(s.gap_ids) g (g)))
+$$;
+
 -- Merges gaps of one size class that wait for the same transactions, so that each range is rewritten only O(log n)
 -- times. Returns the remaining gaps of p_gaps, merged ones included.
 CREATE FUNCTION mailroom_merge_gaps(p_gaps bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     v_gaps bigint[] := ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (p_gaps) ORDER BY h.id);
+    v_newest bigint;
     v_merged bigint;
     r record;
 BEGIN
@@ -184,9 +212,11 @@ BEGIN
         FROM mailroom_gaps h WHERE h.id = ANY (v_gaps) AND h.pending IS NOT NULL
         GROUP BY h.pending, length(pg_column_size(h.ids)::text) HAVING count(*) >= 10
     LOOP
+        v_newest := mailroom_newest_gap();
         INSERT INTO mailroom_gaps (ids, horizon, pending)
         SELECT range_agg(g), r.horizon, r.pending FROM mailroom_gaps h, unnest(h.ids) g WHERE h.id = ANY (r.members)
         RETURNING id INTO v_merged;
+        PERFORM mailroom_require_newer('mailroom_gaps', v_merged, v_newest);
         DELETE FROM mailroom_gaps WHERE id = ANY (r.members);
         v_gaps := ARRAY(SELECT x FROM unnest(v_gaps || v_merged) x WHERE x <> ALL (r.members));
     END LOOP;
@@ -195,7 +225,13 @@ END
 $$;
 
 DO $$
+DECLARE
+    v_function text;
 BEGIN
-    EXECUTE format('ALTER FUNCTION mailroom_merge_gaps SET search_path = %I, pg_temp', current_schema());
+    FOREACH v_function IN ARRAY ARRAY['mailroom_require_newer(text, bigint, bigint)', 'mailroom_newest_gap()',
+                                      'mailroom_merge_gaps(bigint[])']
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
+    END LOOP;
 END
 $$;

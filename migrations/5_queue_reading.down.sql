@@ -18,3 +18,4 @@ DROP FUNCTION mailroom_queue_actions(text);
 DROP FUNCTION mailroom_takes(token_action[], token_action);
 DROP FUNCTION mailroom_batch_ids(int8multirange, bit varying);
 DROP FUNCTION mailroom_masked_ids(int8multirange, bit varying);
+DROP FUNCTION mailroom_lock_class(text);

@@ -3,6 +3,11 @@
 --
 -- New functions and a type; locks nothing.
 
+-- The first key of an advisory lock: a class of locks ('queue', 'collector', 'budget', 'serving') of this schema. Schemas of one
+-- database share nothing. It has no SET clause, and a body parsed here, like the function below.
+CREATE FUNCTION mailroom_lock_class(p_class text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hashtext('mailroom ' || p_class) # 'tokens'::regclass::oid::integer;
+
 -- Returns 'due' if a token may be emitted, otherwise why it is skipped: 'consumed', 'expired' or 'wrong status' (of its
 -- account). It has no SET clause, so that queries inline it, and a body parsed here, so that no search_path matters.
 CREATE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
@@ -58,15 +63,16 @@ BEGIN
     IF NOT EXISTS (SELECT FROM jobs WHERE job_type = p_queue) THEN
         RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
     END IF;
-    IF NOT pg_try_advisory_lock(1835100525, pg_backend_pid()) THEN
+    IF NOT pg_try_advisory_lock(mailroom_lock_class('collector'), pg_backend_pid()) THEN
         RAISE EXCEPTION 'pid % holds the lock of this session, pid %',
             (SELECT string_agg(DISTINCT l.pid::text, ', ') FROM pg_locks l
-             WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = pg_backend_pid()::oid AND l.objsubid = 2
+             WHERE l.locktype = 'advisory' AND l.classid = mailroom_lock_class('collector')::oid
+               AND l.objid = pg_backend_pid()::oid AND l.objsubid = 2
                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), pg_backend_pid()
             USING ERRCODE = 'MR006', HINT = 'reconnect to get another pid; mailroom status shows the holder';
     END IF;
     -- Shows which queues this session serves. Does not wait: who holds the lock only hides that.
-    PERFORM pg_try_advisory_lock_shared(1835100529, hashtext(p_queue));
+    PERFORM pg_try_advisory_lock_shared(mailroom_lock_class('serving'), hashtext(p_queue));
     RETURN pg_backend_pid();
 END
 $$;
@@ -76,7 +82,7 @@ $$;
 CREATE FUNCTION mailroom_is_collector(p_pid integer) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM pg_locks l JOIN pg_stat_get_activity(p_pid) a ON a.pid = l.pid
-        WHERE l.locktype = 'advisory' AND l.classid = 1835100525 AND l.objid = p_pid::oid AND l.objsubid = 2 AND l.pid = p_pid
+        WHERE l.locktype = 'advisory' AND l.classid = mailroom_lock_class('collector')::oid AND l.objid = p_pid::oid AND l.objsubid = 2 AND l.pid = p_pid
           AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
           AND l.mode = 'ExclusiveLock' AND l.granted
           AND EXISTS (SELECT FROM pg_roles r WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
@@ -102,7 +108,7 @@ BEGIN
         oldest_open := least(oldest_open, r.id);
         CONTINUE WHEN r.id = p_held;
         IF r.collector = pg_backend_pid()
-           OR (p_take_over AND (pg_try_advisory_xact_lock_shared(1835100525, r.collector)
+           OR (p_take_over AND (pg_try_advisory_xact_lock_shared(mailroom_lock_class('collector'), r.collector)
                OR (r.claimed_at < clock_timestamp() - interval '10 seconds' AND NOT mailroom_is_collector(r.collector)))) THEN
             IF r.attempts < 20 THEN
                 abandoned := r.id;
@@ -289,13 +295,24 @@ $$;
 
 -- The same, with what a sink with outcomes needs to know about each token: its earlier attempts, and what p_newer and
 -- p_period ask for: whether its account has a newer recovery token that may still be emitted (null if not), and how many mails
--- of the queue the account was sent in the last p_period (0 if that is null). Usually no token of the batch has a record, which
--- is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token, whatever the
+-- of the queue the account was sent in the last p_period (0 if that is null). resent_at: since when it is a mail of its own, in
+-- seconds since 1970, if an operator had it emitted again after its creation; null if not. mail_key: 64 bits for the mail's id.
+-- They differ from those of any other token, also of the same id, by its random secret; from those of its mail before it was
+-- emitted again; and from those of the same token in a copy of the database, by the oids: a copy is another sender, and a mailbox
+-- that drops duplicates must not drop the mail of one for that of the other. Retries, a failover and pg_upgrade keep them.
+-- Usually no token of the batch has a record, which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token, whatever the
 -- statistics say: the plan may be made while the tables are empty.
 CREATE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
-               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint)
+               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint,
+               resent_at bigint, mail_key text)
 LANGUAGE sql STABLE AS $$
+    WITH again AS MATERIALIZED (
+        SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
+        FROM mailroom_batches k JOIN mailroom_batches s ON s.job_type = k.job_type AND s.id < k.id
+        WHERE k.id = p_batch AND s.resent IS NOT NULL
+          AND extract(epoch FROM s.claimed_at) >= coalesce((
+              SELECT t.created_at FROM tokens t WHERE t.id >= lower(k.ids) ORDER BY t.id LIMIT 1), 0) - 3600)
     SELECT b.*, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
            CASE WHEN p_newer AND b.action = 'password_recovery' THEN (
                SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) n
@@ -307,7 +324,11 @@ LANGUAGE sql STABLE AS $$
                    LIMIT 1) m
                WHERE o.id <> b.id
                  AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
-                     > (SELECT clock_timestamp()) - p_period) END
+                     > (SELECT clock_timestamp()) - p_period) END,
+           r.at,
+           encode(substring(sha256(b.secret || convert_to(concat_ws(':',
+               (SELECT oid FROM pg_database WHERE datname = current_database()), 'tokens'::regclass::oid, r.id),
+               'UTF8')) FROM 1 FOR 8), 'hex')
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (
@@ -317,6 +338,8 @@ LANGUAGE sql STABLE AS $$
                    WHERE r.queue = k.job_type AND r.token >= lower(k.ids) AND r.token < upper(k.ids) LIMIT 1) x
                WHERE k.id = p_batch))
         LIMIT 1) d ON true
+    LEFT JOIN LATERAL (
+        SELECT a.id, a.at FROM again a WHERE a.ids @> b.id AND a.at >= b.created_at ORDER BY a.id DESC LIMIT 1) r ON true
 $$;
 
 -- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor (or only tokens of other
@@ -345,13 +368,15 @@ $$;
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_queue_state', 'mailroom_attach', 'mailroom_is_collector', 'mailroom_find_abandoned', 'mailroom_window',
-                          'mailroom_check_gap', 'mailroom_check_gaps', 'mailroom_fetch')
+    FOREACH v_function IN ARRAY ARRAY[
+        'mailroom_queue_state(text)', 'mailroom_attach(text)', 'mailroom_is_collector(integer)',
+        'mailroom_find_abandoned(text, bigint, boolean, bigint, integer, bigint)',
+        'mailroom_window(bigint, bigint, integer, token_action[])',
+        'mailroom_check_gap(bigint, integer, token_action[])',
+        'mailroom_check_gaps(bigint[], integer, token_action[])', 'mailroom_fetch(bigint, integer)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

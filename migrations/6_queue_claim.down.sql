@@ -14,5 +14,6 @@ DROP FUNCTION mailroom_update_gaps(mailroom_gap_check[], boolean);
 DROP FUNCTION mailroom_publish_cursor(text, bigint);
 DROP FUNCTION mailroom_acknowledge(mailroom_receipt);
 DROP FUNCTION mailroom_record_outcomes(text, bigint, int8multirange, jsonb);
+DROP FUNCTION mailroom_outcomes_so_far(mailroom_deliveries);
 DROP FUNCTION mailroom_outcome_records(int8multirange, jsonb, timestamptz);
 DROP TYPE mailroom_receipt;

@@ -1,9 +1,9 @@
 -- The claim: acknowledge one batch and take the next, in one short transaction.
 --
--- New functions; locks nothing. At run time a claim holds the advisory lock (1835100524, hashtext(queue)) until it
--- commits, and each collector's session holds (1835100525, its backend's pid) until it ends.
+-- New functions; locks nothing. At run time a claim holds the advisory lock (mailroom_lock_class('queue'), hashtext(queue))
+-- until it commits, and each collector's session holds (mailroom_lock_class('collector'), its backend's pid) until it ends.
 --
--- Custom SQLSTATEs: MR001 unknown queue, MR002 the sequence is behind the cursor, MR003 the session or transaction
+-- Custom SQLSTATEs: MR001 unknown queue, MR002 a sequence is behind the cursor or its table, MR003 the session or transaction
 -- cannot hold a claim.
 
 -- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
@@ -34,8 +34,9 @@ RETURNS TABLE (token bigint, state text, attempts integer, unknowns integer, not
 LANGUAGE sql STABLE AS $$
     SELECT g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
            CASE WHEN s.state = 'deferred' THEN p_now + o.wait * interval '1 second' END,
-           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second', o.sink, o.code,
-           CASE WHEN s.state = 'cancelled' AND o.state = 'deferred' THEN 'the token was deleted' ELSE o.reply END
+           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second', CASE WHEN x.is_deleted THEN NULL ELSE o.sink END,
+           CASE WHEN x.is_deleted THEN NULL ELSE o.code END,
+           CASE WHEN x.is_deleted THEN 'the token was deleted' ELSE o.reply END
     FROM jsonb_to_recordset(p_outcomes) o (first bigint, last bigint, state text, attempts integer, unknowns integer,
                                            wait double precision, ago double precision, sink text, code integer, reply text),
     LATERAL generate_series(o.first, o.last) g (id),
@@ -44,13 +45,23 @@ LANGUAGE sql STABLE AS $$
         WHEN extract(epoch FROM p_now) + o.wait > e.expires_at - 60 THEN 'expired'
         WHEN e.expires_at IS NULL THEN 'cancelled'
         ELSE o.state
-    END FROM (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e) s (state)
+    END FROM (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e) s (state),
+    LATERAL (SELECT s.state = 'cancelled' AND o.state = 'deferred') x (is_deleted)
     WHERE g.id <@ p_ids
 $$;
 
+-- The earlier outcomes of a delivery with its present one, which another is to follow: earlier_attempts as it is written then.
+-- A deferral without a reply that nothing precedes says nothing of the token. It has a body parsed here and no SET clause, so that queries inline it.
+CREATE FUNCTION mailroom_outcomes_so_far(p_delivery mailroom_deliveries) RETURNS jsonb LANGUAGE sql STABLE
+RETURN CASE WHEN (p_delivery).state = 'deferred' AND (p_delivery).reply IS NULL AND (p_delivery).earlier_attempts IS NULL THEN NULL
+    ELSE coalesce((p_delivery).earlier_attempts, '[]') || jsonb_build_object(
+        'at', (p_delivery).last_at, 'state', (p_delivery).state, 'sink', (p_delivery).sink, 'code', (p_delivery).code,
+        'reply', (p_delivery).reply) END;
+
 -- Records the outcomes of a batch: of p_ids, the ids that it still has, since a rewind may have taken others to emit them
--- again. A token without an outcome has been deleted. Never changes what a newer batch has recorded. An outcome without a
--- reply leaves the last answer as it is. Usually none of the tokens has a record, and a plain INSERT costs two thirds.
+-- again. A token without an outcome has been deleted. Never changes what a newer batch has recorded. Every outcome stays on
+-- record: a new one moves the one before to earlier_attempts. Only a deferral without a reply, which says nothing of the token,
+-- leaves an earlier deferral and its time as they are. Usually none of the tokens has a record, and a plain INSERT costs two thirds.
 CREATE FUNCTION mailroom_record_outcomes(p_queue text, p_batch bigint, p_ids int8multirange, p_outcomes jsonb)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -80,15 +91,17 @@ BEGIN
     FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r
     ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
         state = excluded.state, attempts = d.attempts + excluded.attempts, unknowns = d.unknowns + excluded.unknowns,
-        not_before = excluded.not_before, batch = excluded.batch, last_at = excluded.last_at,
+        not_before = excluded.not_before, batch = excluded.batch,
         accepted_at = coalesce(excluded.accepted_at, d.accepted_at),
-        answered_at = coalesce(excluded.answered_at, d.answered_at),
-        sink = CASE WHEN excluded.reply IS NULL THEN d.sink ELSE excluded.sink END,
-        code = CASE WHEN excluded.reply IS NULL THEN d.code ELSE excluded.code END,
-        reply = coalesce(excluded.reply, d.reply),
-        earlier_attempts = CASE WHEN excluded.reply IS NULL OR d.reply IS NULL THEN d.earlier_attempts
-            ELSE coalesce(d.earlier_attempts, '[]') || jsonb_build_object(
-                'at', d.last_at, 'state', d.state, 'sink', d.sink, 'code', d.code, 'reply', d.reply) END
+        (last_at, answered_at, sink, code, reply, earlier_attempts) = (
+            SELECT CASE WHEN s.keeps THEN d.last_at ELSE excluded.last_at END,
+                   CASE WHEN s.is_silent THEN d.answered_at ELSE coalesce(excluded.answered_at, d.answered_at) END,
+                   CASE WHEN s.keeps THEN d.sink ELSE excluded.sink END,
+                   CASE WHEN s.keeps THEN d.code ELSE excluded.code END,
+                   CASE WHEN s.keeps THEN d.reply ELSE excluded.reply END,
+                   CASE WHEN s.keeps THEN d.earlier_attempts ELSE mailroom_outcomes_so_far(d) END
+            FROM (SELECT t.is_silent, t.is_silent AND d.state = 'deferred' AS keeps
+                  FROM (SELECT excluded.state = 'deferred' AND excluded.reply IS NULL AS is_silent) t) s)
     WHERE d.batch < excluded.batch;
 END
 $$;
@@ -166,7 +179,7 @@ $$;
 
 -- What the budgets of a queue allow now, by the generic cell rate algorithm (ITU-T I.371): allowed = how many tokens may be
 -- taken, burst = how many at most at once, wait = seconds until p_needed tokens may be (or the burst, if that is less).
--- Holds the advisory lock (1835100528, hashtext(budget)) of each until the transaction ends. A row lock would give the
+-- Holds the advisory lock (mailroom_lock_class('budget'), hashtext(budget)) of each until the transaction ends. A row lock would give the
 -- transaction an id before the claim's reads. Takes the locks in the order of the names, and reads in a separate
 -- statement, which sees what the last holders of the locks have taken.
 CREATE FUNCTION mailroom_allowance(p_budgets text[], p_needed integer,
@@ -177,7 +190,7 @@ DECLARE
     v_now timestamptz;
 BEGIN
     FOREACH v_name IN ARRAY ARRAY(SELECT b FROM unnest(p_budgets) b ORDER BY b) LOOP
-        PERFORM pg_advisory_xact_lock(1835100528, hashtext(v_name));
+        PERFORM pg_advisory_xact_lock(mailroom_lock_class('budget'), hashtext(v_name));
     END LOOP;
     v_now := clock_timestamp();
     SELECT min(floor(b.burst - s.ahead / s.gap)), min(b.burst),
@@ -348,7 +361,7 @@ BEGIN
         RAISE EXCEPTION 'this is another session than the one that attached to the queue'
             USING ERRCODE = 'MR003', HINT = 'connect directly to the server, not through a pooler in transaction mode';
     END IF;
-    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
     SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq) AS top,
            CASE
                WHEN p_held IS NOT NULL THEN
@@ -363,7 +376,7 @@ BEGIN
            END AS is_alone,
            b.gap_ids = '{}' AND NOT EXISTS (SELECT FROM mailroom_deliveries d
                                WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())) AS is_usual,
-           b.open_from,
+           b.open_from, (SELECT max(id) FROM mailroom_batches) AS newest,
            q.actions, q.budgets <> '{}' AS is_paced, q.budgets, q.paused_at, q.dropped_at
     INTO v_queue
     FROM (SELECT) one LEFT JOIN LATERAL (
@@ -407,6 +420,9 @@ BEGIN
         more := v_due = v_limit;
         IF v_due > 0 AND (more OR p_partial) THEN
             batch := nextval('mailroom_batches_id_seq'); attempt := 1; size := v_due;
+            IF batch <= v_queue.newest THEN
+                PERFORM mailroom_require_newer('mailroom_batches', batch, v_queue.newest);
+            END IF;
             INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, cursor, open_from, gap_ids)
             OVERRIDING SYSTEM VALUE
             VALUES (batch, p_queue, int8multirange(int8range(v_cursor, last, '(]')), CASE WHEN v_due < v_seen THEN v_mask END,
@@ -557,6 +573,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen;
     v_gaps bigint[] := p_gap_ids;
+    v_newest bigint;
     v_gap bigint;
     v_id bigint;
 BEGIN
@@ -565,13 +582,17 @@ BEGIN
         RETURN;
     END IF;
     IF NOT isempty(v_unseen) THEN
+        v_newest := mailroom_newest_gap();
         INSERT INTO mailroom_gaps (ids, horizon) VALUES (v_unseen, pg_current_xact_id()) RETURNING id INTO v_gap;
+        PERFORM mailroom_require_newer('mailroom_gaps', v_gap, v_newest);
         v_gaps := v_gaps || v_gap;
     END IF;
     IF v_gaps <> '{}' THEN
         v_gaps := mailroom_merge_gaps(v_gaps);
     END IF;
+    v_newest := (SELECT max(b.id) FROM mailroom_batches b);
     v_id := nextval('mailroom_batches_id_seq');
+    PERFORM mailroom_require_newer('mailroom_batches', v_id, v_newest);
     INSERT INTO mailroom_batches (id, job_type, ids, collector, emitted_at, skipped_expired, skipped_consumed,
                                   cursor, open_from, gap_ids)
     OVERRIDING SYSTEM VALUE
@@ -635,15 +656,19 @@ CREATE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql IMMUTABLE 
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'mailroom\_%'
-          AND proname NOT IN ('mailroom_token_state', 'mailroom_random_code', 'mailroom_minimum_client',
-                          'mailroom_batch_rows', 'mailroom_batch_tokens', 'mailroom_batch_mails', 'mailroom_idle_cursor',
-                          'mailroom_takes', 'mailroom_queue_actions', 'mailroom_masked_ids',
-                          'mailroom_batch_ids', 'mailroom_outcome_records')
+    FOREACH v_function IN ARRAY ARRAY[
+        'mailroom_record_outcomes(text, bigint, int8multirange, jsonb)', 'mailroom_acknowledge(mailroom_receipt)',
+        'mailroom_publish_cursor(text, bigint)', 'mailroom_update_gaps(mailroom_gap_check[], boolean)',
+        'mailroom_allowance(text[], integer)', 'mailroom_debit(text[], integer)',
+        'mailroom_claim_limit(text, text[], integer, boolean, boolean, bigint, bigint, token_action[], mailroom_receipt, bigint)',
+        'mailroom_filtered_range(bigint, bigint, integer, token_action[])',
+        'mailroom_claim(integer, text, integer, boolean, boolean, boolean, boolean, text, mailroom_receipt, bigint)',
+        'mailroom_claim_any(text, integer, boolean, boolean, boolean, boolean, mailroom_receipt, token_action[], bigint)',
+        'mailroom_append_batch(text, bigint, bigint[], bigint, int8multirange, int8multirange, bigint, integer, integer)',
+        'mailroom_share_sinks(text, jsonb, text[], interval)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

@@ -58,18 +58,32 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION trg_after_account_suspension() FROM PUBLIC;
 
+-- Default privileges of the schema may have given it to others.
+DO $$
+DECLARE
+    v_role name;
+BEGIN
+    FOR v_role IN
+        SELECT r.rolname
+        FROM pg_proc p, aclexplode(p.proacl) a JOIN pg_roles r ON r.oid = a.grantee
+        WHERE p.oid = 'trg_after_account_suspension()'::regprocedure AND a.grantee <> p.proowner
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION trg_after_account_suspension() FROM %I', v_role);
+    END LOOP;
+END
+$$;
+
 CREATE TRIGGER after_account_suspension AFTER UPDATE OF status ON accounts
     FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status = 'suspended' OR NEW.status = 'suspended'))
     EXECUTE FUNCTION trg_after_account_suspension();
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('trg_after_account_suspension', 'mailroom_operation_ids')
+    FOREACH v_function IN ARRAY ARRAY[
+        'trg_after_account_suspension()', 'mailroom_operation_ids(text, jsonb)'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

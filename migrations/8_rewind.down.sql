@@ -2,7 +2,7 @@
 
 DROP FUNCTION mailroom_replay(text, bigint[], jsonb);
 DROP FUNCTION mailroom_rewind(text, bigint, bigint, jsonb);
-DROP FUNCTION mailroom_append_state(text, bigint, bigint, bigint[]);
+DROP FUNCTION mailroom_append_state(text, bigint, bigint, bigint[], int8multirange);
 DROP FUNCTION mailroom_cut_open_batches(text, bigint, int8multirange);
 DROP FUNCTION mailroom_id_reuses();
 DROP FUNCTION mailroom_batches_of(bigint[], timestamptz, timestamptz);

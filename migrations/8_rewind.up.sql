@@ -22,7 +22,7 @@ BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a rewind needs a read committed transaction' USING ERRCODE = 'MR003';
     END IF;
-    PERFORM pg_advisory_xact_lock(1835100524, hashtext(p_queue));
+    PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
     SELECT s.cursor, s.open_from, s.gap_ids INTO cursor, open_from, gap_ids FROM mailroom_queue_state(p_queue) s;
 END
 $$;
@@ -173,7 +173,7 @@ END
 $$;
 
 -- Removes p_cut from every open batch. An empty batch stays open, so that its collector can still acknowledge it.
--- Returns the removed ids of each batch: [{"batch": 7, "ids": "{[12,15)}"}, …].
+-- Returns the removed ids of each batch: [{"batch": 7, "ids": "{[12,15)}"}, ...].
 CREATE FUNCTION mailroom_cut_open_batches(p_queue text, p_open_from bigint, p_cut int8multirange) RETURNS jsonb
 LANGUAGE sql AS $$
     WITH cut AS (
@@ -187,12 +187,20 @@ LANGUAGE sql AS $$
     SELECT coalesce(jsonb_agg(jsonb_build_object('batch', cut.id, 'ids', cut.ids::text) ORDER BY cut.id), '[]') FROM cut
 $$;
 
--- Appends a row that leases nothing to a queue.
-CREATE FUNCTION mailroom_append_state(p_queue text, p_cursor bigint, p_open_from bigint, p_gap_ids bigint[])
-RETURNS void LANGUAGE sql AS $$
-    INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids)
-    VALUES (p_queue, '{}', pg_backend_pid(), clock_timestamp(), p_cursor, p_open_from, p_gap_ids);
-    SELECT mailroom_publish_cursor(p_queue, p_cursor);
+-- Appends a row that leases nothing to a queue. Later batches emit p_resent again.
+CREATE FUNCTION mailroom_append_state(p_queue text, p_cursor bigint, p_open_from bigint, p_gap_ids bigint[],
+                                      p_resent int8multirange DEFAULT NULL)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_newest bigint := (SELECT max(b.id) FROM mailroom_batches b);
+    v_id bigint;
+BEGIN
+    INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids, resent)
+    VALUES (p_queue, '{}', pg_backend_pid(), clock_timestamp(), p_cursor, p_open_from, p_gap_ids, p_resent)
+    RETURNING id INTO v_id;
+    PERFORM mailroom_require_newer('mailroom_batches', v_id, v_newest);
+    PERFORM mailroom_publish_cursor(p_queue, p_cursor);
+END
 $$;
 
 -- Moves the cursor to p_target. Tokens above the target are emitted, even if they were emitted before. A move back
@@ -229,10 +237,13 @@ BEGIN
     UPDATE mailroom_gaps SET ids = ids - v_beyond WHERE id = ANY (v_state.gap_ids) AND ids && v_beyond;
     DELETE FROM mailroom_gaps WHERE id = ANY (v_state.gap_ids) AND isempty(ids);
     UPDATE mailroom_deliveries d
-    SET state = CASE d.state WHEN 'deferred' THEN 'cancelled' ELSE d.state END, not_before = NULL, unknowns = 0
-    WHERE d.queue = p_queue AND d.token > p_target AND (d.state = 'deferred' OR d.unknowns > 0);
+    SET state = 'cancelled', not_before = NULL, unknowns = 0, last_at = clock_timestamp(), sink = NULL, code = NULL,
+        reply = 'the cursor was moved: it emits the token', earlier_attempts = mailroom_outcomes_so_far(d)
+    WHERE d.queue = p_queue AND d.token > p_target AND d.state = 'deferred';
+    UPDATE mailroom_deliveries d SET unknowns = 0 WHERE d.queue = p_queue AND d.token > p_target AND d.unknowns > 0;
     PERFORM mailroom_append_state(p_queue, p_target, v_state.open_from,
-        ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) ORDER BY h.id));
+        ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (v_state.gap_ids) ORDER BY h.id),
+        CASE WHEN p_target < cursor_before THEN int8multirange(int8range(p_target, cursor_before, '(]')) END);
     PERFORM mailroom_record_operation('rewind', p_queue, jsonb_build_object(
         'cursor_before', cursor_before, 'cursor_after', p_target, 'replayed', replayed, 'cut', v_cut)
         || CASE WHEN v_top < cursor_before THEN jsonb_build_object('sequence_before', v_top) ELSE '{}' END || p_details);
@@ -249,6 +260,7 @@ DECLARE
     v_ids int8multirange;
     v_waiting int8multirange;
     v_cut jsonb;
+    v_newest bigint := mailroom_newest_gap();
     v_gaps bigint[];
     v_replayed bigint;
 BEGIN
@@ -272,7 +284,8 @@ BEGIN
     made AS (
         INSERT INTO mailroom_gaps (ids, horizon) SELECT ids, '0' FROM parts RETURNING id)
     SELECT array_agg(id ORDER BY id) INTO v_gaps FROM made;
-    PERFORM mailroom_append_state(p_queue, v_state.cursor, v_state.open_from, v_state.gap_ids || v_gaps);
+    PERFORM mailroom_require_newer('mailroom_gaps', v_gaps[1], v_newest);
+    PERFORM mailroom_append_state(p_queue, v_state.cursor, v_state.open_from, v_state.gap_ids || v_gaps, v_ids);
     PERFORM mailroom_record_operation('replay', p_queue, jsonb_build_object(
         'cursor', v_state.cursor, 'replayed', v_replayed, 'ids', v_ids::text, 'cut', v_cut) || p_details);
     RETURN v_replayed;
@@ -281,15 +294,17 @@ $$;
 
 DO $$
 DECLARE
-    v_function regprocedure;
+    v_function text;
 BEGIN
-    FOR v_function IN
-        SELECT oid FROM pg_proc
-        WHERE pronamespace = quote_ident(current_schema())::regnamespace
-          AND proname IN ('mailroom_record_operation', 'mailroom_emitted_ids', 'mailroom_missed_tokens', 'mailroom_lock_queue',
-                          'mailroom_cut_open_batches', 'mailroom_append_state', 'mailroom_rewind', 'mailroom_replay',
-                          'mailroom_first_batch_since', 'mailroom_batch_reaching', 'mailroom_batches_of',
-                          'mailroom_id_reuses')
+    FOREACH v_function IN ARRAY ARRAY[
+        'mailroom_record_operation(text, text, jsonb)', 'mailroom_emitted_ids(text, bigint, int8range)',
+        'mailroom_missed_tokens(text)', 'mailroom_lock_queue(text)',
+        'mailroom_cut_open_batches(text, bigint, int8multirange)',
+        'mailroom_append_state(text, bigint, bigint, bigint[], int8multirange)', 'mailroom_rewind(text, bigint, bigint, jsonb)',
+        'mailroom_replay(text, bigint[], jsonb)', 'mailroom_first_batch_since(timestamptz)',
+        'mailroom_batch_reaching(text, bigint)', 'mailroom_batches_of(bigint[], timestamptz, timestamptz)',
+        'mailroom_id_reuses()'
+    ]
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
     END LOOP;

@@ -54,7 +54,9 @@ AuditSubject signed_token(std::string_view text) {
 
 std::int64_t require_id(std::string_view what, std::string_view text) {
   if (const auto id = parse_id(text); id && *id < std::numeric_limits<std::int64_t>::max()) return *id;
-  throw Error(ExitCode::usage, fmt::format("'{}' is not the id of a {}", text, what),
+  throw Error(ExitCode::usage,
+              holds_token(text) ? fmt::format("a token is not the id of a {}", what)
+                                : fmt::format("'{}' is not the id of a {}", text, what),
               fmt::format("ids are numbers, as in mailroom audit {}:51", what));
 }
 
@@ -164,6 +166,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   parse_period(request.since, "", {});
   parse_period("", request.until, {});
   const auto connection = context.connect_to_schema("audit");
+  const auto waits = context.watch_waits(*connection, "audit");
   request.queues = shown_queues(*connection, context.settings());
   request.only_queue = request.queues.size() == 1 && names_queues(context.settings());
   if (options.stages) {
@@ -178,7 +181,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
 
 Run add_audit(CommandSyntax& syntax) {
   auto options = std::make_shared<AuditOptions>();
-  syntax.text("NAME", options->name, "show this account (id, email or login), token:N or batch:N");
+  syntax.text_or_token("NAME", options->name, "show this account (id, email or login), token:N or batch:N");
   syntax.text("--account NAME", options->account, "show this account: also id:7, email:ADDRESS, login:NAME");
   syntax.text("--token TOKEN", options->token, "show this token, by id or as it was mailed");
   syntax.text("--batch N", options->batch, "show this batch");

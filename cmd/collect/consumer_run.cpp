@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include "base/duration.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "cmd/config/shown_setting.hpp"
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/row_security.hpp"
 #include "service/service_reporter.hpp"
 
 namespace mailroom {
@@ -65,13 +68,38 @@ std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const C
   return endpoint;
 }
 
+void check_schema(Connection& connection) {
+  require_current_schema(connection);
+  require_all_rows(connection);
+}
+
+/// Counts what became of the deliveries.
+class DeliveryCount final : public ConsumerObserver {
+ public:
+  void answered(const SinkAnswer& answer) override {
+    accepted_ = accepted_ || std::string_view(answer.outcome) == "accepted";
+    if (std::string_view(answer.outcome) == "rejected") ++rejected_;
+  }
+
+  void require_success() const {
+    if (accepted_ || rejected_ == 0) return;
+    throw Error(ExitCode::unusable,
+                fmt::format("each of the {} that were tried was rejected", counted(rejected_, "token")),
+                "mailroom tail --state rejected --since 1h shows them, and why");
+  }
+
+ private:
+  bool accepted_ = false;
+  std::int64_t rejected_ = 0;
+};
+
 }  // namespace
 
 PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher) {
   return {.conninfo = configured_database(settings),
           .queues = settings.queues,
           .channel = settings.channel,
-          .check_schema = require_current_schema,
+          .check_schema = check_schema,
           .fingerprint = key.fingerprint(),
           .watcher = &watcher,
           .with_creation = settings.metrics_listen.has_value()};
@@ -86,7 +114,8 @@ SessionFactory session_factory(const PgQueueSession::Setup& setup) {
 
 std::string session_identity(const PgQueueSession::Setup& setup) {
   const auto period = setup.counted_period ? format_duration(*setup.counted_period) : std::string();
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", setup.conninfo, fmt::join(setup.queues, ","), setup.channel,
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", setup.conninfo.conninfo, setup.conninfo.schema,
+                     setup.conninfo.password_file, fmt::join(setup.queues, ","), setup.channel,
                      setup.fingerprint, setup.reads_newer, period);
 }
 
@@ -100,6 +129,8 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   ServiceReporter reporter(manager, signal, watcher);
   reporter.count_with(backlog_counter(configured_database(settings), settings.queues));
   observers.add(reporter);
+  DeliveryCount deliveries;
+  observers.add(deliveries);
   const ConsumerParts parts{signal, watcher, observers};
   auto setup = make_setup(settings, parts);
   setup.count_waiting = backlog_counter(configured_database(settings), settings.queues);
@@ -124,6 +155,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   Collector collector(std::move(setup), limits, reload, environment, context.log(), observers);
   context.explain_unreachable([&] { collector.run(); });
   context.log().info("stopped");
+  if (limits.once) deliveries.require_success();
   return ExitCode::done;
 }
 

@@ -47,7 +47,7 @@ ExitCode run_show(Context& context) {
 
 ExitCode run_check(Context& context) {
   const auto& settings = context.settings();
-  parse_conninfo(configured_database(settings));
+  parse_conninfo(configured_database(settings).conninfo);
   const auto ring = load_key_ring(settings);
   const auto fingerprint = ring.current.fingerprint();
   if (context.global().output == OutputFormat::json) {

@@ -6,9 +6,10 @@
 namespace mailroom {
 namespace {
 
-ExitCode run_doctor(Context& context) {
+ExitCode run_doctor(const std::string& role, Context& context) {
   const auto findings = examine({.load = [&](FileUse use) { return context.load(use); },
-                                 .now = [] { return std::chrono::system_clock::now(); }});
+                                 .now = [] { return std::chrono::system_clock::now(); },
+                                 .application_role = role});
   const bool json = context.global().output == OutputFormat::json;
   context.print(json ? render_json(findings)
                      : render_text(findings, {.colour = context.colour_on(context.out()),
@@ -21,7 +22,9 @@ Run add_doctor(CommandSyntax& syntax) {
   syntax.setting("--channel NAME", "collect.channel", "check this notification channel [token_insert]");
   syntax.setting("--key-file FILE", "signing.key_file",
                  "read the signing key, 64 hexadecimal digits, from FILE");
-  return run_doctor;
+  auto role = std::make_shared<std::string>();
+  syntax.text("--as ROLE", *role, "insert an account as this role, which is rolled back [the role of the session]");
+  return [role](Context& context) { return run_doctor(*role, context); };
 }
 
 }  // namespace
@@ -33,14 +36,15 @@ const Command doctor_command{
     "  mailroom doctor --queue newsletter    check for the collector of another queue\n"
     "  mailroom doctor -o json               one JSON object, for monitoring\n"
     "\n"
-    "Changes nothing. Exit code 0 without a failure, even with warnings; otherwise 3\n"
+    "Changes no row. Exit code 0 without a failure, even with warnings; otherwise 3\n"
     "if the configuration, a key or the templates fail, else 4 if the database does,\n"
     "else 8.\n",
     add_doctor,
     "Checks the configuration, the keys, the server and any pooler in front of it, the schema and its "
-    "drift, the privileges of the role, the triggers, the channel, the sequence, the clocks, the "
+    "drift, the privileges of the role, the triggers, an insert of an account, the channel, the sequence, the clocks, the "
     "collectors, the mail templates and the relays. It connects to each relay of send.relay, with TLS and "
     "authentication as mailroom send does, and sends no mail. Each finding shows ok, warning or failure, the reason, and the command that fixes it. The "
-    "session is read-only."};
+    "session is read-only, but for a transaction that inserts an account and is rolled back; ids of accounts and "
+    "tokens are used up by it."};
 
 }  // namespace mailroom

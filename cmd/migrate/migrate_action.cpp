@@ -26,7 +26,10 @@ MigrationSession::MigrationSession(const MigrateOptions& options, Context& conte
     : connection(connect_to_migrate(options, context)),
       migrator(*connection,
                {.actor = operator_name(), .reason = options.reason, .program_version = MAILROOM_VERSION},
-               {.dry_run = options.dry_run, .lock_timeout = *options.lock_timeout, .wait = *options.wait}) {
+               {.dry_run = options.dry_run,
+                .lock_timeout = *options.lock_timeout,
+                .wait = *options.wait,
+                .tell = [&context](const std::string& text) { context.log().warn(text); }}) {
   context.require_own_session(*connection, "migrate");
 }
 

@@ -7,6 +7,7 @@
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "schema/history.hpp"
+#include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
 
 namespace mailroom {
@@ -39,6 +40,7 @@ struct SchemaStatus {
 SchemaStatus read_status(Connection& connection) {
   SchemaStatus status{.state = recognised(connection, read_schema_state(connection)),
                       .newest = embedded_migrations().back().version};
+  if (!status.state.version) refuse_wrong_schema(connection);
   connection.alone([&](pqxx::transaction_base& transaction) {
     for (const auto& change : read_schema_history(transaction)) {
       if (change.direction != "down") status.arrivals[change.version] = change.at;

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,7 +8,9 @@
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/confirm.hpp"
 #include "cmd/terminal/text_table.hpp"
+#include "schema/bookkeeping.hpp"
 #include "schema/losses.hpp"
+#include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
 
 namespace mailroom {
@@ -63,8 +66,7 @@ class StepPrinter final : public MigrationObserver {
       if (options_.show_sql) line["sql"] = step.text();
       return context_.print(json_text(line) + "\n");
     }
-    const auto begun = within_line_ ? std::string() : beginning(step, options_.show_sql);
-    within_line_ = false;
+    const auto begun = within_line_.exchange(false) ? std::string() : beginning(step, options_.show_sql);
     context_.print(begun + took_text(took) + "\n");
   }
 
@@ -78,17 +80,17 @@ class StepPrinter final : public MigrationObserver {
     context_.log().warn(message);
   }
 
+  /// Ends a line that a step has begun. Also for the thread that watches for waits, while the step runs.
+  void end_line() {
+    if (within_line_.exchange(false)) context_.print("\n");
+  }
+
  private:
   bool is_json() const { return context_.global().output == OutputFormat::json; }
 
-  void end_line() {
-    if (within_line_) context_.print("\n");
-    within_line_ = false;
-  }
-
   const MigrateOptions& options_;
   Context& context_;
-  bool within_line_ = false;
+  std::atomic<bool> within_line_ = false;
 };
 
 /// What going down deletes, one line per table or column: `  tokens   1,000 rows`.
@@ -120,14 +122,34 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
   if (!options.dry_run) confirm(context, fmt::format("migrate {}, which {}?", way, what));
 }
 
+/// Mailroom's tables in another schema of the database are probably meant, not new ones.
+void refuse_second_queue(Context& context, Connection& connection, const SchemaState& state,
+                         const MigrationSteps& steps) {
+  if (state.version) return;
+  if (steps.empty()) return refuse_wrong_schema(connection);
+  const auto place = passed_over(connection);
+  if (!place || context.global().yes) return;
+  const std::string here = connection.run("SELECT current_schema()")[0][0].c_str();
+  const auto error = elsewhere(connection, {*place});
+  throw Error(
+      error.code(), error.what(),
+      fmt::format("{}; migrate --yes makes a second, empty queue in the schema {}", error.hint(), here));
+}
+
+/// Whether the configured schema is created if it does not exist.
+enum class NoSchema { create, refuse };
+
 /// Runs the steps that `plan` returns for a SchemaState.
 template <typename Plan>
-ExitCode carry_out(const MigrateOptions& options, Context& context, const Plan& plan) {
+ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_schema, const Plan& plan) {
   MigrationSession session(options, context);
+  if (no_schema == NoSchema::create && !options.dry_run) create_configured_schema(*session.connection);
   const auto state = recognised(*session.connection, session.migrator.begin());
   const MigrationSteps steps = plan(state);
+  refuse_second_queue(context, *session.connection, state, steps);
   ask_before_losing(options, context, *session.connection, steps);
   StepPrinter printer(options, context);
+  const auto waits = context.watch_waits(*session.connection, "migrate", [&] { printer.end_line(); });
   session.migrator.run(state, steps, printer);
   if (context.global().output == OutputFormat::json) return ExitCode::done;
   const auto tell = [&](const std::string& text) {
@@ -146,19 +168,19 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, const Plan& 
 
 ExitCode migrate_up(const MigrateOptions& options, Context& context) {
   const auto to = options.version.empty() ? std::nullopt : std::optional(read_version(options.version));
-  return carry_out(options, context,
+  return carry_out(options, context, NoSchema::create,
                    [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
 }
 
 ExitCode migrate_down(const MigrateOptions& options, Context& context) {
   const auto count = options.all ? std::nullopt : std::optional(options.count);
-  return carry_out(options, context,
+  return carry_out(options, context, NoSchema::refuse,
                    [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, count); });
 }
 
 ExitCode migrate_goto(const MigrateOptions& options, Context& context) {
   const auto to = read_version(options.version);
-  return carry_out(options, context,
+  return carry_out(options, context, NoSchema::create,
                    [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
 }
 

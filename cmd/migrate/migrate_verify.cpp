@@ -4,6 +4,7 @@
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/migrate/migrate_verify_report.hpp"
 #include "cmd/terminal/confirm.hpp"
+#include "schema/schema_places.hpp"
 
 namespace mailroom {
 namespace {
@@ -17,6 +18,7 @@ void require_claimable(Connection& connection, const SchemaState& state, long ve
                 fmt::format("mailroom migrate goto {} runs the migrations to that version", version));
   }
   if (has_tables_of_our_names(connection)) return;
+  refuse_wrong_schema(connection);
   throw Error(ExitCode::schema, "there is nothing to record: none of mailroom's tables exists",
               "mailroom migrate creates them");
 }
@@ -64,6 +66,7 @@ ExitCode migrate_force(const MigrateOptions& options, Context& context) {
   MigrationSession session(options, context);
   const auto state = session.migrator.begin();
   if (!state.dirty) {
+    if (!state.version) refuse_wrong_schema(*session.connection);
     throw Error(ExitCode::schema,
                 fmt::format("the schema is not dirty: it has {}", version_text(state.version)),
                 "force only clears a dirty state; mailroom migrate goto V runs the migrations to V");

@@ -138,7 +138,7 @@ std::string advice(const Verification& verification) {
   if (verification.dirty) return "mailroom migrate status shows how to fix a dirty schema\n";
   if (verification.match == SchemaMatch::earlier_form) {
     return std::string("To convert it to version 0, run this, and then mailroom migrate:\n\n") +
-           earlier_form_conversion();
+           earlier_form_conversion(verification);
   }
   if (!verification.is_recorded && verification.drift.differences.empty()) {
     return "The version is not recorded. mailroom migrate records it, and continues from there.\n";

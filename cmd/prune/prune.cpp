@@ -107,6 +107,7 @@ std::string render_json(const PruneSummary& summary) {
 
 ExitCode run_prune(const PruneOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("prune");
+  const auto waits = context.watch_waits(*connection, "prune");
   context.require_own_session(*connection, "prune");
   const auto summary = prune(options, context, *connection);
   if (context.global().output == OutputFormat::json) {

@@ -86,7 +86,9 @@ constexpr QueueAction queue_actions[] = {
        syntax.text(
            "--from WHERE", options.from,
            "emit tokens from here on: start, end, a TIME (UTC, or how long ago), or queue:NAME, to emit what that "
-           "queue has not taken yet [end]");
+           "queue has not taken yet [of the queue that it takes tokens over from; otherwise end]");
+       syntax.flag("--copy", options.copy,
+                   "emit each token once more, beside the queues that take it: each person is mailed twice");
      }},
     {"set", "change a queue; ask if that changes who is mailed", queue_set, add_properties},
     {"pause", "let a queue give out no batch; batches in flight are finished", queue_pause, add_pause},
@@ -115,29 +117,31 @@ Run add_queue(CommandSyntax& syntax) {
 const Command queue_command{
     "queue", "define queues: their actions, priorities and rates",
     "Examples:\n"
-    "  mailroom queue create recovery --action recovery --priority 10\n"
-    "  mailroom queue set mailroom --action activation --rate 14/s --burst 50\n"
+    "  mailroom queue list                           show the queues\n"
+    "  mailroom queue create recovery --action recovery --priority 10 --dry-run\n"
     "  mailroom queue apply queues.yaml --dry-run    show what a file changes\n"
     "\n"
     "A file for apply; a queue that it names has the defaults for what it leaves out:\n"
-    "  budgets:\n"
-    "    provider: {rate: 0.38/s, burst: 10}\n"
     "  queues:\n"
-    "    recovery: {actions: [recovery], priority: 10, budget: provider,\n"
-    "               from: 'queue:mailroom'}\n"
-    "    mailroom: {actions: [activation], budget: provider}\n",
+    "    recovery: {actions: [recovery], priority: 10, from: 'queue:mailroom'}\n"
+    "    mailroom: {actions: [activation]}\n"
+    "With a rate that both keep together, the file begins with a budget, and each queue has budget: provider:\n"
+    "  budgets:\n"
+    "    provider: {rate: RATE OF YOUR PROVIDER, burst: 10}\n",
     add_queue,
     "A queue has a cursor of its own over the tokens of the database, and takes those of some actions or of all. "
     "Definitions are in the database, since all consumers must agree on them; consumers that run read them again at "
-    "once. Two queues that take one action both emit each of its tokens.\n\n"
+    "once. Two queues that take one action both emit each of its tokens, and each person is mailed twice.\n\n"
     "The priority says which queue a consumer of several queues (--queue recovery,mailroom) serves first. A rate, such "
     "as 14/s, 100/min or 0.38/s, is kept by all consumers of the queue together; the burst is how many tokens may go "
     "at once. A budget is a rate that several queues keep together, such as the quota of a mail provider.\n\n"
     "Each command that changes a queue shows its plan. create, set and apply ask, or require --yes, if they "
-    "change who is mailed: the actions of a queue change, or a new queue emits tokens that are due already. A new "
-    "queue begins at the end, with tokens that are created from now on. --from queue:NAME begins where another queue "
-    "is, so that the two can share its work without losing a token: apply creates the one and changes the other in one "
-    "transaction. drop always asks.\n\n"
+    "change who is mailed: the actions of a queue change, a new queue emits tokens that are due already, or two queues "
+    "emit the same tokens. create takes the actions over from the queue that takes them now, with the tokens that wait, in "
+    "one transaction; restart the sender then, with --queue and both names. It refuses to leave that queue without an "
+    "action. With --copy the other queue keeps them: each token is emitted by both, for a second system. A queue that "
+    "takes nothing over begins at the end, with tokens that are created from now on. --from queue:NAME begins where "
+    "another queue is; apply can create the one and change the other in one transaction. drop always asks.\n\n"
     "A paused queue gives out no batch; its consumers stay connected. apply carries out all changes of a file, or none, "
     "and does nothing if there is none to carry out. Queues that the file does not name stay as they are. The actor "
     "and the reason of each change are recorded; mailroom audit shows them."};

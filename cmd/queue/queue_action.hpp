@@ -16,6 +16,7 @@ struct QueueOptions {
   std::vector<SettingValue> values;         ///< of the queue
   std::vector<SettingValue> budget_values;  ///< of its budget
   std::string from;
+  bool copy = false;
   std::string reason;
   bool dry_run = false;
 };

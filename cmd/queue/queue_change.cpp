@@ -39,7 +39,6 @@ std::optional<BudgetChange> budget_change(const QueueOptions& options, const Que
 
 QueuePlan plan_of(const QueueOptions& options, QueueChange change, const QueueCatalogue& catalogue) {
   QueuePlan plan;
-  change.after = changed(change.before, options.values);
   if (auto budget = budget_change(options, change.after, catalogue))
     plan.budgets.push_back(std::move(*budget));
   plan.queues.push_back(std::move(change));
@@ -90,14 +89,22 @@ std::string left_alone(const QueueFile& file, const QueueCatalogue& catalogue) {
                      shown_text(fmt::format("{}", fmt::join(names, ", "))));
 }
 
+/// Where a new queue begins; `text` is the value of --from.
+QueueStart start_of(Connection& connection, const std::string& text, const QueueCatalogue& catalogue) {
+  return read_start(connection,
+                    {.key = "from", .text = text, .items = {}, .origin = {OriginKind::flag, "--from"}},
+                    catalogue);
+}
+
 std::string question(const QueuePlan& plan, const std::vector<QueueEffect>& effects) {
   std::vector<std::string> names;
   for (const auto& change : plan.queues) {
-    const auto is_begun = [&](const auto& effect) {
-      return effect.kind == QueueEffect::Kind::begins && effect.queue == change.name;
+    const auto mails = [&](const auto& effect) {
+      return effect.queue == change.name &&
+             (effect.kind == QueueEffect::Kind::begins || effect.kind == QueueEffect::Kind::doubled);
     };
     const bool is_new = change.start.has_value();
-    if (is_new ? std::any_of(effects.begin(), effects.end(), is_begun) : change.changes_actions())
+    if (is_new ? std::any_of(effects.begin(), effects.end(), mails) : change.changes_actions())
       names.push_back(change.name);
   }
   return fmt::format("change who is mailed by queue {}?", fmt::join(names, " and "));
@@ -148,27 +155,35 @@ ExitCode run_plan(const QueueOptions& options, Context& context, Connection& con
 ExitCode queue_create(const QueueOptions& options, Context& context) {
   check_values(options);
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
-  const SettingValue from{.key = "from",
-                          .text = options.from.empty() ? "end" : options.from,
-                          .items = {},
-                          .origin = {OriginKind::flag, "--from"}};
-  QueueChange change{.name = options.name, .start = read_start(*connection, from, catalogue)};
-  return run_plan(options, context, *connection, plan_of(options, std::move(change), catalogue), catalogue);
+  QueueChange change{.name = options.name, .after = changed(QueueProperties(), options.values)};
+  change.start = start_of(*connection, options.from.empty() ? "end" : options.from, catalogue);
+  const bool exists = catalogue.find_queue(options.name) != nullptr;
+  const auto released = options.copy || exists ? std::nullopt : take_over(change, catalogue);
+  // With the tokens that wait.
+  if (released && options.from.empty())
+    change.start = start_of(*connection, std::string(like_prefix) + released->name, catalogue);
+  auto plan = plan_of(options, std::move(change), catalogue);
+  if (released) plan.queues.push_back(*released);
+  return run_plan(options, context, *connection, checked(std::move(plan), catalogue), catalogue);
 }
 
 ExitCode queue_set(const QueueOptions& options, Context& context) {
   check_values(options);
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
   const auto& queue = require_queue(catalogue, options.name);
-  QueueChange change{.name = queue.name, .before = queue.properties};
+  QueueChange change{
+      .name = queue.name, .before = queue.properties, .after = changed(queue.properties, options.values)};
   return run_plan(options, context, *connection, plan_of(options, std::move(change), catalogue), catalogue);
 }
 
 ExitCode queue_apply(const QueueOptions& options, Context& context) {
   const auto file = read_queue_file(options.file);
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
   return run_plan(options, context, *connection, plan_of_file(file, *connection, catalogue), catalogue,
                   left_alone(file, catalogue));

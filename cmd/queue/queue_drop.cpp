@@ -84,6 +84,7 @@ std::string drop_json(const DropPlan& plan, const QueueCatalogue& catalogue, boo
 
 ExitCode queue_drop(const QueueOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
   require_queue(catalogue, options.name);
   const auto plan = read_drop_plan(*connection, catalogue, options.name, context.settings());

@@ -18,6 +18,7 @@ std::string pause_result(const std::string& name, bool pause, bool has_changed) 
 
 ExitCode run_pause(const QueueOptions& options, Context& context, bool pause) {
   const auto connection = context.connect_to_schema("queue");
+  const auto waits = context.watch_waits(*connection, "queue");
   require_queue(read_queues(*connection), options.name);
   const auto has_changed =
       pause_queue(*connection, options.name, pause, {.actor = operator_name(), .reason = options.reason},

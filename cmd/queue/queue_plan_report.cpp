@@ -6,7 +6,6 @@
 
 #include "base/text.hpp"
 #include "cmd/queue/queue_report.hpp"
-#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {
@@ -73,10 +72,28 @@ std::string due_text(std::int64_t due, const std::string& action) {
   return counted(due, "due " + action + (action.empty() ? "token" : " token"));
 }
 
-/// Emits the tokens of an action that the queue does not take from now on by itself.
-std::string replay_command(const std::string& queue, const std::string& action) {
-  return fmt::format("  mailroom rewind-cursor --queue {} --to-start --action {}\n", shell_word(queue),
-                     action_text(action));
+/// Emits with `queue` the tokens of an action that no queue emits by itself from now on.
+std::string replay_command(const std::string& queue, const QueueEffect& effect) {
+  constexpr std::int64_t default_max_replay = 1000;
+  return fmt::format("  mailroom rewind-cursor --queue {} {} --action {}{}\n", shell_word(queue),
+                     effect.after == 0 ? std::string("--to-start") : fmt::format("--to-id {}", effect.after),
+                     action_text(effect.action),
+                     effect.due <= default_max_replay ? "" : fmt::format(" --max-replay {}", effect.due));
+}
+
+std::string begins_effect_text(const QueueEffect& effect) {
+  auto text = fmt::format("Queue {} emits {} at once", shown_text(effect.queue), due_text(effect.due, ""));
+  if (effect.emitted_before > 0)
+    text += fmt::format(", {} of them again: the same people are mailed again",
+                        with_thousands(effect.emitted_before));
+  return text + ".\n";
+}
+
+std::string doubled_text(const QueueEffect& effect) {
+  return fmt::format("{} {} {} tokens too, and queue {} emits each as well: each person is mailed {}.\n",
+                     "Q" + names_text(effect.others).substr(1), effect.others.size() == 1 ? "takes" : "take",
+                     action_text(effect.action), shown_text(effect.queue),
+                     times_text(effect.others.size() + 1));
 }
 
 std::string taken_text(const QueueEffect& effect) {
@@ -84,7 +101,7 @@ std::string taken_text(const QueueEffect& effect) {
   return fmt::format("{} below the cursor of queue {} {} not emitted by it. This command emits them:\n",
                      due_text(effect.due, action_text(effect.action)), shown_text(effect.queue),
                      effect.due == 1 ? "is" : "are") +
-         replay_command(effect.queue, effect.action);
+         replay_command(effect.queue, effect);
 }
 
 std::string released_text(const QueueEffect& effect) {
@@ -97,24 +114,42 @@ std::string released_text(const QueueEffect& effect) {
   text += fmt::format("{} above its cursor {} emitted by no queue.", due_text(effect.due, action),
                       effect.due == 1 ? "is" : "are");
   if (effect.others.empty()) return text + "\n";
-  return text + " This command emits them:\n" + replay_command(effect.others.front(), effect.action);
+  return text + " This command emits them:\n" + replay_command(effect.others.front(), effect);
 }
 
 std::string effect_text(const QueueEffect& effect) {
   switch (effect.kind) {
     case QueueEffect::Kind::begins:
-      return fmt::format("Queue {} emits {} at once.\n", shown_text(effect.queue), due_text(effect.due, ""));
+      return begins_effect_text(effect);
     case QueueEffect::Kind::taken:
       return taken_text(effect);
     case QueueEffect::Kind::released:
       return released_text(effect);
     case QueueEffect::Kind::doubled:
-      return fmt::format("{} {} {} tokens too: each is emitted by queue {} as well.\n",
-                         "Q" + names_text(effect.others).substr(1),
-                         effect.others.size() == 1 ? "takes" : "take", action_text(effect.action),
-                         shown_text(effect.queue));
+      return doubled_text(effect);
   }
   return "";
+}
+
+/// Names the queues that a consumer has to serve now: the new ones, and those from which they take over.
+std::string consumers_note(const QueuePlan& plan) {
+  std::vector<std::string> created;
+  std::vector<std::string> kept;
+  for (const auto& change : plan.queues) {
+    if (change.start) {
+      created.push_back(change.name);
+    } else if (change.changes_actions()) {
+      kept.push_back(change.name);
+    }
+  }
+  if (created.empty()) return "";
+  const auto served =
+      fmt::format("{}{}{}", fmt::join(created, ","), kept.empty() ? "" : ",", fmt::join(kept, ","));
+  const auto names = names_text(created);
+  return kept.empty() ? fmt::format("No consumer serves {} yet: start one with --queue {}.\n", names,
+                                    shell_word(served))
+                      : fmt::format("No consumer serves {} yet: restart the sender with --queue {}.\n", names,
+                                    shell_word(served));
 }
 
 std::string_view kind_name(QueueEffect::Kind kind) {
@@ -137,6 +172,7 @@ std::string render_plan(const QueuePlan& plan, const std::vector<QueueEffect>& e
   }
   for (const auto& effect : effects)
     notes += effect_text(effect);
+  notes += consumers_note(plan);
   notes += untaken_note(queues_after(plan, catalogue));
   return notes.empty() ? text : text + "\n" + notes;
 }
@@ -156,6 +192,7 @@ nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueE
          {"queue", effect.queue},
          {"action", effect.action.empty() ? PlanJson(nullptr) : PlanJson(effect.action)},
          {"due", effect.due},
+         {"emitted_before", effect.emitted_before},
          {"others", effect.others}});
   }
   object["untaken_actions"] = untaken_actions(queues_after(plan, catalogue));

@@ -37,6 +37,7 @@ ExitCode run_reconcile(const ReconcileOptions& options, Context& context) {
   parse_period(request.since, "", {});
   parse_period("", request.until, {});
   const auto connection = context.connect_to_schema("reconcile");
+  const auto waits = context.watch_waits(*connection, "reconcile");
   request.queues = shown_queues(*connection, context.settings());
   std::optional<ConsumerOutput> output;
   if (!options.against.empty()) {

@@ -36,13 +36,24 @@ std::string render_queues(const SequenceFix& fix, std::size_t width) {
   return table.render(width);
 }
 
+/// Nothing if none is behind.
+std::string render_others(const SequenceFix& fix, std::size_t width) {
+  if (fix.others.empty()) return {};
+  constexpr auto right = TextTable::Align::right;
+  TextTable table({{"sequence"}, {"at", right}, {"set to", right}});
+  for (const auto& sequence : fix.others)
+    table.add(
+        {shown_text(sequence.name), with_thousands(sequence.position), with_thousands(sequence.newest)});
+  return fmt::format("other sequences behind their tables:\n{}\n", table.render(width));
+}
+
 std::string render_plan(const SequenceFix& fix, std::chrono::seconds extension, std::size_t width) {
   const auto emitted = fix.to_emit();
   std::int64_t expired = 0;
   for (const auto& missed : fix.queues)
     expired += missed.expired;
-  auto text = fmt::format("token sequence: {}\n\nmissed tokens:\n{}\n", sequence_text(fix),
-                          render_queues(fix, width));
+  auto text = fmt::format("token sequence: {}\n\n{}missed tokens:\n{}\n", sequence_text(fix),
+                          render_others(fix, width), render_queues(fix, width));
   text += emitted == 0 ? std::string("No due token was missed.\n")
                        : fmt::format(
                              "{} would be emitted: the cursor had passed {} before {} created.\n"
@@ -63,9 +74,14 @@ std::string fix_json(const SequenceFix& fix, bool carried_out) {
                         {"expired", missed.expired},
                         {"wrong_status", missed.wrong_status}}}});
   }
+  auto others = nlohmann::ordered_json::array();
+  for (const auto& sequence : fix.others)
+    others.push_back(
+        {{"sequence", sequence.name}, {"before", sequence.position}, {"after", sequence.newest}});
   const nlohmann::ordered_json object{
       {"sequence_before", fix.sequence_before},
       {"sequence_after", fix.sequence_after},
+      {"other_sequences", std::move(others)},
       {"queues", std::move(queues)},
       {"carried_out", carried_out},
       {"emitted", carried_out ? nlohmann::ordered_json(fix.to_emit()) : nlohmann::ordered_json(nullptr)}};
@@ -77,6 +93,7 @@ std::string fix_json(const SequenceFix& fix, bool carried_out) {
 ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& reason, bool dry_run,
                           Context& context) {
   const auto connection = context.connect_to_schema("rewind-cursor");
+  const auto waits = context.watch_waits(*connection, "rewind-cursor");
   const auto plan = plan_sequence_fix(*connection, extension);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_plan(plan, extension, context.out().width()));
@@ -86,13 +103,17 @@ ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& rea
                             : "nothing to do\n");
     return ExitCode::done;
   }
-  confirm(context, fmt::format("set the token sequence to {} and emit {}?", plan.sequence_after,
+  const auto others = static_cast<std::int64_t>(plan.others.size());
+  const auto and_others =
+      others == 0 ? std::string() : fmt::format(", {} ahead", counted(others, "other sequence"));
+  confirm(context, fmt::format("set the token sequence to {}{} and emit {}?", plan.sequence_after, and_others,
                                counted(plan.to_emit(), "token")));
   const auto done = carry_out_sequence_fix(
       *connection, extension, {.actor = operator_name(), .reason = reason}, context.settings().channel);
   context.print(json ? fix_json(done, true)
-                     : fmt::format("done: the token sequence is at {}; {} to be emitted\n",
-                                   with_thousands(done.sequence_after), counted(done.to_emit(), "token")));
+                     : fmt::format("done: the token sequence is at {}{}; {} to be emitted\n",
+                                   with_thousands(done.sequence_after), and_others,
+                                   counted(done.to_emit(), "token")));
   return ExitCode::done;
 }
 

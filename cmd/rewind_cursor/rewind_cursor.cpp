@@ -118,6 +118,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   const auto& queue = only_queue(context.settings());
   request_of(options, queue, {});  // reports usage errors before connecting
   const auto connection = context.connect_to_schema("rewind-cursor");
+  const auto waits = context.watch_waits(*connection, "rewind-cursor");
   auto request = request_of(options, queue, connection->server_time());
   for (const auto& account : find_accounts(*connection, options.accounts))
     request.filter.accounts.push_back(account.id);
@@ -147,7 +148,8 @@ void add_targets(CommandSyntax& syntax, RewindOptions& options) {
   syntax.duration("--by DURATION", options.by, duration_range, "emit tokens created in the last DURATION");
   syntax.flag("--to-start", options.to_start, "emit all due tokens");
   syntax.flag("--to-end", options.to_end, "skip all waiting tokens");
-  syntax.flag("--fix-sequence", options.fix_sequence, "set the token sequence ahead of every cursor");
+  syntax.flag("--fix-sequence", options.fix_sequence,
+              "set every sequence of mailroom ahead of its table and cursors");
   syntax.text("--until TIME", options.until, "emit only tokens created before TIME; the cursor stays");
 }
 
@@ -191,7 +193,8 @@ const Command rewind_cursor_command{
     "given up: those whose last outcome was rejected, unknown, expired or cancelled, and that are not "
     "waiting to be emitted again already; expired includes tokens that expired before a consumer took them. More than "
     "--max-replay tokens are refused, "
-    "since a replay mails people again. The actor and the reason are recorded; mailroom audit shows "
+    "since a replay mails people again; such a mail has a Message-ID and a Date of its own, and its times count from "
+    "then. The actor and the reason are recorded; mailroom audit shows "
     "them.\n\n"
     "--fix-sequence is for a token sequence that is behind a cursor: tokens were truncated or restored, or "
     "the sequence was set back. Every claim then fails. It sets the sequence ahead of all cursors and "

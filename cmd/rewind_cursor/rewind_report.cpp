@@ -64,10 +64,11 @@ std::string replay_note(const RewindRequest& request, const RewindPlan& plan) {
   if (plan.replayed() == 0) return "No token would be emitted.\n";
   const auto again = plan.deliverable.emitted_before + plan.revived.emitted_before;
   auto text = counted(plan.replayed(), "token") + " would be emitted";
+  constexpr auto* consequence = "the same people are mailed again, under a new Message-ID and Date";
   if (again == plan.replayed()) {
-    text += " again: the same people are mailed again";
+    text += fmt::format(" again: {}", consequence);
   } else if (again > 0) {
-    text += fmt::format(", {} of them again: the same people are mailed again", with_thousands(again));
+    text += fmt::format(", {} of them again: {}", with_thousands(again), consequence);
   }
   text += ".\n";
   if (request.filter.outcome == "unknown")

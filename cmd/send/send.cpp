@@ -32,6 +32,8 @@ CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, 
   const auto session = delivering_session(settings, key, parts.watcher);
   const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
+  for (const auto& warning : writer->warnings())
+    log.warn("a template is probably wrong", {{"what", warning}});
   return {.connect = session_factory(session),
           .session_identity = session_identity(session),
           .key = key,
@@ -114,7 +116,8 @@ const Command send_command{
     add_send,
     "Claims due tokens like collect, writes a mail with a signed link for each, and delivers it by SMTP. The relay's "
     "answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, 2 and then every 4 "
-    "minutes while its link works, a rejected one is a dead letter. Each outcome is recorded in "
+    "minutes while its link works, a rejected one is a dead letter. A refusal of the sender, the login or EHLO, or of one "
+    "mail after another, is no mail's fault: the relay is unavailable then. Each outcome is recorded in "
     "mailroom_deliveries with the relay's words, in the transaction that claims the next batch.\n\n"
     "Where the connection ends after a mail and before its answer, nobody knows whether the relay has it. "
     "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
@@ -123,7 +126,8 @@ const Command send_command{
     "then less often, up to every 30 s. TLS is required, except on this host without a user; a certificate must be valid "
     "for the name of the relay.\n\n"
     "SIGTERM and SIGINT finish the mails in progress, for up to 5 s, and give the others back to the queue. SIGHUP "
-    "reloads the configuration, the templates and the keys. --to sends one mail for trial: it claims nothing, and its "
+    "reloads the configuration, the templates and the keys; a service whose password is among its credentials must be "
+    "restarted for a new one. --to sends one mail for trial: it claims nothing, and its "
     "token does not verify."};
 
 }  // namespace mailroom

@@ -36,10 +36,14 @@ SimulationRequest make_request(const SimulateOptions& options) {
 /// Connects, and logs when a connection is lost or restored, erasing the progress bar first.
 class Line {
  public:
-  Line(Context& context, ProgressBar& bar) : context_(context), bar_(bar), retries_(context.log()) {}
+  Line(Context& context, ProgressBar& bar)
+      : context_(context),
+        target_(configured_database(context.settings())),
+        bar_(bar),
+        retries_(context.log()) {}
 
   std::unique_ptr<Connection> connect() const {
-    return std::make_unique<Connection>(configured_database(context_.settings()), "mailroom simulate");
+    return std::make_unique<Connection>(target_, "mailroom simulate");
   }
   void lost(const std::string& reason) {
     bar_.erase();
@@ -53,6 +57,7 @@ class Line {
 
  private:
   Context& context_;
+  DatabaseTarget target_;
   ProgressBar& bar_;
   RetryLog retries_;
 };

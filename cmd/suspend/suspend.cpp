@@ -135,6 +135,7 @@ ExitCode run_suspend(const SuspendOptions& options, Context& context) {
   }
   const auto names = all_names(options.accounts);
   const auto connection = context.connect_to_schema("suspend");
+  const auto waits = context.watch_waits(*connection, "suspend");
   const auto accounts = find_accounts(*connection, names);
   const auto outcome = carry_out(options, context, *connection, accounts);
   const bool json = context.global().output == OutputFormat::json;

@@ -36,6 +36,7 @@ void add_global_options(CommandLine& line) {
        {file,
         syntax.setting("--database-url URL", "database.url",
                        "connect with this libpq URI or keyword=value list"),
+        syntax.setting("--schema NAME", "database.schema", "work in the schema NAME of the database"),
         syntax.choice("-o,--output FORMAT", line.global.output, formats, "text or json",
                       "print text or json"),
         syntax.setting("--log-level LEVEL", "log.level",

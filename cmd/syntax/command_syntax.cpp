@@ -23,9 +23,25 @@ struct Spec {
   }
 
   bool is_operand() const { return names.front() != '-'; }
+  /// True for a token, and for what stays on this machine, such as a path with a secret.
+  bool may_hold_token() const {
+    const auto& word = is_operand() ? names : value_name;
+    return word == "TOKEN" || word == "URL" || word.starts_with("FILE") || word == "DIR" || word == "COMMAND";
+  }
   /// `--limit` of `-l,--limit`
   std::string longest() const { return is_operand() ? names : names.substr(names.find("--")); }
 };
+
+/// A token is not sent to the server in place of what a command looks for: the server may log it.
+void refuse_token(const std::string& name, const std::string& text) {
+  for (const std::string_view prefix : {"login:", "email:"}) {
+    if (text.starts_with(prefix)) return;
+  }
+  if (!holds_token(text)) return;
+  throw Error(ExitCode::usage, name + " looks like a token, which it does not take",
+              "mailroom audit --token TOKEN and mailroom verify TOKEN take one; an account with such a login "
+              "is login:NAME");
+}
 
 }  // namespace
 
@@ -88,13 +104,19 @@ Option CommandSyntax::flag(const std::string& spec, bool& value, const std::stri
 
 Option CommandSyntax::value(const std::string& spec, const std::string& help,
                             const std::function<void(const std::string&)>& store) {
+  return checked_value(spec, help, store, Spec(spec).may_hold_token());
+}
+
+Option CommandSyntax::checked_value(const std::string& spec, const std::string& help,
+                                    const std::function<void(const std::string&)>& store, bool takes_token) {
   const Spec parts(spec);
   const std::string hint = parts.is_operand() ? "" : "omit it, or give it a value";
-  const auto checked = [app = app_, name = parts.longest(), hint,
+  const auto checked = [app = app_, name = parts.longest(), hint, takes_token,
                         store](const std::vector<std::string>& texts) {
     for (const auto& text : texts) {
       try {
         if (text.empty()) throw Error(ExitCode::usage, name + " is empty", hint);
+        if (!takes_token) refuse_token(name, text);
         store(text);
       } catch (const Error& error) {
         if (!error.hint().empty()) throw;
@@ -116,6 +138,11 @@ Option CommandSyntax::text(const std::string& spec, std::string& value, const st
 Option CommandSyntax::text(const std::string& spec, std::optional<std::string>& value,
                            const std::string& help) {
   return this->value(spec, help, [&value](const std::string& text) { value = text; });
+}
+
+Option CommandSyntax::text_or_token(const std::string& spec, std::string& value, const std::string& help) {
+  return checked_value(
+      spec, help, [&value](const std::string& text) { value = text; }, true);
 }
 
 Option CommandSyntax::texts(const std::string& spec, std::vector<std::string>& values,

@@ -74,6 +74,9 @@ class CommandSyntax {
   Option text(const std::string& spec, std::string& value, const std::string& help);
   Option text(const std::string& spec, std::optional<std::string>& value, const std::string& help);
 
+  /// As text(), for a value that may be a signed token; other options and operands refuse one.
+  Option text_or_token(const std::string& spec, std::string& value, const std::string& help);
+
   /// Collects the texts of all occurrences. With `separator`, each text is split at it.
   Option texts(const std::string& spec, std::vector<std::string>& values, const std::string& help,
                std::optional<char> separator = std::nullopt);
@@ -116,7 +119,8 @@ class CommandSyntax {
   /// Overrides the configuration key `key`.
   Option setting(const std::string& spec, const std::string& key, const std::string& help);
 
-  /// Passes the value to `store`, which throws Error(usage) if it is invalid.
+  /// Passes the value to `store`, which throws Error(usage) if it is invalid. Refuses what has the shape of a
+  /// token, unless the value is a TOKEN, URL, FILE, DIR or COMMAND.
   Option value(const std::string& spec, const std::string& help,
                const std::function<void(const std::string&)>& store);
 
@@ -131,6 +135,8 @@ class CommandSyntax {
   std::vector<std::string> given() const;
 
  private:
+  Option checked_value(const std::string& spec, const std::string& help,
+                       const std::function<void(const std::string&)>& store, bool takes_token);
   static std::string name_of(const std::string& spec);
   [[noreturn]] static void refuse(const std::string& name, const std::string& text,
                                   const std::string& requirement);

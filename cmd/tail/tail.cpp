@@ -14,6 +14,7 @@
 #include "feed/event_feed.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/row_security.hpp"
 #include "status/shown_queues.hpp"
 
 namespace mailroom {
@@ -110,22 +111,23 @@ EventRenderer make_render(const TailOptions& options, Context& context,
   return [render](const Event& event) { return render(masked(event)); };
 }
 
-std::unique_ptr<Connection> connect(const Settings& settings, bool follow) {
+std::unique_ptr<Connection> connect(const DatabaseTarget& target, const std::string& channel) {
   const auto check = [](Connection& connection) {
     require_current_schema(connection);
     require_all_rows(connection);
     require_ids_to_spare(connection);
   };
-  return connect_reader(configured_database(settings), check, follow ? settings.channel : "");
+  return connect_reader(target, check, channel);
 }
 
 void show_events(const TailOptions& options, Context& context, EventFilter filter) {
   StopSignal signal;
   SystemEnvironment environment(signal, context.out().fd());
   const auto& settings = context.settings();
+  const auto target = configured_database(settings);
   std::unique_ptr<Connection> session;
   context.warn_of_visible_password();
-  context.explain_unreachable([&] { session = connect(settings, options.follow); });
+  context.explain_unreachable([&] { session = connect(target, options.follow ? settings.channel : ""); });
   for (const auto& account : find_accounts(*session, options.accounts))
     filter.accounts.push_back(account.id);
 
@@ -133,8 +135,8 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
   const auto history = make_history(options, session->server_time());
   const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
   EventFeed feed(
-      std::move(session), [&] { return connect(settings, true); }, history, std::move(filter), window,
-      context.log());
+      std::move(session), [&] { return connect(target, settings.channel); }, history, std::move(filter),
+      window, context.log());
   PatientOutput output(context.out(), signal, [&] { feed.take_notifications(); });
   std::int64_t left = options.count.value_or(std::numeric_limits<std::int64_t>::max());
   feed.run(options.follow, environment, [&](const std::vector<Event>& events) {

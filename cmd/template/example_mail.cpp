@@ -20,7 +20,7 @@ TemplateValues example_mail(MailAction action, const std::optional<std::string>&
                         .login = "user1",
                         .token = example_token,
                         .code = example_code,
-                        .created_at = created_at,
+                        .valid_from = created_at,
                         .expires_at = created_at + example_lifetime};
   if (account) {
     const auto connection = context.connect_to_schema("template");

@@ -49,8 +49,9 @@ std::string build_message(const RenderedMail& mail, const ConfiguredMail& config
                           Context& context) {
   const MessageBuilder builder(sender_or_example(configured, context), configured.reply_to,
                                configured.headers);
-  MailContent content{.created_at = example_created_at,
+  MailContent content{.date = example_created_at,
                       .queue = context.settings().queues.front(),
+                      .key = "0000000000000000",
                       .token = 0,
                       .to = to,
                       .subject = mail.subject,

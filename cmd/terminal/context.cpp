@@ -10,6 +10,7 @@
 #include "db/pooler.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/row_security.hpp"
 
 namespace mailroom {
 
@@ -88,6 +89,20 @@ std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpos
   require_all_rows(*connection);
   require_ids_to_spare(*connection);
   return connection;
+}
+
+std::unique_ptr<WaitWatch> Context::watch_waits(const Connection& connection, const std::string& purpose,
+                                                std::function<void()> before) {
+  auto& log = this->log();
+  const auto tell = [&log, before = std::move(before)](const std::string& text) {
+    if (before) before();
+    log.warn(text);
+  };
+  return std::make_unique<WaitWatch>(
+      connection, WaitWatch::Options{
+                      .target = configured_database(settings()),
+                      .purpose = "mailroom " + purpose,
+                      .tell = tell});
 }
 
 void Context::require_own_session(Connection& connection, const std::string& purpose) {

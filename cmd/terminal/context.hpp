@@ -10,6 +10,7 @@
 #include "base/output.hpp"
 #include "config/settings.hpp"
 #include "db/connection.hpp"
+#include "db/wait_watch.hpp"
 #include "signing/configured_database.hpp"
 #include "signing/configured_keys.hpp"
 
@@ -58,6 +59,11 @@ class Context {
   /// connect(), then throws Error(schema) if this binary cannot work on the schema or the ids are used up,
   /// and Error(failed) if row security hides rows.
   std::unique_ptr<Connection> connect_to_schema(const std::string& purpose);
+  /// While the result exists, warns of the sessions for which the statements of `connection`, which is
+  /// connected as `mailroom PURPOSE`, wait for more than a second. Calls `before` ahead of each warning, in
+  /// another thread.
+  std::unique_ptr<WaitWatch> watch_waits(const Connection& connection, const std::string& purpose,
+                                         std::function<void()> before = {});
   /// Throws Error(configuration) if a pooler shares the locks, settings or prepared statements of
   /// `connection`, which is connected as `mailroom PURPOSE`, with other sessions.
   void require_own_session(Connection& connection, const std::string& purpose);

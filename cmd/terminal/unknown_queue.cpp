@@ -10,7 +10,8 @@ Error explained_unknown_queue(const DatabaseError& error, Context& context) {
   const auto last = message.rfind('"');
   if (error.sqlstate() != sqlstate::unknown_queue || first == last) return error;
   try {
-    Connection connection(configured_database(context.settings()), "mailroom queue");
+    Connection connection(configured_database(context.settings()), "mailroom queue",
+                          {.answer = std::chrono::seconds(3)});
     return unknown_queue(std::string(message.substr(first + 1, last - first - 1)), queue_names(connection));
   } catch (const Error&) {
     return error;

@@ -148,6 +148,7 @@ ExitCode run_verify(const VerifyOptions& options, Context& context) {
   }
   const auto ring = load_key_ring(context.settings());
   const auto connection = options.offline ? nullptr : context.connect_to_schema("verify");
+  const auto waits = connection ? context.watch_waits(*connection, "verify") : nullptr;
   TokenJudge token_judge(ring, connection.get());
   if (options.token == "-") return LineVerifier(token_judge, context, options.show_code).run();
 

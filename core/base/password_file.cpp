@@ -22,4 +22,9 @@ std::string read_password_file(const std::string& path, bool allow_readable, con
   return std::string(file.text());
 }
 
+std::string read_token_file(const std::string& path, bool allow_readable) {
+  constexpr auto content = "it must have one line, the access token";
+  return std::string(SecretFile(path, {"token", "send.token_file", "", content}, allow_readable).text());
+}
+
 }  // namespace mailroom

@@ -55,7 +55,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 bool is_token_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == ',';
 }
 
 template <typename Is>
@@ -201,6 +201,27 @@ std::string without_secrets(std::string_view whole) {
     text.remove_prefix(1);
   }
   return shown;
+}
+
+std::string shell_word(const std::string& text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_' || c == ',';
+  });
+  if (plain && !text.empty()) return text;
+  std::string quoted = "'";
+  for (const char c : text)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+bool holds_token(std::string_view text) {
+  constexpr std::size_t token_size = 86;
+  for (auto start = text.begin(); start != text.end();) {
+    const auto* const end = std::find_if_not(start, text.end(), is_token_character);
+    if (end - start == token_size) return true;
+    start = end == text.end() ? end : end + 1;
+  }
+  return false;
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {

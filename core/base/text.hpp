@@ -62,6 +62,12 @@ std::string without_url_passwords(std::string_view text);
 /// user input.
 std::string without_secrets(std::string_view text);
 
+/// Quotes `text` for a shell if needed.
+std::string shell_word(const std::string& text);
+
+/// True if `text` is a signed token or contains one: 86 characters of base64url between others.
+bool holds_token(std::string_view text);
+
 /// 1234567 as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 

@@ -62,6 +62,15 @@ void require_units(const SettingValue& value, const Ends& ends) {
                      has_unit(max) ? "" : "ms"));
 }
 
+/// Names are sent to the server, which may log them. The message does not repeat the token.
+void refuse_token(const SettingValue& value) {
+  if (!holds_token(value.text)) return;
+  const bool is_option = value.origin.kind == OriginKind::flag;
+  throw Error(is_option ? ExitCode::usage : ExitCode::configuration,
+              fmt::format("{} ({}) holds a token instead of a name", value.key, describe(value.origin)),
+              "tokens are for mailroom audit --token TOKEN and mailroom verify TOKEN");
+}
+
 }  // namespace
 
 std::string describe(const Origin& origin) {
@@ -151,6 +160,7 @@ bool parse_switch(const SettingValue& value) {
 }
 
 std::string parse_name(const SettingValue& value) {
+  refuse_token(value);
   if (value.text.empty() || value.text.size() > longest_name || printable(value.text) != value.text) {
     refuse(value, fmt::format("printable text of 1 to {} bytes", longest_name));
   }
@@ -166,6 +176,7 @@ std::string parse_uri_reference(const SettingValue& value) {
 }
 
 std::vector<std::string> parse_names(const SettingValue& value) {
+  refuse_token(value);
   std::vector<std::string> names;
   for (const auto item : split(value.text, ',')) {
     const std::string name(trimmed(item));

@@ -59,6 +59,17 @@ SettingValue value_of(const KeyEntry& entry, std::string_view text, Origin origi
   return make_value(entry, std::string(text), std::move(items), std::move(origin));
 }
 
+/// Without the line end that a file, a secret of a container or $'…' has at its end, and no value needs.
+std::size_t length_of_line(std::string_view text) {
+  return text.find_last_not_of("\r\n") + 1;
+}
+
+SettingValue without_line_end(SettingValue value) {
+  value.text.resize(length_of_line(value.text));
+  if (!value.items.empty()) value.items.back().resize(length_of_line(value.items.back()));
+  return value;
+}
+
 SettingValue default_of(const KeyEntry& entry) {
   return value_of(entry, entry.default_text, {OriginKind::default_value, "default"});
 }
@@ -86,15 +97,15 @@ void check_mode(const YamlFile& file) {
 void apply_file(SettingValues& values, const YamlFile& file) {
   check_mode(file);
   for (const auto& value : file.values)
-    value_of(values, value.key) = value;
+    value_of(values, value.key) = without_line_end(value);
 }
 
 void apply_environment(SettingValues& values, const EnvironmentVariables& environment) {
   for (const auto& entry : key_table()) {
     const auto text = lookup(environment, entry.environment);
-    if (text.empty()) continue;
-    value_of(values, entry.key) =
-        value_of(entry, text, {OriginKind::environment, std::string(entry.environment)});
+    if (length_of_line(text) == 0) continue;
+    value_of(values, entry.key) = value_of(entry, std::string_view(text).substr(0, length_of_line(text)),
+                                           {OriginKind::environment, std::string(entry.environment)});
   }
 }
 

@@ -68,6 +68,7 @@ struct SettingValue {
 /// The effective configuration, parsed and checked.
 struct Settings {
   std::string database_url;
+  std::string database_schema;             ///< or empty: the first schema of the search_path
   std::string database_password_file;      ///< or empty
   std::string signing_key;                 ///< 64 hexadecimal digits given inline, or empty
   std::string signing_key_file;            ///< or empty; only one of the two is set
@@ -86,7 +87,11 @@ struct Settings {
   Milliseconds max_wait{};  ///< for a queue of lower priority
   std::string send_relay;   ///< not parsed; the texts and lists of send may be empty
   std::string send_password_file;
+  std::string send_token_file;     ///< of OAuth 2, for the user of the relay
+  std::string send_token_command;  ///< for the shell
   std::string send_ca_file;
+  std::string send_hello_name;
+  bool send_plaintext_relay_for_tests = false;
   std::string send_from;                  ///< `Name <local@domain>`, not parsed
   std::string send_reply_to;              ///< the same
   std::string send_link;                  ///< not parsed

@@ -107,6 +107,8 @@ TokenRow read_mail(const pqxx::row& row) {
   token.unknowns = row[11].as<int>();
   if (!row[12].is_null()) token.newer = row[12].as<std::int64_t>();
   token.mailed = row[13].as<int>();
+  if (!row[14].is_null()) token.resent_at = row[14].as<std::int64_t>();
+  token.mail_key = {row[15].c_str(), row[15].size()};
   return token;
 }
 

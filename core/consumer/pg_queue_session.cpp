@@ -16,6 +16,9 @@ namespace {
 /// How long the last statement before a stop may take.
 constexpr Milliseconds last_patience{500};
 
+/// How long to wait for a second session while a batch is leased: a pooler may have no more to give.
+constexpr Milliseconds reader_patience{2000};
+
 /// Payload of the notification that makes the other collectors drain the inserts that did not notify.
 constexpr const char* drain_payload = "drain";
 /// Payload of mailroom_share_sinks().
@@ -23,14 +26,9 @@ constexpr const char* sinks_payload = "sinks";
 /// Payload of the functions that change the definition of a queue.
 constexpr const char* queues_payload = "queues";
 
-// The queue's guarantees and plans need these settings, whatever the role's or the database's defaults are.
-constexpr const char* session_settings = R"(
-SET default_transaction_isolation = 'read committed';
-SET default_transaction_read_only = off;
-SET synchronous_commit = on;
+// The plans of the queue need these settings, besides those of every session.
+constexpr const char* plan_settings = R"(
 SET row_security = off;
-SET jit = off;
-SET idle_session_timeout = 0;
 SET plan_cache_mode = force_generic_plan;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
@@ -65,7 +63,7 @@ void cancel_quietly(Connection& connection) {
 PgQueueSession::PgQueueSession(const Setup& setup)
     : watcher_(setup.watcher),
       log_(setup.log),
-      conninfo_(setup.conninfo),
+      target_(setup.conninfo),
       delivers_(setup.delivers),
       with_creation_(setup.with_creation),
       connection_(setup.conninfo, setup.program),
@@ -83,7 +81,7 @@ PgQueueSession::PgQueueSession(const Setup& setup)
 }
 
 void PgQueueSession::prepare_statements(const Setup& setup) {
-  connection_.run(session_settings);
+  connection_.run(plan_settings);
   connection_.prepare("claim", claim_sql());
   if (delivers_) {
     connection_.prepare("fetch", fetch_mails_sql(setup.reads_newer, setup.counted_period));
@@ -153,8 +151,11 @@ bool PgQueueSession::open_reader() {
   if (reader_ || !may_open_reader_) return may_open_reader_;
   const auto waiting = wait();
   try {
-    reader_ = std::make_unique<Connection>(conninfo_, "mailroom read");
-    reader_->run(session_settings);
+    reader_ =
+        std::make_unique<Connection>(target_, "mailroom read", SessionLimits{.answer = reader_patience});
+    // This session is known to have a server process of its own; so has the other one.
+    reader_->own_session();
+    reader_->run(plan_settings);
   } catch (const Error& error) {
     reader_.reset();
     may_open_reader_ = false;

@@ -21,7 +21,7 @@ namespace mailroom {
 class PgQueueSession final : public QueueSession {
  public:
   struct Setup {
-    std::string conninfo;
+    DatabaseTarget conninfo;
     std::vector<std::string> queues;
     std::string channel;
     std::function<void(Connection&)> check_schema;
@@ -89,7 +89,7 @@ class PgQueueSession final : public QueueSession {
 
   StopWatcher* watcher_;
   Log* log_;
-  std::string conninfo_;
+  DatabaseTarget target_;
   bool delivers_;
   bool with_creation_;
   Connection connection_;

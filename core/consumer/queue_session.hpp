@@ -113,6 +113,11 @@ struct TokenRow {
   int unknowns = 0;                     ///< of these, how many may have been accepted without an answer
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
   int mailed = 0;                       ///< mails to the account within the period that the session counts
+  std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
+  std::string_view mail_key{};              ///< what tells the id of its mail from others of this token's id
+
+  /// When its mail begins to be due, in seconds since 1970: the Date, from which its life is counted.
+  std::int64_t dated() const { return resent_at.value_or(created_at); }
 };
 
 /// Whether inserts notify collectors.

@@ -1,6 +1,10 @@
 #include "consumer/session_checks.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "queue/preconditions.hpp"
+#include "queue/sequences.hpp"
 
 namespace mailroom {
 namespace {
@@ -15,15 +19,21 @@ void check_trigger(Connection& connection) {
   }
   if (state == TriggerState::disabled) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is disabled",
-                enable_trigger_statement(table, trigger));
+                enable_trigger_statement(connection, table, trigger));
   }
 }
 
 void check_sequence(Connection& connection) {
   require_ids_to_spare(connection);
-  if (gives_ids_in_order(connection)) return;
-  throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
-              ids_in_order_statement);
+  if (!gives_ids_in_order(connection)) {
+    throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
+                ids_in_order_statement(connection));
+  }
+  if (const auto statements = statements_for_ordered_ids(connection); !statements.empty()) {
+    throw Error(ExitCode::schema,
+                "a sequence of the queue's batches or gaps does not give out ids one by one, in order",
+                fmt::format("{}", fmt::join(statements, " ")));
+  }
 }
 
 }  // namespace

@@ -1,10 +1,16 @@
 #include "db/connection.hpp"
 
 #include <functional>
+#include <future>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/actor.hpp"
+#include "base/blocked_signals.hpp"
+#include "base/duration.hpp"
+#include "base/password_file.hpp"
 #include "db/conninfo.hpp"
+#include "db/search_path.hpp"
 #include "db/time_sql.hpp"
 
 namespace mailroom {
@@ -27,33 +33,100 @@ struct LastText {
 };
 template struct LastText<&pqxx::connection::err_msg>;
 
-}  // namespace
-
-std::string session_conninfo(const std::string& conninfo, const std::string& purpose) {
-  // Detect a lost peer within about 30 s, and give up on an address that does not answer after 10 s.
-  return with_defaults(conninfo, {{"application_name", application_name(purpose)},
-                                  {"client_encoding", "UTF8"},
-                                  {"connect_timeout", "10"},
-                                  {"keepalives_idle", "10"},
-                                  {"keepalives_interval", "5"},
-                                  {"keepalives_count", "3"},
-                                  {"tcp_user_timeout", "30000"}});
+/// A password that is being replaced may be missing for a moment: then a later session finds it.
+std::string current_password(const DatabaseTarget& target) {
+  try {
+    return read_password_file(target.password_file, target.allow_readable_file, "database.password_file");
+  } catch (const Error& error) {
+    throw ConnectionLost(error.what(), error.hint());
+  }
 }
 
-Connection::Connection(const std::string& conninfo, const std::string& purpose) {
-  const auto full = session_conninfo(conninfo, purpose);
+}  // namespace
+
+std::string session_conninfo(const DatabaseTarget& target, const std::string& purpose, Milliseconds answer) {
+  auto conninfo = target.conninfo;
+  if (!target.password_file.empty() && !has_password(conninfo))
+    conninfo = with_defaults(conninfo, {{"password", current_password(target)}});
+  // Detect a lost peer within about 30 s, and give up on an address that does not answer after 10 s.
+  conninfo = with_fallbacks(conninfo, {{"application_name", application_name(purpose)},
+                                       {"connect_timeout", "10"},
+                                       {"keepalives_idle", "10"},
+                                       {"keepalives_interval", "5"},
+                                       {"keepalives_count", "3"},
+                                       {"tcp_user_timeout", "30000"}});
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(answer).count();
+  const auto given = connect_timeout_of(conninfo);
+  if (seconds == 0 || (given > 0 && given <= seconds)) return conninfo;
+  return with_option(conninfo, {"connect_timeout", std::to_string(seconds)});
+}
+
+Connection::Connection(const DatabaseTarget& target, const std::string& purpose, SessionLimits limits)
+    : target_(target), purpose_(purpose), limits_(limits) {
+  const auto conninfo = session_conninfo(target_, purpose_, limits_.answer);
+  guarded([&] { open(conninfo); });
+  const auto given = connect_timeout_of(conninfo);
+  within(limits_.answer > Milliseconds{0} ? limits_.answer : std::chrono::seconds(given),
+         [this] { set_up(); });
+  if (target_.schema.empty()) require_search_path(*this, target_.conninfo);
+}
+
+void Connection::open(const std::string& conninfo) {
+  session_ = std::make_unique<pqxx::connection>(conninfo);
+  pqxx_compat::forbid_silent_reconnection(*session_);
+}
+
+void Connection::within(Milliseconds limit, const std::function<void()>& work) {
+  if (limit <= Milliseconds{0}) return work();
+  std::future<void> done;
+  {
+    const BlockedSignals blocked;
+    done = std::async(std::launch::async, work);
+  }
+  // Wakes the thread: it reads the end of the stream.
+  const bool is_late = done.wait_for(limit) == std::future_status::timeout;
+  if (is_late) shutdown(session_->sock(), SHUT_RDWR);
+  try {
+    done.get();
+  } catch (const ConnectionLost&) {
+    if (!is_late) throw;
+    throw ConnectionLost("no answer within " + format_duration(limit) +
+                         ": the server or a pooler in front of it has accepted the session and lets it wait");
+  }
+}
+
+void Connection::set_up() {
   guarded([&] {
-    session_ = std::make_unique<pqxx::connection>(full);
-    pqxx_compat::forbid_silent_reconnection(*session_);
-    // Keep the server's warnings out of the output.
-    run("SET client_min_messages = error");
-    run("SET bytea_output = hex");
-    // From a database without an encoding read the bytes as they are: with UTF8 the server would refuse a
-    // whole result for one invalid byte.
-    run(R"(
-SELECT set_config('client_encoding', 'SQL_ASCII', false)
-WHERE current_setting('server_encoding') = 'SQL_ASCII')");
+    {
+      pqxx::nontransaction alone(*session_);
+      facts_ = read_session_facts(execute(alone, session_facts_sql, target_.schema)[0], target_.schema);
+    }
+    if (is_own_ || facts_.pid == session_->backendpid()) return own_session();
+    transaction_settings_ = session_settings(facts_, limits_.statement, true);
   });
+  if (!transaction_settings_.empty()) try_transaction();
+}
+
+void Connection::own_session() {
+  is_own_ = true;
+  transaction_settings_.clear();
+  const auto sql = session_settings(facts_, limits_.statement, false);
+  guarded([&] {
+    pqxx::nontransaction alone(*session_);
+    execute(alone, sql);
+  });
+}
+
+void Connection::try_transaction() {
+  try {
+    transact([](pqxx::work&) {});
+  } catch (const Error& error) {
+    // A pooler in statement mode ends the session that begins a transaction. Without one there are no
+    // settings, which a schema of our own needs.
+    if (error.code() != ExitCode::configuration || !target_.schema.empty()) throw;
+    transaction_settings_.clear();
+    guarded([&] { open(session_conninfo(target_, purpose_, limits_.answer)); });
+  }
 }
 
 Connection::~Connection() = default;

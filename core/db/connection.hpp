@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <pqxx/pqxx>
@@ -10,15 +12,26 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/moment.hpp"
+#include "db/database_target.hpp"
 #include "db/errors.hpp"
 #include "db/pqxx_compat.hpp"
+#include "db/session_settings.hpp"
 
 namespace mailroom {
 
-/// `conninfo` with defaults for a session: the purpose as application_name (see Connection), UTF-8, and
-/// timeouts that detect a lost peer.
-std::string session_conninfo(const std::string& conninfo, const std::string& purpose);
+/// How long a session waits; 0: as long as the connection string, the environment or our defaults say.
+struct SessionLimits {
+  Milliseconds answer{0};     ///< to connect, and again for the first answer: a pooler may keep it waiting
+  Milliseconds statement{0};  ///< statement_timeout; 0: none
+};
+
+/// The connection string for a session of `target`: its password, the purpose as application_name (see
+/// Connection), and timeouts that detect a lost peer. Throws ConnectionLost if the password file cannot be
+/// read now.
+std::string session_conninfo(const DatabaseTarget& target, const std::string& purpose,
+                             Milliseconds answer = Milliseconds{0});
 
 /// The value of a field of a row; nullopt for a null.
 template <typename T, typename Field>
@@ -29,45 +42,47 @@ std::optional<T> optional_of(const Field& field) {
 /// One PostgreSQL session. Never reconnects by itself, since that would silently drop locks and LISTEN.
 class Connection {
  public:
-  /// Connects. The application_name is `purpose` (`mailroom collect`) with host and pid of this process.
-  /// Throws ConnectionLost if it cannot connect, Error(configuration) for a malformed connection string.
-  Connection(const std::string& conninfo, const std::string& purpose);
+  /// Connects and sets the session up (see session_settings()), for which no `options` are needed, so that it
+  /// works behind a pooler too. The application_name is `purpose` (`mailroom collect`) with host and pid of
+  /// this process, unless libpq's variables or the connection string name another. Throws ConnectionLost if
+  /// it cannot connect or gets no answer in time, Error(configuration) for a malformed connection string.
+  Connection(const DatabaseTarget& target, const std::string& purpose, SessionLimits limits = {});
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// Sets the session up again, for a schema that exists since. Behind a pooler the settings belong to each
+  /// transaction, since another client may get the server process next.
+  void set_up();
+  /// Behind a pooler that leaves this session its server process: gives the settings to the session.
+  void own_session();
+  /// What the last set_up() found.
+  const SessionFacts& facts() const { return facts_; }
+  /// The configured schema; empty for none.
+  const std::string& schema() const { return target_.schema; }
+
   /// Runs one statement in autocommit mode. Throws DatabaseError or ConnectionLost.
   template <typename... Arguments>
   pqxx::result run(const std::string& sql, const Arguments&... arguments) {
-    return guarded([&] {
-      pqxx::nontransaction alone(*session_);
-      return execute(alone, sql, arguments...);
-    });
+    return alone(
+        [&](pqxx::transaction_base& transaction) { return execute(transaction, sql, arguments...); });
   }
 
-  /// Calls `body(pqxx::transaction_base&)`, which runs statements with execute(), each in autocommit mode.
+  /// Calls `body(pqxx::transaction_base&)`, which runs statements with execute(), each in autocommit mode;
+  /// behind a pooler, all in one transaction.
   template <typename Body>
   auto alone(Body&& body) {
     return guarded([&] {
+      if (!transaction_settings_.empty()) return committed(body);
       pqxx::nontransaction each(*session_);
-      return body(each);
+      return body(static_cast<pqxx::transaction_base&>(each));
     });
   }
 
   /// Calls `body(pqxx::work&)` in a transaction. Commits when `body` returns, rolls back when it throws.
   template <typename Body>
   auto transact(Body&& body) {
-    return guarded([&] {
-      pqxx::work transaction(*session_);
-      if constexpr (std::is_void_v<decltype(body(transaction))>) {
-        body(transaction);
-        transaction.commit();
-      } else {
-        auto result = body(transaction);
-        transaction.commit();
-        return result;
-      }
-    });
+    return guarded([&] { return committed(body); });
   }
 
   /// As transact(), but rolls back when `body` returns.
@@ -75,6 +90,7 @@ class Connection {
   void dry_run(Body&& body) {
     guarded([&] {
       pqxx::work transaction(*session_);
+      begin(transaction);
       body(transaction);
       transaction.abort();
     });
@@ -85,9 +101,8 @@ class Connection {
 
   template <typename... Arguments>
   pqxx::result run_prepared(const std::string& name, const Arguments&... arguments) {
-    return guarded([&] {
-      pqxx::nontransaction alone(*session_);
-      return pqxx_compat::execute_prepared(alone, name, arguments...);
+    return alone([&](pqxx::transaction_base& transaction) {
+      return pqxx_compat::execute_prepared(transaction, name, arguments...);
     });
   }
 
@@ -95,10 +110,8 @@ class Connection {
   /// views, valid during the call; a null is empty. Runs in autocommit mode.
   template <std::size_t columns, typename Each>
   void copy_out(const std::string& query, const Each& each) {
-    guarded([&] {
-      pqxx::nontransaction alone(*session_);
-      pqxx_compat::stream<columns>(alone, query, each);
-    });
+    alone(
+        [&](pqxx::transaction_base& transaction) { pqxx_compat::stream<columns>(transaction, query, each); });
   }
 
   /// Runs one statement within the caller's transaction. Values are bound, never formatted into the text.
@@ -134,9 +147,45 @@ class Connection {
   int socket() const;
   int backend_pid() const;
 
+  /// True while a statement or a transaction runs; for another thread, also after the end of the connection.
+  std::shared_ptr<const std::atomic<bool>> busy() const { return busy_; }
+
  private:
+  void open(const std::string& conninfo);
+  /// Calls `work`, which waits for the server, on another thread. Throws ConnectionLost if it takes longer.
+  void within(Milliseconds limit, const std::function<void()>& work);
+  /// Finds out whether the pooler allows transactions at all.
+  void try_transaction();
+  void begin(pqxx::transaction_base& transaction) {
+    if (!transaction_settings_.empty()) transaction.exec(transaction_settings_);
+  }
+
+  template <typename Body>
+  auto committed(Body&& body) {
+    pqxx::work transaction(*session_);
+    begin(transaction);
+    if constexpr (std::is_void_v<decltype(body(transaction))>) {
+      body(transaction);
+      transaction.commit();
+    } else {
+      auto result = body(transaction);
+      transaction.commit();
+      return result;
+    }
+  }
+
+  /// While it exists, the connection is busy.
+  struct Busy {
+    explicit Busy(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+    ~Busy() { flag_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    std::atomic<bool>& flag_;
+  };
+
   template <typename Body>
   auto guarded(Body&& body) -> decltype(body()) {
+    const Busy busy(*busy_);
     try {
       return body();
     } catch (...) {
@@ -146,6 +195,13 @@ class Connection {
   /// Must be called in a catch block: see rethrow_database_error().
   [[noreturn]] void rethrow() const;
 
+  DatabaseTarget target_;
+  std::string purpose_;
+  SessionLimits limits_;
+  SessionFacts facts_;
+  bool is_own_ = false;               ///< behind a pooler: own_session() was called
+  std::string transaction_settings_;  ///< for each transaction behind a pooler; otherwise empty
+  std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<pqxx::connection> session_;
   std::unique_ptr<pqxx_compat::Subscription> subscription_;
   std::set<std::string> payloads_;

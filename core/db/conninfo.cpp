@@ -1,11 +1,13 @@
 #include "db/conninfo.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <libpq-fe.h>
 #include <memory>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "db/conninfo_error.hpp"
 
 namespace mailroom {
 namespace {
@@ -68,21 +70,28 @@ bool has_stray_at(std::string_view conninfo) {
   return false;
 }
 
-Error unparsable() {
-  return {ExitCode::configuration, "the connection string cannot be parsed",
-          "write postgresql://user@host:5432/database (percent-encode special characters) or host=HOST "
-          "dbname=NAME"};
+using LibpqOptions = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
+
+/// The values that libpq takes from the environment, the service file and its own defaults for what `given`
+/// does not set. libpq reads the service that a connection string names only when it connects: to a socket
+/// that does not exist, since a session is not wanted.
+LibpqOptions inherited_options(const std::vector<ConninfoOption>& given) {
+  const auto* service = find_option(given, "service");
+  if (service == nullptr) return {PQconndefaults(), PQconninfoFree};
+  const auto nowhere = plain_text({*service, {"host", "/"}});
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> unconnected(PQconnectStart(nowhere.c_str()), PQfinish);
+  return {PQconninfo(unconnected.get()), PQconninfoFree};
 }
 
 }  // namespace
 
 std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo) {
-  if (has_stray_at(conninfo)) throw unparsable();
+  if (has_stray_at(conninfo)) throw unparsable(conninfo, "");
   char* message = nullptr;
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
       PQconninfoParse(conninfo.c_str(), &message), PQconninfoFree);
   const std::unique_ptr<char, decltype(&PQfreemem)> freed(message, PQfreemem);
-  if (!parsed) throw unparsable();
+  if (!parsed) throw unparsable(conninfo, message == nullptr ? "" : message);
   std::vector<ConninfoOption> options;
   for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {
     if (option->val != nullptr) options.push_back({option->keyword, option->val});
@@ -103,6 +112,31 @@ std::string with_defaults(const std::string& conninfo, const std::vector<Conninf
   return plain_text(options);
 }
 
+std::string with_fallbacks(const std::string& conninfo, const std::vector<ConninfoOption>& fallbacks) {
+  const auto inherited = inherited_options(parse_conninfo(conninfo));
+  auto missing = fallbacks;
+  std::erase_if(missing, [&](const ConninfoOption& option) {
+    return default_of(inherited.get(), option.keyword) != nullptr;
+  });
+  return with_defaults(conninfo, missing);
+}
+
+std::string with_option(const std::string& conninfo, const ConninfoOption& option) {
+  auto options = parse_conninfo(conninfo);
+  std::erase_if(options, [&](const ConninfoOption& other) { return other.keyword == option.keyword; });
+  options.push_back(option);
+  return plain_text(options);
+}
+
+int connect_timeout_of(const std::string& conninfo) {
+  const auto options = parse_conninfo(conninfo);
+  const std::string keyword = "connect_timeout";
+  const auto* given = find_option(options, keyword);
+  const auto inherited = inherited_options(options);
+  const char* text = given != nullptr ? given->value.c_str() : default_of(inherited.get(), keyword);
+  return text == nullptr ? 0 : std::max(std::atoi(text), 0);
+}
+
 std::string redact_conninfo(const std::string& conninfo) {
   auto options = parse_conninfo(conninfo);
   for (auto& option : options) {
@@ -113,8 +147,7 @@ std::string redact_conninfo(const std::string& conninfo) {
 
 std::string describe_target(const std::string& conninfo) {
   const auto given = parse_conninfo(conninfo);
-  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> defaults(PQconndefaults(),
-                                                                              PQconninfoFree);
+  const auto defaults = inherited_options(given);
   std::vector<ConninfoOption> target;
   for (const std::string keyword : {"service", "host", "hostaddr", "port", "dbname", "user"}) {
     if (const auto* value = find_option(given, keyword)) {
@@ -124,6 +157,15 @@ std::string describe_target(const std::string& conninfo) {
     }
   }
   return plain_text(target);
+}
+
+std::string session_options(const std::string& conninfo) {
+  const auto given = parse_conninfo(conninfo);
+  if (const auto* value = find_option(given, "options")) return value->value;
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> defaults(PQconndefaults(),
+                                                                              PQconninfoFree);
+  const char* fallback = default_of(defaults.get(), "options");
+  return fallback == nullptr ? "" : fallback;
 }
 
 bool has_password(const std::string& conninfo) {

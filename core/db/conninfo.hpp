@@ -13,11 +13,22 @@ struct ConninfoOption {
 
 /// The options that `conninfo` (a libpq URI or keyword=value list, possibly empty) sets. Throws
 /// Error(configuration) if libpq cannot parse it, if a URI's password has an @ that should be %40, or if
-/// another option contains a password. The message does not quote libpq's, which may contain the password.
+/// another option contains a password. The message says why, without quoting a part that may be a password.
 std::vector<ConninfoOption> parse_conninfo(const std::string& conninfo);
 
 /// `conninfo` as a keyword=value list, plus those of `defaults` that it does not set.
 std::string with_defaults(const std::string& conninfo, const std::vector<ConninfoOption>& defaults);
+
+/// As with_defaults(), but libpq's environment variables (PGCONNECT_TIMEOUT, …) and the service file win over
+/// `fallbacks`.
+std::string with_fallbacks(const std::string& conninfo, const std::vector<ConninfoOption>& fallbacks);
+
+/// `conninfo` as a keyword=value list in which `option` replaces its own.
+std::string with_option(const std::string& conninfo, const ConninfoOption& option);
+
+/// How many seconds libpq waits for a connection to an address: connect_timeout as given, by the environment
+/// or by the service file; 0: for ever.
+int connect_timeout_of(const std::string& conninfo);
 
 /// `conninfo` for people and logs: passwords are shown as `***`.
 std::string redact_conninfo(const std::string& conninfo);
@@ -25,6 +36,10 @@ std::string redact_conninfo(const std::string& conninfo);
 /// The target of `conninfo` with libpq's environment and defaults: service, host, hostaddr, port, dbname,
 /// user.
 std::string describe_target(const std::string& conninfo);
+
+/// The `options` that a session of `conninfo` asks the server for: its own, or those of PGOPTIONS; may be
+/// empty.
+std::string session_options(const std::string& conninfo);
 
 bool has_password(const std::string& conninfo);
 

@@ -106,10 +106,20 @@ bool quotes_a_row(std::string_view state) {
   return state.starts_with("23") || state == "44000";
 }
 
+/// True if the id that a sequence gave to a row of mailroom exists.
+bool is_repeated_id(std::string_view message) {
+  constexpr std::string_view beginning = "duplicate key value violates unique constraint \"";
+  if (!message.starts_with(beginning)) return false;
+  return is_one_of(message.substr(beginning.size()),
+                   {"accounts_pkey\"", "tokens_pkey\"", "mailroom_batches_pkey\"", "mailroom_gaps_pkey\"",
+                    "mailroom_operations_pkey\""});
+}
+
 std::string hint_of(std::string_view state, std::string_view report) {
   if (state == sqlstate::unknown_queue)
     return "mailroom queue list shows the queues; collect.queue names those to collect from";
-  if (state == sqlstate::sequence_behind) {
+  // The functions add a hint if it is another sequence than that of the tokens.
+  if (state == sqlstate::sequence_behind && labelled(report, "HINT").empty()) {
     return "tokens were truncated or restored; run mailroom rewind-cursor --fix-sequence, which emits the "
            "tokens created since then and no others";
   }
@@ -117,6 +127,12 @@ std::string hint_of(std::string_view state, std::string_view report) {
   if (state == sqlstate::read_only) return "the server is a standby or read-only: connect to the primary";
   if (state == sqlstate::out_of_range)
     return "an id or a time in the database is out of range; run mailroom doctor for details";
+  if (is_repeated_id(labelled(report, "ERROR"))) {
+    return "its sequence is behind the table, as after a restore or a switch-over to a logical replica; run mailroom "
+           "rewind-cursor --fix-sequence";
+  }
+  if (labelled(report, "ERROR").starts_with("too many notifications in the NOTIFY queue"))
+    return "a session that listens keeps a transaction open; mailroom doctor names it";
   const auto hint = labelled(report, "HINT");
   const bool is_forbidden = state == sqlstate::insufficient_privilege && hint.empty();
   if (is_forbidden && labelled(report, "ERROR").find("pg_stat_activity") != std::string::npos) {

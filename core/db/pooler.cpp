@@ -88,12 +88,12 @@ bool is_shared(const PoolerFacts& facts) {
 
 /// A pooler assigns the most recently used server process to the next client, so an idle pooler looks like a
 /// session of one's own. Therefore a second client asks in turn, several rounds, since other clients ask too.
-PoolerFacts read_pooler_facts(Connection& connection, const std::string& conninfo,
+PoolerFacts read_pooler_facts(Connection& connection, const DatabaseTarget& target,
                               const std::string& purpose) {
   PoolerFacts facts{.announced = connection.backend_pid(), .first = ask_pid(connection)};
   facts.again = facts.first;
   if (facts.announced == facts.first) return facts;
-  Probe second(session_conninfo(conninfo, purpose));
+  Probe second(session_conninfo(target, purpose));
   for (int round = 0; round < rounds && !is_shared(facts); ++round) {
     const auto pid = second.ask("SELECT pg_backend_pid()");
     if (!pid) break;
@@ -115,8 +115,10 @@ PoolerKind judge_pooler(const PoolerFacts& facts) {
   return facts.allows_transactions ? PoolerKind::transaction : PoolerKind::statement;
 }
 
-PoolerKind find_pooler(Connection& connection, const std::string& conninfo, const std::string& purpose) {
-  return judge_pooler(read_pooler_facts(connection, conninfo, purpose));
+PoolerKind find_pooler(Connection& connection, const DatabaseTarget& target, const std::string& purpose) {
+  const auto kind = judge_pooler(read_pooler_facts(connection, target, purpose));
+  if (kind == PoolerKind::session) connection.own_session();
+  return kind;
 }
 
 std::string pooler_text(PoolerKind kind) {
@@ -138,8 +140,8 @@ SELECT
                      row[3].c_str());
 }
 
-void require_own_session(Connection& connection, const std::string& conninfo, const std::string& purpose) {
-  const auto kind = find_pooler(connection, conninfo, purpose);
+void require_own_session(Connection& connection, const DatabaseTarget& target, const std::string& purpose) {
+  const auto kind = find_pooler(connection, target, purpose);
   if (kind != PoolerKind::transaction && kind != PoolerKind::statement) return;
   const auto direct = direct_conninfo(connection);
   throw Error(ExitCode::configuration, pooler_text(kind),

@@ -23,9 +23,9 @@ struct PoolerFacts {
 /// If `announced` equals `first`, the other facts are ignored.
 PoolerKind judge_pooler(const PoolerFacts& facts);
 
-/// Detects a pooler. If the server is not connected directly, opens a second session with `conninfo` for
-/// `purpose`, for at most 1 s.
-PoolerKind find_pooler(Connection& connection, const std::string& conninfo, const std::string& purpose);
+/// Detects a pooler. If the server is not connected directly, opens a second session with `target` for
+/// `purpose`, for at most 1 s. Behind a pooler in session mode, gives `connection` its settings for good.
+PoolerKind find_pooler(Connection& connection, const DatabaseTarget& target, const std::string& purpose);
 
 /// `the connection goes through a pooler in transaction mode: …`, for a kind that shares server processes.
 std::string pooler_text(PoolerKind kind);
@@ -38,6 +38,6 @@ std::string direct_conninfo(Connection& connection);
 
 /// For commands that use settings, prepared statements, locks or LISTEN. Throws Error(configuration) if a
 /// pooler shares the server process of `connection`, before any of these reach other clients.
-void require_own_session(Connection& connection, const std::string& conninfo, const std::string& purpose);
+void require_own_session(Connection& connection, const DatabaseTarget& target, const std::string& purpose);
 
 }  // namespace mailroom

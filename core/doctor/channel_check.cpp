@@ -8,6 +8,8 @@
 
 #include "base/duration.hpp"
 #include "doctor/subject.hpp"
+#include "status/queue_health.hpp"
+#include "status/queue_sessions.hpp"
 
 namespace mailroom {
 namespace {
@@ -54,6 +56,17 @@ Findings judge_name(const Settings& settings, const std::vector<std::string>& ch
   return {mismatch(settings, channels.front(),
                    fmt::format("collect.channel is {}, but the trigger on tokens notifies {}: {}",
                                settings.channel, fmt::join(channels, " and "), polls))};
+}
+
+/// Reports a queue of notifications that fills up. Returns its usage.
+double judge_queue(Connection& connection, Findings& findings) {
+  const auto queue =
+      connection.transact([](pqxx::work& transaction) { return read_notification_queue(transaction); });
+  if (const auto found = judge_notifications(queue)) {
+    findings.push_back(found->severity == Severity::failure ? failure(found->text, {found->fix})
+                                                            : warning(found->text, {found->fix}));
+  }
+  return queue.usage;
 }
 
 /// True if a notification on a random channel comes back to this session.
@@ -104,6 +117,11 @@ Findings check_channel(Subject& subject) {
   if (subject.pooler == PoolerKind::transaction) {
     findings.push_back(
         not_checked("whether notifications arrive: a pooler in transaction mode does not support them"));
+    return findings;
+  }
+  constexpr double nearly_full = 0.99;
+  if (judge_queue(*subject.connection, findings) >= nearly_full) {
+    findings.push_back(not_checked("whether notifications arrive: the queue of notifications is full"));
     return findings;
   }
   if (!hears_itself(*subject.connection)) {

@@ -25,7 +25,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 19> checks{{
+constexpr std::array<CheckEntry, 20> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
@@ -39,6 +39,7 @@ constexpr std::array<CheckEntry, 19> checks{{
     {"triggers", schema, check_triggers},
     {"channel", {.setting = "collect.channel", .database = true, .schema = true}, check_channel},
     {"sequence", schema, check_sequence},
+    {"insert", schema, check_insert},
     {"queue", {.setting = "collect.queue", .database = true, .schema = true}, check_queue},
     {"collectors", {.setting = "collect.queue", .database = true, .schema = true}, check_collectors},
     {"batches", schema, check_batches},

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "db/qualified_name.hpp"
+#include "doctor/qualified_rows.hpp"
 #include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
 
@@ -10,7 +12,7 @@ namespace {
 /// An index is sound if it is valid, a function if it is independent of the caller's search_path. A stable
 /// set-returning SQL function is exempt: queries inline it, so its names resolve as theirs.
 constexpr const char* objects_sql = R"(
-WITH here AS (SELECT quote_ident(current_schema())::regnamespace AS schema),
+WITH here AS (SELECT quote_ident($1)::regnamespace AS schema),
 tables AS (SELECT c.oid, c.relname FROM pg_class c, here WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p'))
 SELECT 'table ' || relname, true, ''
 FROM tables
@@ -24,9 +26,9 @@ WHERE c.relnamespace = schema
 UNION ALL
 SELECT 'function ' || p.proname,
   p.prosqlbody IS NOT NULL
-    OR format('search_path=%I, pg_temp', current_schema()) = ANY (p.proconfig) IS TRUE
+    OR format('search_path=%I, pg_temp', $1::text) = ANY (p.proconfig) IS TRUE
     OR (l.lanname = 'sql' AND p.proretset AND p.provolatile = 's' AND p.proconfig IS NULL),
-  format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', p.oid::regprocedure, current_schema())
+  format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', p.oid::regprocedure, $1::text)
 FROM here, pg_proc p JOIN pg_language l ON l.oid = p.prolang
 WHERE p.pronamespace = schema
   AND NOT EXISTS (
@@ -42,21 +44,21 @@ using PresentObjects = std::map<std::string, PresentObject>;
 
 PresentObjects read_present_objects(Connection& connection) {
   PresentObjects objects;
-  for (const auto& row : connection.run(objects_sql))
+  for (const auto& row : qualified_rows(connection, objects_sql))
     objects[row[0].c_str()] = {.is_sound = row[1].as<bool>(), .fix = row[2].c_str()};
   return objects;
 }
 
-Finding missing(const CatalogueKey& key, const ExpectedObject& object) {
+Finding missing(const CatalogueKey& key, const ExpectedObject& object, const std::string& home) {
   const auto& name = key.name;
   switch (key.kind) {
     case ObjectKind::index:
       return warning(
           fmt::format("the index {} on {} is missing: queries that need it are slow", name, object.table),
-          {object.statement});
+          {in_schema(object.statement, home)});
     case ObjectKind::constraint:
       return failure(fmt::format("the constraint {} on {} is missing", name, object.table),
-                     {object.statement});
+                     {in_schema(object.statement, home)});
     case ObjectKind::function:
       return failure(fmt::format("the function {} is missing", name), {},
                      fmt::format("run CREATE FUNCTION {} from migrations/{}.up.sql, and pin its search_path",
@@ -68,18 +70,19 @@ Finding missing(const CatalogueKey& key, const ExpectedObject& object) {
   }
 }
 
-Finding unsound(const CatalogueKey& key, const std::string& fix) {
+Finding unsound(const CatalogueKey& key, const std::string& fix, const std::string& home) {
   if (key.kind == ObjectKind::function)
     return failure(fmt::format("the function {} resolves names with its caller's search_path", key.name),
                    {fix});
   return warning(fmt::format("the index {} is invalid: its creation did not finish", key.name),
-                 {fmt::format("REINDEX INDEX CONCURRENTLY {};", key.name)});
+                 {in_schema(fmt::format("REINDEX INDEX CONCURRENTLY @.{};", key.name), home)});
 }
 
 }  // namespace
 
 Findings check_drift(Subject& subject) {
   if (subject.schema_newer) return {not_checked("the schema is newer than this mailroom")};
+  const auto home = quoted_schema(*subject.connection);
   const auto present = read_present_objects(*subject.connection);
   std::map<std::string, int> counts;
   Findings findings;
@@ -91,9 +94,9 @@ Findings check_drift(Subject& subject) {
     if (!object.table.empty() && present.count("table " + object.table) == 0) continue;
     const auto found = present.find(kind + " " + key.name);
     if (found == present.end()) {
-      findings.push_back(missing(key, object));
+      findings.push_back(missing(key, object, home));
     } else if (!found->second.is_sound) {
-      findings.push_back(unsound(key, found->second.fix));
+      findings.push_back(unsound(key, found->second.fix, home));
     }
   }
   return or_fine(std::move(findings), fmt::format("none: {} tables, {} indexes and {} functions exist; "

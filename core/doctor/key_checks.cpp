@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/key_text.hpp"
+#include "base/text.hpp"
 #include "db/conninfo.hpp"
 #include "doctor/secret_files.hpp"
 #include "doctor/subject.hpp"
 #include "signing/configured_keys.hpp"
-#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/printable.hpp"
+#include "db/array_text.hpp"
+#include "doctor/qualified_rows.hpp"
+#include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
-#include "queue/preconditions.hpp"
+#include "schema/row_security.hpp"
 
 namespace mailroom {
 namespace {
@@ -12,7 +16,7 @@ namespace {
 constexpr const char* missing_sql = R"(
 SELECT n.object,
   format('GRANT %s ON %s TO %I;', string_agg(p.privilege, ', ' ORDER BY p.n),
-         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || quote_ident(n.object), current_user)
+         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || format('%I.%I', $1::text, n.object), current_user)
 FROM (VALUES
     ('schema_migrations', 'r', '{SELECT}'::text[]),
     ('accounts', 'r', '{SELECT}'),
@@ -26,26 +30,36 @@ FROM (VALUES
     ('mailroom_sinks', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
     ('tokens_id_seq', 'S', '{SELECT}'),
     ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
-  JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident(current_schema())::regnamespace,
+  JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident($1)::regnamespace,
   unnest(n.privileges) WITH ORDINALITY p (privilege, n)
 WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege)
                       ELSE has_table_privilege(c.oid, p.privilege) END
 GROUP BY n.object, n.kind
 ORDER BY n.kind DESC, n.object)";
 
+/// $2: the names of mailroom's functions; an application may have functions with similar names.
 constexpr const char* executable_functions_sql = R"(
 SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
 FROM pg_proc p
-WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname LIKE 'mailroom\_%'
-  AND NOT has_function_privilege(p.oid, 'EXECUTE')
+WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname = ANY ($2::text[])
+  AND p.prorettype <> 'trigger'::regtype AND NOT has_function_privilege(p.oid, 'EXECUTE')
 ORDER BY 1)";
+
+std::vector<std::string> own_functions() {
+  std::vector<std::string> names;
+  for (const auto& [key, object] : expected_objects()) {
+    if (key.kind == ObjectKind::function) names.push_back(key.name);
+  }
+  return names;
+}
 
 /// Reports all missing privileges in one finding, with one statement for each object.
 void judge_grants(Connection& connection, const std::string& role, Findings& findings) {
   std::vector<std::string> lacks;
   std::vector<std::string> fix;
-  for (const auto* sql : {missing_sql, executable_functions_sql}) {
-    for (const auto& row : connection.run(sql)) {
+  for (const auto& rows : {qualified_rows(connection, missing_sql),
+                           qualified_rows(connection, executable_functions_sql, array_text(own_functions()))}) {
+    for (const auto& row : rows) {
       lacks.emplace_back(row[0].c_str());
       fix.emplace_back(row[1].c_str());
     }
@@ -53,6 +67,45 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
   if (fix.empty()) return;
   findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, fmt::join(lacks, ", ")),
                              std::move(fix)));
+}
+
+/// $2: the names of mailroom's functions. Those that run with their owner's privileges, and who else may execute
+/// them: attached to a trigger of any table they would create tokens for any account.
+constexpr const char* open_functions_sql = R"(
+SELECT p.proname, coalesce(r.rolname, 'everyone'),
+  format('REVOKE EXECUTE ON FUNCTION %s FROM %s;', p.oid::regprocedure, coalesce(quote_ident(r.rolname), 'PUBLIC'))
+FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.prosecdef AND p.proname = ANY ($2::text[])
+  AND a.grantee <> p.proowner
+ORDER BY 1, 2)";
+
+void judge_open_functions(Connection& connection, Findings& findings) {
+  for (const auto& row : qualified_rows(connection, open_functions_sql, array_text(own_functions()))) {
+    findings.push_back(
+        failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
+                            shown_text(row[1].c_str()), row[0].c_str()),
+                {row[2].c_str()}, "default privileges of the schema give it: ALTER DEFAULT PRIVILEGES takes them away"));
+  }
+}
+
+/// Roles that may read tokens because default privileges gave them every table of their owner.
+constexpr const char* readers_sql = R"(
+SELECT r.rolname, format('REVOKE ALL ON %s FROM %I;', c.oid::regclass, r.rolname)
+FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname = 'tokens' AND NOT c.relrowsecurity
+  AND a.privilege_type = 'SELECT' AND a.grantee <> c.relowner
+  AND EXISTS (
+    SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
+    WHERE d.defaclobjtype = 'r' AND d.defaclnamespace IN (0, c.relnamespace) AND d.defaclrole = c.relowner
+      AND x.grantee = a.grantee AND x.privilege_type = 'SELECT')
+ORDER BY 1)";
+
+void judge_readers(Connection& connection, Findings& findings) {
+  for (const auto& row : qualified_rows(connection, readers_sql)) {
+    findings.push_back(warning(
+        fmt::format("{} may read the secrets and codes of tokens, by default privileges", shown_text(row[0].c_str())),
+        {row[1].c_str()}, "give each role what docs/security.md lists, and no default privileges"));
+  }
 }
 
 void judge_row_security(Connection& connection, const std::string& role, Findings& findings) {
@@ -67,7 +120,7 @@ void judge_statistics(Connection& connection, const std::string& role, Findings&
   const auto row = connection.run(
       "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user), "
       "has_table_privilege('pg_catalog.pg_stat_activity', 'SELECT'), "
-      "format('GRANT SELECT ON pg_stat_activity TO %I;', current_user)")[0];
+      "format('GRANT SELECT ON pg_catalog.pg_stat_activity TO %I;', current_user)")[0];
   if (!row[2].as<bool>()) {
     findings.push_back(warning(
         fmt::format("{} may not read pg_stat_activity, so status, queue list and queue show fail, and "
@@ -90,6 +143,8 @@ Findings check_privileges(Subject& subject) {
   const auto role = std::string(connection.run("SELECT current_user")[0][0].c_str());
   Findings findings;
   judge_grants(connection, role, findings);
+  judge_open_functions(connection, findings);
+  judge_readers(connection, findings);
   judge_row_security(connection, role, findings);
   judge_statistics(connection, role, findings);
   return or_fine(std::move(findings), role + " has the privileges for collect, and can see other sessions");

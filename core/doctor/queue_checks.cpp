@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
+#include "queue/queue_plan.hpp"
 #include "replay/sequence_fix.hpp"
 #include "status/fix_commands.hpp"
 #include "status/queue_health.hpp"
@@ -49,8 +50,39 @@ void judge_position(const SequenceFix& fix, Findings& findings) {
   }
 }
 
+/// Reports the other sequences that are behind their tables: a switch-over to a logical replica does not copy
+/// them.
+void judge_others(const SequenceFix& fix, Findings& findings) {
+  for (const auto& sequence : fix.others) {
+    const auto reason = fmt::format("{} is at {}, behind the newest id of {}, {}: {}", sequence.name,
+                                    with_thousands(sequence.position), sequence.table,
+                                    with_thousands(sequence.newest), sequence.consequence());
+    findings.push_back(sequence.is_of_mailroom() ? failure(reason, {fix_sequence_command})
+                                                 : warning(reason, {fix_sequence_command}));
+  }
+}
+
 bool has_queue(Connection& connection, const std::string& queue) {
   return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
+}
+
+/// Creates `queue` without mailing anybody twice, if that can be said without knowing what it is for: with
+/// what no queue takes, or with the action of its name. Empty otherwise.
+std::vector<std::string> creation_of(Connection& connection, const std::string& queue) {
+  const auto queues = read_queues(connection).queues;
+  const auto command = "mailroom queue create " + shell_word(queue);
+  const auto untaken = untaken_actions(queues);
+  if (untaken == all_actions()) return {command};
+  for (const auto& action : all_actions()) {
+    const auto takes = [&](const auto& other) { return other.properties.takes(action); };
+    const bool can_be_taken =
+        std::count_if(queues.begin(), queues.end(), takes) == 1 &&
+        std::find_if(queues.begin(), queues.end(), takes)->properties.actions.size() != 1;
+    const bool is_named = action_text(action) == queue && can_be_taken;
+    if (is_named || std::find(untaken.begin(), untaken.end(), action) != untaken.end())
+      return {command + " --action " + action_text(action)};
+  }
+  return {};
 }
 
 void warn_of_pauses(Connection& connection, Findings& findings) {
@@ -82,10 +114,18 @@ WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions
 
 /// True for the findings of status that are about collectors and their batches.
 bool concerns_collectors(const QueueFinding& finding) {
-  constexpr std::array<std::string_view, 7> codes{"no_collector",     "batch_open",        "batch_left",
+  constexpr std::array<std::string_view, 9> codes{"no_collector",     "batch_open",        "batch_left",
                                                   "collector_silent", "collector_blocked", "queue_locked",
-                                                  "foreign_lock"};
+                                                  "foreign_lock",     "standby_awaited",   "other_schema"};
   return std::find(codes.begin(), codes.end(), finding.code) != codes.end();
+}
+
+std::vector<std::string> commands_of(const QueueFinding& finding) {
+  std::vector<std::string> commands;
+  if (finding.fix.empty()) return commands;
+  for (const auto command : split(finding.fix, '\n'))
+    commands.emplace_back(command);
+  return commands;
 }
 
 }  // namespace
@@ -97,11 +137,19 @@ Findings check_sequence(Subject& subject) {
   if (!gives_ids_in_order(connection)) {
     findings.push_back(failure(
         "tokens_id_seq does not give out ids one by one, in order: the cursor can move past late tokens",
-        {std::string(ids_in_order_statement) + ";"}));
+        {ids_in_order_statement(connection)}));
+  }
+  if (auto statements = statements_for_ordered_ids(connection); !statements.empty()) {
+    findings.push_back(
+        failure("a sequence of the queue's batches or gaps does not give out ids one by one, in order: the "
+                "newest row of a queue is its state, and claims fail",
+                std::move(statements)));
   }
   const auto fix = check_sequence(connection);
   judge_position(fix, findings);
   judge_missed(fix, findings);
+  judge_others(fix, findings);
+  subject.gives_good_ids = findings.empty();
   const auto* rest = fix.is_complete ? "" : "; mailroom reconcile checks the many tokens of the last hour";
   return or_fine(std::move(findings), fmt::format("at {}, one id at a time, ahead of every cursor{}",
                                                   with_thousands(fix.sequence_before), rest));
@@ -116,8 +164,9 @@ SELECT count(*) FILTER (WHERE job_type = $1) > 0, coalesce(string_agg(job_type, 
 FROM jobs)",
                                     queue)[0];
     if (row[0].as<bool>()) continue;
+    const auto fix = creation_of(connection, queue);
     findings.push_back(failure(fmt::format("there is no queue {}; the queues are: {}", queue, row[1].c_str()),
-                               {"mailroom queue create " + shell_word(queue)}));
+                               fix, fix.empty() ? "name one of them in collect.queue, or with --queue" : ""));
   }
   warn_of_pauses(connection, findings);
   warn_of_idle_actions(connection, findings);
@@ -142,7 +191,7 @@ Findings check_collectors(Subject& subject) {
       if (!concerns_collectors(found)) continue;
       // no_collector is only a warning: a new queue has no collector yet.
       const bool fails = found.severity == Severity::failure && found.code != "no_collector";
-      const auto fix = found.fix.empty() ? std::vector<std::string>() : std::vector{found.fix};
+      const auto fix = commands_of(found);
       const auto text = settings.queues.size() == 1 ? found.text : "queue " + queue + ": " + found.text;
       findings.push_back(fails ? failure(text, fix) : warning(text, fix));
     }

@@ -2,6 +2,7 @@
 
 #include "doctor/subject.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/schema_places.hpp"
 
 namespace mailroom {
 namespace {
@@ -17,22 +18,16 @@ SELECT EXISTS (
 
 /// Reports mailroom's tables in a schema that is not on the search_path, or that the role may not use.
 Findings look_elsewhere(Connection& connection) {
-  const auto rows = connection.run(R"(
-SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'), current_setting('search_path'),
-  CASE WHEN has_schema_privilege(n.oid, 'USAGE')
-       THEN format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user,
-                   current_database(), n.nspname)
-       ELSE format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user) END
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relname = 'mailroom_batches' AND c.relkind = 'r'
-LIMIT 1)");
-  if (rows.empty()) return {};
-  const auto* name = rows[0][0].c_str();
-  const auto reason = rows[0][1].as<bool>()
-                          ? fmt::format("the tables are in the schema {}, but the search_path is {}", name,
-                                        rows[0][2].c_str())
-                          : fmt::format("the tables are in the schema {}, which the role may not use", name);
-  return {failure(reason, {rows[0][3].c_str()})};
+  if (is_place(connection)) return {};
+  const auto places = other_places(connection);
+  if (places.empty()) return {};
+  const auto error = elsewhere(connection, places);
+  if (!places.front().is_usable) return {failure(error.what(), {places.front().grant})};
+  const auto path = connection.run(
+      "SELECT format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user, "
+      "current_database(), $1::text)",
+      places.front().name);
+  return {failure(error.what(), {path[0][0].c_str()}, error.hint())};
 }
 
 Finding judge_newer(long version, long newest, long minimum_client) {
@@ -68,6 +63,7 @@ Finding judge_state(const SchemaState& state, long newest, long minimum_client) 
 }  // namespace
 
 Findings check_schema(Subject& subject) {
+  require_configured_schema(*subject.connection);
   // Set before reading the version, so that later checks run even if this role may not read it.
   subject.schema_usable = has_queue_tables(*subject.connection);
   subject.has_tables = subject.schema_usable;

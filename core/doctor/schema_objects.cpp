@@ -49,7 +49,7 @@ void add_table(const std::string& text, const std::string& table, const std::str
     objects[{ObjectKind::constraint, name}] = {
         .table = table,
         .migration = migration,
-        .statement = fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {};", table, name, rule)};
+        .statement = fmt::format("ALTER TABLE @.{} ADD CONSTRAINT {} {};", table, name, rule)};
   };
   for (const auto& part : parts_of(text)) {
     std::string column;
@@ -79,9 +79,12 @@ void add_created(const std::string& text, const std::string& migration, Expected
   } else if (kind == "FUNCTION") {
     objects[{ObjectKind::function, name}] = {.migration = migration};
   } else if (kind == "TRIGGER") {
-    objects[{ObjectKind::trigger, name}] = {.migration = migration, .statement = text + ";"};
+    static const std::regex names("( ON | EXECUTE FUNCTION )(?=[a-z])");
+    objects[{ObjectKind::trigger, name}] = {.migration = migration,
+                                            .statement = std::regex_replace(text, names, "$1@.") + ";"};
   } else {
-    const auto rest = text.substr(std::string_view("CREATE INDEX ").size());
+    const auto rest = std::regex_replace(text.substr(std::string_view("CREATE INDEX ").size()),
+                                         std::regex(" ON (?=[a-z])"), " ON @.");
     objects[{ObjectKind::index, name}] = {
         .table = match[4],
         .migration = migration,

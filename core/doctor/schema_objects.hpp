@@ -14,7 +14,7 @@ struct ExpectedObject {
   std::string table{};      ///< of a column, constraint or index
   std::string migration{};  ///< the last one that creates it: `0_init`
   /// Creates a constraint, index or trigger again, on one line; an index with CONCURRENTLY, so that it blocks
-  /// no writers.
+  /// no writers. For in_schema().
   std::string statement{};
 };
 

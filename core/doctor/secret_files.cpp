@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "status/fix_commands.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {

@@ -20,6 +20,7 @@ struct DoctorSources {
   /// Throws Error(configuration).
   std::function<Settings(FileUse)> load;
   std::function<std::chrono::system_clock::time_point()> now;
+  std::string application_role{};  ///< as which an account is inserted; empty: as the session's
 };
 
 /// The state that the checks share: each check may use the results of earlier ones.
@@ -36,6 +37,7 @@ struct Subject {
   bool schema_usable = false;  ///< the version, if readable, is at least the newest that this binary knows
   bool schema_newer = false;
   bool has_tables = false;  ///< of any version
+  bool gives_good_ids = false;  ///< the check `sequence` found nothing
 };
 
 /// True if the value of `key` is certain: the file was read, or a flag or the environment overrides it.
@@ -55,6 +57,8 @@ Findings check_schema(Subject& subject);
 Findings check_drift(Subject& subject);
 Findings check_privileges(Subject& subject);
 Findings check_triggers(Subject& subject);
+/// Inserts an account as the application does, in a transaction that it rolls back.
+Findings check_insert(Subject& subject);
 Findings check_channel(Subject& subject);
 Findings check_sequence(Subject& subject);
 Findings check_queue(Subject& subject);

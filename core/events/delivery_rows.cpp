@@ -1,7 +1,5 @@
 // Reads mailroom_deliveries.
 
-#include <algorithm>
-
 #include "db/time_sql.hpp"
 #include "events/event.hpp"
 
@@ -46,36 +44,6 @@ DeliveryAttempt read_attempt(const Row& row) {
           .reply = row[11].c_str()};
 }
 
-/// A delivery that was accepted, replayed and then given back to the queue keeps the answer and the time of
-/// its acceptance, but not the state. Adds the acceptance as an attempt of its own.
-void restore_acceptance(DeliveryRecord& delivery) {
-  auto& attempts = delivery.attempts;
-  const bool is_recorded = std::any_of(attempts.begin(), attempts.end(), [&](const auto& attempt) {
-    return attempt.state == "accepted" && attempt.at == delivery.accepted_at;
-  });
-  if (!delivery.accepted_at || is_recorded) return;
-  const auto next = std::find_if(attempts.begin(), attempts.end(),
-                                 [&](const auto& attempt) { return attempt.at >= *delivery.accepted_at; });
-  if (next == attempts.end()) return;
-  auto acceptance = *next;
-  acceptance.at = *delivery.accepted_at;
-  acceptance.state = "accepted";
-  attempts.insert(next, std::move(acceptance));
-}
-
-/// Removes the answers of accepted deliveries from later outcomes, and the answer that was replaced by the
-/// reason when the token had been deleted meanwhile.
-void forget_other_answers(DeliveryRecord& delivery) {
-  for (auto& attempt : delivery.attempts) {
-    const bool is_deleted = attempt.state == "cancelled" && attempt.reply == "the token was deleted";
-    const bool is_acceptance = attempt.state != "accepted" && attempt.code / 100 == 2;
-    if (is_acceptance) attempt.reply.clear();
-    if (!is_deleted && !is_acceptance) continue;
-    attempt.sink.clear();
-    attempt.code = 0;
-  }
-}
-
 }  // namespace
 
 std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
@@ -87,10 +55,6 @@ std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
         deliveries.back().queue != attempt.queue)
       deliveries.push_back(read_record(row));
     deliveries.back().attempts.push_back(std::move(attempt));
-  }
-  for (auto& delivery : deliveries) {
-    restore_acceptance(delivery);
-    forget_other_answers(delivery);
   }
   return deliveries;
 }

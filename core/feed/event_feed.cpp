@@ -22,19 +22,17 @@ constexpr std::chrono::seconds rounding{2};
 
 }  // namespace
 
-std::unique_ptr<Connection> connect_reader(const std::string& conninfo,
+std::unique_ptr<Connection> connect_reader(const DatabaseTarget& target,
                                            const std::function<void(Connection&)>& check_schema,
                                            const std::string& channel) {
-  auto session = std::make_unique<Connection>(conninfo, "mailroom tail");
-  require_own_session(*session, conninfo, "mailroom tail");
+  auto session = std::make_unique<Connection>(target, "mailroom tail");
+  require_own_session(*session, target, "mailroom tail");
   check_schema(*session);
-  // The feed reads few rows of large tables: hash joins, merge joins and JIT would read and compile too much.
+  // The feed reads few rows of large tables: hash joins and merge joins would read too much.
   session->run(R"(
 SET default_transaction_isolation = 'repeatable read';
 SET default_transaction_read_only = on;
 SET row_security = off;
-SET jit = off;
-SET idle_session_timeout = 0;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET cursor_tuple_fraction = 1)");

@@ -16,7 +16,7 @@ namespace mailroom {
 /// Opens a session whose transactions are READ ONLY and REPEATABLE READ, and calls `check_schema`. Listens on
 /// `channel`, unless it is empty or the server is a standby, which has no notifications. Throws
 /// Error(configuration) if a pooler shares the session.
-std::unique_ptr<Connection> connect_reader(const std::string& conninfo,
+std::unique_ptr<Connection> connect_reader(const DatabaseTarget& target,
                                            const std::function<void(Connection&)>& check_schema,
                                            const std::string& channel);
 

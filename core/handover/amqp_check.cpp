@@ -5,8 +5,8 @@
 
 #include "base/json_text.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "handover/amqp_carrier.hpp"
-#include "status/fix_commands.hpp"
 
 namespace mailroom {
 namespace {

@@ -66,16 +66,35 @@ char foreign_to_dot_atom(std::string_view local) {
   return found == local.end() ? '\0' : *found;
 }
 
+/// Quoted as it may stand in a command and in a header: printable, without a quote or a backslash that is not
+/// itself quoted, and without angle brackets, which end an address for careless relays.
+Reason problem_of_quoted(std::string_view local) {
+  if (local.size() < 3 || local.back() != '"') return "the local part has a quote that does not end";
+  const auto text = local.substr(1, local.size() - 2);
+  if (text.front() == '-') return "the local part begins with a hyphen";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') return "the local part has a quote in its middle";
+    if (text[i] == '<' || text[i] == '>')
+      return fmt::format("the local part has '{}', which is not allowed", text[i]);
+    if (text[i] == '\\' && ++i == text.size()) return "the local part has a quote that does not end";
+  }
+  if (printable(local) != local) return "the local part has an invisible character";
+  return {};
+}
+
+/// Old mobile addresses have two dots in a row, or one before the @: allowed in quotes only.
+bool needs_quotes(std::string_view local) {
+  return local.ends_with('.') || local.starts_with('.') || local.find("..") != std::string_view::npos;
+}
+
 Reason problem_of_local(std::string_view local) {
   if (local.empty()) return "there is nothing before the @";
   if (local.size() > longest_local) return too_long("the local part", local.size(), longest_local);
-  if (local.front() == '"') return "the local part is quoted, and only a plain one is allowed";
+  if (local.front() == '"') return problem_of_quoted(local);
   if (const char c = foreign_to_dot_atom(local); c != '\0')
     return fmt::format("the local part has {}, which is not allowed", shown_character(c));
   // A relay may pass it to a program, which would take it for an option.
   if (local.front() == '-') return "the local part begins with a hyphen";
-  if (local.front() == '.' || local.back() == '.') return "the local part begins or ends with a dot";
-  if (local.find("..") != std::string_view::npos) return "the local part has two dots in a row";
   if (printable(local) != local) return "the local part has an invisible character";
   if (has_wide_blank(local)) return "the local part has a blank, which is not allowed";
   return {};
@@ -145,6 +164,24 @@ std::string unquoted(std::string_view name) {
   return text;
 }
 
+/// True if what stands before the last address has another one: `A <a@b.example>, C`.
+bool names_further_mailbox(std::string_view name) {
+  bool is_quoted = false;
+  std::string bare;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (is_quoted && name[i] == '\\') {
+      ++i;
+    } else if (name[i] == '"') {
+      is_quoted = !is_quoted;
+    } else if (!is_quoted) {
+      bare += name[i];
+    }
+  }
+  const bool has_separator = bare.find_first_of(",;") != std::string::npos;
+  return bare.find_first_of("<>") != std::string::npos ||
+         (has_separator && (bare.find('@') != std::string::npos || name.front() == '"'));
+}
+
 }  // namespace
 
 std::variant<Address, Refusal> parse_address(std::string_view text) {
@@ -152,6 +189,11 @@ std::variant<Address, Refusal> parse_address(std::string_view text) {
   const auto at = text.rfind('@');
   Address address{.local = std::string(text.substr(0, at)), .domain = std::string(text.substr(at + 1))};
   if (auto reason = problem_of_local(address.local); !reason.empty()) return Refusal{reason};
+  if (address.local.front() != '"' && needs_quotes(address.local)) {
+    address.local = fmt::format("\"{}\"", address.local);
+    if (address.local.size() > longest_local)
+      return Refusal{too_long("the local part", address.local.size(), longest_local)};
+  }
   if (!is_ascii(address.domain)) {
     auto converted = to_ascii(address.domain);
     if (auto* refusal = std::get_if<Refusal>(&converted)) return std::move(*refusal);
@@ -170,6 +212,7 @@ std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text) {
   const bool is_bracketed = !text.empty() && text.back() == '>' && open != std::string_view::npos;
   const auto name = is_bracketed ? without_blanks(text.substr(0, open)) : std::string_view{};
   if (!is_printable(name)) return Refusal{"the name has a control character or invalid UTF-8"};
+  if (names_further_mailbox(name)) return Refusal{"it names more than one mailbox"};
   auto address = parse_address(is_bracketed ? text.substr(open + 1, text.size() - open - 2) : text);
   if (auto* refusal = std::get_if<Refusal>(&address)) return std::move(*refusal);
   return Mailbox{.name = unquoted(name), .address = std::get<Address>(std::move(address))};

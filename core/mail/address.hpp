@@ -10,7 +10,7 @@ namespace mailroom {
 
 /// An address that is safe in an SMTP command, in a header and on a relay's command line.
 struct Address {
-  std::string local;   ///< a dot-atom of printable UTF-8, without a leading hyphen
+  std::string local;   ///< a dot-atom or a quoted string of printable UTF-8, without a leading hyphen
   std::string domain;  ///< a host name in ASCII: A-labels for an international one
 
   std::string text() const { return local + "@" + domain; }
@@ -25,11 +25,11 @@ struct Mailbox {
   bool operator==(const Mailbox&) const = default;
 };
 
-/// Reads `local@domain` (RFC 5321, without quoted local parts and without address literals). Converts an
-/// international domain to A-labels, and leaves everything else as it is.
+/// Reads `local@domain` (RFC 5321, without address literals). Converts an international domain to A-labels,
+/// puts quotes around a local part whose dots need them, and leaves everything else as it is.
 std::variant<Address, Refusal> parse_address(std::string_view text);
 
-/// Reads `Name <local@domain>`, `"Name" <local@domain>`, `<local@domain>` or `local@domain`.
+/// Reads `Name <local@domain>`, `"Name" <local@domain>`, `<local@domain>` or `local@domain`. Refuses several.
 std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text);
 
 /// True if only a relay that offers SMTPUTF8 (RFC 6531) can take the address.

@@ -1,5 +1,7 @@
 #include "mail/message.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -63,6 +65,17 @@ void append_alternatives(std::string& out, const MailContent& content, const std
   out.append("\r\n--").append(boundary).append("--\r\n");
 }
 
+/// The first of the addresses of every mail that needs SMTPUTF8; empty if none does.
+std::string utf8_address_of(const Mailbox& from, const std::optional<Mailbox>& reply_to) {
+  if (needs_smtputf8(from.address)) return from.address.text();
+  return reply_to && needs_smtputf8(reply_to->address) ? reply_to->address.text() : "";
+}
+
+bool is_same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
 std::size_t expected_size(const MailContent& content) {
   constexpr std::size_t headers = 1500;
   const auto html = content.html ? content.html->size() : 0;
@@ -71,20 +84,20 @@ std::size_t expected_size(const MailContent& content) {
 
 }  // namespace
 
-std::string make_message_id(std::string_view queue, std::int64_t token, std::string_view domain) {
+std::string make_message_id(std::string_view queue, std::string_view key, std::int64_t token,
+                            std::string_view domain) {
   std::string id;
   for (const char c : queue) {
     const bool is_plain =
         (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
     id += is_plain ? std::string(1, c) : fmt::format("={:02X}", static_cast<unsigned char>(c));
   }
-  return fmt::format("{}.{}.mailroom@{}", id, token, domain);
+  return fmt::format("{}.{}.{}.mailroom@{}", id, key, token, domain);
 }
 
 MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
                                const std::vector<ExtraHeader>& headers)
-    : domain_(from.address.domain),
-      needs_smtputf8_(needs_smtputf8(from.address) || (reply_to && needs_smtputf8(reply_to->address))) {
+    : domain_(from.address.domain), utf8_sender_(utf8_address_of(from, reply_to)) {
   require_printable(from.name + from.address.text(), "the sender");
   append_mailbox_header(from_header_, "From", from);
   if (reply_to) {
@@ -93,6 +106,10 @@ MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>
   }
   // RFC 3834: no vacation message answers it.
   append_raw_header(extra_headers_, "Auto-Submitted", "auto-generated");
+  // Exchange and Outlook heed this one; a header of the operator's replaces it.
+  constexpr std::string_view suppress = "X-Auto-Response-Suppress";
+  if (std::ranges::none_of(headers, [&](const auto& header) { return is_same_name(header.name, suppress); }))
+    append_raw_header(extra_headers_, suppress, "All");
   append_raw_header(extra_headers_, "MIME-Version", "1.0");
   for (const auto& header : headers) {
     require_printable(header.name + header.value, "a header");
@@ -104,8 +121,8 @@ std::variant<std::string, Refusal> MessageBuilder::build(const MailContent& cont
   if (auto problem = problem_of(content); !problem.empty()) return Refusal{std::move(problem)};
   std::string message;
   message.reserve(expected_size(content));
-  const auto id = make_message_id(content.queue, content.token, domain_);
-  append_raw_header(message, "Date", date_header_text(content.created_at));
+  const auto id = make_message_id(content.queue, content.key, content.token, domain_);
+  append_raw_header(message, "Date", date_header_text(content.date));
   message += from_header_;
   append_mailbox_header(message, "To", {.name = "", .address = content.to});
   message += reply_to_header_;

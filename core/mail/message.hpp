@@ -16,8 +16,9 @@ namespace mailroom {
 
 /// What differs from one mail to the next. The views must outlive the call that takes them.
 struct MailContent {
-  Moment created_at{};  ///< the token's creation: the Date
+  Moment date{};
   std::string_view queue;
+  std::string_view key{};  ///< of the mail: letters and digits, at least one
   std::int64_t token = 0;  ///< the token's id
   const Address& to;
   std::string_view subject;
@@ -25,10 +26,12 @@ struct MailContent {
   std::optional<std::string_view> html = std::nullopt;
 };
 
-/// The id of the mail for `token` of `queue`, without angle brackets: `QUEUE.TOKEN.mailroom@domain`. Two
-/// tokens, or two queues, never have the same id. Bytes of the queue's name other than letters, digits,
+/// The id of the mail for `token` of `queue`, without angle brackets: `QUEUE.KEY.TOKEN.mailroom@domain`. Two
+/// tokens, or two queues, never have the same id; the key tells two databases apart, and a mail that is sent
+/// again on purpose from the first. Bytes of the queue's name other than letters, digits,
 /// hyphens and underscores become `=XX`.
-std::string make_message_id(std::string_view queue, std::int64_t token, std::string_view domain);
+std::string make_message_id(std::string_view queue, std::string_view key, std::int64_t token,
+                            std::string_view domain);
 
 /// Builds complete messages (RFC 5322) from one sender, ready for DATA apart from the doubling of dots. The
 /// bytes depend on the arguments alone, so each attempt sends the same. They are ASCII unless an address
@@ -44,15 +47,16 @@ class MessageBuilder {
   /// 63 octets.
   std::variant<std::string, Refusal> build(const MailContent& content) const;
 
-  /// True if the sender's own address needs SMTPUTF8; see needs_smtputf8() for a recipient's.
-  bool sender_needs_smtputf8() const { return needs_smtputf8_; }
+  /// The sender's address, or that for replies, if it needs SMTPUTF8; see needs_smtputf8() for a recipient's.
+  /// Else empty.
+  const std::string& utf8_sender() const { return utf8_sender_; }
 
  private:
   std::string from_header_;
   std::string reply_to_header_;  ///< empty for none
-  std::string extra_headers_;    ///< Auto-Submitted, MIME-Version, and the operator's
+  std::string extra_headers_;    ///< Auto-Submitted and the like, and the operator's
   std::string domain_;
-  bool needs_smtputf8_;
+  std::string utf8_sender_;
 };
 
 }  // namespace mailroom

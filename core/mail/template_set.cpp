@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "mail/template_check.hpp"
+#include "mail/template_use.hpp"
 
 namespace mailroom {
 namespace {
@@ -50,15 +51,21 @@ TemplateSet::TemplateSet(const TemplateFiles& files) {
   find_sources(files);
   warn_of_files(files);
   TemplateChecker checker(files);
+  std::vector<std::string> useless;
   for (const auto& source : sources_) {
     if (source.kind == TemplateSource::Kind::none) continue;
     const bool is_file = source.kind == TemplateSource::Kind::file;
     const auto place = is_file ? source.path : "built-in " + source.file;
     const auto text = is_file ? files.texts.at(source.file)
                               : std::string(builtin_template(source.action, source.part).text);
-    slot(source.action, source.part) = parse(place, checker.check(place, text, source.part), source.part);
+    auto& parsed = slot(source.action, source.part);
+    parsed = parse(place, checker.check(place, text, source.part), source.part);
+    if (!is_file) continue;
+    for (const auto& missing : uses_missing(*parsed, source.action, source.part))
+      useless.push_back(fmt::format("{}: {}", shown_text(place), missing));
   }
   warnings_.insert(warnings_.end(), checker.warnings().begin(), checker.warnings().end());
+  warnings_.insert(warnings_.end(), useless.begin(), useless.end());
 }
 
 RenderedMail TemplateSet::render(const TemplateValues& values) const {

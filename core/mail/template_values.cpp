@@ -11,7 +11,7 @@ TemplateVariables variables_of(const TemplateValues& values) {
           {"code", values.action == MailAction::recovery ? values.code : ""},
           {"email", values.email},
           {"expires_at", expiry_text(values.expires_at)},
-          {"expires_in", duration_words(values.expires_at - values.created_at)},
+          {"expires_in", duration_words(values.expires_at - values.valid_from)},
           {"link", values.link},
           {"login", values.login},
           {"token", values.token}};

@@ -18,14 +18,14 @@ struct TemplateValues {
   std::string link{};   ///< see LinkTemplate
   std::string token{};  ///< signed
   std::string code{};   ///< may be empty; shown in a recovery mail only, since nothing asks for another
-  Moment created_at{};  ///< of the token
+  Moment valid_from{};  ///< the token's creation, or when it was emitted again
   Moment expires_at{};
 };
 
 /// The variables by their names in templates, each with its text.
 using TemplateVariables = std::map<std::string, std::string>;
 
-/// `expires_in` counts from the creation of the token, not from now, so that each attempt renders the same
+/// `expires_in` counts from `valid_from`, not from now, so that each attempt renders the same
 /// mail.
 TemplateVariables variables_of(const TemplateValues& values);
 

@@ -1,6 +1,5 @@
 #include "metrics/database_reader.hpp"
 
-#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <utility>
@@ -11,9 +10,12 @@
 namespace mailroom {
 namespace {
 
-/// A server that does not answer must not keep the process from ending.
-std::string impatient_conninfo(const std::string& conninfo) {
-  return with_defaults(conninfo, {{"connect_timeout", "3"}, {"tcp_user_timeout", "5000"}});
+/// A server or a pooler that does not answer must not keep the process from ending.
+constexpr SessionLimits limits{.answer = Milliseconds(3000), .statement = DatabaseReader::statement_timeout};
+
+DatabaseTarget impatient(DatabaseTarget target) {
+  target.conninfo = with_fallbacks(target.conninfo, {{"tcp_user_timeout", "5000"}});
+  return target;
 }
 
 }  // namespace
@@ -100,10 +102,8 @@ DatabaseReading DatabaseReader::read(const Source& source) {
 void DatabaseReader::open(const Source& source) {
   if (connection_ && connected_to_ == source.conninfo) return;
   connection_.reset();
-  connection_ = std::make_unique<Connection>(impatient_conninfo(source.conninfo), "mailroom metrics");
+  connection_ = std::make_unique<Connection>(impatient(source.conninfo), "mailroom metrics", limits);
   connected_to_ = source.conninfo;
-  connection_->run("SELECT set_config('statement_timeout', $1, false)",
-                   fmt::format("{}ms", statement_timeout.count()));
 }
 
 void DatabaseReader::note(const DatabaseReading& reading) {

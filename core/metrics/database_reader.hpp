@@ -23,7 +23,7 @@ class DatabaseReader {
   static constexpr std::chrono::seconds session_kept_for{60};  ///< while nobody asks
 
   struct Source {
-    std::string conninfo;
+    DatabaseTarget conninfo;
     std::vector<std::string> queues;
     HealthLimits limits;
   };
@@ -60,7 +60,7 @@ class DatabaseReader {
   TimePoint read_at_{};
   // The rest is for the thread alone.
   std::unique_ptr<Connection> connection_;
-  std::string connected_to_;
+  DatabaseTarget connected_to_;
   bool was_up_ = true;
   std::thread thread_;
 };

@@ -9,9 +9,7 @@ namespace {
 
 // Forces scans of ordered indexes, whatever the statistics say.
 constexpr const char* session_sql = R"(
-SET default_transaction_isolation = 'read committed';
 SET row_security = off;
-SET jit = off;
 SET plan_cache_mode = force_generic_plan;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;

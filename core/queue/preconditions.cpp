@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "db/qualified_name.hpp"
+
 namespace mailroom {
 
 TriggerState trigger_state(Connection& connection, const std::string& table, const std::string& trigger) {
@@ -12,40 +14,27 @@ TriggerState trigger_state(Connection& connection, const std::string& table, con
   return rows[0][0].as<bool>() ? TriggerState::enabled : TriggerState::disabled;
 }
 
-HiddenRows hidden_rows(Connection& connection) {
-  const auto row = connection.run(R"(
-SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
-  format('ALTER ROLE %I BYPASSRLS;', current_user)
-FROM pg_class c
-WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
-  AND c.relname IN ('accounts', 'tokens', 'jobs', 'mailroom_batches', 'mailroom_gaps', 'mailroom_deliveries',
-    'mailroom_budgets', 'mailroom_sinks', 'mailroom_operations')
-  AND row_security_active(c.oid))")[0];
-  return {.tables = row[0].c_str(), .fix = row[1].c_str()};
-}
-
-void require_all_rows(Connection& connection) {
-  const auto hidden = hidden_rows(connection);
-  if (hidden.tables.empty()) return;
-  throw Error(ExitCode::failed,
-              fmt::format("row security hides rows of {}, so results would be incomplete", hidden.tables),
-              hidden.fix);
-}
-
 void require_ids_to_spare(Connection& connection) {
   // Without privileges on the sequence the view shows no value, while reading the sequence itself would fail.
   const auto rows = connection.run(R"(
 SELECT FROM pg_sequences
 WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' AND last_value = 9223372036854775807)");
   if (rows.empty()) return;
-  throw Error(ExitCode::schema,
-              "the sequence tokens_id_seq is at 9223372036854775807, the largest possible id",
-              "DELETE FROM tokens WHERE id = 9223372036854775807; "
-              "SELECT setval('tokens_id_seq', coalesce((SELECT max(id) FROM tokens), 0) + 1, false);");
+  throw Error(
+      ExitCode::schema, "the sequence tokens_id_seq is at 9223372036854775807, the largest possible id",
+      in_schema("DELETE FROM @.tokens WHERE id = 9223372036854775807; "
+                "SELECT setval('@.tokens_id_seq', coalesce((SELECT max(id) FROM @.tokens), 0) + 1, false);",
+                quoted_schema(connection)));
 }
 
-std::string enable_trigger_statement(const std::string& table, const std::string& trigger) {
-  return fmt::format("ALTER TABLE {} ENABLE TRIGGER {}", table, trigger);
+std::string enable_trigger_statement(Connection& connection, const std::string& table,
+                                     const std::string& trigger) {
+  return fmt::format("ALTER TABLE {} ENABLE TRIGGER {};", qualified_name(connection, table), trigger);
+}
+
+std::string ids_in_order_statement(Connection& connection) {
+  return fmt::format("ALTER SEQUENCE {} CACHE 1 INCREMENT 1 NO CYCLE;",
+                     qualified_name(connection, "tokens_id_seq"));
 }
 
 bool gives_ids_in_order(Connection& connection) {

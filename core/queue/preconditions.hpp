@@ -11,28 +11,18 @@ enum class TriggerState { enabled, disabled, missing };
 /// A trigger that fires only on replicas counts as disabled.
 TriggerState trigger_state(Connection& connection, const std::string& table, const std::string& trigger);
 
-/// The mailroom tables with rows that row security hides from this session's user, and the statement that
-/// fixes it.
-struct HiddenRows {
-  std::string tables;  ///< their names, empty if there are none
-  std::string fix;
-};
-HiddenRows hidden_rows(Connection& connection);
-
-/// Throws Error(failed) if row security hides rows, because results would be incomplete.
-void require_all_rows(Connection& connection);
-
 /// Throws Error(schema) when the token sequence has reached the largest bigint: no range of ids can end after
 /// it.
 void require_ids_to_spare(Connection& connection);
 
 /// The statement that enables a disabled trigger.
-std::string enable_trigger_statement(const std::string& table, const std::string& trigger);
+std::string enable_trigger_statement(Connection& connection, const std::string& table,
+                                     const std::string& trigger);
 
 /// True if the token sequence assigns one id at a time, each larger than the previous one.
 bool gives_ids_in_order(Connection& connection);
 
 /// The statement that makes the token sequence do so.
-constexpr auto ids_in_order_statement = "ALTER SEQUENCE tokens_id_seq CACHE 1 INCREMENT 1 NO CYCLE";
+std::string ids_in_order_statement(Connection& connection);
 
 }  // namespace mailroom

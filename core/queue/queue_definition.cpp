@@ -114,7 +114,7 @@ Error unknown_queue(const std::string& name, const std::vector<std::string>& nam
   const auto meant = nearest_word(name, names);
   return {ExitCode::configuration, fmt::format("unknown queue \"{}\"", shown_text(name)),
           !meant.empty()  ? "did you mean: " + meant
-          : names.empty() ? "there is no queue; mailroom queue create makes one"
+          : names.empty() ? "there is no queue; mailroom queue create mailroom makes one"
                           : fmt::format("queues: {}", fmt::join(names, ", "))};
 }
 

@@ -8,18 +8,34 @@
 namespace mailroom {
 namespace {
 
+struct DueTokens {
+  std::int64_t count = 0;
+  std::int64_t emitted = 0;  ///< by any queue
+  std::int64_t after = 0;    ///< the ids of those that were not emitted are larger
+};
+
 /// The due tokens of `actions` (empty: all) with ids above `from`, up to `to`.
-std::int64_t count_due(Connection& connection, std::int64_t from, std::int64_t to,
-                       const std::vector<std::string>& actions) {
-  return connection
-      .run(R"(
-SELECT count(*)
-FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
-  tokens t JOIN accounts a ON a.id = t.account
-WHERE t.id > $1 AND t.id <= $2 AND ($3::token_action[] = '{}' OR t.action = ANY ($3::token_action[]))
-  AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) = 'due')",
-           from, to, array_text(actions))[0][0]
-      .as<std::int64_t>();
+DueTokens read_due(Connection& connection, std::int64_t from, std::int64_t to,
+                   const std::vector<std::string>& actions) {
+  if (from >= to) return {};
+  const auto row = connection.run(R"(
+WITH due AS MATERIALIZED (
+  SELECT t.id, t.created_at
+  FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
+    tokens t JOIN accounts a ON a.id = t.account
+  WHERE t.id > $1 AND t.id <= $2 AND ($3::token_action[] = '{}' OR t.action = ANY ($3::token_action[]))
+    AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) = 'due'),
+emitted AS MATERIALIZED (
+  SELECT coalesce(range_agg(r), '{}') AS ids
+  FROM jobs j,
+    LATERAL mailroom_emitted_ids(j.job_type, (SELECT min(created_at) FROM due), int8range($1, $2, '(]')) e (ids),
+    unnest(e.ids) r)
+SELECT count(*), count(*) FILTER (WHERE d.id <@ e.ids), coalesce(min(d.id) FILTER (WHERE NOT d.id <@ e.ids) - 1, 0)
+FROM due d, emitted e)",
+                                  from, to, array_text(actions))[0];
+  return {.count = row[0].as<std::int64_t>(),
+          .emitted = row[1].as<std::int64_t>(),
+          .after = row[2].as<std::int64_t>()};
 }
 
 /// Finds the effects of one plan.
@@ -31,10 +47,12 @@ class EffectReader {
   std::vector<QueueEffect> read() {
     for (const auto& change : plan_.queues) {
       if (change.start) {
-        const auto due =
-            count_due(connection_, change.start->cursor, catalogue_.newest, change.after.actions);
-        if (due > 0)
-          effects_.push_back({.kind = QueueEffect::Kind::begins, .queue = change.name, .due = due});
+        const auto due = read_due(connection_, change.start->cursor, catalogue_.newest, change.after.actions);
+        if (due.count > 0)
+          effects_.push_back({.kind = QueueEffect::Kind::begins,
+                              .queue = change.name,
+                              .due = due.count,
+                              .emitted_before = due.emitted});
       }
       for (const auto& action : all_actions())
         read_action(change, action);
@@ -55,10 +73,20 @@ class EffectReader {
   }
 
   void read_taken(const std::string& queue, const std::string& action) {
-    effects_.push_back({.kind = QueueEffect::Kind::taken,
-                        .queue = queue,
-                        .action = action,
-                        .due = count_due(connection_, 0, catalogue_.find_queue(queue)->cursor, {action})});
+    QueueEffect effect{.kind = QueueEffect::Kind::taken, .queue = queue, .action = action};
+    // What another queue takes already it has emitted, or emits.
+    const bool is_taken =
+        std::any_of(catalogue_.queues.begin(), catalogue_.queues.end(),
+                    [&](const auto& other) { return other.name != queue && other.properties.takes(action); });
+    if (!is_taken) count_missed(effect, 0, catalogue_.find_queue(queue)->cursor);
+    effects_.push_back(std::move(effect));
+  }
+
+  /// Counts the due tokens that no queue has emitted.
+  void count_missed(QueueEffect& effect, std::int64_t from, std::int64_t to) {
+    const auto due = read_due(connection_, from, to, {effect.action});
+    effect.due = due.count - due.emitted;
+    effect.after = due.after;
   }
 
   void read_released(const std::string& queue, const std::string& action) {
@@ -70,7 +98,7 @@ class EffectReader {
       effect.others.push_back(other.name);
       covered = std::min(covered, std::max(other.cursor, cursor));
     }
-    effect.due = count_due(connection_, cursor, covered, {action});
+    count_missed(effect, cursor, covered);
     effects_.push_back(std::move(effect));
   }
 
@@ -99,8 +127,9 @@ std::vector<QueueEffect> effects_of(Connection& connection, const QueuePlan& pla
 bool changes_who_is_mailed(const QueuePlan& plan, const std::vector<QueueEffect>& effects) {
   const auto changes = [](const QueueChange& change) { return !change.start && change.changes_actions(); };
   return std::any_of(plan.queues.begin(), plan.queues.end(), changes) ||
-         std::any_of(effects.begin(), effects.end(),
-                     [](const auto& effect) { return effect.kind == QueueEffect::Kind::begins; });
+         std::any_of(effects.begin(), effects.end(), [](const auto& effect) {
+           return effect.kind == QueueEffect::Kind::begins || effect.kind == QueueEffect::Kind::doubled;
+         });
 }
 
 }  // namespace mailroom

@@ -51,7 +51,8 @@ void lock_queues(pqxx::transaction_base& transaction, const QueuePlan& plan) {
   }
   std::sort(names.begin(), names.end());
   for (const auto& name : names)
-    Connection::execute(transaction, "SELECT pg_advisory_xact_lock(1835100524, hashtext($1))", name);
+    Connection::execute(transaction,
+                        "SELECT pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext($1))", name);
 }
 
 void refuse_outdated(const QueuePlan& plan, const QueueCatalogue& now) {
@@ -81,7 +82,36 @@ void write_queue(pqxx::transaction_base& transaction, const QueueChange& change,
                       change.name, change.start->cursor, definition, channel, change.start->like);
 }
 
+/// `takers` take the actions `common` of a queue that is to be created.
+[[noreturn]] void refuse_second_mail(const std::vector<const QueueRecord*>& takers,
+                                     const std::vector<std::string>& common,
+                                     const QueueCatalogue& catalogue) {
+  std::vector<std::string> names;
+  std::vector<std::string> actions;
+  for (const auto* queue : takers)
+    names.push_back(queue->name);
+  for (const auto& action : common)
+    actions.push_back(action_text(action));
+  const auto untaken = untaken_actions(catalogue.queues);
+  std::string hint;
+  if (!untaken.empty()) {
+    hint = fmt::format("--action {} takes what no queue takes; ", action_text(untaken.front()));
+  } else if (takers.size() == 1 && common.size() > 1) {
+    hint = fmt::format("--action {} takes only those over; ", actions.back());
+  }
+  throw Error(
+      ExitCode::usage,
+      fmt::format("queue{} {} take{} {} tokens already: each person would be mailed {}",
+                  names.size() == 1 ? "" : "s", shown_text(fmt::format("{}", fmt::join(names, " and "))),
+                  names.size() == 1 ? "s" : "", fmt::join(actions, " and "), times_text(names.size() + 1)),
+      hint + "--copy creates a queue that emits each token once more, for another system");
+}
+
 }  // namespace
+
+std::string times_text(std::size_t count) {
+  return count == 2 ? std::string("twice") : fmt::format("{} times", count);
+}
 
 bool QueuePlan::changes_nothing() const {
   return budgets.empty() && queues.empty();
@@ -116,6 +146,28 @@ std::vector<QueueRecord> queues_after(const QueuePlan& plan, const QueueCatalogu
     }
   }
   return queues;
+}
+
+std::optional<QueueChange> take_over(const QueueChange& created, const QueueCatalogue& catalogue) {
+  std::vector<const QueueRecord*> takers;
+  std::vector<std::string> common;
+  for (const auto& action : all_actions()) {
+    for (const auto& queue : catalogue.queues) {
+      if (!created.after.takes(action) || !queue.properties.takes(action)) continue;
+      if (std::find(takers.begin(), takers.end(), &queue) == takers.end()) takers.push_back(&queue);
+      if (common.empty() || common.back() != action) common.push_back(action);
+    }
+  }
+  if (takers.empty()) return std::nullopt;
+  QueueChange change{.name = takers.front()->name,
+                     .before = takers.front()->properties,
+                     .after = takers.front()->properties};
+  change.after.actions.clear();
+  for (const auto& action : all_actions()) {
+    if (change.before.takes(action) && !created.after.takes(action)) change.after.actions.push_back(action);
+  }
+  if (takers.size() > 1 || change.after.actions.empty()) refuse_second_mail(takers, common, catalogue);
+  return change;
 }
 
 std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues) {

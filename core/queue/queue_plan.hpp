@@ -42,6 +42,9 @@ struct QueuePlan {
   bool changes_nothing() const;
 };
 
+/// `twice`, `3 times`
+std::string times_text(std::size_t count);
+
 /// Completes `plan`: sorts it, and removes what changes nothing. Throws Error(usage) if it creates a queue
 /// that exists, names a budget that exists neither in `catalogue` nor in the plan, or gives a queue and a
 /// budget one name.
@@ -49,6 +52,11 @@ QueuePlan checked(QueuePlan plan, const QueueCatalogue& catalogue);
 
 /// The queues after the plan.
 std::vector<QueueRecord> queues_after(const QueuePlan& plan, const QueueCatalogue& catalogue);
+
+/// What `created`, a new queue, takes over: the change of the queue that takes some of its actions now, which
+/// keeps the others. nullopt if no queue takes any of them. Throws Error(usage) if several do, or if the one
+/// would be left with no action: each person would be mailed twice.
+std::optional<QueueChange> take_over(const QueueChange& created, const QueueCatalogue& catalogue);
 
 /// The actions that none of `queues` takes.
 std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues);
@@ -64,7 +72,10 @@ struct QueueEffect {
   Kind kind{};
   std::string queue;
   std::string action{};  ///< empty for `begins`
+  /// `taken`, `released`: those that no queue has emitted yet.
   std::int64_t due = 0;
+  std::int64_t emitted_before = 0;    ///< `begins`: those of them that a queue has emitted already
+  std::int64_t after = 0;             ///< `taken`, `released`: their ids are larger
   std::vector<std::string> others{};  ///< the other queues that take the action
 };
 
@@ -72,7 +83,8 @@ struct QueueEffect {
 std::vector<QueueEffect> effects_of(Connection& connection, const QueuePlan& plan,
                                     const QueueCatalogue& catalogue);
 
-/// True if the plan changes who is mailed: actions of a queue, or a new queue that emits tokens at once.
+/// True if the plan changes who is mailed: actions of a queue, a new queue that emits tokens at once, or
+/// tokens that several queues emit.
 bool changes_who_is_mailed(const QueuePlan& plan, const std::vector<QueueEffect>& effects);
 
 /// Carries out `plan` in one transaction under the locks of its queues, records each change and notifies

@@ -80,6 +80,8 @@ ORDER BY 1)")) {
   fix.sequence_after = std::max(fix.sequence_before, fix.newest_token);
   for (const auto& missed : fix.queues)
     fix.sequence_after = std::max(fix.sequence_after, missed.cursor);
+  fix.others = read_sequences(transaction);
+  std::erase_if(fix.others, [](const TableSequence& sequence) { return !sequence.is_behind(); });
   return fix;
 }
 
@@ -120,7 +122,12 @@ WHERE id = ANY ($1::bigint[]) AND expires_at <= clock.now)",
 }
 
 std::string details_of(const SequenceFix& fix, const MissedTokens& missed) {
-  nlohmann::json details{{"sequence_before", fix.sequence_before}, {"sequence_after", fix.sequence_after}};
+  auto details = nlohmann::json::object();
+  // Tells that ids came again: see mailroom_id_reuses().
+  if (fix.concerns_tokens())
+    details = {{"sequence_before", fix.sequence_before}, {"sequence_after", fix.sequence_after}};
+  for (const auto& sequence : fix.others)
+    details["sequences"][sequence.name] = {{"before", sequence.position}, {"after", sequence.newest}};
   if (missed.revived > 0) details["revived"] = missed.revived;
   return details.dump();
 }
@@ -181,6 +188,7 @@ SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds 
       set_author(transaction, author);
       keep_others_out(transaction);
       auto fix = read_fix(transaction, extension);
+      advance_sequences(transaction, fix.others);
       // Find all tokens before changing any: missed tokens are recognized by the transaction that wrote the
       // row.
       std::vector<std::vector<std::int64_t>> ids;

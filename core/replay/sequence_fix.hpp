@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "db/connection.hpp"
+#include "queue/sequences.hpp"
 #include "replay/rewind.hpp"
 
 namespace mailroom {
@@ -21,17 +22,21 @@ struct MissedTokens {
   std::int64_t to_emit() const { return due + revived; }
 };
 
-/// A plan that advances the token sequence to the highest cursor or token, so that no id repeats, and emits
-/// the tokens that the queues have missed. The cursors stay.
+/// A plan that advances the token sequence to the highest cursor or token, and every other sequence to the
+/// highest id of its table, so that no id repeats, and emits the tokens that the queues have missed. The
+/// cursors stay.
 struct SequenceFix {
   std::int64_t sequence_before = 0;  ///< the last id that it assigned
   std::int64_t sequence_after = 0;
-  std::int64_t newest_token = 0;     ///< the highest id in the table
-  std::vector<MissedTokens> queues;  ///< all of them, by name
-  bool is_complete = true;           ///< false: there were too many new tokens to look for missed ones
+  std::int64_t newest_token = 0;        ///< the highest id in the table
+  std::vector<MissedTokens> queues;     ///< all of them, by name
+  bool is_complete = true;              ///< false: there were too many new tokens to look for missed ones
+  std::vector<TableSequence> others{};  ///< the sequences of the other tables that are behind
 
   std::int64_t to_emit() const;
-  bool changes_nothing() const { return sequence_after == sequence_before && to_emit() == 0; }
+  /// False if only other sequences are behind.
+  bool concerns_tokens() const { return sequence_after != sequence_before || to_emit() > 0; }
+  bool changes_nothing() const { return !concerns_tokens() && others.empty(); }
 };
 
 /// Plans the fix in a transaction of its own, and changes nothing. Expired tokens count as revived if
@@ -43,8 +48,9 @@ SequenceFix plan_sequence_fix(Connection& connection, std::chrono::seconds exten
 SequenceFix check_sequence(Connection& connection);
 
 /// Carries out the fix in a transaction of its own, with all queues and inserts into tokens locked, records
-/// it for each queue, and notifies `channel`. Throws Error(locked) when a transaction that writes to tokens
-/// stays open for 5 s. Returns what was done.
+/// it for each queue, and notifies `channel`. The other sequences come first, since the record needs them,
+/// and they stay ahead if the rest fails. Throws Error(locked) when a transaction that writes to tokens stays
+/// open for 5 s. Returns what was done.
 SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds extension,
                                    const OperationAuthor& author, const std::string& channel);
 

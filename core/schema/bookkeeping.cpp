@@ -1,25 +1,56 @@
 #include "schema/bookkeeping.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "crypto/sha256.hpp"
+#include "schema/row_security.hpp"
+#include "schema/schema_places.hpp"
 
 namespace mailroom {
 namespace {
 
-/// True if the table schema_migrations exists. Throws Error(schema) if there is no schema, or if the table
-/// lacks the columns of golang-migrate and mailroom.
-bool has_record(Connection& connection) {
+/// Computed here and not on the server, whose encoding may not have every character of the file.
+std::string checksum_of(const Migration& migration) {
+  auto text = migration.up;
+  std::erase(text, '\r');
+  return fmt::format("{:02x}", fmt::join(sha256({text}), ""));
+}
+
+/// Sets the sequence ahead of the history, which a switch-over to a logical replica leaves behind. Only one
+/// migrator works on a schema.
+void advance_history(pqxx::transaction_base& transaction) {
+  Connection::execute(
+      transaction,
+      "SELECT setval('mailroom_schema_history_id_seq', h.newest) "
+      "FROM mailroom_schema_history_id_seq s, (SELECT max(id) AS newest FROM mailroom_schema_history) h "
+      "WHERE h.newest > CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END");
+}
+
+/// Which tables the current schema has.
+struct Present {
+  bool record = false;  ///< schema_migrations, with the columns of golang-migrate and mailroom
+  bool tokens = false;
+};
+
+/// Throws Error(schema) if there is no schema, or if schema_migrations has other columns.
+Present look_for_tables(Connection& connection) {
   const auto row = connection.run(
       "SELECT current_schema() IS NULL, t.oid IS NULL, "
       "string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
       "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
-      "('dirty', 'boolean'::regtype))) "
+      "('dirty', 'boolean'::regtype))), "
+      "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL "
       "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t "
       "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid")[0];
   if (row[0].as<bool>()) {
+    refuse_wrong_schema(connection);
     throw Error(ExitCode::schema, "no schema of the search_path exists", "create it, or fix the search_path");
   }
-  if (row[1].as<bool>()) return false;
-  if (row[3].as<int>() == 2) return true;
+  Present present{.record = !row[1].as<bool>(), .tokens = row[4].as<bool>()};
+  if (!present.record || row[3].as<int>() == 2) return present;
+  refuse_wrong_schema(connection);
   const auto columns = row[2].as<std::string>("");
   throw Error(ExitCode::schema,
               fmt::format("the table schema_migrations ({}) belongs to another tool{}", columns,
@@ -29,6 +60,13 @@ bool has_record(Connection& connection) {
                   advice_of_own_schema() +
                   "; or, if that tool made mailroom's tables and is no longer used, rename its table and run "
                   "mailroom migrate baseline V");
+}
+
+/// Throws Error(failed) if the record seems empty because row security hides it.
+void refuse_hidden_record(Connection& connection) {
+  const auto is_hidden = connection.run(
+      "SELECT row_security_active(to_regclass(quote_ident(current_schema()) || '.schema_migrations'))");
+  if (is_hidden[0][0].as<bool>()) require_all_rows(connection);
 }
 
 }  // namespace
@@ -50,14 +88,54 @@ bool has_tables_of_our_names(Connection& connection) {
 }
 
 std::string advice_of_own_schema() {
-  return "give mailroom its own schema: CREATE SCHEMA mailroom, and "
-         "?options=-csearch_path%3Dmailroom,public in the connection string";
+  return "give mailroom its own schema, which mailroom migrate creates: database.schema: mailroom in the "
+         "configuration, or MAILROOM_DATABASE_SCHEMA=mailroom";
+}
+
+void require_configured_schema(Connection& connection) {
+  const auto& facts = connection.facts();
+  if (facts.may_use_schema) return;
+  if (facts.schema_exists) {
+    throw Error(
+        ExitCode::schema,
+        fmt::format("the role may not use the schema \"{}\" of database.schema", connection.schema()),
+        connection
+            .run("SELECT format('as its owner: GRANT USAGE ON SCHEMA %I TO %I;', $1::text, current_user)",
+                 connection.schema())[0][0]
+            .c_str());
+  }
+  refuse_wrong_schema(connection);
+  throw Error(ExitCode::schema, fmt::format("there is no schema \"{}\" in the database", connection.schema()),
+              "mailroom migrate creates it; if the name is wrong, mailroom config show shows where "
+              "database.schema comes from");
+}
+
+void create_configured_schema(Connection& connection) {
+  if (connection.facts().schema_exists) return;
+  const auto names =
+      connection.run("SELECT format('%I', $1::text), format('%I', current_user)", connection.schema())[0];
+  const std::string name = names[0].c_str();
+  try {
+    connection.run("CREATE SCHEMA IF NOT EXISTS " + name);
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+    throw Error(ExitCode::schema, fmt::format("there is no schema {}, and the role may not create it", name),
+                fmt::format("as the owner of the database: CREATE SCHEMA {} AUTHORIZATION {};", name,
+                            names[1].c_str()));
+  }
+  connection.set_up();
 }
 
 SchemaState read_schema_state(Connection& connection) {
-  if (has_record(connection)) {
+  require_configured_schema(connection);
+  const auto present = look_for_tables(connection);
+  if (present.record) {
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
-    if (!rows.empty()) return {.version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>()};
+    if (!rows.empty()) {
+      return {
+          .version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>(), .lacks_tokens = !present.tokens};
+    }
+    refuse_hidden_record(connection);
   }
   if (has_tables_of_our_names(connection)) return {.version = 0, .unrecorded = true};
   return {};
@@ -84,14 +162,13 @@ void record_history(pqxx::transaction_base& transaction, const Migration& migrat
       "version bigint NOT NULL, name text NOT NULL, direction text NOT NULL, "
       "checksum text NOT NULL, duration_ms bigint NOT NULL, actor text NOT NULL, "
       "db_user name NOT NULL DEFAULT session_user, reason text, mailroom_version text NOT NULL)");
-  Connection::execute(
-      transaction,
-      "INSERT INTO mailroom_schema_history "
-      "(version, name, direction, checksum, duration_ms, actor, reason, mailroom_version) "
-      "VALUES ($1, $2, $3, encode(sha256(convert_to(replace($4, E'\\r', ''), 'UTF8')), 'hex'), "
-      "$5, $6, nullif($7, ''), $8)",
-      migration.version, migration.name, direction, migration.up, took.count(), author.actor, author.reason,
-      author.program_version);
+  advance_history(transaction);
+  Connection::execute(transaction,
+                      "INSERT INTO mailroom_schema_history "
+                      "(version, name, direction, checksum, duration_ms, actor, reason, mailroom_version) "
+                      "VALUES ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8)",
+                      migration.version, migration.name, direction, checksum_of(migration), took.count(),
+                      author.actor, author.reason, author.program_version);
 }
 
 void record_claim(pqxx::transaction_base& transaction, long version, const std::string& direction,
@@ -127,12 +204,16 @@ void require_fitting(long version, long newest, long minimum_client) {
   }
 }
 
+void require_tables(Connection& connection, const SchemaState& state) {
+  if (!state.version || state.unrecorded || state.lacks_tokens) refuse_wrong_schema(connection);
+  if (state.version) return;
+  throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
+}
+
 void require_current_schema(Connection& connection) {
   const auto state = read_schema_state(connection);
+  require_tables(connection, state);
   if (state.dirty) require_plannable(embedded_migrations(), state);
-  if (!state.version) {
-    throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
-  }
   if (state.unrecorded) {
     throw Error(ExitCode::schema, "the tables have no record of their version", "run: mailroom migrate");
   }

@@ -16,6 +16,12 @@ bool has_tables_of_our_names(Connection& connection);
 /// The hint if a name that mailroom needs is taken.
 std::string advice_of_own_schema();
 
+/// Throws Error(schema) if the configured schema does not exist or the role may not use it.
+void require_configured_schema(Connection& connection);
+
+/// Creates the configured schema if it does not exist, for what is run next in this session.
+void create_configured_schema(Connection& connection);
+
 /// Reads schema_migrations(version bigint primary key, dirty boolean) as golang-migrate 4 keeps it in the
 /// first schema of the search_path: no row means that nothing is applied, (0, false) that 0_init is applied.
 SchemaState read_schema_state(Connection& connection);
@@ -47,6 +53,10 @@ void record_claim(pqxx::transaction_base& transaction, long version, const std::
 /// breaks older binaries replaces the function, so binaries that do not know the migration get the answer
 /// too, with any role and whichever tool ran the migration.
 long read_minimum_client(Connection& connection);
+
+/// Throws Error(schema) unless the current schema has mailroom's tables: they are in another schema of the
+/// database, or nowhere.
+void require_tables(Connection& connection, const SchemaState& state);
 
 /// Throws Error(schema), with a fix as the hint, unless a binary that knows versions up to `newest` may work
 /// on a schema of version `version`: the schema is too old, or it requires a newer binary.

@@ -94,8 +94,10 @@ WHERE t.typnamespace = (SELECT schema_oid FROM named) AND (names IS NULL OR t.ty
 UNION ALL
 SELECT 'function', format('%s(%s)', p.proname, replace(oidvectortypes(p.proargtypes), quote_ident($1) || '.', '')),
   CASE WHEN $3 THEN replace(pg_get_functiondef(p.oid), chr(13), '')
-  || CASE WHEN p.prosecdef AND has_function_privilege('public', p.oid, 'EXECUTE')
-     THEN E'-- everyone may execute it\n' ELSE '' END END,
+  || CASE WHEN p.prosecdef THEN coalesce((
+       SELECT string_agg(format(E'-- %s may execute it\n', coalesce(quote_ident(r.rolname), 'everyone')), '' ORDER BY r.rolname)
+       FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+       WHERE a.grantee <> p.proowner), '') ELSE '' END END,
   '', '', false,
   CASE WHEN $3 AND p.prorettype = 'trigger'::regtype THEN
     encode(sha256(convert_to(btrim(regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '\s+', ' ', 'g')),

@@ -18,8 +18,9 @@ struct Difference {
 
 struct Drift {
   std::vector<Difference> differences;
-  /// Columns and indexes that an application has added to mailroom's tables, and constraints on such columns
-  /// only. They are not a problem.
+  /// What an application has added to accounts, which belongs to it, row security included; of the other
+  /// tables columns and indexes, and constraints on such columns only; row security if every table has it.
+  /// They are not a problem.
   std::vector<Difference> additions;
 };
 

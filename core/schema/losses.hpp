@@ -9,18 +9,21 @@
 
 namespace mailroom {
 
-/// Data that a migration deletes: the rows of a table or the values of a column.
+/// Data that a migration deletes: the rows of a table, or some of them, or the values of a column.
 struct Loss {
   std::string table;
-  std::string column{};  ///< empty: whole rows
+  std::string column{};     ///< empty: whole rows
+  std::string condition{};  ///< `WHERE ...`: only these rows; empty for all
   std::int64_t rows = 0;
 
-  /// `tokens`, `accounts.login`
-  std::string name() const { return column.empty() ? table : table + "." + column; }
+  /// `tokens`, `accounts.login`, `jobs WHERE job_type <> 'mailroom'`
+  std::string name() const {
+    return column.empty() ? table + (condition.empty() ? "" : " " + condition) : table + "." + column;
+  }
 };
 
-/// What a migration declares to delete, without counts: its lines `-- deletes: table tokens` and
-/// `-- deletes: column accounts.login`.
+/// What a migration declares to delete, without counts: its lines `-- deletes: table tokens`,
+/// `-- deletes: column accounts.login` and `-- deletes: rows tokens WHERE consumed_at IS NULL`.
 std::vector<Loss> declared_losses(const std::string& sql);
 
 /// What `steps` will delete, in order, with current counts. Omits missing tables and columns.

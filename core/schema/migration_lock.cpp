@@ -35,14 +35,19 @@ bool try_to_lock(Connection& connection, const std::array<std::int64_t, 2>& keys
       .as<bool>();
 }
 
-Error locked_by_another(Connection& connection, const std::array<std::int64_t, 2>& keys) {
-  const auto rows = connection.run(
+/// The session that holds one of the locks: pid and application_name; no row if none does.
+pqxx::result lock_holder(Connection& connection, const std::array<std::int64_t, 2>& keys) {
+  return connection.run(
       "SELECT l.pid, coalesce(a.application_name, '') FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid "
       "= l.pid "
       "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.pid <> pg_backend_pid() "
       "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
       "AND (l.classid::bigint << 32) + l.objid::bigint IN ($1::bigint, $2::bigint) LIMIT 1",
       keys[0], keys[1]);
+}
+
+Error locked_by_another(Connection& connection, const std::array<std::int64_t, 2>& keys) {
+  const auto rows = lock_holder(connection, keys);
   const std::string message = "another migration is running on this schema";
   if (rows.empty()) return Error(ExitCode::locked, message, "it has just ended: run the command again");
   const auto pid = rows[0][0].as<int>();
@@ -62,12 +67,20 @@ std::int64_t golang_migrate_key(const std::string& database, const std::string& 
   return crc32(schema + separator + table + separator + database) * salt;
 }
 
-void take_migration_lock(Connection& connection, Milliseconds wait) {
+void take_migration_lock(Connection& connection, Milliseconds wait,
+                         const std::function<void(const std::string& text)>& tell) {
   constexpr Milliseconds interval{100};
+  constexpr Milliseconds silence{1000};
   const auto keys = lock_keys(connection);
-  const auto end = std::chrono::steady_clock::now() + wait;
-  while (!try_to_lock(connection, keys)) {
-    if (std::chrono::steady_clock::now() >= end) throw locked_by_another(connection, keys);
+  const auto start = std::chrono::steady_clock::now();
+  for (bool told = !tell; !try_to_lock(connection, keys);) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= start + wait) throw locked_by_another(connection, keys);
+    if (!told && now >= start + silence) {
+      for (const auto& row : lock_holder(connection, keys))
+        tell(fmt::format("waiting for another migration, of pid {} ({})", row[0].c_str(), row[1].c_str()));
+      told = true;
+    }
     std::this_thread::sleep_for(interval);
   }
 }

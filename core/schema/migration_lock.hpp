@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -17,7 +18,9 @@ std::int64_t golang_migrate_key(const std::string& database, const std::string& 
 /// Takes the advisory locks that allow only one migrator on this schema, until the session ends: both keys
 /// that golang-migrate may use, since its command line takes the database name from the URL's path, with the
 /// slash. Waits up to `wait` for another migrator. Retries instead of queueing, because a waiting session
-/// would block CREATE INDEX CONCURRENTLY. Throws Error(locked) with the pid of the holder.
-void take_migration_lock(Connection& connection, Milliseconds wait);
+/// would block CREATE INDEX CONCURRENTLY. Throws Error(locked) with the pid of the holder. Calls `tell`,
+/// which may be empty, once with the holder after a second.
+void take_migration_lock(Connection& connection, Milliseconds wait,
+                         const std::function<void(const std::string& text)>& tell = {});
 
 }  // namespace mailroom

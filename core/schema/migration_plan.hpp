@@ -14,6 +14,7 @@ struct SchemaState {
   /// mailroom's tables exist without bookkeeping, as psql leaves them. `version` is then 0, a placeholder:
   /// see recognised().
   bool unrecorded = false;
+  bool lacks_tokens = false;  ///< a version is recorded, but there is no table tokens
 };
 
 enum class Direction { up, down };

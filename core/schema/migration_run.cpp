@@ -24,6 +24,15 @@ std::string who_may(Connection& connection) {
   return fmt::format("connected as {}; run migrations as the owner of the tables, {}", user, owner);
 }
 
+/// The statement that lets the role use the schema of pgcrypto, or nothing if it may.
+std::string grant_for_pgcrypto(Connection& connection) {
+  const auto rows = connection.run(R"(
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
+FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+WHERE e.extname = 'pgcrypto' AND NOT has_schema_privilege(n.oid, 'USAGE'))");
+  return rows.empty() ? std::string() : rows[0][0].c_str();
+}
+
 }  // namespace
 
 MigrationRun::MigrationRun(Connection& connection, const MigrationStep& step)
@@ -39,18 +48,11 @@ void MigrationRun::run(pqxx::transaction_base& transaction) {
 }
 
 void MigrationRun::run_alone() {
-  // No time limits: the statement waits for old transactions, but no session waits behind it.
-  const auto set_limits = [this](const std::string& value) {
-    connection_.run("SELECT set_config(name, " + value +
-                    ", false) FROM pg_settings "
-                    "WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout')");
-  };
-  set_limits("'0'");
+  // The session has no time limits: the statement waits for old transactions, but no session waits behind it.
   current_ = &statements_.front();
   drop_invalid_index();
   connection_.run(current_->text);
   current_ = nullptr;
-  set_limits("reset_val");
 }
 
 void MigrationRun::drop_invalid_index() {
@@ -66,6 +68,9 @@ void MigrationRun::drop_invalid_index() {
 std::string MigrationRun::hint_for(const DatabaseError& error) const {
   const auto& state = error.sqlstate();
   if (state == "42501") return who_may(connection_);
+  if (state == sqlstate::undefined_function) {
+    if (auto grant = grant_for_pgcrypto(connection_); !grant.empty()) return grant;
+  }
   if (!error.hint().empty()) return error.hint();
   if (state == "42P07" || state == "42710" || state == "42723") {
     return "another object has that name in this schema: rename it, or give mailroom its own schema";

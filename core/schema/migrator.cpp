@@ -32,17 +32,9 @@ Error locked_out_for_good(Connection& connection, const MigrationStep& step, std
 }
 
 void require_writable(Connection& connection) {
-  const auto row =
-      connection.run("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::boolean")[0];
-  if (row[0].as<bool>()) {
-    throw Error(ExitCode::database, "the server is a standby, which is read-only",
-                "connect to the primary; with several hosts add target_session_attrs=read-write");
-  }
-  if (row[1].as<bool>()) {
-    throw Error(ExitCode::database, "transactions are read-only on this connection",
-                "default_transaction_read_only is on for this role, database or server: use a role for which "
-                "it is off, or ?options=-cdefault_transaction_read_only%3Doff in the connection string");
-  }
+  if (!connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) return;
+  throw Error(ExitCode::database, "the server is a standby, which is read-only",
+              "connect to the primary; with several hosts add target_session_attrs=read-write");
 }
 
 /// Makes the server notice a killed client within 1 s; else a long statement would keep its locks to the end.
@@ -84,7 +76,7 @@ std::vector<Milliseconds> MigratorOptions::default_pauses() {
 }
 
 SchemaState Migrator::begin() {
-  take_migration_lock(connection_, options_.wait);
+  take_migration_lock(connection_, options_.wait, options_.tell);
   notice_lost_clients(connection_);
   return read_schema_state(connection_);
 }

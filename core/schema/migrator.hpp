@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct MigratorOptions {
   /// migration fails, not the application.
   Milliseconds lock_timeout{500};
   Milliseconds wait{0};  ///< maximum wait for another migrator to end
+  /// Called once with the other migrator after a second; may be empty.
+  std::function<void(const std::string& text)> tell{};
   /// The pauses before further attempts at a migration that did not get its locks, in which writers proceed;
   /// about a minute in total with the attempts.
   std::vector<Milliseconds> pauses = default_pauses();

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "db/qualified_name.hpp"
 #include "db/time_sql.hpp"
+#include "schema/schema_places.hpp"
 
 namespace mailroom {
 namespace {
@@ -11,6 +13,8 @@ namespace {
 /// A schema and what the migrations create, from one snapshot.
 struct Inspection {
   std::string schema;
+  std::string quoted_schema;
+  std::string crypto_schema;
   std::vector<Catalogue> built;  ///< by version
   Catalogue found;               ///< the existing objects with a name that the migrations use
 };
@@ -25,7 +29,13 @@ Inspection inspect_schema(Connection& connection, std::optional<long> only = {})
   Inspection look;
   connection.dry_run([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
-    look.schema = Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
+    const auto names = Connection::execute(transaction, R"(
+SELECT current_schema(), quote_ident(current_schema()),
+  (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+   WHERE e.extname = 'pgcrypto'))")[0];
+    look.schema = names[0].c_str();
+    look.quoted_schema = names[1].c_str();
+    look.crypto_schema = names[2].as<std::string>(look.quoted_schema);
     look.built = build_catalogues(transaction, look.schema, only);
     look.found = read_catalogue(transaction, look.schema, object_names(look.built));
   });
@@ -34,6 +44,8 @@ Inspection inspect_schema(Connection& connection, std::optional<long> only = {})
 
 Verification compare_with(const Inspection& look, long version) {
   return {.schema = look.schema,
+          .quoted_schema = look.quoted_schema,
+          .crypto_schema = look.crypto_schema,
           .version = version,
           .drift = compare(look.built, static_cast<std::size_t>(version), look.found)};
 }
@@ -111,6 +123,7 @@ void compare_checksums(Connection& connection, Verification& verification) {
 }
 
 void require_own_tables(Connection& connection, const SchemaState& state) {
+  if (state.unrecorded || state.lacks_tokens) refuse_wrong_schema(connection);
   const bool says_applied = state.version && !state.unrecorded && !state.dirty;
   if (!says_applied || has_tables_of_our_names(connection)) return;
   throw Error(
@@ -123,9 +136,7 @@ SchemaState comparable_state(Connection& connection) {
   const auto state = read_schema_state(connection);
   const auto newest = embedded_migrations().back().version;
   require_own_tables(connection, state);
-  if (!state.version) {
-    throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
-  }
+  require_tables(connection, state);
   if (*state.version > newest) {
     throw Error(ExitCode::schema,
                 fmt::format("the schema has version {}, and this mailroom knows versions up to {}",
@@ -194,15 +205,19 @@ SchemaState recognised(Connection& connection, SchemaState state) {
   return state;
 }
 
-const char* earlier_form_conversion() {
-  return "BEGIN;\n"
-         "ALTER TABLE tokens ALTER COLUMN secret DROP DEFAULT,\n"
-         "    ALTER COLUMN secret TYPE bytea USING decode(secret, 'hex'),\n"
-         "    ALTER COLUMN secret SET DEFAULT gen_random_bytes(32);\n"
-         "ALTER TYPE job_type RENAME VALUE 'user_action_queue' TO 'mailroom';\n"
-         "CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql\n"
-         "    AS 'BEGIN NOTIFY token_insert; RETURN NULL; END;';\n"
-         "COMMIT;\n";
+std::string earlier_form_conversion(const Verification& verification) {
+  return in_schema(
+      "BEGIN;\n"
+      "ALTER TABLE @.tokens ALTER COLUMN secret DROP DEFAULT,\n"
+      "    ALTER COLUMN secret TYPE bytea USING decode(secret, 'hex'),\n"
+      "    ALTER COLUMN secret SET DEFAULT " +
+          verification.crypto_schema +
+          ".gen_random_bytes(32);\n"
+          "ALTER TYPE @.job_type RENAME VALUE 'user_action_queue' TO 'mailroom';\n"
+          "CREATE OR REPLACE FUNCTION @.trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql\n"
+          "    AS 'BEGIN NOTIFY token_insert; RETURN NULL; END;';\n"
+          "COMMIT;\n",
+      verification.quoted_schema);
 }
 
 }  // namespace mailroom

@@ -25,6 +25,8 @@ struct EditedMigration {
 /// The result of comparing a schema and its record with this binary's migrations.
 struct Verification {
   std::string schema{};
+  std::string quoted_schema{};  ///< for SQL
+  std::string crypto_schema{};  ///< that of the extension pgcrypto, for SQL
   long version = 0;  ///< the version compared with: the recorded one, or the nearest if there is no record
   bool dirty = false;
   bool is_recorded = true;
@@ -60,6 +62,6 @@ void require_recognised(const Verification& verification);
 SchemaState recognised(Connection& connection, SchemaState state);
 
 /// The statements, in a transaction of their own, that convert the earlier form to version 0.
-const char* earlier_form_conversion();
+std::string earlier_form_conversion(const Verification& verification);
 
 }  // namespace mailroom

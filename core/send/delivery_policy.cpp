@@ -20,6 +20,15 @@ Seconds pause_after(int attempts, double jitter) {
   return Seconds(pause * (1 + jitter_share * jitter));
 }
 
+/// The wait until a relay's own time, or until the last moment at which the mail is still worth sending: a
+/// minute before its link ends it counts as expired, and the outcome takes a moment to be recorded.
+Seconds named_pause(Seconds pause, Seconds named, const MailHistory& history, WallTime now) {
+  constexpr std::chrono::seconds before_end{75};
+  if (named <= pause || history.expires_at == 0 || now == WallTime{}) return std::max(pause, named);
+  const Seconds left = std::chrono::seconds(history.expires_at) - before_end - now.time_since_epoch();
+  return left > pause ? std::min(named, left) : named;
+}
+
 int may_have_been_mailed(const MailHistory& history) {
   return history.unknowns + history.take_overs;
 }
@@ -46,6 +55,7 @@ MailHistory history_of(const TokenRow& row, const Lease& lease, const char* defe
           .unknowns = row.unknowns,
           .take_overs = lease.attempt - 1,
           .newer = row.newer,
+          .expires_at = row.expires_at,
           .mailed = row.mailed};
 }
 
@@ -101,8 +111,9 @@ TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& deli
     case MailOutcome::deferred:
       outcome.state = DeliveryState::deferred;
       // Those that waited for their turn together must not come back together.
-      outcome.wait = delivery.waits_for_turn ? named + spread * (1 + jitter)
-                                             : std::max(pause_after(history.attempts, jitter), named);
+      outcome.wait = named_pause(delivery.waits_for_turn ? named + spread * (1 + jitter)
+                                                         : pause_after(history.attempts, jitter),
+                                 named, history, delivery.ended);
       break;
     case MailOutcome::unknown:
       ++outcome.unknowns;

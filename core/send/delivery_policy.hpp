@@ -24,6 +24,7 @@ struct MailHistory {
   int unknowns = 0;                     ///< earlier attempts that it may have accepted, in other batches
   int take_overs = 0;                   ///< earlier leases of this batch: each may have mailed it
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
+  std::int64_t expires_at = 0;          ///< seconds since 1970; 0: not known
   int mailed = 0;  ///< mails to its account within the period of DeliveryPolicy::per_account
 };
 
@@ -34,8 +35,9 @@ MailHistory history_of(const TokenRow& row, const Lease& lease, const char* defe
 std::optional<TokenOutcome> outcome_without_attempt(const MailHistory& history, const DeliveryPolicy& policy);
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
-/// by `jitter` from -1 to 1, or longer if the relay names a time. A token that the relay had no time for
-/// counts no attempt, and one that waited for its turn comes back within 2 s.
+/// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that
+/// long, until shortly before its end. A token that the relay had no time for counts no attempt, and one that
+/// waited for its turn comes back within 2 s.
 TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& delivery,
                                 const DeliveryPolicy& policy, double jitter);
 

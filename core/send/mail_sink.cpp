@@ -100,7 +100,7 @@ void MailSink::submit(MailHistory history, const TokenRow& row, const TokenText&
   batch.pending.push_back({.history = std::move(history),
                            .mail = std::move(std::get<WrittenMail>(written)),
                            .token = {token.data(), token.size()},
-                           .created_at = row.created_at});
+                           .dated = row.dated()});
   courier_.submit(next_mail_++, batch.pending.back().mail.view(), batch.lease.batch,
                   steady_now() + time_until(row.expires_at));
 }
@@ -162,7 +162,8 @@ void MailSink::record(const DeliveredMail& delivered) {
   batch.ended = std::max(batch.ended, delivered.at);
   batch.outcomes.push_back(outcome_of_attempt(pending.history, delivery, policy_, jitter(random_)));
   if (delivery.ended != WallTime{}) batch.outcomes.back().answered_at = delivery.ended;
-  const bool is_unavailable = delivered.delivery.outcome == MailOutcome::unavailable;
+  const bool is_unavailable =
+      delivered.delivery.outcome == MailOutcome::unavailable || delivered.delivery.about_relay;
   if (is_unavailable && !is_unavailable_) {
     log_.warn("the relay is unavailable, its mails wait in the queue",
               {{"relay", delivered.delivery.relay}, {"reason", delivered.delivery.reply}});
@@ -188,7 +189,7 @@ void MailSink::observe(const Delivery& delivery, const OpenBatch& batch, const P
                     .code = delivery.code,
                     .took = delivery.took};
   if (delivery.outcome == MailOutcome::accepted)
-    answer.delay = delivery.ended.time_since_epoch() - std::chrono::seconds(pending.created_at);
+    answer.delay = delivery.ended.time_since_epoch() - std::chrono::seconds(pending.dated);
   observer_.answered(answer);
 }
 

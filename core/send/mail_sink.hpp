@@ -46,8 +46,8 @@ class MailSink final : public Sink {
   struct Pending {
     MailHistory history;
     WrittenMail mail;
-    std::string token;  ///< which no answer may repeat
-    std::int64_t created_at = 0;
+    std::string token;       ///< which no answer may repeat
+    std::int64_t dated = 0;  ///< see TokenRow
   };
   struct OpenBatch {
     Lease lease;

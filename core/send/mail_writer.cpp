@@ -14,6 +14,7 @@ std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, con
   if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
   const bool is_activation = row.action == Action::activation;
   return write({.queue = queue,
+                .key = row.mail_key,
                 .id = row.id,
                 .values = {.action = is_activation ? MailAction::activation : MailAction::recovery,
                            .email = std::string(row.email),
@@ -21,7 +22,7 @@ std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, con
                            .link = {},
                            .token = std::string(token.data(), token.size()),
                            .code = std::string(row.code),
-                           .created_at = bounded_moment(std::chrono::seconds(row.created_at)),
+                           .valid_from = bounded_moment(std::chrono::seconds(row.dated())),
                            .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}},
                std::get<Address>(address));
 }
@@ -29,8 +30,9 @@ std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, con
 std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Address& to) const {
   mail.values.link = link_.link(mail.values.action, mail.values.token);
   const auto content = templates_.render(mail.values);
-  auto message = builder_.build({.created_at = mail.values.created_at,
+  auto message = builder_.build({.date = mail.values.valid_from,
                                  .queue = mail.queue,
+                                 .key = mail.key,
                                  .token = mail.id,
                                  .to = to,
                                  .subject = content.subject,
@@ -41,7 +43,8 @@ std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Addr
                      .to = to.text(),
                      .subject = content.subject,
                      .message = std::move(std::get<std::string>(message)),
-                     .needs_smtputf8 = needs_smtputf8(to) || builder_.sender_needs_smtputf8()};
+                     .needs_smtputf8 = needs_smtputf8(to) || !builder_.utf8_sender().empty(),
+                     .utf8_sender = builder_.utf8_sender()};
 }
 
 }  // namespace mailroom

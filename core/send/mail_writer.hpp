@@ -19,14 +19,16 @@ struct WrittenMail {
   std::string subject;  ///< as its reader sees it
   std::string message;
   bool needs_smtputf8 = false;
+  std::string utf8_sender{};  ///< as Mail::utf8_sender
 
   /// As a relay takes it; valid while this lives.
-  Mail view() const { return {from, to, message, needs_smtputf8}; }
+  Mail view() const { return {from, to, message, needs_smtputf8, utf8_sender}; }
 };
 
-/// What a mail says, and the queue and the token that its Message-ID names.
+/// What a mail says, and the queue, the key and the token that its Message-ID names.
 struct MailValues {
   std::string_view queue;
+  std::string_view key{};
   std::int64_t id = 0;
   TemplateValues values;  ///< without the link, which the writer adds
 };
@@ -40,6 +42,9 @@ class MailWriter {
   std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
                                            const TokenText& token) const;
   std::variant<WrittenMail, Refusal> write(MailValues mail, const Address& to) const;
+
+  /// What is probably wrong in the templates.
+  const std::vector<std::string>& warnings() const { return templates_.warnings(); }
 
  private:
   Mailbox from_;

@@ -1,16 +1,15 @@
 #include "service/backlog.hpp"
 
 #include "base/error.hpp"
-#include "db/conninfo.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom {
 
-CountBacklog backlog_counter(const std::string& conninfo, const std::vector<std::string>& queues) {
-  return [conninfo, queues]() -> std::optional<std::int64_t> {
+CountBacklog backlog_counter(const DatabaseTarget& target, const std::vector<std::string>& queues) {
+  return [target, queues]() -> std::optional<std::int64_t> {
     try {
-      Connection connection(with_defaults(conninfo, {{"connect_timeout", "2"}}), "mailroom status");
-      connection.run("SET statement_timeout = '2s'");
+      constexpr Milliseconds patience{2000};
+      Connection connection(target, "mailroom status", {.answer = patience, .statement = patience});
       std::int64_t waiting = 0;
       for (const auto& queue : queues)
         waiting += read_queue_status(connection, queue).waiting.total();

@@ -5,12 +5,14 @@
 
 namespace mailroom {
 
-std::string configured_database(const Settings& settings) {
-  if (settings.database_password_file.empty() || has_password(settings.database_url))
-    return settings.database_url;
-  const auto password = read_password_file(settings.database_password_file, settings.allow_readable_key,
-                                           "database.password_file");
-  return with_defaults(settings.database_url, {{"password", password}});
+DatabaseTarget configured_database(const Settings& settings) {
+  DatabaseTarget target(settings.database_url, settings.database_schema);
+  if (has_password(target.conninfo) || settings.database_password_file.empty()) return target;
+  target.password_file = settings.database_password_file;
+  target.allow_readable_file = settings.allow_readable_key;
+  // A file that is wrong from the start is an error of the configuration.
+  read_password_file(target.password_file, target.allow_readable_file, "database.password_file");
+  return target;
 }
 
 }  // namespace mailroom

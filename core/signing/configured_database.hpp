@@ -1,13 +1,13 @@
 #pragma once
 
-#include <string>
-
 #include "config/settings.hpp"
+#include "db/database_target.hpp"
 
 namespace mailroom {
 
-/// The connection string for a session: database.url, with the password of database.password_file unless it
-/// has one. Throws Error(configuration) if it cannot be parsed, or as read_password_file() does.
-std::string configured_database(const Settings& settings);
+/// Where a session connects: database.url, with the password of database.password_file unless it has one, and
+/// database.schema. Each session reads the password file again. Throws Error(configuration) if the connection
+/// string cannot be parsed, or as read_password_file() does.
+DatabaseTarget configured_database(const Settings& settings);
 
 }  // namespace mailroom

@@ -1,6 +1,7 @@
 #include "smtp/breaker.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace mailroom {
 namespace {
@@ -10,10 +11,21 @@ constexpr Milliseconds longest_delay{30'000};
 /// A probe further in the future than this comes from a clock that has been set back since.
 constexpr Milliseconds longest_probe{300'000};
 
+bool shows_relay_fails(const Delivery& delivery) {
+  return delivery.outcome == MailOutcome::unavailable || delivery.about_relay;
+}
+
 /// True if the relay has said something about the mail, or has taken it.
 bool shows_relay_works(const Delivery& delivery) {
-  if (delivery.outcome == MailOutcome::unavailable) return false;
+  if (shows_relay_fails(delivery)) return false;
   return delivery.code != 0 || delivery.outcome == MailOutcome::unknown;
+}
+
+/// `553 5.7.1 Sender address rejected`
+std::string reason_of(const Delivery& delivery) {
+  if (delivery.code == 0) return delivery.reply;
+  return fmt::format("{} {}{}", delivery.code, delivery.reply,
+                     delivery.about_relay ? " (to one mail after another)" : "");
 }
 
 }  // namespace
@@ -39,7 +51,7 @@ Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTim
   auto after = breaker;
   const bool is_old = breaker.is_open() && began < breaker.opened_at;
   if (is_old) return after;
-  if (delivery.outcome != MailOutcome::unavailable) {
+  if (!shows_relay_fails(delivery)) {
     // The probe said nothing, so the next mail is one.
     if (after.is_open()) after.next_probe = now;
     return after;
@@ -48,7 +60,7 @@ Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTim
   if (!breaker.is_open()) after.since = now;
   after.opened_at = now;
   after.next_probe = now + breaker_delay(after.failures, chance);
-  after.why = delivery.reply;
+  after.why = reason_of(delivery);
   return after;
 }
 

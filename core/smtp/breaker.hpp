@@ -16,7 +16,7 @@ struct Breaker {
   WallTime since;       ///< when it opened
   WallTime opened_at;   ///< the last failure
   WallTime next_probe;  ///< when the next mail may pass
-  std::string why;      ///< the last failure, printable
+  std::string why;      ///< the last failure, printable: code and words of the relay, or why there are none
 
   bool operator==(const Breaker&) const = default;
   bool is_open() const { return failures > 0; }

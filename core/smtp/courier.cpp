@@ -208,13 +208,14 @@ Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
     last->took = steady_now() - began;
     last->ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
     if (learn(worker, next->relay, submitted, *last, began)) {
-      route_.note(*next, given_up(""));
+      auto nothing = given_up("");
+      route_.note(*next, nothing);
       last->outcome = MailOutcome::deferred;
       last->waits_for_turn = true;
       return *std::move(last);
     }
     route_.note(*next, *last);
-    if (last->outcome != MailOutcome::unavailable) return *std::move(last);
+    if (last->outcome != MailOutcome::unavailable && !last->about_relay) return *std::move(last);
   }
   if (!last) return route_.blocked();
   if (!last->retry_after) last->retry_after = route_.time_to_admission();

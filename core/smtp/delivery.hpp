@@ -27,6 +27,7 @@ struct Mail {
   std::string to;            ///< envelope recipient, without angle brackets, its domain in ASCII
   std::string_view message;  ///< header and body with CRLF line ends; must live until the delivery has ended
   bool needs_smtputf8 = false;
+  std::string utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for every mail; or empty
 };
 
 struct Delivery {
@@ -42,6 +43,8 @@ struct Delivery {
   bool crowded = false;             ///< the relay takes no more connections, or no more mails at once
   bool before_mail = false;         ///< it ended before MAIL, at the connection or the login
   bool waits_for_turn = false;      ///< the mail was not tried, or refused by a limit: it may be tried soon
+  std::string refusal{};            ///< the key of a rejection that may be about every mail; else empty
+  bool about_relay = false;         ///< deferred, since the relay refuses one mail after another
   std::chrono::nanoseconds took{};  ///< the attempt; 0 if no relay was tried
   WallTime ended{};                 ///< when it ended
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <fmt/format.h>
 #include <optional>
 #include <utility>
 
@@ -15,7 +16,7 @@ std::optional<SmtpStep> step_of(std::string_view verb) {
                                                                         {"STARTTLS", SmtpStep::starttls},
                                                                         {"AUTH", SmtpStep::auth},
                                                                         {"NOOP", SmtpStep::noop},
-                                                                        {"RSET", SmtpStep::noop},
+                                                                        {"RSET", SmtpStep::rset},
                                                                         {"MAIL", SmtpStep::mail},
                                                                         {"RCPT", SmtpStep::rcpt},
                                                                         {"DATA", SmtpStep::data}}};
@@ -45,6 +46,7 @@ void Dialogue::connecting(TimePoint now) {
   authenticated_ = false;
   offers_smtputf8_ = false;
   offers_pipelining_ = false;
+  auth_offer_.reset();
   exchange_.reused = false;
   overdue_at_ = now + limits_.timeout;
 }
@@ -62,7 +64,10 @@ void Dialogue::sent(std::string_view bytes, TimePoint now) {
   const bool answers_challenge = exchange_.step == SmtpStep::auth && exchange_.code == 334;
   const auto step = answers_challenge ? SmtpStep::auth : step_of(verb);
   if (!step) return;
-  if (*step == SmtpStep::hello) offers_smtputf8_ = offers_pipelining_ = false;
+  if (*step == SmtpStep::hello) {
+    offers_smtputf8_ = offers_pipelining_ = false;
+    auth_offer_.reset();
+  }
   if (*step == SmtpStep::mail) ++mails_;
   step_to(*step, now);
 }
@@ -70,7 +75,12 @@ void Dialogue::sent(std::string_view bytes, TimePoint now) {
 void Dialogue::note_offer(std::string_view offer) {
   while (!offer.empty() && (offer.back() == '\r' || offer.back() == '\n'))
     offer.remove_suffix(1);
-  const auto keyword = offer.substr(0, offer.find(' '));
+  // Old servers write AUTH=PLAIN, perhaps beside AUTH PLAIN.
+  const auto keyword = offer.substr(0, offer.find_first_of(" ="));
+  if (is_same_keyword(keyword, "AUTH")) {
+    const auto mechanisms = offer.substr(std::min(keyword.size() + 1, offer.size()));
+    auth_offer_ = auth_offer_ ? fmt::format("{} {}", *auth_offer_, mechanisms) : std::string(mechanisms);
+  }
   if (is_same_keyword(keyword, "SMTPUTF8")) offers_smtputf8_ = true;
   if (is_same_keyword(keyword, "PIPELINING")) offers_pipelining_ = true;
 }
@@ -84,12 +94,11 @@ void Dialogue::received(std::string_view line) {
   if (exchange_.step == SmtpStep::auth && exchange_.code / 100 == 2) authenticated_ = true;
 }
 
-bool Dialogue::is_fit_for(bool smtputf8) {
-  // libcurl connects without authentication, and without an error, if the relay offers no AUTH.
+bool Dialogue::is_fit_for(bool smtputf8, bool for_sender) {
   if (limits_.wants_auth && !authenticated_) {
     exchange_.stop = SmtpStop::no_auth;
   } else if (smtputf8 && !offers_smtputf8_) {
-    exchange_.stop = SmtpStop::no_smtputf8;
+    exchange_.stop = for_sender ? SmtpStop::no_sender_smtputf8 : SmtpStop::no_smtputf8;
   }
   return exchange_.stop == SmtpStop::none;
 }

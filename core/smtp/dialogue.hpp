@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -36,8 +38,11 @@ class Dialogue {
   void message_ended(TimePoint now) { step_to(SmtpStep::end, now); }
   /// Takes a line of a reply.
   void received(std::string_view line);
-  /// False, and exchange() says so, if the connection lacks what a mail needs.
-  bool is_fit_for(bool smtputf8);
+  /// False, and exchange() says so, if the connection lacks what a mail needs; `for_sender`: what every mail
+  /// of this sender needs.
+  bool is_fit_for(bool smtputf8, bool for_sender = false);
+  /// No login can begin.
+  void give_up_login() { exchange_.stop = SmtpStop::no_login; }
   /// The reply to the last command is overdue after `limit` already.
   void hurry(Milliseconds limit, TimePoint now);
   /// True if a reply is overdue; from then on exchange() says so.
@@ -47,6 +52,9 @@ class Dialogue {
   const ReplyReader& reply() const { return reply_; }
   /// True if several commands may be sent at once (RFC 2920).
   bool offers_pipelining() const { return offers_pipelining_; }
+  /// The mechanisms after AUTH; nullopt if AUTH is not offered.
+  const std::optional<std::string>& auth_offer() const { return auth_offer_; }
+  bool is_authenticated() const { return authenticated_; }
   /// The limit that holds in the current step.
   Milliseconds limit() const;
   TimePoint overdue_at() const { return overdue_at_; }
@@ -65,6 +73,7 @@ class Dialogue {
   bool authenticated_ = false;
   bool offers_smtputf8_ = false;
   bool offers_pipelining_ = false;
+  std::optional<std::string> auth_offer_{};
 };
 
 }  // namespace mailroom

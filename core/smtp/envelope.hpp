@@ -5,8 +5,9 @@
 namespace mailroom {
 
 /// The last check before an address becomes part of an SMTP command: `local@domain`, at most 254 bytes,
-/// without blanks, control characters, quotes, backslashes and angle brackets. Only with `allow_utf8` may the
-/// local part be other than ASCII; the domain is always ASCII.
+/// without control characters and angle brackets, and without blanks, quotes and backslashes except in a
+/// quoted local part. Only with `allow_utf8` may the local part be other than ASCII; the domain is always
+/// ASCII.
 bool is_envelope_address(std::string_view address, bool allow_utf8);
 
 /// The last check before the data: true if the line ends are CRLF and there is no NUL, so that no relay can

@@ -10,11 +10,12 @@ namespace {
 
 using enum MailOutcome;
 
-constexpr std::array<std::string_view, 10> step_names{"the connection",
+constexpr std::array<std::string_view, 11> step_names{"the connection",
                                                       "EHLO",
                                                       "STARTTLS",
                                                       "AUTH",
                                                       "NOOP",
+                                                      "RSET",
                                                       "MAIL",
                                                       "RCPT",
                                                       "DATA",
@@ -26,10 +27,10 @@ MailJudgement judge_refusal(const SmtpExchange& exchange) {
   if (exchange.step == SmtpStep::mail) {
     // It may be a second reply to the mail before, which came after the first one.
     if (exchange.reused) return {deferred, false, true};
-    // The sender is the same for every mail, so these say nothing about this one.
-    if (exchange.code < 500 || exchange.code == 530 || exchange.code == 535 || exchange.code == 538) {
-      return {unavailable, false, false};
-    }
+    // The sender is the same for every mail, so the relay has said nothing about this one.
+    if (!exchange.is_own_mail_command) return {unavailable, false, false};
+  } else if (exchange.about == RefusalSubject::everyone) {
+    return {unavailable, false, false};
   }
   // The relay closes the connection, which may have carried enough mails.
   if (exchange.code == 421 && exchange.reused && exchange.step > SmtpStep::mail)
@@ -55,7 +56,9 @@ bool is_definite(int code) {
 }
 
 MailJudgement judge(const SmtpExchange& exchange) {
-  if (exchange.stop == SmtpStop::no_auth) return {unavailable, false, false};
+  using enum SmtpStop;
+  if (exchange.stop == no_auth || exchange.stop == no_login || exchange.stop == no_sender_smtputf8)
+    return {unavailable, false, false};
   if (exchange.stop == SmtpStop::no_smtputf8) return {rejected, true, false};
   if (exchange.step < SmtpStep::mail) {
     // A kept connection that has gone takes not even MAIL.
@@ -64,16 +67,32 @@ MailJudgement judge(const SmtpExchange& exchange) {
   }
   if (exchange.code >= 400 && is_definite(exchange.code)) return judge_refusal(exchange);
   if (exchange.step == SmtpStep::end && is_definite(exchange.code)) return {accepted, true, false};
+  if (is_unexpected(exchange) && exchange.stop != SmtpStop::interrupted && exchange.step != SmtpStep::end)
+    return {exchange.step == SmtpStep::mail ? unavailable : deferred, exchange.step != SmtpStep::mail, false};
   return judge_silence(exchange);
 }
 
+bool is_unexpected(const SmtpExchange& exchange) {
+  if (exchange.step < SmtpStep::mail || exchange.code == 0) return false;
+  if (exchange.code >= 400 && is_definite(exchange.code)) return false;
+  return exchange.step == SmtpStep::data ? exchange.code != 354 : exchange.code / 100 != 2;
+}
+
+std::string_view step_name(SmtpStep step) {
+  return step_names.at(static_cast<std::size_t>(step));
+}
+
 std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited) {
-  const auto step = step_names.at(static_cast<std::size_t>(exchange.step));
+  const auto step = step_name(exchange.step);
   switch (exchange.stop) {
     case SmtpStop::no_auth:
       return "the relay offers no AUTH, and a user is configured";
+    case SmtpStop::no_login:
+      return "no login can begin";
     case SmtpStop::no_smtputf8:
       return "the relay does not offer SMTPUTF8, which the address needs";
+    case SmtpStop::no_sender_smtputf8:
+      return "the relay does not offer SMTPUTF8, which the sender needs";
     case SmtpStop::interrupted:
       return fmt::format("stopped before the relay answered {}", step);
     case SmtpStop::timed_out:
@@ -82,6 +101,7 @@ std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited
     case SmtpStop::none:
       break;
   }
+  if (exchange.step == SmtpStep::connect) return "the relay closed the connection before its greeting";
   return fmt::format("connection lost after {}", step);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "smtp/delivery.hpp"
@@ -23,6 +24,12 @@ bool is_definite(int code);
 
 /// The table of docs/smtp.md.
 MailJudgement judge(const SmtpExchange& exchange);
+
+/// True for a complete reply from MAIL on that is neither the awaited one nor a refusal, such as 250 to DATA.
+bool is_unexpected(const SmtpExchange& exchange);
+
+/// The name of a step: `RCPT`.
+std::string_view step_name(SmtpStep step);
 
 /// Why there is no reply, for the records: `no reply to RCPT within 30s`. `waited` is the time-out of the
 /// step.

@@ -1,7 +1,5 @@
 #include "smtp/relay.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
 #include <fstream>
 #include <utility>
@@ -9,17 +7,11 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "smtp/envelope.hpp"
+#include "smtp/hello_name.hpp"
 #include "smtp/relay_handle.hpp"
 
 namespace mailroom {
 namespace {
-
-bool is_hello_name(std::string_view name) {
-  return name.size() <= 253 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 ||
-                  std::string_view(".-_:[]").find(static_cast<char>(c)) != std::string_view::npos;
-         });
-}
 
 /// A delivery that never reached the relay's connection.
 Delivery refused(const RelayUrl& url, MailOutcome outcome, std::string why) {
@@ -35,15 +27,16 @@ Delivery refused(const RelayUrl& url, MailOutcome outcome, std::string why) {
 }  // namespace
 
 void check_relay(const RelayUrl& url, const RelayOptions& options) {
-  if (!url.user.empty() && options.password.empty()) {
+  if (!url.user.empty() && options.password.empty() && !options.tokens) {
     throw Error(ExitCode::configuration,
                 fmt::format("the relay {} has a user, and there is no password", url.address()),
                 "name the file that contains it in send.password_file, or remove the user from the URL");
   }
-  if (!is_hello_name(options.hello_name)) {
-    throw Error(ExitCode::configuration,
-                fmt::format("'{}' is no name for EHLO", shown_text(options.hello_name)),
-                "it must be the name of this host");
+  if (!options.hello_name.empty() && !is_hello_name(options.hello_name)) {
+    throw Error(
+        ExitCode::configuration, fmt::format("'{}' is no name for EHLO", shown_text(options.hello_name)),
+        "send.hello_name is the full name of this host, mail.app.example, or its address, [192.0.2.1] or "
+        "[IPv6:2001:db8::1]");
   }
   if (!options.ca_file.empty() && !std::ifstream(options.ca_file).good()) {
     throw Error(ExitCode::configuration, fmt::format("cannot read the CA file {}", options.ca_file),
@@ -53,6 +46,7 @@ void check_relay(const RelayUrl& url, const RelayOptions& options) {
 
 Relay::Relay(RelayUrl url, RelayOptions options) {
   check_relay(url, options);
+  if (options.hello_name.empty()) options.hello_name = own_hello_name();
   handle_ = std::make_unique<RelayHandle>(std::move(url), std::move(options));
 }
 
@@ -77,8 +71,8 @@ Delivery Relay::deliver(const Mail& mail) {
   return delivery;
 }
 
-RelayCheck Relay::check() {
-  return handle_->check();
+RelayCheck Relay::check(const Mail* sample) {
+  return handle_->check(sample);
 }
 
 void Relay::rest() {

@@ -5,15 +5,17 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "smtp/access_token.hpp"
 #include "smtp/delivery.hpp"
 #include "smtp/relay_url.hpp"
 
 namespace mailroom {
 
 struct RelayOptions {
-  std::string password;    ///< for a relay whose URL names a user
+  std::string password;                   ///< for a relay whose URL names a user
+  std::shared_ptr<TokenSource> tokens{};  ///< of that user, instead of a password
   std::string ca_file;     ///< PEM file of the only trusted certificates; empty: those of the system
-  std::string hello_name;  ///< the name in EHLO; empty: the name of this host
+  std::string hello_name;  ///< in EHLO, exactly so; empty: own_hello_name()
   /// For opening a connection, and for the reply to each command; 1 s or more, and exact to a second.
   Milliseconds timeout{30'000};
   /// For the reply to the end of the message, if longer than `timeout`. RFC 5321 asks for 10 minutes: a relay
@@ -25,6 +27,7 @@ struct RelayOptions {
   Milliseconds rested_timeout{3000};
   std::vector<std::string> resolve;       ///< `HOST:PORT:ADDRESS,...` instead of the system's addresses
   bool tls_on_loopback = false;           ///< require TLS of a loopback relay without a user too
+  bool plaintext_for_tests = false;       ///< no TLS of a relay without a user, wherever it is
   std::vector<std::string> throttled_by;  ///< texts of replies that ask for a lower rate: `421 4.7.28`
 };
 
@@ -35,13 +38,17 @@ void check_relay(const RelayUrl& url, const RelayOptions& options);
 /// Why a relay takes no mail, as a check finds.
 enum class RelayFault {
   none,
-  unreachable,  ///< no connection: the name, the port or the network
-  no_starttls,  ///< it offers no STARTTLS or refuses it, and TLS is required
-  tls,          ///< the TLS handshake fails
-  certificate,  ///< its certificate is not trusted, has expired, or is for another name
-  no_auth,      ///< no AUTH, and a user is configured
-  login,        ///< AUTH is refused
-  refused,      ///< it refuses another command, or does not answer it
+  unreachable,   ///< no connection: the name, the port or the network
+  silent,        ///< a connection, and no greeting
+  no_starttls,   ///< it offers no STARTTLS or refuses it, and TLS is required
+  tls,           ///< the TLS handshake fails
+  certificate,   ///< its certificate is not trusted, has expired, or is for another name
+  no_auth,       ///< no AUTH, and a user is configured
+  no_mechanism,  ///< it offers no mechanism that fits, or there is no access token
+  login,         ///< AUTH is refused
+  no_smtputf8,   ///< it does not offer SMTPUTF8, which the sender needs
+  sender,        ///< it refuses the sender
+  refused,       ///< it refuses another command, or does not answer it
 };
 
 struct RelayCheck {
@@ -49,6 +56,7 @@ struct RelayCheck {
   int code = 0;       ///< of the relay's last reply; 0 if there was none
   std::string reply;  ///< its text, or why there was none: as Delivery::reply
   bool encrypted = false;
+  std::string hello_name;  ///< in EHLO
 };
 
 class RelayHandle;
@@ -67,9 +75,9 @@ class Relay {
   /// before the relay could have accepted the mail, tries once more on a fresh connection.
   Delivery deliver(const Mail& mail);
 
-  /// Connects anew, with TLS and authentication as for a mail, and says NOOP. Takes as long as the relay
-  /// does, within the time-outs.
-  RelayCheck check();
+  /// Connects anew, with TLS and authentication as for a mail, and names the sender of `sample`, but no
+  /// recipient. Without a sample it says NOOP. Takes as long as the relay does, within the time-outs.
+  RelayCheck check(const Mail* sample = nullptr);
 
   /// Ends the connection, as a mail may not come soon; the next one opens another.
   void rest();

@@ -9,8 +9,9 @@
 namespace mailroom {
 namespace {
 
-/// A relay that sends more without a line end is given up.
+/// Of a longer line only its beginning is kept.
 constexpr std::size_t longest_line = 65'536;
+constexpr std::size_t kept_of_line = 4096;
 
 TimePoint steady_time() {
   return std::chrono::steady_clock::now();
@@ -24,14 +25,19 @@ CURL* new_handle() {
   return handle;
 }
 
+/// libcurl takes the name in EHLO from the path, which it decodes.
 std::string curl_url(const RelayUrl& url, const std::string& hello_name) {
-  return fmt::format("{}://{}/{}", url.implicit_tls ? "smtps" : "smtp", url.address(), hello_name);
+  std::string path;
+  for (const char c : hello_name)
+    path += c == '[' ? "%5B" : c == ']' ? "%5D" : c == ':' ? "%3A" : std::string(1, c);
+  return fmt::format("{}://{}/{}", url.implicit_tls ? "smtps" : "smtp", url.address(), path);
 }
 
 }  // namespace
 
 bool requires_tls(const RelayUrl& url, const RelayOptions& options) {
   // Credentials never go over a connection without TLS, not even on this host: it may be a tunnel.
+  if (options.plaintext_for_tests && url.user.empty() && !url.implicit_tls) return false;
   return url.implicit_tls || options.tls_on_loopback || !url.user.empty() || !url.is_loopback();
 }
 
@@ -91,13 +97,9 @@ void RelayConnection::set_security() {
   set(CURLOPT_SSL_VERIFYPEER, 1L);
   set(CURLOPT_SSL_VERIFYHOST, 2L);
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  if (!options_.ca_file.empty()) {
-    set(CURLOPT_CAINFO, options_.ca_file.c_str());
-    set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
-  }
-  if (url_.user.empty()) return;
-  set(CURLOPT_USERNAME, url_.user.c_str());
-  set(CURLOPT_PASSWORD, options_.password.c_str());
+  if (options_.ca_file.empty()) return;
+  set(CURLOPT_CAINFO, options_.ca_file.c_str());
+  set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
 }
 
 void RelayConnection::set_callbacks() {
@@ -160,12 +162,14 @@ CURLcode RelayConnection::open() {
     avoided_until_ = steady_time() + avoided_for;
     const auto dialogue = dialogue_;
     const auto error = error_;
+    const auto was_reached = was_reached_;
     dialogue_.begin(steady_time());
     const auto next = open_once();
     if (address_.empty()) {
       // There is no other address.
       dialogue_ = dialogue;
       error_ = error;
+      was_reached_ = was_reached;
       avoided_.clear();
       break;
     }
@@ -178,9 +182,7 @@ CURLcode RelayConnection::open() {
 /// nothing.
 bool RelayConnection::has_address_that_does_not_serve(CURLcode result) const {
   if (result == CURLE_OK || address_.empty() || sockets_.interrupted()) return false;
-  curl_off_t connected = 0;
-  curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected);
-  return connected > 0 && dialogue_.exchange().step == SmtpStep::connect;
+  return was_reached_ && dialogue_.exchange().step == SmtpStep::connect;
 }
 
 CURLcode RelayConnection::open_once() {
@@ -190,6 +192,9 @@ CURLcode RelayConnection::open_once() {
   error_.front() = '\0';
   dialogue_.connecting(steady_time());
   auto result = curl_easy_perform(curl_.get());
+  curl_off_t connected_after = 0;
+  curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected_after);
+  was_reached_ = connected_after > 0;
   if (result == CURLE_OK) result = curl_easy_getinfo(curl_.get(), CURLINFO_ACTIVESOCKET, &socket_);
   is_open_ = result == CURLE_OK;
   return result;
@@ -231,7 +236,9 @@ bool RelayConnection::receive() {
   }
   if (result != CURLE_OK || size == 0) return false;
   input_.append(bytes.data(), size);
-  return input_.size() <= longest_line;
+  const auto line = input_.rfind('\n') + 1;
+  if (input_.size() - line > longest_line) input_.resize(line + kept_of_line);
+  return true;
 }
 
 bool RelayConnection::read_reply() {

@@ -13,8 +13,8 @@
 
 namespace mailroom {
 
-/// The one connection of a relay. libcurl opens it, with TLS and authentication, and transports its bytes;
-/// the commands of a mail are the caller's.
+/// The one connection of a relay. libcurl opens it, with TLS, and transports its bytes; the commands of a
+/// login and of a mail are the caller's.
 class RelayConnection {
  public:
   /// The arguments must outlive the connection. Opens nothing yet.
@@ -25,8 +25,8 @@ class RelayConnection {
   RelayConnection(const RelayConnection&) = delete;
   RelayConnection& operator=(const RelayConnection&) = delete;
 
-  /// Opens a connection in place of the one before, up to authentication. Where the name has several
-  /// addresses, and one takes connections and does not serve, tries the next.
+  /// Opens a connection in place of the one before, up to EHLO over TLS. Where the name has several addresses,
+  /// and one takes connections and does not serve, tries the next.
   CURLcode open();
   /// True if the connection is open, and nothing has come that no command has asked for.
   bool is_quiet();
@@ -42,6 +42,8 @@ class RelayConnection {
   /// Ends a connection on which a late reply may come.
   void drop();
 
+  /// True if the last open() has reached the relay, whatever it said then.
+  bool was_reached() const { return was_reached_; }
   /// Why open() failed, in libcurl's words; may be empty.
   const char* error() const { return error_.data(); }
 
@@ -68,6 +70,7 @@ class RelayConnection {
   RelaySockets& sockets_;
   Dialogue& dialogue_;
   bool is_open_ = false;
+  bool was_reached_ = false;
   curl_socket_t socket_ = CURL_SOCKET_BAD;
   std::string address_;               ///< the last that a socket was opened for
   std::vector<std::string> avoided_;  ///< addresses that did not serve

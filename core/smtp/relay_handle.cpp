@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/duration.hpp"
+#include "base/error.hpp"
 #include "smtp/judgement.hpp"
+#include "smtp/refusal.hpp"
 #include "smtp/relay_wish.hpp"
 #include "smtp/reply_text.hpp"
 
@@ -36,6 +39,10 @@ std::string stuffed(std::string_view message) {
   return bytes += ".\r\n";
 }
 
+std::string mail_command(const Mail& mail) {
+  return fmt::format("MAIL FROM:<{}>{}", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : "");
+}
+
 }  // namespace
 
 RelayHandle::RelayHandle(RelayUrl relay_url, RelayOptions options)
@@ -47,11 +54,18 @@ RelayHandle::RelayHandle(RelayUrl relay_url, RelayOptions options)
                  .wants_auth = !url.user.empty()}),
       connection_(url, options_, sockets, dialogue_) {}
 
+/// False, and the exchange says so, if there is no connection, or if it lacks what `mail` needs.
+bool RelayHandle::is_fit_for(const Mail& mail) {
+  utf8_sender_ = mail.utf8_sender;
+  const bool is_open = opened_ == CURLE_OK && dialogue_.exchange().stop == SmtpStop::none;
+  const bool has_failed_login = dialogue_.exchange().step == SmtpStep::auth && !dialogue_.is_authenticated();
+  return is_open && !has_failed_login && dialogue_.is_fit_for(mail.needs_smtputf8, !mail.utf8_sender.empty());
+}
+
 /// True if the relay waits for the message. The exchange says where it ended otherwise.
 bool RelayHandle::send_envelope(const Mail& mail) {
-  const std::array<std::string, 3> commands{
-      fmt::format("MAIL FROM:<{}>{}\r\n", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : ""),
-      fmt::format("RCPT TO:<{}>\r\n", mail.to), "DATA\r\n"};
+  const std::array<std::string, 3> commands{mail_command(mail) + "\r\n",
+                                            fmt::format("RCPT TO:<{}>\r\n", mail.to), "DATA\r\n"};
   const bool at_once = dialogue_.offers_pipelining();
   std::string unsent = at_once ? commands[0] + commands[1] + commands[2] : "";
   for (const auto& command : commands) {
@@ -129,10 +143,14 @@ SmtpExchange RelayHandle::finished_exchange() const {
 
 RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
   if (exchange.stop == SmtpStop::no_auth) return RelayFault::no_auth;
+  if (exchange.stop == SmtpStop::no_login) return RelayFault::no_mechanism;
+  if (exchange.stop == SmtpStop::no_sender_smtputf8) return RelayFault::no_smtputf8;
   switch (opened_) {
     case CURLE_OK:
-      // libcurl accepts some replies to NOOP that are refusals.
-      return exchange.code / 100 == 2 ? RelayFault::none : RelayFault::refused;
+      if (exchange.step == SmtpStep::auth) return RelayFault::login;
+      if (exchange.code / 100 == 2) return RelayFault::none;
+      return exchange.step == SmtpStep::mail && exchange.code >= 400 ? RelayFault::sender
+                                                                     : RelayFault::refused;
     case CURLE_USE_SSL_FAILED:
       return RelayFault::no_starttls;
     case CURLE_SSL_CONNECT_ERROR:
@@ -140,23 +158,23 @@ RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
       return RelayFault::certificate;
-    case CURLE_LOGIN_DENIED:
-      return RelayFault::login;
     default:
       break;
   }
-  if (exchange.step == SmtpStep::auth) return RelayFault::login;
   const bool has_answered = exchange.code != 0 || exchange.step != SmtpStep::connect;
-  return has_answered ? RelayFault::refused : RelayFault::unreachable;
+  if (has_answered) return RelayFault::refused;
+  return connection_.was_reached() ? RelayFault::silent : RelayFault::unreachable;
 }
 
-RelayCheck RelayHandle::check() {
+RelayCheck RelayHandle::check(const Mail* sample) {
   dialogue_.begin(now());
-  opened_ = connection_.open();
-  if (opened_ == CURLE_OK && dialogue_.is_fit_for(false)) {
-    constexpr std::string_view command = "NOOP\r\n";
-    dialogue_.sent(command, now());
-    if (connection_.send(command)) connection_.read_reply();
+  opened_ = open();
+  if (is_fit_for(sample == nullptr ? Mail{} : *sample)) {
+    if (sample == nullptr) {
+      command("NOOP");
+    } else if (command(mail_command(*sample)) && dialogue_.exchange().code / 100 == 2) {
+      command("RSET");
+    }
   }
   const auto exchange = finished_exchange();
   const auto fault = fault_of(exchange);
@@ -167,20 +185,38 @@ RelayCheck RelayHandle::check() {
   return {.fault = fault,
           .code = has_reply ? exchange.code : 0,
           .reply = recorded_reply(text, secrets_),
-          .encrypted = requires_tls(url, options_)};
+          .encrypted = requires_tls(url, options_),
+          .hello_name = options_.hello_name};
 }
 
 std::string RelayHandle::text_of(const SmtpExchange& exchange, MailOutcome outcome) const {
   const auto& reply = dialogue_.reply();
   if (outcome == MailOutcome::accepted) return reply.last_line();
   const bool is_refusal = exchange.code >= 400 && is_definite(exchange.code);
-  if (is_refusal && exchange.stop != SmtpStop::no_auth) return reply.text();
-  if (opened_ == CURLE_USE_SSL_FAILED) return "the relay does not offer STARTTLS, and TLS is required";
   const bool is_own_stop = exchange.stop != SmtpStop::none && exchange.stop != SmtpStop::lost;
-  if (is_own_stop || exchange.step >= SmtpStep::mail || *connection_.error() == '\0') {
-    return missing_reply_text(exchange, dialogue_.limit());
+  if (is_refusal && (!is_own_stop || exchange.stop == SmtpStop::interrupted)) return reply.text();
+  if (exchange.stop == SmtpStop::no_login) return login_problem_;
+  if (exchange.stop == SmtpStop::no_sender_smtputf8)
+    return fmt::format("the relay does not offer SMTPUTF8, which the sender {} needs", utf8_sender_);
+  if (opened_ == CURLE_USE_SSL_FAILED) return "the relay does not offer STARTTLS, and TLS is required";
+  if (is_unexpected(exchange) && !is_own_stop)
+    return fmt::format("unexpected reply to {}: {}", step_name(exchange.step), reply.text());
+  if (is_silent(exchange)) {
+    return fmt::format(
+        "connected, but no greeting within {}; a port that speaks TLS from the first byte needs smtps://",
+        format_duration(options_.timeout));
   }
+  // libcurl's words for a connection that was closed are those of the system.
+  const bool was_closed = opened_ == CURLE_RECV_ERROR || opened_ == CURLE_GOT_NOTHING;
+  if (is_own_stop || was_closed || exchange.step >= SmtpStep::auth || *connection_.error() == '\0')
+    return missing_reply_text(exchange, dialogue_.limit());
   return connection_.error();
+}
+
+/// True if the relay took the connection, and has not said a word in time.
+bool RelayHandle::is_silent(const SmtpExchange& exchange) const {
+  return exchange.step == SmtpStep::connect && exchange.stop == SmtpStop::timed_out && !url.implicit_tls &&
+         connection_.was_reached();
 }
 
 Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& again) {
@@ -189,33 +225,39 @@ Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& 
   // What has come while the connection was idle would be taken for the reply to this mail.
   const bool is_kept = !on_fresh_connection && is_usable();
   is_rested_ = is_rested_ && is_kept;
-  opened_ = is_kept ? CURLE_OK : connection_.open();
+  opened_ = is_kept ? CURLE_OK : open();
   if (!is_kept) was_refused_ = false;
-  if (opened_ == CURLE_OK && dialogue_.is_fit_for(mail.needs_smtputf8)) transact(mail);
-  const auto exchange = finished_exchange();
+  if (is_fit_for(mail)) transact(mail);
+  auto exchange = finished_exchange();
+  exchange.is_own_mail_command = mail.needs_smtputf8 && mail.utf8_sender.empty();
+  if (exchange.code >= 400)
+    exchange.about = subject_of_refusal(exchange.code, dialogue_.reply().text(), mail.to);
   auto judgement = judge(exchange);
-  const bool has_reply = exchange.code >= 400 || judgement.outcome == MailOutcome::accepted;
   const auto text = text_of(exchange, judgement.outcome);
-  const auto wish = has_reply && judgement.outcome != MailOutcome::accepted
-                        ? relay_wish(exchange.step, exchange.code, text, options_.throttled_by)
-                        : RelayWish::none;
+  const auto wish = relay_wish(exchange.step, exchange.code >= 400 ? exchange.code : 0, text, options_.throttled_by,
+                               exchange.about);
   const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail && exchange.code < 500;
   // A connection that the relay closes may have carried enough mails; another one shows whether it has.
   if (is_limit && !(judgement.again && exchange.code == 421))
     judgement = {MailOutcome::deferred, false, false};
   clear_up(exchange, judgement.outcome);
   again = judgement.again && !sockets.interrupted();
+  const bool is_accepted = judgement.outcome == MailOutcome::accepted;
+  const bool has_reply = exchange.code >= 400 || is_accepted || is_unexpected(exchange);
+  const bool may_be_about_all = exchange.about == RefusalSubject::unclear && exchange.code >= 500;
   return {.outcome = judgement.outcome,
           .counts = judgement.counts,
           .code = has_reply ? exchange.code : 0,
           .reply = recorded_reply(text, secrets_),
           .relay = url.address(),
-          .retry_after =
-              has_reply && judgement.outcome != MailOutcome::accepted ? named_delay(text) : std::nullopt,
+          .retry_after = has_reply && !is_accepted ? named_delay(text) : std::nullopt,
           .throttled = wish == RelayWish::lower_rate,
           .crowded = wish == RelayWish::fewer_at_once,
           .before_mail = exchange.step < SmtpStep::mail,
-          .waits_for_turn = is_limit};
+          .waits_for_turn = is_limit,
+          .refusal = judgement.outcome == MailOutcome::rejected && may_be_about_all
+                         ? refusal_key(exchange.code, text, mail.to)
+                         : std::string()};
 }
 
 }  // namespace mailroom

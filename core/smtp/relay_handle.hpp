@@ -6,6 +6,7 @@
 
 #include "smtp/delivery.hpp"
 #include "smtp/dialogue.hpp"
+#include "smtp/login.hpp"
 #include "smtp/relay.hpp"
 #include "smtp/relay_connection.hpp"
 #include "smtp/relay_sockets.hpp"
@@ -23,13 +24,19 @@ class RelayHandle {
   /// Ends the connection.
   void rest() { connection_.close(); }
 
-  /// As an attempt on a fresh connection, with NOOP in place of a mail.
-  RelayCheck check();
+  /// As an attempt on a fresh connection, up to the sender of `sample`; without one NOOP in place of a mail.
+  RelayCheck check(const Mail* sample);
 
   const RelayUrl url;
   RelaySockets sockets;
 
  private:
+  CURLcode open();
+  void log_in();
+  bool authenticate(AuthMechanism mechanism, const Credentials& credentials);
+  bool try_mechanisms(const Credentials& credentials);
+  bool command(const std::string& command);
+  bool is_fit_for(const Mail& mail);
   void transact(const Mail& mail);
   bool send_envelope(const Mail& mail);
   /// True if the open connection can carry a mail.
@@ -40,6 +47,7 @@ class RelayHandle {
   bool read_other_replies(SmtpStep refused);
   SmtpExchange finished_exchange() const;
   RelayFault fault_of(const SmtpExchange& exchange) const;
+  bool is_silent(const SmtpExchange& exchange) const;
   std::string text_of(const SmtpExchange& exchange, MailOutcome outcome) const;
 
   RelayOptions options_;
@@ -50,6 +58,8 @@ class RelayHandle {
   bool is_rested_ = false;    ///< the connection was idle for some time before this attempt
   TimePoint last_used_{};
   CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
+  std::string login_problem_;   ///< why no login could begin
+  std::string utf8_sender_;     ///< of the last mail
 };
 
 }  // namespace mailroom

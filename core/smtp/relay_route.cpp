@@ -15,6 +15,7 @@ RelayRoute::RelayRoute(std::vector<RelayUrl> relays, Milliseconds probe_time, st
       probe_time_(probe_time),
       breakers_(relays_.size()),
       probed_(relays_.size()),
+      refusals_(relays_.size()),
       random_(seed) {}
 
 std::optional<Admission> RelayRoute::admit_now(std::size_t first) {
@@ -47,8 +48,14 @@ std::size_t RelayRoute::likely() const {
   return closed == breakers_.end() ? 0 : static_cast<std::size_t>(closed - breakers_.begin());
 }
 
-void RelayRoute::note(const Admission& admission, const Delivery& delivery) {
+void RelayRoute::note(const Admission& admission, Delivery& delivery) {
   const std::lock_guard lock(mutex_);
+  auto& run = refusals_.at(admission.relay);
+  if (delivery.outcome == MailOutcome::accepted) run.accepted();
+  if (!delivery.refusal.empty() && run.is_about_relay(delivery.refusal, admission.is_probe)) {
+    delivery.outcome = MailOutcome::deferred;
+    delivery.about_relay = true;
+  }
   if (admission.is_probe) probed_.at(admission.relay) = false;
   const double chance = std::uniform_real_distribution<double>(0, 1)(random_);
   auto& breaker = breakers_.at(admission.relay);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "smtp/breaker.hpp"
+#include "smtp/refusal.hpp"
 #include "smtp/relay_url.hpp"
 
 namespace mailroom {
@@ -31,8 +32,9 @@ class RelayRoute {
   std::optional<Admission> admit(std::size_t first);
   /// The relay to which the next mail goes, unless it turns out to be unavailable.
   std::size_t likely() const;
-  /// Records what became of the mail; must follow each admission.
-  void note(const Admission& admission, const Delivery& delivery);
+  /// Records what became of the mail; must follow each admission. Turns a rejection that one mail after
+  /// another gets into a deferral.
+  void note(const Admission& admission, Delivery& delivery);
   /// What becomes of a mail that no relay admits.
   Delivery blocked() const;
   /// The time until a relay admits a mail; nullopt if one does now.
@@ -52,6 +54,7 @@ class RelayRoute {
   std::condition_variable probe_ended_;
   std::vector<Breaker> breakers_;
   std::vector<bool> probed_;  ///< by a thread of this process, now
+  std::vector<RefusalRun> refusals_;
   std::mt19937_64 random_;
 };
 

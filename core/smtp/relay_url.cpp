@@ -109,6 +109,28 @@ std::uint16_t port_of(std::string_view text, std::string_view url) {
   return port;
 }
 
+/// Throws for the usual mistakes in a name.
+void refuse_host(std::string_view host, std::string_view url) {
+  const auto bare = host.substr(0, host.find_last_not_of('.') + 1);
+  if (bare.size() < host.size() && is_host_name(bare)) {
+    const auto hint = fmt::format("write it without the dot at its end: {}", bare);
+    refuse_url(url, "has a host that ends in a dot", hint.c_str());
+  }
+  const bool is_ascii =
+      std::all_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (is_ascii) return;
+  const bool is_plain =
+      is_printable(host) && std::all_of(host.begin(), host.end(), [](char c) {
+        return static_cast<unsigned char>(c) >= 0x80 || is_alphanumeric(c) || c == '.' || c == '-';
+      });
+  const auto hint = is_plain ? fmt::format(
+                                   "write the name in ASCII, as this prints it: python3 -c \"print('{}'"
+                                   ".encode('idna').decode())\"",
+                                   shown_text(host))
+                             : std::string("write the name in ASCII, its labels as xn--…");
+  refuse_url(url, "has an international host name", hint.c_str());
+}
+
 /// Takes the host at the front of `text`, which continues with a port or ends.
 std::string take_host(std::string_view& text, std::string_view url) {
   std::string host;
@@ -124,6 +146,7 @@ std::string take_host(std::string_view& text, std::string_view url) {
   text.remove_prefix(size);
   if (host.empty()) refuse_url(url, "names no host");
   if (!is_host_name(host) && !is_address(AF_INET, host)) {
+    refuse_host(host, url);
     refuse_url(url, "has a host that is neither a name nor an address",
                "write an IPv6 address in brackets: smtp://[::1]:25");
   }
@@ -152,6 +175,10 @@ RelayUrl parse_relay_url(std::string_view url) {
   relay.host = take_host(rest, url);
   if (!rest.empty() && rest.front() != ':') refuse_url(url, "continues after its host and port");
   if (!rest.empty()) relay.port = port_of(rest.substr(1), url);
+  if (!relay.implicit_tls && relay.port == 465) {
+    refuse_url(url, "has port 465, which speaks TLS from the first byte",
+               "write it with smtps:// in place of smtp://");
+  }
   return relay;
 }
 

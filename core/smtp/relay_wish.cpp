@@ -5,17 +5,12 @@
 #include <cctype>
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace mailroom {
 namespace {
 
 using enum RelayWish;
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 template <std::size_t count>
 bool has_any(std::string_view text, const std::array<std::string_view, count>& words) {
@@ -62,16 +57,16 @@ bool asks_for_lower_rate(std::string_view text) {
 
 }  // namespace
 
-RelayWish relay_wish(SmtpStep step, int code, std::string_view text,
-                     const std::vector<std::string>& patterns) {
+RelayWish relay_wish(SmtpStep step, int code, std::string_view text, const std::vector<std::string>& patterns,
+                     RefusalSubject about) {
   if (code == 0) return none;
-  const auto words = in_lower_case(text);
+  const auto words = lower_case(text);
   const auto reply = fmt::format("{} {}", code, words);
   const bool is_configured = std::ranges::any_of(patterns, [&](const std::string& pattern) {
-    return !pattern.empty() && reply.find(in_lower_case(pattern)) != std::string::npos;
+    return !pattern.empty() && reply.find(lower_case(pattern)) != std::string::npos;
   });
   if (is_configured) return lower_rate;
-  if (step < SmtpStep::mail || code < 400 || code >= 500) return none;
+  if (step < SmtpStep::mail || code < 400 || code >= 500 || about == RefusalSubject::everyone) return none;
   if (code == 432) return fewer_at_once;
   if (code == 454 && step == SmtpStep::end) return lower_rate;
   if (is_about_recipient(words) || is_about_other_limit(words)) return none;

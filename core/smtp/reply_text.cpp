@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "crypto/base64url.hpp"
 
@@ -19,13 +20,6 @@ constexpr std::size_t recorded_text = 200;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 void mask_all(std::string& text, const std::string& secret) {
@@ -78,7 +72,7 @@ bool ReplyReader::add(std::string_view line) {
   int code = 0;
   const bool has_code = line.size() >= 3 && std::all_of(line.begin(), line.begin() + 3, is_digit);
   if (has_code) std::from_chars(line.data(), line.data() + 3, code);
-  const bool is_last = has_code && (line.size() == 3 || line[3] == ' ');
+  const bool is_last = has_code && (line.size() == 3 || line[3] == ' ' || line[3] == '\t');
   const auto words = line.substr(has_code ? std::min<std::size_t>(line.size(), 4) : 0, kept_text);
   if (text_.size() < kept_text) text_.append(text_.empty() ? "" : " ").append(words);
   last_line_ = words;

@@ -39,14 +39,20 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
   const auto waiting = Connection::execute(transaction, waiting_sql, queue)[0];
   status.deferred = waiting[0].as<std::int64_t>();
   if (!waiting[1].is_null()) status.next_in = duration_of(waiting[1]);
-  for (const auto& row : Connection::execute(transaction, sinks_sql)) {
-    status.sinks.push_back({.name = row[0].c_str(),
-                            .failures = row[1].as<int>(),
-                            .lasts = duration_of(row[2]),
-                            .probe_in = duration_of(row[3]),
-                            .reason = row[4].c_str()});
-  }
+  status.sinks = read_unavailable_sinks(transaction);
   return status;
+}
+
+std::vector<UnavailableSink> read_unavailable_sinks(pqxx::transaction_base& transaction) {
+  std::vector<UnavailableSink> sinks;
+  for (const auto& row : Connection::execute(transaction, sinks_sql)) {
+    sinks.push_back({.name = row[0].c_str(),
+                     .failures = row[1].as<int>(),
+                     .lasts = duration_of(row[2]),
+                     .probe_in = duration_of(row[3]),
+                     .reason = row[4].c_str()});
+  }
+  return sinks;
 }
 
 }  // namespace mailroom

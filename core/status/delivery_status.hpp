@@ -35,4 +35,7 @@ struct DeliveryStatus {
 /// Reads it within the caller's transaction.
 DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const std::string& queue);
 
+/// The sinks that take nothing now, of all queues.
+std::vector<UnavailableSink> read_unavailable_sinks(pqxx::transaction_base& transaction);
+
 }  // namespace mailroom

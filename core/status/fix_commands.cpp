@@ -32,17 +32,6 @@ std::optional<CollectorProcess> collector_process(const std::string& application
   return is_host(process.host) && is_pid(process.pid) ? std::optional(process) : std::nullopt;
 }
 
-std::string shell_word(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
-  });
-  if (plain && !text.empty()) return text;
-  std::string quoted = "'";
-  for (const char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string sql_literal(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text)

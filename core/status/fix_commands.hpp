@@ -21,9 +21,6 @@ struct CollectorProcess {
 /// Returns nullopt for a name that is not of this form.
 std::optional<CollectorProcess> collector_process(const std::string& application);
 
-/// Quotes `text` for a shell if needed.
-std::string shell_word(const std::string& text);
-
 std::string sql_literal(const std::string& text);
 
 std::string end_session(int backend_pid);

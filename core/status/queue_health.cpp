@@ -5,6 +5,7 @@
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "db/qualified_name.hpp"
 #include "status/fix_commands.hpp"
 
 namespace mailroom {
@@ -16,20 +17,25 @@ class Judge {
   Judge(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
 
   std::vector<QueueFinding> findings() {
-    judge_sequence();
+    for (auto& finding : judge_sequences(status_))
+      found_.push_back(std::move(finding));
+    if (auto other = judge_other_schema(status_)) found_.push_back(std::move(*other));
     judge_pause();
     if (status_.on_standby) {
       warn("standby",
            "this server is a standby: collectors, their batches and sessions that block the queue are "
            "visible only on the primary");
     } else {
-      judge_lock();
-      judge_foreign_locks();
+      if (auto standby = judge_standby_wait(status_, limits_)) found_.push_back(std::move(*standby));
+      if (auto held = judge_notifications(status_.notifications)) found_.push_back(std::move(*held));
+      for (auto& finding : judge_locks(status_, limits_))
+        found_.push_back(std::move(finding));
       judge_absence();
       judge_batches();
       judge_silence();
       if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
-      judge_sinks();
+      for (auto& finding : judge_sinks(status_.deliveries))
+        found_.push_back(std::move(finding));
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));
     }
@@ -54,15 +60,6 @@ class Judge {
                        total == 1 ? "waits" : "wait");
   }
 
-  void judge_sequence() {
-    if (status_.newest >= status_.cursor) return;
-    fail("sequence_behind",
-         fmt::format("the token sequence is at {}, behind the cursor at {}: every claim fails. Tokens were "
-                     "truncated or restored. The fix emits the tokens created since, and no others",
-                     with_thousands(status_.newest), with_thousands(status_.cursor)),
-         fix_sequence_command);
-  }
-
   bool is_paused() const { return status_.rules.pause.has_value(); }
   std::string resume() const { return "mailroom queue resume " + shell_word(status_.queue); }
 
@@ -73,28 +70,6 @@ class Judge {
          fmt::format("the queue has been paused for {} by {}{}{}: no token is emitted", age_text(pause.lasts),
                      pause.actor, pause.reason.empty() ? "" : ", ", pause.reason),
          resume());
-  }
-
-  void judge_lock() {
-    if (!status_.lock) return;
-    const auto& lock = *status_.lock;
-    const bool waited_for = lock.longest_wait > limits_.lock_held;
-    if (!waited_for && !(lock.session.transaction_age > limits_.lock_held)) return;
-    const auto held_for = lock.session.transaction_age.value_or(lock.longest_wait.value_or(Milliseconds{0}));
-    fail("queue_locked",
-         fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
-                     session_text(lock.session), age_text(held_for), activity_text(lock.session)),
-         end_session(lock.session.pid));
-  }
-
-  /// Any role that may connect may take any advisory lock. judge_lock() reports a queue's lock that is held
-  /// long.
-  void judge_foreign_locks() {
-    for (const auto& session : status_.foreign_locks) {
-      warn("foreign_lock",
-           session_text(session) + " holds a mailroom lock but is not a collector: it can block collectors",
-           end_session(session.pid));
-    }
   }
 
   void judge_absence() {
@@ -136,10 +111,11 @@ class Judge {
 
   void judge_batches() {
     for (const auto& batch : status_.open_batches) {
-      if (batch.age <= limits_.batch_open) continue;
+      if (batch.age <= limits_.batch_open || waits_for_standby_in(batch.collector)) continue;
       if (batch.session_lives) {
         fail_open_batch(batch);
-      } else if (may_be_taken_over(batch) && (!status_.collectors.empty() || status_.waiting.total() == 0)) {
+      } else if (may_be_taken_over(batch) && !waits_for_standby_in() &&
+                 (!status_.collectors.empty() || status_.waiting.total() == 0)) {
         fail("batch_left",
              fmt::format(
                  "{} was claimed {} ago by {}, whose session has ended, and no collector takes it over. "
@@ -148,6 +124,14 @@ class Judge {
              service());
       }
     }
+  }
+
+  /// A collector of pid `pid`, or of any.
+  bool waits_for_standby_in(std::optional<int> pid = {}) const {
+    return std::ranges::any_of(status_.collectors, [&](const auto& collector) {
+      return pid.value_or(collector.session.pid) == collector.session.pid &&
+             waits_for_standby(collector.session);
+    });
   }
 
   bool may_be_taken_over(const OpenBatch& batch) const {
@@ -202,12 +186,14 @@ class Judge {
     const bool holds_up = !is_paused() && !any_at_work() && status_.waiting.total() > 0;
     for (const auto& collector : status_.collectors) {
       const auto& session = collector.session;
-      if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session)) continue;
+      if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session) ||
+          waits_for_standby(session))
+        continue;
       found_.push_back(silence_of(session, holds_up ? Severity::failure : Severity::warning));
     }
   }
 
-  /// True if the holder of the queue's lock is the cause, which judge_lock() reports.
+  /// True if the holder of the queue's lock is the cause, which judge_locks() reports.
   bool waits_for_queue_lock(const ServerSession& session) const {
     return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
   }
@@ -226,15 +212,6 @@ class Judge {
             fmt::format("{} has not polled for {}: is its process stopped? {}", session_text(session), age,
                         process ? continuing(*process) : "Restart it"),
             process ? continue_process(*process, status_.host) : std::string()};
-  }
-
-  void judge_sinks() {
-    for (const auto& sink : status_.deliveries.sinks) {
-      warn("sink_unavailable",
-           fmt::format("{} has been unavailable for {}, after {}: {}. Tokens wait in the queue", sink.name,
-                       age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
-           "mailroom doctor");
-    }
   }
 
   void judge_thresholds() {
@@ -261,14 +238,17 @@ class Judge {
 
   void judge_dead() {
     for (const auto& batch : status_.dead) {
-      warn("dead",
-           fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
-                       with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
-                       batch.claimed_by),
-           fmt::format(
-               "SELECT mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
-               "mailroom_batches, unnest(mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
-               sql_literal(status_.queue), batch.id));
+      warn(
+          "dead",
+          fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
+                      with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
+                      batch.claimed_by),
+          in_schema(
+              fmt::format(
+                  "SELECT @.mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
+                  "@.mailroom_batches, unnest(@.mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
+                  sql_literal(status_.queue), batch.id),
+              status_.schema));
     }
   }
 

@@ -17,7 +17,9 @@ struct QueueFinding {
   Severity severity = Severity::warning;
   std::string code;  ///< for programs: `no_collector`, `batch_open`, …
   std::string text;  ///< for people; names the session or process that causes it
-  std::string fix;   ///< the complete command or SQL statement that fixes it; empty if there is none
+  /// The complete command or SQL statement that fixes it; empty if there is none. Of several each is on a
+  /// line.
+  std::string fix;
 };
 
 /// The limits beyond which a state is a finding.
@@ -45,10 +47,33 @@ const char* severity_name(Severity severity);
 /// Maps each key's fingerprint to the collectors that sign with it: `pid 4567 and pid 4568`.
 std::map<std::string, std::string> pids_by_key(const QueueStatus& status);
 
+/// Returns the sequences that are behind the cursor or their table.
+std::vector<QueueFinding> judge_sequences(const QueueStatus& status);
+
+/// Returns the problem of a queue of notifications that fills up: a failure from half of it on.
+std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue);
+
+/// Returns a failure if a collector, or the session that holds the queue's lock, waits for a synchronous
+/// standby.
+std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const HealthLimits& limits);
+
+/// True if the session waits for a synchronous standby to confirm its commit.
+bool waits_for_standby(const ServerSession& session);
+
+/// Returns a failure if a session has held the queue's lock for long, and warnings of others' locks.
+std::vector<QueueFinding> judge_locks(const QueueStatus& status, const HealthLimits& limits);
+
+/// Returns a failure if tokens wait in another schema, while this one never had any: accounts are inserted
+/// there.
+std::optional<QueueFinding> judge_other_schema(const QueueStatus& status);
+
 /// Returns warnings of the transactions that gaps wait for.
 std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimits& limits);
 
 /// Returns a warning if the collectors sign with different keys.
 std::optional<QueueFinding> judge_keys(const QueueStatus& status);
+
+/// The rules about sinks: one that is unavailable, and deliveries of which all were rejected.
+std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries);
 
 }  // namespace mailroom

@@ -20,20 +20,16 @@ constexpr int session_width = 11;
 const std::string in_this_database =
     "l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// The classes of mailroom's advisory locks, which the migrations choose. The object of the lock of a queue,
-/// of a budget and of serving a queue is a hash of the name, and that of a collector's lock its pid.
-constexpr auto queue_lock = 1835100524;
-constexpr auto collector_lock = 1835100525;
-constexpr auto polling_lock = 1835100526;
-constexpr auto budget_lock = 1835100528;
-constexpr auto serving_lock = 1835100529;
-
-/// `sql` with the names in braces replaced.
+/// `sql` with the names in braces replaced. The migrations choose the advisory locks: a class of this schema,
+/// and a hash of the name of a queue or budget, or a collector's pid; the polling lock has the table tokens.
 std::string with_locks(const std::string& sql) {
-  return fmt::format(fmt::runtime(sql), fmt::arg("session", session_columns),
-                     fmt::arg("in_this_database", in_this_database), fmt::arg("queue_lock", queue_lock),
-                     fmt::arg("collector_lock", collector_lock), fmt::arg("polling_lock", polling_lock),
-                     fmt::arg("budget_lock", budget_lock), fmt::arg("serving_lock", serving_lock));
+  return fmt::format(
+      fmt::runtime(sql), fmt::arg("session", session_columns), fmt::arg("in_this_database", in_this_database),
+      fmt::arg("queue_lock", "mailroom_lock_class('queue')::oid"),
+      fmt::arg("collector_lock", "mailroom_lock_class('collector')::oid"),
+      fmt::arg("budget_lock", "mailroom_lock_class('budget')::oid"),
+      fmt::arg("serving_lock", "mailroom_lock_class('serving')::oid"),
+      fmt::arg("holds_polling_lock", "l.classid = 1835100526 AND l.objid = 'tokens'::regclass"));
 }
 
 // $1 queue. A collector holds a shared lock for each queue that it serves, unless another session keeps it
@@ -64,9 +60,10 @@ SELECT DISTINCT {session}
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND {in_this_database}
   AND CASE WHEN l.classid = {collector_lock} AND l.objid = l.pid::oid THEN NOT mailroom_is_collector(l.pid)
-           WHEN l.classid = {collector_lock} THEN true
+           -- A collector that takes a batch over holds the lock of its former owner until its commit.
+           WHEN l.classid = {collector_lock} THEN l.mode = 'ExclusiveLock' OR NOT mailroom_is_collector(l.pid)
            WHEN l.classid IN ({queue_lock}, {budget_lock})
-             OR (l.classid IN ({polling_lock}, {serving_lock}) AND l.mode = 'ExclusiveLock')
+             OR ((l.classid = {serving_lock} OR ({holds_polling_lock})) AND l.mode = 'ExclusiveLock')
            THEN NOT EXISTS (
              SELECT FROM pg_roles r
              WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
@@ -118,6 +115,17 @@ SELECT 0, '', p.owner::text, '', true, 'prepared', '', '', NULL,
 FROM suspects s JOIN pg_prepared_xacts p ON p.transaction::text::bigint = s.xid
 ORDER BY writes DESC, 10 DESC NULLS LAST, 1)");
 
+// Any database of the server: they share the queue. A listener takes its notifications when its transaction
+// ends, and while its client reads them. Nothing shows which sessions listen; those with old transactions are
+// the ones that may hold the queue back.
+const std::string listeners_sql = with_locks(R"(
+SELECT {session}
+FROM pg_stat_activity a
+WHERE a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
+  AND (a.xact_start IS NOT NULL OR a.wait_event = 'ClientWrite')
+ORDER BY a.xact_start NULLS LAST, a.pid
+LIMIT 100)");
+
 template <typename Field>
 std::optional<Milliseconds> read_duration(const Field& field) {
   const auto duration = optional_of<std::int64_t>(field);
@@ -165,6 +173,15 @@ std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transactio
   for (const auto& row : Connection::execute(transaction, foreign_locks_sql))
     sessions.push_back(read_session(row));
   return sessions;
+}
+
+NotificationQueue read_notification_queue(pqxx::transaction_base& transaction) {
+  NotificationQueue queue;
+  queue.usage = Connection::execute(transaction, "SELECT pg_notification_queue_usage()")[0][0].as<double>();
+  if (queue.usage < NotificationQueue::worth_a_look) return queue;
+  for (const auto& row : Connection::execute(transaction, listeners_sql))
+    queue.open_transactions.push_back(read_session(row));
+  return queue;
 }
 
 std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, const std::string& gap_ids) {

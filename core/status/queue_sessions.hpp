@@ -19,6 +19,9 @@ std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transacti
 /// The sessions of this database that hold a mailroom lock and are not collectors.
 std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction);
 
+/// How full the server's queue of notifications is. Not on a standby.
+NotificationQueue read_notification_queue(pqxx::transaction_base& transaction);
+
 /// The transactions in progress for which the gaps `gap_ids` (a bigint[] as text) may wait.
 std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, const std::string& gap_ids);
 

@@ -27,7 +27,7 @@ constexpr const char* position_sql = R"(
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(), s.cursor,
   s.open_from, s.gap_ids::text,
   (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
-  quote_ident(current_user)
+  quote_ident(current_user), quote_ident(current_schema())
 FROM mailroom_queue_state($1) s)";
 
 // $1 queue, $2 open_from
@@ -88,8 +88,16 @@ QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& st
   status.cursor = row[2].as<std::int64_t>();
   status.newest = row[5].as<std::int64_t>();
   status.role = row[6].c_str();
+  status.schema = row[7].c_str();
   status.host = host_name();
   return {.open_from = row[3].as<std::int64_t>(), .gap_ids = row[4].c_str()};
+}
+
+void read_sequences_behind(pqxx::transaction_base& transaction, QueueStatus& status) {
+  for (auto& sequence : read_sequences(transaction)) {
+    if (sequence.is_behind() && sequence.is_of_mailroom())
+      status.sequences_behind.push_back(std::move(sequence));
+  }
 }
 
 void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_from, QueueStatus& status) {
@@ -159,16 +167,21 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.queue = queue;
   Connection::execute(transaction, begin_sql);
   const auto position = read_position(transaction, status);
+  read_sequences_behind(transaction, status);
   status.rules = read_queue_rules(transaction, queue);
   status.collectors = find_collectors(transaction, queue);
   status.lock = find_queue_lock(transaction, queue);
   status.foreign_locks = find_foreign_locks(transaction);
+  if (!status.on_standby) status.notifications = read_notification_queue(transaction);
   read_open_batches(transaction, position.open_from, status);
   read_gaps(transaction, position.gap_ids, status);
   read_recent(transaction, status);
   status.waiting = count_waiting_tokens(transaction, status, position);
   status.deliveries = read_delivery_status(transaction, queue);
   status.waiting.deferred = status.deliveries.deferred;
+  const bool is_unused =
+      status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();
+  if (is_unused) status.other = find_other_queue(transaction);
   return status;
 }
 

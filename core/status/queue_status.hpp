@@ -7,7 +7,9 @@
 
 #include "base/clock.hpp"
 #include "db/connection.hpp"
+#include "queue/sequences.hpp"
 #include "status/delivery_status.hpp"
+#include "status/other_queue.hpp"
 #include "status/queue_rules.hpp"
 
 namespace mailroom {
@@ -66,6 +68,16 @@ struct QueueLockHolder {
   std::optional<Milliseconds> longest_wait;  ///< of the sessions that wait for it; nullopt if none does
 };
 
+/// The queue of notifications, which all databases of the server share. While it is full, every transaction
+/// that notifies fails, and so does every INSERT into accounts.
+struct NotificationQueue {
+  static constexpr double worth_a_look = 0.01;
+
+  double usage = 0;  ///< from 0 to 1
+  /// Those of one of which it waits to be read, the oldest first; only if the usage is worth a look.
+  std::vector<ServerSession> open_transactions{};
+};
+
 /// Due tokens that are not acknowledged.
 struct WaitingTokenCount {
   std::int64_t above_cursor = 0;
@@ -101,12 +113,14 @@ struct RecentEmissions {
 struct QueueStatus {
   std::string queue;
   QueueRules rules;
-  Moment now{};             ///< the server's clock, in whole milliseconds
-  std::string role;         ///< the current role, quoted for SQL
-  std::string host;         ///< the host that this program runs on
-  bool on_standby = false;  ///< collectors and locks are on the primary, and not visible here
+  Moment now{};                   ///< the server's clock, in whole milliseconds
+  std::string role;               ///< the current role, quoted for SQL
+  std::string schema = "public";  ///< the current schema, quoted for SQL
+  std::string host;               ///< the host that this program runs on
+  bool on_standby = false;        ///< collectors and locks are on the primary, and not visible here
   std::int64_t cursor = 0;
-  std::int64_t newest = 0;  ///< the highest id that was drawn
+  std::int64_t newest = 0;                      ///< the highest id that was drawn
+  std::vector<TableSequence> sequences_behind;  ///< of mailroom's tables other than tokens
   WaitingTokenCount waiting;
   std::vector<AttachedCollector> collectors;  ///< of this queue, or of an unknown one
   std::optional<LastClaim> last_claim;
@@ -114,11 +128,13 @@ struct QueueStatus {
   std::vector<DeadBatch> dead;  ///< within a day, among the newest 5,000 batches; newest first
   std::optional<QueueLockHolder> lock;
   std::vector<ServerSession> foreign_locks;  ///< sessions that hold a mailroom lock and are not collectors
+  NotificationQueue notifications;
   std::int64_t gap_ids = 0;
   std::int64_t replay_ids = 0;
   std::vector<GapHolder> gap_holders;  ///< those that write tokens first, then by age
   RecentEmissions emissions;
   DeliveryStatus deliveries;
+  std::optional<OtherQueue> other;  ///< if this schema never had a token
 
   /// How long the oldest waiting token has waited; nullopt if none waits.
   std::optional<Milliseconds> lag() const;

@@ -150,8 +150,8 @@ void clear_queue(Stage& stage, const std::string& database) {
 
 int collector_backend(Stage& stage, const std::string& database) {
   const auto connection = stage.connect(database);
-  const auto rows =
-      connection->run("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525");
+  const auto rows = connection->run(
+      "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = mailroom_lock_class('collector')::oid");
   return rows.empty() ? 0 : rows[0][0].as<int>();
 }
 

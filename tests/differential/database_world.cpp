@@ -119,7 +119,7 @@ std::unique_ptr<QueueSession> DatabaseWorld::connect(bool delivers) {
   for (const auto& [pid, number] : session_of_)
     known.push_back(pid);
   const auto added = connection_->run(
-      "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100525 AND database = "
+      "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = mailroom_lock_class('collector')::oid AND database = "
       "(SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> ALL ($1::int[])",
       array_text(known));
   if (added.size() != 1) throw std::logic_error("more than one session was added");
@@ -143,8 +143,8 @@ void DatabaseWorld::disconnect(std::unique_ptr<QueueSession> session) {
 
 void DatabaseWorld::await_end(int pid) {
   session_of_.erase(pid);
-  connection_->run("SELECT pg_advisory_lock(1835100525, $1)", pid);
-  connection_->run("SELECT pg_advisory_unlock(1835100525, $1)", pid);
+  connection_->run("SELECT pg_advisory_lock(mailroom_lock_class('collector'), $1)", pid);
+  connection_->run("SELECT pg_advisory_unlock(mailroom_lock_class('collector'), $1)", pid);
   // It releases its locks one by one, and leaves the list after that.
   const auto has_ended = [&] {
     return connection_->run("SELECT FROM pg_stat_activity WHERE pid = $1", pid).empty();

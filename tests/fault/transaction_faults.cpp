@@ -49,20 +49,20 @@ void draw_in_another_order(Trial& trial, Connection& older, Connection& younger,
 /// While a claim waits for the queue's lock, a transaction draws an id and others commit enough newer ids to
 /// fill the batch.
 void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held, int round) {
-  locker.run("SELECT pg_advisory_lock(1835100524, hashtext('mailroom'))");
+  locker.run("SELECT pg_advisory_lock(mailroom_lock_class('queue'), hashtext('mailroom'))");
   insert_accounts(locker, 1, fmt::format("wakes{}-", round));
   const auto waits = [&] {
     return !locker
                 .run(
-                    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1835100524 AND NOT "
-                    "granted")
+                    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND classid = "
+                    "mailroom_lock_class('queue')::oid")
                 .empty();
   };
   trial.expect(eventually(waits), "a claim waits for the queue's lock");
   held.run("BEGIN");
   insert_accounts(held, 1, fmt::format("held{}-", round));
   insert_accounts(locker, trial.limit(), fmt::format("overtakes{}-", round));
-  locker.run("SELECT pg_advisory_unlock(1835100524, hashtext('mailroom'))");
+  locker.run("SELECT pg_advisory_unlock(mailroom_lock_class('queue'), hashtext('mailroom'))");
   trial.pause(100, 300);
   held.run("COMMIT");
 }

@@ -45,8 +45,9 @@ bool read_input(fuzz::Fields& fields, Input& input) {
 }
 
 std::vector<std::string> expected_names(const Input& input) {
-  std::vector<std::string> names{"Date",       "From",           "To",          "Subject",
-                                 "Message-ID", "Auto-Submitted", "MIME-Version"};
+  std::vector<std::string> names{
+      "Date",        "From", "To", "Subject", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress",
+      "MIME-Version"};
   for (const auto& header : input.headers)
     names.push_back(header.name);
   names.emplace_back("Content-Type");
@@ -85,8 +86,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input input;
   if (!read_input(fields, input)) return 0;
   const MessageBuilder builder(input.from, std::nullopt, input.headers);
-  const MailContent content{.created_at = bounded_moment(std::chrono::seconds(input.created_at)),
+  const MailContent content{.date = bounded_moment(std::chrono::seconds(input.created_at)),
                             .queue = input.queue,
+                            .key = "0",
                             .token = input.token,
                             .to = input.to,
                             .subject = input.subject,

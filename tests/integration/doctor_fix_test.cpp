@@ -173,7 +173,37 @@ TEST_CASE("tables in a schema outside the search_path are found, and fixed") {
   CHECK(all_fine(rig.examine("drift")));
 }
 
-TEST_CASE("settings of role or database that cut a claim off are found, and fixed where they were set") {
+TEST_CASE("what doctor prints in a schema of its own changes nothing of the application's") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  connection->run(
+      "CREATE SCHEMA \"Our Mail\"; CREATE TABLE tokens (id serial PRIMARY KEY); "
+      "ALTER SEQUENCE tokens_id_seq CACHE 50");
+  const auto conninfo = database.conninfo() + " options='-csearch_path=\"Our\\\\ Mail\",public'";
+  Connection ours(conninfo, "test");
+  migrate(ours);
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = conninfo;
+  for (const auto& [check, break_it] : std::vector<std::pair<std::string, std::string>>{
+           {"sequence", "ALTER SEQUENCE tokens_id_seq CACHE 10"},
+           {"triggers", "ALTER TABLE tokens DISABLE TRIGGER before_token_insert"},
+           {"triggers", "DROP TRIGGER before_token_insert ON tokens"},
+           {"drift", "DROP INDEX tokens_account_idx"},
+           {"drift", "ALTER FUNCTION mailroom_batches_of RESET search_path"},
+           {"drift",
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass"}}) {
+    check_fixing(ours, rig, check,
+                 break_it.find("index") == std::string::npos && break_it.find("INDEX") == std::string::npos
+                     ? CheckVerdict::failure
+                     : CheckVerdict::warning,
+                 break_it);
+  }
+  CHECK(value<int>(*connection,
+                   "SELECT seqcache FROM pg_sequence WHERE seqrelid = 'public.tokens_id_seq'::regclass") ==
+        50);
+}
+
+TEST_CASE("a role or database whose transactions are read-only is found, and fixed where they were set") {
   TestDatabase database;
   const auto connection = database.connect();
   DoctorRig rig(database);
@@ -184,28 +214,20 @@ TEST_CASE("settings of role or database that cut a claim off are found, and fixe
   };
   for (const std::string& whose :
        {"DATABASE " + database.name(), "ROLE postgres IN DATABASE " + database.name()}) {
-    std::vector<std::array<std::string, 3>> ills{
-        {"settings", "statement_timeout = '5s'", "statement_timeout is 5000ms"},
-        {"settings", "lock_timeout = '5s'", "lock_timeout is 5000ms"},
-        {"database", "default_transaction_read_only = on", "transactions are read-only"}};
-    if (knows_setting(*connection, "transaction_timeout")) {
-      ills.push_back({"settings", "transaction_timeout = '5s'", "transaction_timeout is 5000ms"});
-    }
-    for (const auto& [check, setting, reason] : ills) {
-      const auto ill = fmt::format("ALTER {} SET {}", whose, setting);
-      INFO(ill);
-      CHECK(found(check, reason).empty());
-      connection->run(ill);
-      const auto findings = found(check, reason);
-      REQUIRE(findings.size() == 1);
-      CHECK(findings[0].verdict == CheckVerdict::warning);
-      CHECK(run_fixes(*connection, findings));
-      CHECK(found(check, reason).empty());
-    }
+    const auto ill = fmt::format("ALTER {} SET default_transaction_read_only = on", whose);
+    const std::string reason = "transactions are read-only";
+    INFO(ill);
+    CHECK(found("database", reason).empty());
+    connection->run(ill);
+    const auto findings = found("database", reason);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].verdict == CheckVerdict::warning);
+    CHECK(run_fixes(*connection, findings));
+    CHECK(found("database", reason).empty());
   }
   // If no statement helps, a hint does.
-  rig.environment["MAILROOM_DATABASE_URL"] += " options='-c statement_timeout=7s'";
-  const auto findings = found("settings", "statement_timeout is 7000ms");
+  rig.environment["MAILROOM_DATABASE_URL"] += " options='-c default_transaction_read_only=on'";
+  const auto findings = found("database", "transactions are read-only");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].fix.empty());
   CHECK(findings[0].hint.find("connection string") != std::string::npos);
@@ -216,8 +238,10 @@ TEST_CASE("a queue that has no row in jobs is found and fixed, whatever its name
   const auto connection = database.connect();
   DoctorRig rig(database);
   rig.environment["MAILROOM_QUEUE_NAME"] = "o'brien";
+  connection->run("SELECT mailroom_set_queue('mailroom', '{\"actions\": [\"activation\"]}', 'token_insert')");
   const auto findings = rig.examine("queue");
-  CHECK(summary(findings) == "failure: there is no queue o'brien; the queues are: mailroom");
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings[0].reason == "there is no queue o'brien; the queues are: mailroom");
   REQUIRE(findings[0].fix.size() == 1);
   CHECK(OperatorRig(database).type(findings[0].fix[0]).status == 0);
   CHECK(all_fine(rig.examine("queue")));

@@ -55,16 +55,17 @@ TEST_CASE("the doctor reaches each relay, with TLS and authentication as configu
   MailDoctor doctor;
   const TestRelay plain;
   const TestRelay with_login(doctor.server_for_alice());
+  doctor.rig.environment["MAILROOM_SEND_HELLO_NAME"] = "client.example";
   doctor.log_in_to(plain.url() + ", " + with_login.url("alice"));
   CHECK(doctor.relays() ==
-        fmt::format("ok: 127.0.0.1:{} answers without TLS, since it is on this host, without a user; "
-                    "ok: 127.0.0.1:{} answers over TLS, as alice",
+        fmt::format("ok: 127.0.0.1:{} answers without TLS, since it is on this host, without a user, to EHLO "
+                    "client.example; ok: 127.0.0.1:{} answers over TLS, as alice, to EHLO client.example",
                     plain.port(), with_login.port()));
   CHECK(doctor.templates() == "ok: 6 built-in");
   CHECK(plain.taken().empty());
   CHECK(with_login.taken().empty());
   for (const auto& command : with_login.commands())
-    CHECK_FALSE(contains(command, "MAIL"));
+    CHECK_FALSE(contains(command, "RCPT"));
 }
 
 TEST_CASE("the doctor says why a relay takes no mail, in its words, and what to do") {

@@ -5,31 +5,10 @@
 #include "support/doctor_rig.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
+#include "support/test_role.hpp"
 
 namespace mailroom::test::doctor_privilege_test {
 namespace {
-
-/// A login role of its own that is dropped with its privileges.
-class TestRole {
- public:
-  explicit TestRole(const TestDatabase& database) : database_(database), name_(database.name() + "_role") {
-    database_.connect()->run("CREATE ROLE " + name_ + " LOGIN");
-  }
-  ~TestRole() {
-    const auto connection = database_.connect();
-    connection->run("DROP OWNED BY " + name_);
-    connection->run("DROP ROLE " + name_);
-  }
-  TestRole(const TestRole&) = delete;
-  TestRole& operator=(const TestRole&) = delete;
-
-  const std::string& name() const { return name_; }
-  std::string conninfo() const { return database_.conninfo() + " user=" + name_; }
-
- private:
-  const TestDatabase& database_;
-  std::string name_;
-};
 
 /// A rolled-back token leaves a gap below the next token, which is emitted.
 void emit_one(QueueSession& session, Connection& owner, int round) {

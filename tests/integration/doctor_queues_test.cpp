@@ -19,7 +19,14 @@ TEST_CASE("the doctor checks every queue of collect.queue") {
   const auto findings = rig.examine("queue");
   CHECK(summary(findings) == "failure: there is no queue recovery; the queues are: mailroom");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery"});
+  CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery --action recovery"});
+  rig.environment["MAILROOM_QUEUE_NAME"] = "newsletter";
+  const auto unknown = rig.examine("queue");
+  CHECK(summary(unknown) == "failure: there is no queue newsletter; the queues are: mailroom");
+  REQUIRE(unknown.size() == 1);
+  // A queue that takes every token would mail each person twice.
+  CHECK(unknown[0].fix.empty());
+  CHECK(unknown[0].hint == "name one of them in collect.queue, or with --queue");
 }
 
 TEST_CASE("the doctor names the queue of a problem, and counts a collector of several queues once") {

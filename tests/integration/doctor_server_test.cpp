@@ -1,7 +1,10 @@
 // Settings of the whole server affect its other users, so this test runs alone on the server.
 
+#include <fmt/format.h>
+
+#include "status/queue_health.hpp"
 #include "support/doctor_rig.hpp"
-#include "support/subprocess.hpp"
+#include "support/operator_rig.hpp"
 
 namespace mailroom::test::doctor_server_test {
 
@@ -29,6 +32,65 @@ TEST_CASE("a server that loses commits or does not vacuum is found and fixed") {
     REQUIRE(eventually_set(setting, "on"));
   }
   CHECK(all_fine(rig.examine("settings")));
+  connection->run("ALTER SYSTEM RESET ALL");
+  connection->run("SELECT pg_reload_conf()");
+}
+
+TEST_CASE("a listener that holds the queue of notifications back is named, and ending it empties the queue") {
+  TestDatabase database;
+  TestDatabase other(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  const DoctorRig rig(database);
+  REQUIRE(all_fine(rig.examine("channel")));
+  const auto listener = other.connect("forgotten");
+  listener->run("LISTEN other");
+  listener->run("BEGIN");
+  listener->run("SELECT 1");
+  // A little more than 1 % of 8 GB.
+  other.connect()->run(
+      "DO $$ BEGIN FOR i IN 1..12000 LOOP PERFORM pg_notify('other', i || repeat('x', 7900)); END LOOP; END $$");
+  const auto held = fmt::format("pid {} (forgotten", listener->backend_pid());
+  const auto findings = rig.examine("channel");
+  INFO(summary(findings));
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].reason.find(held) != std::string::npos);
+  const OperatorRig operators(database);
+  CHECK(operators.mailroom({"status"}).output.find(held) != std::string::npos);
+  for (const auto& fix : findings[0].fix)
+    CHECK(operators.type(fix).status == 0);
+  CHECK(eventually([&] { return all_fine(rig.examine("channel")); }));
+}
+
+TEST_CASE("a collector that waits for a synchronous standby is found, and the fix lets it go on") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const OperatorRig operators(database);
+  TestCollector collector(database, {});
+  REQUIRE(collector.connected());
+  connection->run("ALTER SYSTEM SET synchronous_standby_names = 'gone'");
+  connection->run("SELECT pg_reload_conf()");
+  REQUIRE(eventually([&] {
+    return value<std::string>(*database.connect(), "SELECT current_setting('synchronous_standby_names')") ==
+           "gone";
+  }));
+  connection->run("SET synchronous_commit = local");
+  insert_accounts(*connection, 1);
+  HealthLimits limits;
+  limits.lock_held = Milliseconds(300);
+  std::vector<QueueFinding> found;
+  REQUIRE(eventually([&] {
+    found = judge_queue(read_queue_status(*connection, "mailroom"), limits);
+    return !found.empty() && found.front().code == "standby_awaited";
+  }));
+  CHECK(found.size() == 1);
+  std::istringstream fixes(found.front().fix);
+  for (std::string fix; std::getline(fixes, fix);)
+    CHECK(operators.type(fix).status == 0);
+  CHECK(eventually([&] {
+    return value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NOT NULL") == 1;
+  }));
+  CHECK(collector.stop() == 0);
   connection->run("ALTER SYSTEM RESET ALL");
   connection->run("SELECT pg_reload_conf()");
 }

@@ -26,6 +26,8 @@ std::string fingerprint(Connection& connection) {
               "FROM " +
                   name
             : "SELECT last_value, is_called FROM " + name)[0];
+    // An account that is inserted and rolled back takes an id of each.
+    if (name == "accounts_id_seq" || name == "tokens_id_seq") continue;
     text += name + " " + row[0].c_str() + " " + row[1].c_str() + "\n";
   }
   return text;

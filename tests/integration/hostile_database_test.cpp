@@ -134,8 +134,10 @@ TEST_CASE("when row security hides rows, each command refuses to present a part 
                                         {"suspend", "user1"},
                                         {"rewind-cursor", "--to-start", "--dry-run"},
                                         {"rewind-cursor", "--fix-sequence", "--dry-run"},
+                                        {"collect", "--once"},
                                         {"prune", "--dry-run"}};
-  for (const std::string table : {"accounts", "tokens", "mailroom_batches"}) {
+  for (const std::string table :
+       {"accounts", "tokens", "mailroom_batches", "mailroom_queues", "schema_migrations"}) {
     connection->run("ALTER TABLE " + table + " ENABLE ROW LEVEL SECURITY");
     for (const auto& words : commands) {
       INFO(fmt::format("{} {}", table, fmt::join(words, " ")));
@@ -148,6 +150,10 @@ TEST_CASE("when row security hides rows, each command refuses to present a part 
     connection->run("ALTER TABLE " + table + " DISABLE ROW LEVEL SECURITY");
   }
   CHECK(run({"audit", "user1"}).status == 0);
+  connection->run("ALTER TABLE schema_migrations ENABLE ROW LEVEL SECURITY");
+  const auto refused = run({"migrate"});
+  CHECK(contains(refused.errors, "row security hides rows of schema_migrations"));
+  CHECK(contains(refused.errors, "ALTER TABLE public.schema_migrations DISABLE ROW LEVEL SECURITY;"));
   connection->run("DROP OWNED BY " + role);
   connection->run("DROP ROLE " + role);
 }

@@ -24,8 +24,10 @@ struct Mallory {
   Mallory(const Mallory&) = delete;
   Mallory& operator=(const Mallory&) = delete;
 
-  void lock(int key, std::int64_t object) const {
-    session->run(fmt::format("SELECT pg_advisory_lock({}, {}::integer)", key, object));
+  /// `key` is an expression that the owner evaluates.
+  void lock(const std::string& key, std::int64_t object) const {
+    session->run(
+        fmt::format("SELECT pg_advisory_lock({}, {}::integer)", value<int>(*owner, "SELECT " + key), object));
   }
 
   std::unique_ptr<Connection> owner;
@@ -33,11 +35,11 @@ struct Mallory {
   std::unique_ptr<Connection> session;
 };
 
-constexpr int collector_key = 1835100525;
-constexpr int queue_key = 1835100524;
-constexpr int waking_key = 1835100526;
-constexpr int budget_key = 1835100528;
-constexpr int serving_key = 1835100529;
+const std::string collector_key = "mailroom_lock_class('collector')";
+const std::string queue_key = "mailroom_lock_class('queue')";
+const std::string waking_key = "1835100526";
+const std::string budget_key = "mailroom_lock_class('budget')";
+const std::string serving_key = "mailroom_lock_class('serving')";
 
 std::vector<std::string> codes(Connection& connection) {
   std::vector<std::string> found;
@@ -116,7 +118,7 @@ TEST_CASE(
   TestDatabase database;
   const auto connection = database.connect();
   const Mallory mallory(database);
-  const int key = GENERATE(queue_key, waking_key, budget_key, serving_key);
+  const auto key = GENERATE(queue_key, waking_key, budget_key, serving_key);
   const auto object = key == waking_key ? value<std::int64_t>(*connection, "SELECT 'tokens'::regclass::oid")
                                         : value<std::int64_t>(*connection, "SELECT hashtext('mailroom')");
   CHECK(read_queue_status(*connection, "mailroom").foreign_locks.empty());

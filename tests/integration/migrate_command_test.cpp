@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fmt/format.h>
 
 #include "schema/migration_lock.hpp"
 #include "support/build_paths.hpp"
@@ -151,6 +152,70 @@ TEST_CASE("a schema whose name needs quotes is migrated up, verified and migrate
     CAPTURE(command.back(), finished.output, finished.errors);
     CHECK(finished.status == 0);
   }
+}
+
+TEST_CASE("pgcrypto may be in a schema outside the search_path") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto owner = database.connect();
+  const auto role = database.name() + "_dbo";
+  owner->run(fmt::format(
+      "CREATE ROLE {0} LOGIN; CREATE SCHEMA extensions; CREATE EXTENSION pgcrypto SCHEMA extensions; "
+      "CREATE SCHEMA mailroom AUTHORIZATION {0}; GRANT CREATE ON DATABASE {1} TO {0}",
+      role, database.name()));
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), mailroom_binary);
+    return run_to_end(words, {{"MAILROOM_DATABASE_URL", fmt::format("{} user={}", database.conninfo(), role)},
+                              {"PGOPTIONS", "-csearch_path=mailroom,public"},
+                              {"MAILROOM_SECRET_KEY", std::string(64, 'a')}});
+  };
+  const auto grant = fmt::format("GRANT USAGE ON SCHEMA extensions TO {};", role);
+  const auto refused = run({"migrate"});
+  CHECK(refused.status == 5);
+  CHECK(refused.errors.find("hint: " + grant) != std::string::npos);
+  owner->run(grant);
+  for (const auto& words : std::vector<std::vector<std::string>>{{"migrate", "--dry-run"},
+                                                                 {"migrate"},
+                                                                 {"migrate", "verify"},
+                                                                 {"simulate", "--accounts", "3"},
+                                                                 {"collect", "--once"}}) {
+    const auto finished = run(words);
+    CAPTURE(words.back(), finished.errors);
+    CHECK(finished.status == 0);
+  }
+  owner->run("DROP OWNED BY " + role + " CASCADE; DROP ROLE " + role);
+}
+
+TEST_CASE("where an event trigger enables row security on every new table, the owner works as elsewhere") {
+  TestDatabase database(TestDatabase::Schema::none);
+  database.connect()->run(R"(
+CREATE FUNCTION secure() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT * FROM pg_event_trigger_ddl_commands() WHERE object_type = 'table' AND schema_name = 'public' LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', r.object_identity);
+  END LOOP;
+END $$;
+CREATE EVENT TRIGGER secure ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION secure())");
+  const auto role = database.name() + "_dbo";
+  database.connect()->run(
+      fmt::format("CREATE ROLE {0} LOGIN; GRANT CREATE ON DATABASE {1} TO {0}; "
+                  "GRANT CREATE ON SCHEMA public TO {0}",
+                  role, database.name()));
+  for (const auto& words : std::vector<std::vector<std::string>>{{"migrate"},
+                                                                 {"migrate", "verify"},
+                                                                 {"simulate", "--accounts", "3"},
+                                                                 {"collect", "--once"},
+                                                                 {"tail"}}) {
+    auto command = words;
+    command.insert(command.begin(), mailroom_binary);
+    const auto finished =
+        run_to_end(command, {{"MAILROOM_DATABASE_URL", fmt::format("{} user={}", database.conninfo(), role)},
+                             {"MAILROOM_SECRET_KEY", std::string(64, 'a')}});
+    CAPTURE(words.back(), finished.output, finished.errors);
+    CHECK(finished.status == 0);
+  }
+  database.connect()->run("DROP OWNED BY " + role + " CASCADE; DROP ROLE " + role);
 }
 
 }  // namespace mailroom::test::migrate_command_test

@@ -198,16 +198,6 @@ TEST_CASE("a migration that does not get its locks lets other sessions proceed, 
   }
 }
 
-TEST_CASE("a read-only server is refused before anything is tried") {
-  TestDatabase database(TestDatabase::Schema::none);
-  const auto connection = database.connect();
-  connection->run("SET default_transaction_read_only = on");
-  const auto error = failure(*connection, {first});
-  CHECK(error.code() == ExitCode::database);
-  CHECK(std::string(error.what()) == "transactions are read-only on this connection");
-  CHECK(error.hint().find("default_transaction_read_only") != std::string::npos);
-}
-
 TEST_CASE("a role without the privilege is told which role has it") {
   TestDatabase database;
   const auto owner = database.connect();

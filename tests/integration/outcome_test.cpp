@@ -7,68 +7,9 @@
 
 #include "replay/rewind.hpp"
 #include "support/catch.hpp"
-#include "support/rewind_rig.hpp"
+#include "support/outcome_rig.hpp"
 
 namespace mailroom::test::outcome_test {
-namespace {
-
-TokenOutcome outcome(std::int64_t token, DeliveryState state, double wait = 0) {
-  return {.token = token,
-          .state = state,
-          .attempts = 1,
-          .wait = std::chrono::duration<double>(wait),
-          .sink = "relay:25",
-          .code = state == DeliveryState::accepted ? 250 : 451,
-          .reply = delivery_state_name(state)};
-}
-
-/// A batch that went back because the other side was unavailable.
-TokenOutcome given_back(std::int64_t token) {
-  return {.token = token, .state = DeliveryState::deferred, .wait = std::chrono::duration<double>(-1)};
-}
-
-Receipt receipt_of(const Lease& lease, std::vector<TokenOutcome> outcomes) {
-  Receipt receipt{lease, {}};
-  for (const auto& each : outcomes) {
-    if (each.state == DeliveryState::accepted)
-      ++receipt.counts.emitted;
-    else
-      receipt.counts.skipped_ids.push_back(each.token);
-  }
-  receipt.outcomes = std::move(outcomes);
-  return receipt;
-}
-
-/// A queue with a consumer that records outcomes.
-struct OutcomeRig : RewindRig {
-  OutcomeRig() { session = attach_sender(database); }
-
-  ClaimReply claim(int limit, std::optional<Receipt> receipt = {}) {
-    return session->claim({.limit = limit, .partial = true, .receipt = std::move(receipt)});
-  }
-
-  /// Claims up to `limit` tokens, and acknowledges each with `state`; returns their ids.
-  Ids deliver(int limit, DeliveryState state, double wait = 0) {
-    const auto lease = claim(limit).lease;
-    if (!lease) return {};
-    const auto ids = fetch_ids(*session, *lease);
-    std::vector<TokenOutcome> outcomes;
-    for (const auto id : ids)
-      outcomes.push_back(outcome(id, state, wait));
-    claim(0, receipt_of(*lease, outcomes));
-    return ids;
-  }
-
-  /// `accepted 1, deferred 2 waits`, by token.
-  std::string deliveries() {
-    return value<std::string>(*connection, R"(
-SELECT coalesce(string_agg(state || ' ' || attempts || CASE WHEN not_before IS NULL THEN '' ELSE ' waits' END,
-                           ', ' ORDER BY token), '') FROM mailroom_deliveries)");
-  }
-};
-
-}  // namespace
-
 TEST_CASE("an acknowledgement records the outcome of each token of the batch", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 4);

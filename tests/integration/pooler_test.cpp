@@ -165,10 +165,26 @@ TEST_CASE("a collector behind a pooler in session mode starts even if the pool h
   insert_accounts(*connection, 3);
   TestCollector collector(pooler.conninfo(), {"--format", "jsonl"});
   CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 3; }));
-  const auto collectors = [&] { return locks(*connection, "classid = 1835100525"); };
+  const auto collectors = [&] { return locks(*connection, "classid = mailroom_lock_class('collector')::oid"); };
   CHECK(collectors() == 1);
   CHECK(collector.stop() == 0);
   CHECK(eventually([&] { return collectors() == 0; }));
+}
+
+TEST_CASE("a search_path that the pooler drops is told of, and one that it lets through is kept") {
+  TestDatabase database(TestDatabase::Schema::none);
+  database.connect()->run("CREATE SCHEMA app; CREATE EXTENSION pgcrypto");
+  const TestPooler pooler(database, "session", "ignore_startup_parameters = options\n");
+  const auto options = " options=-csearch_path=app,public";
+  for (const auto& words : {Arguments{"migrate"}, Arguments{"status"}, Arguments{"collect", "--once"}}) {
+    const auto run = run_behind(pooler.conninfo() + options, words);
+    CHECK(run.status == 3);
+    CHECK(has(run.errors, "options, app,public, did not arrive: the session has \"$user\", public"));
+  }
+  CHECK(
+      run_behind(pooler.conninfo() + " options='-csearch_path=\"$user\",\\\\ public'", {"migrate", "status"})
+          .status == 5);
+  CHECK(run_behind(database.conninfo() + options, {"migrate"}).status == 0);
 }
 
 }  // namespace mailroom::test::pooler_test

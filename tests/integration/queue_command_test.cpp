@@ -142,6 +142,100 @@ TEST_CASE("a queue that begins where another is takes over its tokens, late comm
   CHECK(drain(*first) == Ids{8});
 }
 
+TEST_CASE("a new queue takes its action over from the queue that takes it, and each token is emitted once") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const OperatorRig person(database);
+  insert_accounts(*connection, 4);
+  const auto first = attach(database);
+  REQUIRE(drain(*first) == Ids{1, 2, 3, 4});
+  connection->run("UPDATE tokens SET consumed_at = created_at");
+  recover(*connection, 1);
+  REQUIRE(drain(*first) == Ids{5});
+  recover(*connection, 2);
+  insert_accounts(*connection, 1, "new");
+
+  const auto plan = person.mailroom({"queue", "create", "recovery", "--action", "recovery", "--dry-run"});
+  REQUIRE(plan.status == 0);
+  CHECK(plan.output.find("restart the sender with --queue recovery,mailroom") != std::string::npos);
+  REQUIRE(run_queue(person, {"create", "recovery", "--action", "recovery"}).at("carried_out") == true);
+  CHECK(value<std::string>(*connection, "SELECT actions FROM mailroom_queues WHERE name = 'mailroom'") ==
+        "{activation}");
+  const auto second = attach(database, "recovery");
+  CHECK(drain(*second) == Ids{6});
+  CHECK(drain(*first) == Ids{7});
+  recover(*connection, 3);
+  CHECK(drain(*second) == Ids{8});
+  CHECK(drain(*first).empty());
+}
+
+TEST_CASE("no queue is created that would mail each person twice, unless a copy is asked for") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const OperatorRig person(database);
+  const auto errors_of = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"queue", "create"});
+    const auto run = person.mailroom(words);
+    CHECK(run.status == 2);
+    return run.errors;
+  };
+  CHECK(
+      errors_of({"second", "--yes"}) ==
+      "mailroom: error: queue mailroom takes activation and recovery tokens already: each person would be mailed "
+      "twice\nhint: --action recovery takes only those over; --copy creates a queue that emits each token once "
+      "more, for another system\n");
+  REQUIRE(run_queue(person, {"create", "copy", "--copy"}).at("carried_out") == true);
+  CHECK(
+      errors_of({"second", "--action", "recovery", "--yes"}) ==
+      "mailroom: error: queues copy and mailroom take recovery tokens already: each person would be mailed 3 "
+      "times\nhint: --copy creates a queue that emits each token once more, for another system\n");
+  CHECK(value<int>(*connection, "SELECT count(*) FROM jobs") == 2);
+  // A copy asks, as does any plan by which people are mailed twice.
+  CHECK(person.mailroom({"queue", "create", "third", "--copy"}).status == 7);
+}
+
+TEST_CASE("the command that a plan prints emits what no queue has emitted, and nothing else") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const OperatorRig person(database);
+  insert_accounts(*connection, 4);
+  connection->run("UPDATE tokens SET consumed_at = created_at");
+  const auto first = attach(database);
+  recover(*connection, 1);
+  REQUIRE(drain(*first) == Ids{5});
+  recover(*connection, 2);
+  REQUIRE(run_queue(person, {"create", "recovery", "--action", "recovery", "--copy"}).at("carried_out") ==
+          true);
+  const auto set = person.mailroom({"queue", "set", "mailroom", "--action", "activation", "--yes"});
+  REQUIRE(set.status == 0);
+  const std::string command = "rewind-cursor --queue recovery --to-id 5 --action recovery";
+  CHECK(set.output.find(command) != std::string::npos);
+  REQUIRE(
+      person
+          .mailroom({"rewind-cursor", "--queue", "recovery", "--to-id", "5", "--action", "recovery", "--yes"})
+          .status == 0);
+  CHECK(drain(*attach(database, "recovery")) == Ids{6});
+}
+
+TEST_CASE("a queue that takes an action again names what was missed meanwhile, and not what it had emitted") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const OperatorRig person(database);
+  insert_accounts(*connection, 4);
+  connection->run("UPDATE tokens SET consumed_at = created_at");
+  const auto session = attach(database);
+  recover(*connection, 1);
+  REQUIRE(drain(*session) == Ids{5});
+  REQUIRE(person.mailroom({"queue", "set", "mailroom", "--action", "activation", "--yes"}).status == 0);
+  recover(*connection, 2);
+  insert_accounts(*connection, 1, "new");
+  REQUIRE(drain(*session) == Ids{7});
+  const auto set = person.mailroom({"queue", "set", "mailroom", "--action", "all", "--yes"});
+  REQUIRE(set.status == 0);
+  CHECK(set.output.find("1 due recovery token below the cursor") != std::string::npos);
+  CHECK(set.output.find("rewind-cursor --queue mailroom --to-id 5 --action recovery\n") != std::string::npos);
+}
+
 TEST_CASE("a pause beside a collector loses nothing, holds no transaction, and its end wakes the collector") {
   TestDatabase database;
   const auto connection = database.connect();
@@ -178,7 +272,7 @@ TEST_CASE("the collector of a queue that is dropped stops, and the drop says so 
   TestDatabase database;
   const auto connection = database.connect();
   const OperatorRig person(database);
-  REQUIRE(run_queue(person, {"create", "second"}).at("carried_out") == true);
+  REQUIRE(run_queue(person, {"create", "second", "--copy"}).at("carried_out") == true);
   TestCollector collector(database, {"--queue", "second"});
   REQUIRE(collector.connected());
   const auto plan = run_queue(person, {"drop", "second", "--dry-run"});

@@ -298,7 +298,7 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot inse
         {"suspend", "user3", "-y", "--reason", "x"},
         {"suspend", "--undo", "--replay", "user3", "-y"},
         {"queue", "create", "recovery", "--action", "recovery", "--rate", "14/s", "--budget", "shared",
-         "--budget-rate", "100/min"},
+         "--budget-rate", "100/min", "-y"},
         {"queue", "set", "recovery", "--rate", "none"},
         {"queue", "list"},
         {"queue", "pause", "recovery"},

@@ -77,7 +77,7 @@ TEST_CASE("a session that hides which queue a collector serves is named, and the
   const auto connection = database.connect();
   make_queue(*connection, "recovery", recoveries_only);
   const auto other = database.connect("other");
-  other->run("SELECT pg_advisory_lock(1835100529, hashtext('recovery'))");
+  other->run("SELECT pg_advisory_lock(mailroom_lock_class('serving'), hashtext('recovery'))");
   const auto session = attach(database, "recovery");
   const auto collectors = read_queue_status(*connection, "recovery").collectors;
   REQUIRE(collectors.size() == 1);

@@ -45,7 +45,7 @@ class HeldUp {
 
   /// True if the queue's lock is held or waited for.
   bool is_there(const std::string& lock) {
-    return locks(*connection, "classid = 1835100524 AND " + lock) > 0;
+    return locks(*connection, "classid = mailroom_lock_class('queue')::oid AND " + lock) > 0;
   }
 
   TestDatabase database;

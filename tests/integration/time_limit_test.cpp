@@ -77,8 +77,6 @@ TEST_CASE("time limits do not cut CREATE INDEX CONCURRENTLY short") {
        "-"},
       {1, "index", "CREATE INDEX CONCURRENTLY IF NOT EXISTS a_x_idx ON a (slow(x));", "-"}});
   CHECK(value<bool>(*connection, "SELECT indisvalid FROM pg_index WHERE indexrelid = 'a_x_idx'::regclass"));
-  for (const auto& limit : limits)
-    CHECK(value<std::string>(*connection, "SHOW " + limit) == "500ms");
 }
 
 }  // namespace mailroom::test::time_limit_test

@@ -182,8 +182,8 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
     INFO(run.errors);
     REQUIRE(run.status == 0);
   };
-  mailroom({"queue", "create", "mails", "--rate", "1000/s", "--yes"});
-  mailroom({"queue", "create", "paused", "--yes"});
+  mailroom({"queue", "create", "mails", "--copy", "--rate", "1000/s", "--yes"});
+  mailroom({"queue", "create", "paused", "--copy", "--yes"});
   mailroom({"queue", "pause", "paused", "--yes"});
   connection->run(
       "INSERT INTO mailroom_sinks VALUES ('relay.example:587', 1, now(), now(), now() + interval '1 h', 'down')");

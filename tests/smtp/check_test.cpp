@@ -36,8 +36,9 @@ bool has_sent(const TestRelay& server, const std::string& verb) {
 
 /// Fault, code and reply.
 std::string text_of(const RelayCheck& check) {
-  const std::vector<std::string> names{"none",        "unreachable", "no STARTTLS", "tls",
-                                       "certificate", "no AUTH",     "login",       "refused"};
+  const std::vector<std::string> names{"none",  "unreachable", "silent",  "no STARTTLS",
+                                       "tls",   "certificate", "no AUTH", "no mechanism",
+                                       "login", "no SMTPUTF8", "sender",  "refused"};
   return names.at(static_cast<std::size_t>(check.fault)) + ", " + std::to_string(check.code) + ": " +
          check.reply;
 }
@@ -103,6 +104,36 @@ TEST_CASE("a check reports what the relay says of a login, without the password"
   options.user = "";
   CHECK(check(TestRelay(options), login_with(certificate), "alice") ==
         "no AUTH, 0: the relay offers no AUTH, and a user is configured");
+}
+
+TEST_CASE("a check names the sender, and no recipient") {
+  auto sample = mail_to("");
+  const TestRelay server;
+  CHECK(text_of(Relay(url_of(server), {}).check(&sample)) == "none, 250: ok");
+  CHECK(has_sent(server, "MAIL FROM:<sender@mail.example>"));
+  CHECK(has_sent(server, "RSET"));
+  CHECK_FALSE(has_sent(server, "RCPT"));
+
+  const TestRelay refusing(
+      {.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("553 5.7.1 not yours"))});
+  CHECK(text_of(Relay(url_of(refusing), {}).check(&sample)) == "sender, 553: 5.7.1 not yours");
+
+  sample.needs_smtputf8 = true;
+  sample.utf8_sender = "ü@mail.example";
+  CHECK(text_of(Relay(url_of(server), {}).check(&sample)) ==
+        "no SMTPUTF8, 0: the relay does not offer SMTPUTF8, which the sender ü@mail.example needs");
+  const TestRelay offering({.offers_smtputf8 = true});
+  CHECK(text_of(Relay(url_of(offering), {}).check(&sample)) == "none, 250: ok");
+}
+
+TEST_CASE("a check tells a relay that takes the connection and says nothing from one that is not there") {
+  const auto closing = TestRelay::at(RelayStep::greeting, RelayAnswer::nothing(RelayAnswer::Then::close));
+  CHECK(check(TestRelay({.play = closing})) ==
+        "silent, 0: the relay closed the connection before its greeting");
+  const auto hanging = TestRelay::at(RelayStep::greeting, RelayAnswer::nothing(RelayAnswer::Then::hang));
+  CHECK(
+      check(TestRelay({.play = hanging}), impatient()) ==
+      "silent, 0: connected, but no greeting within 1s; a port that speaks TLS from the first byte needs smtps://");
 }
 
 TEST_CASE("a check tells a relay that refuses from one that is not there") {

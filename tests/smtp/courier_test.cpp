@@ -57,10 +57,42 @@ bool is_readable(int fd) {
 
 }  // namespace
 
+TEST_CASE("a relay that refuses one mail after another is unavailable, and further mails are kept") {
+  std::atomic<bool> is_suspended = true;
+  const TestRelay server({.play = [&](const RelayMoment& moment) {
+    const bool is_refused = is_suspended && moment.step == RelayStep::end;
+    return is_refused ? RelayAnswer::reply("554 5.7.1 account suspended, id " + std::to_string(moment.mail))
+                      : RelayAnswer{};
+  }});
+  Courier courier(courier_to({url_of(server)}));
+  for (int i = 0; i < 20; ++i)
+    courier.submit(i, mail_to(fmt::format("user{}@mail.example", i)));
+  std::map<MailOutcome, int> outcome_counts;
+  for (const auto& [id, delivery] : outcomes(courier))
+    ++outcome_counts[delivery.outcome];
+  CHECK(outcome_counts[MailOutcome::rejected] == RefusalRun::limit - 1);
+  CHECK(outcome_counts[MailOutcome::deferred] >= 1);
+  CHECK(outcome_counts[MailOutcome::deferred] + outcome_counts[MailOutcome::unavailable] == 18);
+  CHECK(courier.breakers().front().why.starts_with("554 5.7.1 account suspended"));
+  // A probe is no victim.
+  auto open = courier.breakers();
+  open.front().next_probe = wall_now();
+  courier.set_breakers(courier.breakers(), open);
+  courier.submit(20, mail_to("user@mail.example"));
+  CHECK(outcomes(courier).at(20).outcome == MailOutcome::deferred);
+  is_suspended = false;
+  open = courier.breakers();
+  open.front().next_probe = wall_now();
+  courier.set_breakers(courier.breakers(), open);
+  courier.submit(21, mail_to("user@mail.example"));
+  CHECK(outcomes(courier).at(21).outcome == MailOutcome::accepted);
+  CHECK_FALSE(courier.breakers().front().is_open());
+}
+
 TEST_CASE("every mail gets one outcome, over as many connections as configured") {
   const TestRelay server({.play = [](const RelayMoment& moment) {
     const bool is_refused = moment.step == RelayStep::rcpt && moment.recipient.starts_with("user7");
-    return is_refused ? RelayAnswer::reply("550 no") : RelayAnswer{};
+    return is_refused ? RelayAnswer::reply("550 5.1.1 no") : RelayAnswer{};
   }});
   Courier courier(courier_to({url_of(server)}, 3));
   for (int i = 0; i < 200; ++i)

@@ -1,6 +1,7 @@
 // Authentication: never without TLS, never silently left out, and never in a reply.
 
 #include "base/error.hpp"
+#include "smtp/hello_name.hpp"
 #include "smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/test_certificate.hpp"
@@ -136,13 +137,80 @@ TEST_CASE("a user without a password, a name that is none and a missing CA file 
   CHECK(message("smtp://localhost", RelayOptions()) == "no error");
 }
 
-TEST_CASE("EHLO has the configured name") {
-  const TestRelay server;
-  auto options = RelayOptions();
-  options.hello_name = "mail.example";
-  Relay relay(url_of(server), options);
+TEST_CASE("EHLO has the configured name, exactly so, and else the full name or the address of this host") {
+  for (const std::string name : {"mail.example", "[192.0.2.1]", "[IPv6:2001:db8::1]", ""}) {
+    const TestRelay server;
+    auto options = RelayOptions();
+    options.hello_name = name;
+    Relay relay(url_of(server), options);
+    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(server.commands().front() == "1 EHLO " + (name.empty() ? own_hello_name() : name));
+  }
+}
+
+TEST_CASE("a mechanism that the relay refuses is followed by the next, on the same connection") {
+  LoginRig rig;
+  for (const std::string works : {"PLAIN", "LOGIN"}) {
+    auto options = rig.server();
+    options.mechanisms = "GSSAPI NTLM CRAM-MD5 LOGIN PLAIN";
+    options.works = works;
+    const TestRelay server(options);
+    Relay relay(url_of(server, "alice"), rig.client());
+    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    REQUIRE(server.taken().size() == 1);
+    CHECK(server.taken()[0].user == "alice");
+    CHECK(server.connections() == 1);
+    CHECK(has_sent(server, "AUTH PLAIN "));
+    CHECK_FALSE(has_sent(server, "AUTH CRAM-MD5"));
+  }
+}
+
+TEST_CASE("where no login can begin, the offer is named") {
+  LoginRig rig;
+  auto options = rig.server();
+  options.mechanisms = "GSSAPI XOAUTH2";
+  const TestRelay server(options);
+  Relay relay(url_of(server, "alice"), rig.client());
+  CHECK(
+      text_of(relay.deliver(mail_to("user@mail.example"))) ==
+      "unavailable, not counted, 0: the relay offers AUTH GSSAPI XOAUTH2 only, and mailroom knows PLAIN, LOGIN, "
+      "CRAM-MD5; with send.token_file or send.token_command OAUTHBEARER, XOAUTH2");
+  CHECK_FALSE(has_sent(server, "AUTH"));
+}
+
+TEST_CASE("an access token logs in, and a kept one that is refused is fetched again") {
+  LoginRig rig;
+  auto options = rig.server();
+  options.mechanisms = "PLAIN XOAUTH2";
+  options.token = "second";
+  const TestRelay server(options);
+  auto client = rig.client();
+  int fetched = 0;
+  client.tokens = std::make_shared<TokenSource>(
+      [&] { return AccessToken{.text = ++fetched == 1 ? "first" : "second"}; }, true);
+  client.tokens->token(std::chrono::steady_clock::now());
+  Relay relay(url_of(server, "alice"), client);
   CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
-  CHECK(server.commands().front() == "1 EHLO mail.example");
+  CHECK(fetched == 2);
+  CHECK(server.connections() == 1);
+  CHECK_FALSE(has_sent(server, "AUTH PLAIN"));
+}
+
+TEST_CASE("a token that cannot be had, or is refused, makes the relay unavailable") {
+  LoginRig rig;
+  auto options = rig.server();
+  options.mechanisms = "XOAUTH2";
+  options.token = "right";
+  const TestRelay server(options);
+  auto client = rig.client();
+  client.tokens = std::make_shared<TokenSource>(
+      []() -> AccessToken { throw Error(ExitCode::configuration, "no token today"); }, true);
+  CHECK(text_of(Relay(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
+        "unavailable, not counted, 0: no token today");
+  client.tokens = std::make_shared<TokenSource>([] { return AccessToken{.text = "stale-token"}; }, false);
+  CHECK(text_of(Relay(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
+        "unavailable, not counted, 535: 5.7.8 wrong user or password");
+  CHECK(server.taken().empty());
 }
 
 }  // namespace mailroom::test::login_test

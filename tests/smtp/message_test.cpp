@@ -30,7 +30,7 @@ TEST_CASE("no part of an address or a message becomes a command") {
   using namespace std::string_literals;
   for (const auto& address :
        {"a@b.example\r\nRCPT TO:<c@d.example>"s, "a@b.example\nDATA"s, "a\r@b.example"s, "a\0b@c.example"s,
-        "a> SIZE=1 <b@c.example"s, "<a@b.example>"s, "a b@c.example"s, "a@b.example "s, "\"a b\"@c.example"s,
+        "a> SIZE=1 <b@c.example"s, "<a@b.example>"s, "a b@c.example"s, "a@b.example "s, "\"a b@c.example"s,
         "a\\@b.example"s, "a@b@c.example"s, "@b.example"s, "a@"s, "a"s, ""s, "ü@b.example"s,
         std::string(250, 'a') + "@b.example"}) {
     INFO(address);
@@ -81,6 +81,17 @@ TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
     CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
   }
   CHECK(server.taken().size() == 2);
+}
+
+TEST_CASE("a sender with UTF-8 is no mail's fault") {
+  auto mail = mail_to("user@mail.example");
+  mail.needs_smtputf8 = true;
+  mail.utf8_sender = "grüße@app.example";
+  const TestRelay server;
+  CHECK(
+      text_of(Relay(url_of(server), {}).deliver(mail)) ==
+      "unavailable, not counted, 0: the relay does not offer SMTPUTF8, which the sender grüße@app.example needs");
+  CHECK(server.taken().empty());
 }
 
 // A long message is sent in parts, at whose ends dots and line ends must not be lost or doubled.

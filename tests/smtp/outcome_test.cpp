@@ -59,7 +59,9 @@ TEST_CASE("a relay that does not begin a dialogue is unavailable") {
       {RelayStep::greeting, reply("421 4.3.2 closing", Then::close),
        "unavailable, not counted, 421: 4.3.2 closing"},
       {RelayStep::greeting, reply("554 go away"), "unavailable, not counted, 554: go away"},
-      {RelayStep::greeting, hang, "unavailable, not counted, 0: no reply to the connection within 1s"},
+      {RelayStep::greeting, hang,
+       "unavailable, not counted, 0: connected, but no greeting within 1s; a port that speaks TLS from the first "
+       "byte needs smtps://"},
       {RelayStep::ehlo, reply("502 unknown"), "unavailable, not counted, 502: unknown"},
       {RelayStep::ehlo, hang, "unavailable, not counted, 0: no reply to EHLO within 1s"},
   };
@@ -91,7 +93,7 @@ TEST_CASE("a reply to MAIL, RCPT, DATA or the message decides") {
   const std::vector<OutcomeRow> rows{
       {RelayStep::mail, reply("451 4.3.0 later"), "unavailable, not counted, 451: 4.3.0 later"},
       {RelayStep::mail, reply("450 4.7.1 slow down"), "deferred, not counted, 450: 4.7.1 slow down"},
-      {RelayStep::mail, reply("550 5.1.8 sender"), "rejected, counted, 550: 5.1.8 sender"},
+      {RelayStep::mail, reply("550 5.1.8 sender"), "unavailable, not counted, 550: 5.1.8 sender"},
       {RelayStep::mail, reply("421 4.3.2 closing", Then::close),
        "unavailable, not counted, 421: 4.3.2 closing"},
       {RelayStep::mail, reply("530 5.7.0 log in first"), "unavailable, not counted, 530: 5.7.0 log in first"},
@@ -99,6 +101,13 @@ TEST_CASE("a reply to MAIL, RCPT, DATA or the message decides") {
       {RelayStep::rcpt, reply("550 5.1.1 no such user"), "rejected, counted, 550: 5.1.1 no such user"},
       {RelayStep::rcpt, reply("421 4.7.0 too many", Then::close),
        "deferred, not counted, 421: 4.7.0 too many"},
+      {RelayStep::rcpt, reply("535 5.7.8 log in"), "unavailable, not counted, 535: 5.7.8 log in"},
+      {RelayStep::rcpt, reply("504 5.5.2 <me>: Helo command rejected: need fully-qualified hostname"),
+       "unavailable, not counted, 504: 5.5.2 <me>: Helo command rejected: need fully-qualified hostname"},
+      {RelayStep::end, reply("550 5.4.5 Daily user sending limit exceeded"),
+       "unavailable, not counted, 550: 5.4.5 Daily user sending limit exceeded"},
+      {RelayStep::data, reply("250 2.0.0 what"),
+       "deferred, counted, 250: unexpected reply to DATA: 2.0.0 what"},
       {RelayStep::data, reply("451 4.3.0 later"), "deferred, counted, 451: 4.3.0 later"},
       {RelayStep::data, reply("554 5.7.1 no"), "rejected, counted, 554: 5.7.1 no"},
       {RelayStep::end, reply("451 4.3.0 later"), "deferred, counted, 451: 4.3.0 later"},
@@ -116,6 +125,16 @@ TEST_CASE("a reply to MAIL, RCPT, DATA or the message decides") {
   };
   for (const auto& row : rows)
     check(row, true);
+}
+
+TEST_CASE("a strange reply to the end of the message is recorded in the relay's words") {
+  check({RelayStep::end, reply("350 more"),
+         "unknown, counted, 350: unexpected reply to the end of the message: more", 1, 1},
+        true);
+  check({RelayStep::end, reply("250\tok"), "accepted, counted, 250: ok", 1, 1}, true);
+  check({RelayStep::end, reply("250 " + std::string(200'000, 'x')),
+         "accepted, counted, 250: " + std::string(200, 'x'), 1, 1},
+        true);
 }
 
 TEST_CASE("an accepted mail has the relay's queue id") {
@@ -136,11 +155,10 @@ TEST_CASE("a connection that is lost before the message is replaced once") {
   check({RelayStep::data, half("354 g"), "deferred, not counted, 0: connection lost after DATA", 2}, true);
 }
 
-TEST_CASE("a relay that sends a line without end is given up, before it is late") {
+TEST_CASE("a relay that sends a line without end is given up when it is late") {
   check({RelayStep::mail,
-         {.text = "250 " + std::string(100'000, 'x'), .has_line_end = false},
-         "unavailable, not counted, 0: connection lost after MAIL",
-         2},
+         {.text = "250 " + std::string(100'000, 'x'), .then = Then::hang, .has_line_end = false},
+         "unavailable, not counted, 0: no reply to MAIL within 1s"},
         true);
 }
 

@@ -18,7 +18,9 @@ class DoctorRig {
 
   Findings examine() const {
     return mailroom::examine(
-        {.load = [this](FileUse use) { return load_settings(overrides, environment, use); }, .now = now});
+        {.load = [this](FileUse use) { return load_settings(overrides, environment, use); },
+         .now = now,
+         .application_role = application_role});
   }
 
   /// The findings of one check.
@@ -30,6 +32,7 @@ class DoctorRig {
 
   EnvironmentVariables environment;
   Overrides overrides;
+  std::string application_role;
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;
 };
 
@@ -49,13 +52,16 @@ inline std::string summary(const Findings& findings) {
   return text;
 }
 
-/// Runs the SQL fixes of the findings; returns true if there was any.
+/// Runs the SQL fixes of the findings, in a session whose search_path finds none of our objects; returns true
+/// if there was any.
 inline bool run_fixes(Connection& connection, const Findings& findings) {
   bool any = false;
   for (const auto& finding : findings) {
     for (const auto& command : finding.fix) {
       if (!command.ends_with(';')) continue;
+      connection.run("SET search_path = pg_catalog");
       connection.run(command);
+      connection.run("RESET search_path");
       any = true;
     }
   }

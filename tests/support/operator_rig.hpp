@@ -28,12 +28,14 @@ class OperatorRig {
   }
 
   /// Runs `command` on a terminal, and answers every question with yes. The output is everything that it
-  /// shows.
+  /// shows. SQL runs in a session whose search_path finds none of our objects.
   FinishedRun type(const std::string& command) const {
     if (command.ends_with(';')) {
-      return run_to_end({"/bin/sh", "-c", "exec psql -XAtq -v ON_ERROR_STOP=1 -d \"$1\" -c \"$2\"", "sh",
-                         conninfo_, command},
-                        environment_);
+      return run_to_end(
+          {"/bin/sh", "-c",
+           "PGOPTIONS=-csearch_path=pg_catalog exec psql -XAtq -v ON_ERROR_STOP=1 -d \"$1\" -c \"$2\"", "sh",
+           conninfo_, command},
+          environment_);
     }
     return run_to_end({"/bin/sh", "-c", "echo y | script -qec \"$1\" /dev/null", "sh", command},
                       environment_);

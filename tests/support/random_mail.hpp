@@ -15,15 +15,16 @@ struct RandomMail {
   std::vector<ExtraHeader> headers;
   Address to;
   std::string queue;
-  Moment created_at{};
+  Moment date{};
   std::int64_t token = 0;
   std::string subject;
   std::string text;
   std::optional<std::string> html;
 
   MailContent content() const {
-    MailContent content{.created_at = created_at,
+    MailContent content{.date = date,
                         .queue = queue,
+                        .key = "0123456789abcdef",
                         .token = token,
                         .to = to,
                         .subject = subject,
@@ -51,7 +52,7 @@ class MailMaker {
     if (chance(3)) mail.headers = {{"X-One", "a b  c"}, {"X-Two", words()}};
     mail.to = address();
     mail.queue = pick({"mailroom", "a queue", "gr\u00fc\u00dfe.2", "--=_", "%s<>\""});
-    mail.created_at = Moment(std::chrono::seconds(number(0, 4'000'000'000)));
+    mail.date = Moment(std::chrono::seconds(number(0, 4'000'000'000)));
     mail.token = number(0, std::numeric_limits<std::int64_t>::max());
     mail.subject = chance(100) ? long_login() : line(12);
     mail.text = body();

@@ -101,7 +101,7 @@ bool RelayConversation::take_line(const std::string& line) {
 bool RelayConversation::greet_client() {
   std::string offers = "250-test relay\r\n";
   if (options_.offers_starttls && !stream_.is_encrypted()) offers += "250-STARTTLS\r\n";
-  if (!options_.user.empty()) offers += "250-AUTH PLAIN\r\n";
+  if (!options_.user.empty()) offers += "250-AUTH " + options_.mechanisms + "\r\n";
   if (options_.offers_smtputf8) offers += "250-SMTPUTF8\r\n";
   if (options_.offers_pipelining) offers += "250-PIPELINING\r\n";
   return answer(RelayStep::ehlo, offers + "250 8BITMIME");
@@ -114,12 +114,37 @@ bool RelayConversation::start_tls() {
   return refused_ || stream_.start_tls(*certificate);
 }
 
-bool RelayConversation::authenticate(const std::string& line) {
-  auto credentials = line.substr(std::min(line.find(' ', 5), line.size()));
-  if (credentials.empty() && (!stream_.write("334 \r\n") || !stream_.read_line(credentials))) return false;
-  if (credentials.starts_with(' ')) credentials.erase(0, 1);
+/// What the client says for `line`, an AUTH command: all its answers joined by blanks.
+bool RelayConversation::read_answers(const std::string& line, const std::string& mechanism,
+                                     std::string& answers) {
+  const int count = mechanism == "LOGIN" ? 2 : 1;
+  answers = line.substr(std::min(line.find(' ', 5), line.size()));
+  if (answers.starts_with(' ')) answers.erase(0, 1);
+  for (int i = answers.empty() ? 0 : 1; i < count; ++i) {
+    std::string answer;
+    if (!stream_.write("334 \r\n") || !stream_.read_line(answer)) return false;
+    answers += (answers.empty() ? "" : " ") + answer;
+  }
+  return true;
+}
+
+std::string RelayConversation::right_answers(const std::string& mechanism) const {
   const std::string nul(1, '\0');
-  const bool fits = credentials == base64(nul + options_.user + nul + options_.password);
+  if (mechanism == "PLAIN") return base64(nul + options_.user + nul + options_.password);
+  if (mechanism == "LOGIN") return base64(options_.user) + " " + base64(options_.password);
+  return base64("user=" + options_.user + "\x01" + "auth=Bearer " + options_.token + "\x01\x01");
+}
+
+bool RelayConversation::authenticate(const std::string& line) {
+  const auto mechanism = line.substr(5, line.find(' ', 5) - 5);
+  std::string answers;
+  if (!read_answers(line, mechanism, answers)) return false;
+  const bool works = options_.works.empty() || options_.works == mechanism;
+  const bool fits = works && answers == right_answers(mechanism);
+  std::string acknowledgement;
+  const auto error = "334 " + base64("{\"status\":\"401\"}") + "\r\n";
+  if (mechanism == "XOAUTH2" && !fits && (!stream_.write(error) || !stream_.read_line(acknowledgement)))
+    return false;
   if (!answer(RelayStep::auth, fits ? "235 welcome" : "535 5.7.8 wrong user or password")) return false;
   if (fits && !refused_) user_ = options_.user;
   return true;

@@ -29,6 +29,8 @@ class RelayConversation {
   bool greet_client();
   bool take_envelope(const std::string& verb, const std::string& line);
   bool start_tls();
+  bool read_answers(const std::string& line, const std::string& mechanism, std::string& answers);
+  std::string right_answers(const std::string& mechanism) const;
   bool authenticate(const std::string& line);
   bool take_message();
   bool read_message(std::string& message);

@@ -60,12 +60,15 @@ class TestRelay {
     const TestCertificate* certificate = nullptr;           ///< must outlive the server
     bool implicit_tls = false;
     bool offers_starttls = false;
-    std::string user{};  ///< offers AUTH PLAIN, and knows this user
+    std::string user{};  ///< offers AUTH, and knows this user
     std::string password{};
     bool offers_smtputf8 = false;
     bool offers_pipelining = false;
     bool is_deaf_to_rset = false;
     bool takes_empty_messages = false;  ///< answers 354 to DATA without a recipient
+    std::string mechanisms = "PLAIN";  ///< that are offered, separated by blanks
+    std::string works{};               ///< the one that lets the user in, if not each
+    std::string token{};               ///< of XOAUTH2
   };
 
   explicit TestRelay(Options options);

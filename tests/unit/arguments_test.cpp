@@ -97,6 +97,7 @@ TEST_CASE("an override has its key, its text as typed, and the flag's name") {
   };
   const std::vector<Setting> settings{
       {"--database-url", "database.url"},
+      {"--schema", "database.schema"},
       {"--log-level", "log.level"},
       {"--log-format", "log.format"},
       {"--batch-limit", "collect.batch_limit"},
@@ -258,6 +259,39 @@ TEST_CASE("a parsed invocation runs after the parser is destroyed") {
     INFO(arguments[0] << " " << arguments[1]);
     CHECK(run(parse_arguments(arguments), environment).first == ExitCode::database);
   }
+}
+
+TEST_CASE("a token is refused where a name is expected, and not repeated") {
+  for (const auto& token : {token_with_hyphens(1), token_with_hyphens(2), std::string(86, 'a')}) {
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"suspend", token},
+                                               {"suspend", "https://app.example/activate?token=" + token},
+                                               {"suspend", "user1", "--reason", token},
+                                               {"rewind-cursor", "--account", token},
+                                               {"tail", "--account", token},
+                                               {"audit", "--account", token},
+                                               {"audit", "--batch", token},
+                                               {"status", "--queue", "mailroom," + token},
+                                               {"queue", "show", token},
+                                               {"queue", "create", "mine", "--budget", token},
+                                               {"send", "--to", "a@mail.example", "--account", token},
+                                               {"template", "render", "--account", token}}) {
+      CAPTURE(arguments.front());
+      const auto message = refusal(arguments);
+      CHECK(contains(message, " looks like a token"));
+      CHECK_FALSE(contains(message, token.substr(1)));
+    }
+  }
+}
+
+TEST_CASE("a token is taken where one is expected, and what looks like one where it stays here") {
+  const std::string token(86, 'a');
+  CHECK(refusal({"audit", token}) == "taken");
+  CHECK(refusal({"audit", "--token", token}) == "taken");
+  CHECK(refusal({"verify", token}) == "taken");
+  CHECK(refusal({"suspend", "login:" + token}) == "taken");
+  CHECK(refusal({"suspend", token + "A"}) == "taken");
+  CHECK(refusal({"status", "--database-url", "postgresql://a:" + token + "@host/db"}) == "taken");
 }
 
 }  // namespace mailroom::test::arguments_test

@@ -37,6 +37,7 @@ struct Row {
 
 const std::vector<Row> rows{
     {"database.url", "", "host=f", "host=e", "host=g", [](const Settings& s) { return s.database_url; }},
+    {"database.schema", "", "f", "e", "g", [](const Settings& s) { return s.database_schema; }},
     {"database.password_file", "", "f", "e", "g", [](const Settings& s) { return s.database_password_file; }},
     {"signing.key_file", "", "f", "e", "g", [](const Settings& s) { return s.signing_key_file; }},
     {"signing.key", "", digits_a, digits_b, digits_c, [](const Settings& s) { return s.signing_key; }},
@@ -65,7 +66,12 @@ const std::vector<Row> rows{
      [](const Settings& s) { return format_duration(s.max_wait); }},
     {"send.relay", "", "smtp://f", "smtp://e", "smtps://g", [](const Settings& s) { return s.send_relay; }},
     {"send.password_file", "", "f", "e", "g", [](const Settings& s) { return s.send_password_file; }},
+    {"send.token_file", "", "f", "e", "g", [](const Settings& s) { return s.send_token_file; }},
+    {"send.token_command", "", "f", "e x", "g", [](const Settings& s) { return s.send_token_command; }},
     {"send.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.send_ca_file; }},
+    {"send.hello_name", "", "f.example", "[192.0.2.1]", "g.example", [](const Settings& s) { return s.send_hello_name; }},
+    {"send.plaintext_relay_for_tests", "false", "true", "false", "true",
+     [](const Settings& s) { return s.send_plaintext_relay_for_tests ? "true" : "false"; }},
     {"send.from", "", "f@mail.example", "E <e@mail.example>", "g@mail.example",
      [](const Settings& s) { return s.send_from; }},
     {"send.reply_to", "", "f@mail.example", "e@mail.example", "g@mail.example",
@@ -198,6 +204,17 @@ TEST_CASE("the seven variables of the original collector are a complete configur
   CHECK(settings.batch_timeout.is_fixed());
   CHECK(settings.healthcheck_interval == Milliseconds(60000));
   CHECK(settings.format == CollectFormat::csv);
+}
+
+TEST_CASE("a line end after a value in the environment or in the file is no part of it") {
+  const test::WorkingDirectory directory;
+  std::ofstream("mailroom.yaml") << "database:\n  schema: |\n    mail\ncollect:\n  queue: |\n    a, b\n";
+  const auto settings = load_settings(
+      {}, {{"MAILROOM_DATABASE_URL", "postgresql:///postgres\r\n"}, {"MAILROOM_CHANNEL_NAME", "\n"}});
+  CHECK(settings.database_url == "postgresql:///postgres");
+  CHECK(settings.database_schema == "mail");
+  CHECK(settings.queues == std::vector<std::string>{"a", "b"});
+  CHECK(settings.channel == "token_insert");
 }
 
 TEST_CASE("the environment of the process is filtered by prefix") {

@@ -1,11 +1,16 @@
 #include "db/conninfo.hpp"
 
+#include <array>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <random>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "db/search_path.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace mailroom::test::conninfo_test {
 namespace {
@@ -20,6 +25,20 @@ std::map<std::string, std::string> options_of(const std::string& conninfo) {
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
+
+/// An environment variable of this process during its lifetime.
+class WithVariable {
+ public:
+  WithVariable(const char* name, const std::string& value) : name_(name) {
+    REQUIRE(setenv(name, value.c_str(), 1) == 0);
+  }
+  ~WithVariable() { unsetenv(name_); }
+  WithVariable(const WithVariable&) = delete;
+  WithVariable& operator=(const WithVariable&) = delete;
+
+ private:
+  const char* name_;
+};
 
 /// Quotes a value as libpq's manual describes.
 std::string keyword(const std::string& name, const std::string& value) {
@@ -120,11 +139,55 @@ TEST_CASE("a malformed connection string is refused and never quoted") {
         FAIL("it was taken");
       } catch (const Error& error) {
         CHECK(error.code() == ExitCode::configuration);
-        CHECK(std::string(error.what()) == "the connection string cannot be parsed");
+        CHECK(std::string(error.what()).starts_with("the connection string cannot be parsed: "));
+        CHECK_FALSE(contains(error.what(), "hunter"));
         CHECK_FALSE(contains(error.hint(), "hunter"));
       }
     }
   }
+}
+
+TEST_CASE("a malformed connection string is refused with the reason") {
+  const std::vector<std::array<std::string, 3>> cases{
+      {"postgresql://x:hunter@h/db?pgbouncer=true", "libpq knows no parameter pgbouncer", "another driver"},
+      {"postgres://x@h/db?sslmode=require&search_path=app", "libpq knows no parameter search_path",
+       "database.schema"},
+      {"postgresql+psycopg2://x:hunter@h/db", "begins with postgresql+psycopg2://",
+       "begin it with postgresql://"},
+      {"jdbc:postgresql://h/db", "begins with jdbc:postgresql://", "begin it with postgresql://"},
+      {"host=h pasword=hunter", "libpq knows no option pasword", "host=HOST"},
+      {"password=a hunter=b", "it has an option that libpq does not know", "host=HOST"},
+      {"host=h password=a hunter", "a word has no =", "host=HOST"},
+      {"password='hunter", "the closing ' of a value is missing", "host=HOST"},
+      {"postgresql://x:hun%ter@h/db", "a % must be followed by two hexadecimal digits", "percent-encode"},
+      {"postgresql://x:hunter@[::1/db", "the ] of an IPv6 address is missing", "percent-encode"},
+      {"postgresql://x:h@nter@h/db", "more than one @", "%40"}};
+  for (const auto& [conninfo, reason, hint] : cases) {
+    INFO(conninfo);
+    try {
+      parse_conninfo(conninfo);
+      FAIL("it was taken");
+    } catch (const Error& error) {
+      CHECK(contains(error.what(), reason));
+      CHECK(contains(error.hint(), hint));
+      CHECK_FALSE(contains(error.what(), "hunter"));
+    }
+  }
+}
+
+TEST_CASE("libpq's variables and the service file win over a fallback, and the string over both") {
+  const TemporaryDirectory directory;
+  const auto services = directory.path() / "services";
+  std::ofstream(services) << "[slow]\nconnect_timeout=60\n";
+  const WithVariable file("PGSERVICEFILE", services.string());
+  const std::vector<ConninfoOption> fallback{{"connect_timeout", "10"}};
+  CHECK(connect_timeout_of(with_fallbacks("host=h", fallback)) == 10);
+  CHECK(connect_timeout_of(with_fallbacks("host=h service=slow", fallback)) == 60);
+  CHECK(connect_timeout_of(with_fallbacks("service=slow connect_timeout=7", fallback)) == 7);
+  const WithVariable variable("PGCONNECT_TIMEOUT", "3");
+  CHECK(connect_timeout_of(with_fallbacks("host=h", fallback)) == 3);
+  CHECK(connect_timeout_of(with_fallbacks("host=h connect_timeout=7", fallback)) == 7);
+  CHECK(connect_timeout_of(with_option("host=h connect_timeout=7", fallback[0])) == 10);
 }
 
 TEST_CASE("a password is found in either form, and nothing else is taken for one") {
@@ -210,6 +273,18 @@ TEST_CASE("what should be a URL is shown without what may be a password") {
         "smtp://alice@a.example:587, smtp://b.example");
   CHECK(without_url_passwords("https://app.example/tokens") == "https://app.example/tokens");
   CHECK(without_url_passwords("").empty());
+}
+
+TEST_CASE("a search_path is read from options as the server reads them") {
+  CHECK(search_path_in("-csearch_path=app,public") == "app,public");
+  CHECK(search_path_in("-c search_path=app") == "app");
+  CHECK(search_path_in("--search_path=app") == "app");
+  CHECK(search_path_in("--Search-Path=app") == "app");
+  CHECK(search_path_in("-csearch_path=app,\\ public -cjit=off") == "app, public");
+  CHECK(search_path_in("-csearch_path=a -csearch_path=b") == "b");
+  CHECK(search_path_in("  -cjit=off  -c") == std::nullopt);
+  CHECK(search_path_in("search_path=app") == std::nullopt);
+  CHECK(search_path_in("") == std::nullopt);
 }
 
 }  // namespace mailroom::test::conninfo_test

@@ -150,4 +150,20 @@ TEST_CASE("an account that has had enough mails gets no more") {
         "the account has had 3 mails, and send.per_account is 3/h");
 }
 
+TEST_CASE("a time beyond the life of the link leaves one more attempt shortly before its end") {
+  constexpr std::int64_t now = 1'800'000'000;
+  auto delivery = answer(MailOutcome::deferred);
+  delivery.ended = WallTime(std::chrono::seconds(now));
+  delivery.retry_after = std::chrono::seconds(3000);
+  const auto wait_of = [&](std::int64_t lives) {
+    return outcome_of_attempt({.expires_at = now + lives}, delivery, {}, 0).wait.count();
+  };
+  CHECK(wait_of(900) == Approx(825));
+  CHECK(wait_of(4000) == Approx(3000));
+  // There is no time for another one, so the mail expires.
+  CHECK(wait_of(80) == Approx(3000));
+  delivery.retry_after = std::chrono::seconds(10);
+  CHECK(wait_of(900) == Approx(15));
+}
+
 }  // namespace mailroom::test::delivery_policy_test

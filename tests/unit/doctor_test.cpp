@@ -130,13 +130,13 @@ TEST_CASE("what migrations create is read from their text") {
         "column t.id, t, 0_init: \n"
         "column t.kind, t, 0_init: \n"
         "column t.name, t, 0_init: \n"
-        "constraint t_name_key, t, 0_init: ALTER TABLE t ADD CONSTRAINT t_name_key UNIQUE (name);\n"
-        "constraint t_pkey, t, 0_init: ALTER TABLE t ADD CONSTRAINT t_pkey PRIMARY KEY (id);\n"
-        "index t_idx, t, 0_init: CREATE INDEX CONCURRENTLY t_idx ON t (kind, id);\n"
-        "index t_name_idx, t, 3_alone: CREATE INDEX CONCURRENTLY IF NOT EXISTS t_name_idx ON t USING brin "
+        "constraint t_name_key, t, 0_init: ALTER TABLE @.t ADD CONSTRAINT t_name_key UNIQUE (name);\n"
+        "constraint t_pkey, t, 0_init: ALTER TABLE @.t ADD CONSTRAINT t_pkey PRIMARY KEY (id);\n"
+        "index t_idx, t, 0_init: CREATE INDEX CONCURRENTLY t_idx ON @.t (kind, id);\n"
+        "index t_name_idx, t, 3_alone: CREATE INDEX CONCURRENTLY IF NOT EXISTS t_name_idx ON @.t USING brin "
         "(name) WITH (a = 1);\n"
-        "trigger a, , 1_more: CREATE TRIGGER a AFTER INSERT ON t EXECUTE FUNCTION f();\n"
-        "trigger ab, , 2_other: CREATE TRIGGER ab BEFORE INSERT ON t EXECUTE FUNCTION f();\n"
+        "trigger a, , 1_more: CREATE TRIGGER a AFTER INSERT ON @.t EXECUTE FUNCTION @.f();\n"
+        "trigger ab, , 2_other: CREATE TRIGGER ab BEFORE INSERT ON @.t EXECUTE FUNCTION @.f();\n"
         "function f, , 2_other: \n");
 }
 

@@ -116,6 +116,34 @@ TEST_CASE("additions by an application are no drift unless they interfere") {
         "drift: function notify(text) unexpected, added: ");
 }
 
+TEST_CASE("whatever an application adds to accounts is no drift") {
+  auto built = three_versions();
+  const CatalogueKey accounts{ObjectKind::table, "accounts"};
+  const CatalogueKey owns{ObjectKind::trigger, "accounts.ours"};
+  for (auto& version : built) {
+    version[accounts] = {.definition = "table"};
+    version[owns] = {.definition = "TRIGGER", .table = "accounts"};
+  }
+  auto found = built[2];
+  for (const auto kind : {ObjectKind::column, ObjectKind::constraint, ObjectKind::trigger, ObjectKind::rule})
+    found[{kind, "accounts.mine"}] = {.definition = "mine", .table = "accounts", .must_be_given = true};
+  found[accounts].definition = "table with row level security";
+  auto drift = compare(built, 2, found);
+  CHECK(text_of(drift.differences).empty());
+  CHECK(drift.additions.size() == 5);
+  // Row security on every table is a setting of the host, on some tables it is not.
+  found[tokens].definition = "table with row level security";
+  CHECK(text_of(compare(built, 2, found).differences) == "table tokens by 0");
+  found[{ObjectKind::table, "gaps"}].definition = "table with row level security";
+  CHECK(compare(built, 2, found).differences.empty());
+  found[tokens].definition = found[{ObjectKind::table, "gaps"}].definition = "table";
+  // Its own objects must be as they were made.
+  found[owns].definition = "TRIGGER (disabled)";
+  found[accounts].definition = "unlogged table";
+  drift = compare(built, 2, found);
+  CHECK(text_of(drift.differences) == "table accounts by 0; trigger accounts.ours by 0");
+}
+
 TEST_CASE("a known body is accepted in place of version 0's, and not of a later version's") {
   const KnownBodies known{{"notify()", "digest of foreign"}};
   auto found = three_versions()[1];

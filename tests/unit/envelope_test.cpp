@@ -12,8 +12,9 @@ using namespace std::string_literals;
 
 TEST_CASE("an address that can be written into a command") {
   const std::string longest = std::string(240, 'a') + "@" + std::string(13, 'b');
-  for (const auto& address : {"a@b"s, "user+tag@mail.example"s, "o'brien@mail.example"s,
-                              "a.b-c_d@xn--bcher-kva.example"s, longest}) {
+  for (const auto& address :
+       {"a@b"s, "user+tag@mail.example"s, "o'brien@mail.example"s, "a.b-c_d@xn--bcher-kva.example"s, longest,
+        "\"a..b\"@c"s, "\"a b@c\\\"\\\\\"@d"s}) {
     INFO(address);
     CHECK(is_envelope_address(address, false));
     CHECK(is_envelope_address(address, true));
@@ -34,7 +35,9 @@ TEST_CASE("an address cannot end a command or leave its brackets") {
       CHECK(is_envelope_address(address, false) == is_allowed);
     }
   }
-  for (const std::string address : {"", "@", "a", "a@", "@b", "a@b@c"}) {
+  for (const std::string address :
+       {"", "@", "a", "a@", "@b", "a@b@c", "\"a@b", "\"\"@b", "\"a\"b\"@c", "\"a\\\"@b", "\"a>\"@b",
+        "\"a<\"@b", "\"a\r\"@b", "\"a\"@b c", "\"a\"b@c"}) {
     INFO(address);
     CHECK_FALSE(is_envelope_address(address, true));
   }

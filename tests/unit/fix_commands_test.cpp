@@ -2,6 +2,8 @@
 
 #include "status/fix_commands.hpp"
 
+#include "base/text.hpp"
+#include "db/qualified_name.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::fix_commands_test {
@@ -32,6 +34,17 @@ TEST_CASE("no command is built from a made-up name") {
     CAPTURE(name);
     CHECK_FALSE(collector_process(name));
   }
+}
+
+TEST_CASE("a statement gets its schema wherever it is marked") {
+  CHECK(in_schema("SELECT @.f(id) FROM @.t", "app") == "SELECT app.f(id) FROM app.t");
+  CHECK(in_schema("SELECT @.f()", "\"@.\"") == "SELECT \"@.\".f()");
+  CHECK(in_schema("SELECT 1", "app") == "SELECT 1");
+}
+
+TEST_CASE("a name is quoted for a shell") {
+  CHECK(shell_word("app") == "app");
+  CHECK(shell_word("it's mine") == "'it'\\''s mine'");
 }
 
 TEST_CASE("a name is quoted for SQL") {

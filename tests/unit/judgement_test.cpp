@@ -58,7 +58,7 @@ TEST_CASE("a reply from MAIL on decides") {
       {replied(SmtpStep::mail, 450), {unavailable, false, false}},
       {replied(SmtpStep::mail, 451), {unavailable, false, false}},
       {replied(SmtpStep::mail, 452), {unavailable, false, false}},
-      {replied(SmtpStep::mail, 550), {rejected, true, false}},
+      {replied(SmtpStep::mail, 550), {unavailable, false, false}},
       {replied(SmtpStep::mail, 421), {unavailable, false, false}},
       {replied(SmtpStep::mail, 421, true), {deferred, false, true}},
       {replied(SmtpStep::mail, 450, true), {deferred, false, true}},
@@ -82,6 +82,34 @@ TEST_CASE("a reply from MAIL on decides") {
       {replied(SmtpStep::end, 421, true), {deferred, false, true}},
       {replied(SmtpStep::end, 552), {rejected, true, false}},
   });
+}
+
+TEST_CASE("what a refusal is about decides whose fault it is") {
+  const auto about = [](SmtpStep step, int code, RefusalSubject subject) {
+    auto exchange = replied(step, code);
+    exchange.about = subject;
+    return exchange;
+  };
+  for (const auto step : {SmtpStep::rcpt, SmtpStep::data, SmtpStep::end}) {
+    for (const int code : {450, 550}) {
+      const auto own = code == 550 ? rejected : deferred;
+      check({{about(step, code, RefusalSubject::everyone), {unavailable, false, false}},
+             {about(step, code, RefusalSubject::recipient), {own, true, false}},
+             {about(step, code, RefusalSubject::unclear), {own, true, false}}});
+    }
+  }
+  // A relay that refuses SMTPUTF8 in MAIL refuses the recipient's address.
+  auto own_command = replied(SmtpStep::mail, 553);
+  own_command.is_own_mail_command = true;
+  check({{own_command, {rejected, true, false}}});
+}
+
+TEST_CASE("a reply that nobody awaits decides nothing about the mail's end") {
+  check({{replied(SmtpStep::data, 250), {deferred, true, false}},
+         {replied(SmtpStep::rcpt, 354), {deferred, true, false}},
+         {silent(SmtpStep::rcpt, SmtpStop::lost, false, 150), {deferred, true, false}},
+         {replied(SmtpStep::mail, 354), {unavailable, false, false}},
+         {replied(SmtpStep::end, 350), {unknown, true, false}}});
 }
 
 TEST_CASE("a reply counts even if the connection was lost or interrupted after it") {
@@ -113,6 +141,8 @@ TEST_CASE("without a reply it depends on how much was sent") {
       {silent(SmtpStep::end, SmtpStop::lost, false, 150), {unknown, true, false}},
       {silent(SmtpStep::mail, SmtpStop::no_auth, false, 250), {unavailable, false, false}},
       {silent(SmtpStep::mail, SmtpStop::no_smtputf8, true, 250), {rejected, true, false}},
+      {silent(SmtpStep::hello, SmtpStop::no_sender_smtputf8, false, 250), {unavailable, false, false}},
+      {silent(SmtpStep::hello, SmtpStop::no_login, false, 250), {unavailable, false, false}},
   });
 }
 
@@ -147,6 +177,8 @@ TEST_CASE("a missing reply is explained") {
         "no reply to RCPT within 1m30s");
   CHECK(missing_reply_text(silent(SmtpStep::end, SmtpStop::lost), limit) ==
         "connection lost after the end of the message");
+  CHECK(missing_reply_text(silent(SmtpStep::connect, SmtpStop::lost), limit) ==
+        "the relay closed the connection before its greeting");
   CHECK(missing_reply_text(silent(SmtpStep::connect, SmtpStop::interrupted), limit) ==
         "stopped before the relay answered the connection");
 }

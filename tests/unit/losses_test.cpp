@@ -9,9 +9,10 @@ TEST_CASE("what a migration deletes is read from its declarations") {
   std::string names;
   for (const auto& loss : declared_losses("-- Drops a.\n--\n-- deletes: table a\n-- deletes: column b.c\r\n"
                                           "-- deletes: column d\n-- deletes: table e.f\n-- deletes: g\n\n"
+                                          "-- deletes: rows k WHERE l > 1\n-- deletes: rows m\n"
                                           "DROP TABLE h;\n-- deletes no table i\n-- deletes: table j"))
     names += loss.name() + " ";
-  CHECK(names == "a b.c j ");
+  CHECK(names == "a b.c k WHERE l > 1 j ");
 }
 
 TEST_CASE("the lock's key is golang-migrate's") {

@@ -77,7 +77,8 @@ TEST_CASE("a hostile login is shown as it is, and changes neither headers nor HT
     const auto message = std::get<std::string>(built(templates, login));
     const auto parsed = parse_message(message);
     CHECK(parsed.names() == std::vector<std::string>{"Date", "From", "To", "Subject", "Message-ID",
-                                                     "Auto-Submitted", "MIME-Version", "Content-Type"});
+                                                     "Auto-Submitted", "X-Auto-Response-Suppress",
+                                                     "MIME-Version", "Content-Type"});
     CHECK(decoded_words(parsed.header("Subject")) == "Hello " + login);
     CHECK(parsed.text == "Hello " + login + "\nhttps://app.example/activation?token=T\n");
     CHECK(parsed.html == "<p>" + html + "</p>\n");

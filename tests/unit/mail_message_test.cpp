@@ -40,8 +40,9 @@ std::string mailbox_header(const std::string& name) {
 
 TEST_CASE("a message is exactly this") {
   const MessageBuilder builder(sender, Mailbox{"", {"help", "app.example"}}, {{"X-Tag", "a b"}});
-  const MailContent content{.created_at = Moment(std::chrono::seconds(1'795'253'415)),
+  const MailContent content{.date = Moment(std::chrono::seconds(1'795'253'415)),
                             .queue = "mailroom",
+                            .key = "0123456789abcdef",
                             .token = 42,
                             .to = recipient,
                             .subject = "Activate your account",
@@ -53,13 +54,14 @@ TEST_CASE("a message is exactly this") {
         "To: user1@mail.example\r\n"
         "Reply-To: help@app.example\r\n"
         "Subject: Activate your account\r\n"
-        "Message-ID: <mailroom.42.mailroom@app.example>\r\n"
+        "Message-ID: <mailroom.0123456789abcdef.42.mailroom@app.example>\r\n"
         "Auto-Submitted: auto-generated\r\n"
+        "X-Auto-Response-Suppress: All\r\n"
         "MIME-Version: 1.0\r\n"
         "X-Tag: a b\r\n"
-        "Content-Type: multipart/alternative; boundary=\"=_2d0ff14d6de6dc30\"\r\n"
+        "Content-Type: multipart/alternative; boundary=\"=_2031d123480ce6b4\"\r\n"
         "\r\n"
-        "--=_2d0ff14d6de6dc30\r\n"
+        "--=_2031d123480ce6b4\r\n"
         "Content-Type: text/plain; charset=utf-8\r\n"
         "Content-Transfer-Encoding: quoted-printable\r\n"
         "\r\n"
@@ -67,24 +69,25 @@ TEST_CASE("a message is exactly this") {
         "\r\n"
         "=2Edot =3D =C3=BC\r\n"
         "\r\n"
-        "--=_2d0ff14d6de6dc30\r\n"
+        "--=_2031d123480ce6b4\r\n"
         "Content-Type: text/html; charset=utf-8\r\n"
         "Content-Transfer-Encoding: quoted-printable\r\n"
         "\r\n"
         "<p>Hello</p>\r\n"
         "\r\n"
-        "--=_2d0ff14d6de6dc30--\r\n");
+        "--=_2031d123480ce6b4--\r\n");
 }
 
 TEST_CASE("without HTML a message has one part") {
   const MessageBuilder builder({"", {"a", "b.example"}}, std::nullopt, {});
-  CHECK(built(builder, {.queue = "q", .to = recipient, .subject = "", .text = "x"}) ==
+  CHECK(built(builder, {.queue = "q", .key = "k", .to = recipient, .subject = "", .text = "x"}) ==
         "Date: Thu, 01 Jan 1970 00:00:00 +0000\r\n"
         "From: a@b.example\r\n"
         "To: user1@mail.example\r\n"
         "Subject: \r\n"
-        "Message-ID: <q.0.mailroom@b.example>\r\n"
+        "Message-ID: <q.k.0.mailroom@b.example>\r\n"
         "Auto-Submitted: auto-generated\r\n"
+        "X-Auto-Response-Suppress: All\r\n"
         "MIME-Version: 1.0\r\n"
         "Content-Type: text/plain; charset=utf-8\r\n"
         "Content-Transfer-Encoding: quoted-printable\r\n"
@@ -93,11 +96,12 @@ TEST_CASE("without HTML a message has one part") {
 }
 
 TEST_CASE("the id of a message tells queues and tokens apart") {
-  CHECK(make_message_id("mailroom", 7, "b.example") == "mailroom.7.mailroom@b.example");
-  CHECK(make_message_id("a b.1", 2, "b.example") == "a=20b=2E1.2.mailroom@b.example");
-  CHECK(make_message_id("a b", 12, "b.example") == "a=20b.12.mailroom@b.example");
-  CHECK(make_message_id("a=20b", 12, "b.example") == "a=3D20b.12.mailroom@b.example");
-  CHECK(make_message_id(">\r\n\xc3\xbc@", -1, "b.example") == "=3E=0D=0A=C3=BC=40.-1.mailroom@b.example");
+  CHECK(make_message_id("mailroom", "k", 7, "b.example") == "mailroom.k.7.mailroom@b.example");
+  CHECK(make_message_id("a b.1", "k", 2, "b.example") == "a=20b=2E1.k.2.mailroom@b.example");
+  CHECK(make_message_id("a b", "k", 12, "b.example") == "a=20b.k.12.mailroom@b.example");
+  CHECK(make_message_id("a=20b", "k", 12, "b.example") == "a=3D20b.k.12.mailroom@b.example");
+  CHECK(make_message_id(">\r\n\xc3\xbc@", "k", -1, "b.example") ==
+        "=3E=0D=0A=C3=BC=40.k.-1.mailroom@b.example");
 }
 
 TEST_CASE("a date is in UTC and in English, whatever the time") {
@@ -215,7 +219,8 @@ TEST_CASE("what was built is read back, and the same content gives the same byte
     const auto parsed = parse_message(message, mail.is_utf8());
     std::vector<std::string> names{"Date", "From", "To"};
     if (mail.reply_to) names.emplace_back("Reply-To");
-    names.insert(names.end(), {"Subject", "Message-ID", "Auto-Submitted", "MIME-Version"});
+    names.insert(names.end(),
+                 {"Subject", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress", "MIME-Version"});
     for (const auto& header : mail.headers) {
       names.push_back(header.name);
       REQUIRE(parsed.header(header.name) == header.value);

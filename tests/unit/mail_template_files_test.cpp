@@ -56,7 +56,7 @@ TEST_CASE("a duration is in words, rounded to the nearest unit") {
   CHECK(expiry_text(Moment(std::chrono::seconds(1'795'254'315))) == "2026-11-21 09:45 UTC");
   CHECK(expiry_text(year_10000) == "after the year 9999");
   // No overflow, whatever the database holds.
-  const TemplateValues longest{.created_at = bounded_moment(std::chrono::seconds::min()),
+  const TemplateValues longest{.valid_from = bounded_moment(std::chrono::seconds::min()),
                                .expires_at = bounded_moment(std::chrono::seconds::max())};
   CHECK(variables_of(longest).at("expires_in").ends_with(" days"));
 }

@@ -18,7 +18,7 @@ TemplateValues values() {
           .link = "https://app.example/recovery?token=T&x=1",
           .token = "T",
           .code = "12345",
-          .created_at = Moment(std::chrono::seconds(1'795'253'415)),
+          .valid_from = Moment(std::chrono::seconds(1'795'253'415)),
           .expires_at = Moment(std::chrono::seconds(1'795'254'315))};
 }
 
@@ -154,13 +154,17 @@ TEST_CASE("what is probably wrong is a warning") {
                            {"p.mustache", "{{&token}}"},
                            {"recovery.html", "x"}},
                           {"activation.text", "README"});
-  CHECK(set.warnings() ==
-        std::vector<std::string>{
-            "t/activation.text is not used; did you mean activation.txt?", "t/README is not used",
-            "t/recovery.html is accompanied by the built-in text; add recovery.txt",
-            "t/activation.html:2: login is not escaped, so a value may change the HTML; write {{login}}",
-            "t/p.mustache:1: token is not escaped, so a value may change the HTML; write {{token}}",
-            "t/activation.html:3: link is not escaped, so a value may change the HTML; write {{link}}"});
+  CHECK(
+      set.warnings() ==
+      std::vector<std::string>{
+          "t/activation.text is not used; did you mean activation.txt?", "t/README is not used",
+          "t/recovery.html is accompanied by the built-in text; add recovery.txt",
+          "t/activation.html:2: login is not escaped, so a value may change the HTML; write {{login}}",
+          "t/p.mustache:1: token is not escaped, so a value may change the HTML; write {{token}}",
+          "t/activation.html:3: link is not escaped, so a value may change the HTML; write {{link}}",
+          "t/activation.txt: it has neither {{link}} nor {{token}}: its reader can do nothing with the mail",
+          "t/recovery.html: it has neither {{link}} nor {{token}}: its reader can do nothing with the mail",
+          "t/recovery.html: it has no {{code}}, which a recovery asks for"});
 }
 
 TEST_CASE("a hostile template is refused with file, line and reason") {

@@ -260,11 +260,68 @@ TEST_CASE("hidden sessions of another user are reported") {
   CHECK(activity_text(status.gap_holders[0].session) == "owned by another user; needs pg_monitor");
 }
 
+TEST_CASE("another sequence behind its table is a failure that names it") {
+  auto status = healthy();
+  status.sequences_behind = {
+      {.name = "mailroom_batches_id_seq", .table = "mailroom_batches", .position = 3, .newest = 47}};
+  CHECK(only(status).code == "sequence_behind");
+  CHECK(only(status).text ==
+        "mailroom_batches_id_seq is at 3, behind the newest id of mailroom_batches, 47: claims fail");
+  CHECK(only(status).fix == "mailroom rewind-cursor --fix-sequence");
+}
+
+TEST_CASE("a collector that waits for a synchronous standby is told apart from one that others block") {
+  auto status = with_waiting(5);
+  auto& waits = status.collectors[0].session;
+  waits.state = "active";
+  waits.wait = "IPC/SyncRep";
+  waits.silent_for = 9s;
+  CHECK(judged(status).empty());
+  waits.silent_for = 90s;
+  status.lock = QueueLockHolder{.session = waits, .longest_wait = 60s};
+  status.lock->session.transaction_age = 90s;
+  status.open_batches.push_back(batch(80s, true));
+  CHECK(only(status).code == "standby_awaited");
+  CHECK(only(status).text.find(
+            "pid 11 (mailroom collect@web1:77, user app) has waited for 1m30s for a synchronous "
+            "standby") != std::string::npos);
+  CHECK(only(status).fix == "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();");
+}
+
+TEST_CASE("a queue of notifications that fills up is a problem that names the oldest transaction") {
+  auto status = healthy();
+  status.notifications.usage = 0.009;
+  CHECK(judged(status).empty());
+  status.notifications.usage = 0.02;
+  CHECK(only(status).severity == Severity::warning);
+  auto listener = session(31, "forgotten");
+  listener.state = "idle in transaction";
+  listener.command = "SELECT";
+  listener.transaction_age = 3min;
+  status.notifications.open_transactions = {listener};
+  status.notifications.usage = 0.5;
+  CHECK(only(status).severity == Severity::failure);
+  CHECK(only(status).code == "notifications_held");
+  CHECK(only(status).text.find("50 % full") != std::string::npos);
+  CHECK(only(status).text.find("pid 31 (forgotten, user app)") != std::string::npos);
+  CHECK(only(status).fix == "SELECT pg_terminate_backend(31);");
+}
+
 TEST_CASE("a sequence behind the cursor is a failure that names the command") {
   auto status = healthy();
   status.newest = 99;
   CHECK(only(status).severity == Severity::failure);
   CHECK(only(status).fix == "mailroom rewind-cursor --fix-sequence");
+}
+
+TEST_CASE("tokens that wait in another schema are a failure that names it") {
+  auto status = healthy();
+  status.schema = "app";
+  status.other = OtherQueue{.schema = "public", .waiting = 2};
+  CHECK(only(status).severity == Severity::failure);
+  CHECK(only(status).text ==
+        "2 tokens wait in the schema public, which no collector serves, and the schema app never had one");
+  CHECK(only(status).fix == "mailroom --schema public status");
 }
 
 TEST_CASE("a limit is exceeded only above its value") {
@@ -299,7 +356,7 @@ TEST_CASE("a dead batch is a warning, and can be replayed") {
   const auto finding = only(status);
   CHECK(finding.severity == Severity::warning);
   CHECK(contains(finding.text, "batch 7 (1 token) was dead-lettered 1m30s ago"));
-  CHECK(contains(finding.fix, "SELECT mailroom_replay('mailroom', ARRAY("));
+  CHECK(contains(finding.fix, "SELECT public.mailroom_replay('mailroom', ARRAY("));
 }
 
 TEST_CASE("a standby is not blamed for what only the primary shows") {

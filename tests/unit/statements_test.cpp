@@ -1,7 +1,12 @@
 #include "schema/statements.hpp"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "schema/migration.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 
 namespace mailroom::test::statements_test {
 namespace {
@@ -71,13 +76,38 @@ TEST_CASE("every embedded migration splits into statements that begin with a com
         CAPTURE(migration.name, statement.line, statement.text);
         const auto first = statement.text.substr(0, statement.text.find(' '));
         CHECK_THAT((Texts{"CREATE", "ALTER", "DROP", "LOCK", "INSERT", "UPDATE", "COMMENT", "REVOKE", "GRANT",
-                          "DO"}),
+                          "DO", "WITH", "DELETE"}),
                    Catch::Matchers::VectorContains(first));
         // A file with a single such statement can be run again only with IF [NOT] EXISTS.
         if (is_concurrent(statements)) CHECK(statement.text.find("EXISTS") != std::string::npos);
       }
     }
   }
+}
+
+TEST_CASE("every server can hold the text of the migrations and of the statements in core") {
+  const auto is_ascii = [](const std::string& text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  };
+  for (const auto& migration : embedded_migrations()) {
+    INFO(migration.title());
+    CHECK(is_ascii(migration.up));
+    CHECK(is_ascii(migration.down));
+  }
+  // Statements of more than a line are raw strings.
+  const std::string beginning = "R\"(";
+  int checked = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_directory + "/core")) {
+    if (entry.path().extension() != ".cpp") continue;
+    const auto text = read_file(entry.path().string());
+    for (auto at = text.find(beginning); at != std::string::npos; at = text.find(beginning, at + 1)) {
+      const auto statement = text.substr(at, text.find(")\"", at) - at);
+      INFO(entry.path() << ": " << statement);
+      CHECK(is_ascii(statement));
+      ++checked;
+    }
+  }
+  CHECK(checked > 100);
 }
 
 }  // namespace mailroom::test::statements_test

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A thread that tells whom the statement of a session waits for: once it has waited for about a second, and
+/// again when it waits for another session. It looks in a session of its own, which it opens only while a
+/// statement takes long.
+class WaitWatch {
+ public:
+  static constexpr Milliseconds interval{500};
+
+  struct Options {
+    DatabaseTarget target{};
+    std::string purpose{};
+    /// Called in the watch's thread while `connection` runs a statement. Must not throw.
+    std::function<void(const std::string& text)> tell{};
+  };
+
+  /// Watches `connection` until either ends.
+  WaitWatch(const Connection& connection, Options options);
+  /// Calls no `tell` any more. Does not wait for a server or a pooler that does not answer the second
+  /// session.
+  ~WaitWatch();
+  WaitWatch(const WaitWatch&) = delete;
+  WaitWatch& operator=(const WaitWatch&) = delete;
+
+ private:
+  struct State;
+
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+}  // namespace mailroom

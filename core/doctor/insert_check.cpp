@@ -1,0 +1,124 @@
+// Does what an application does: inserts an account, which must get its activation token, and takes both back.
+
+#include <fmt/format.h>
+
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "db/errors.hpp"
+#include "db/qualified_name.hpp"
+#include "doctor/qualified_rows.hpp"
+#include "doctor/subject.hpp"
+
+namespace mailroom {
+namespace {
+
+struct InsertTrial {
+  std::string role;  ///< whose privileges it had
+  bool is_allowed = false;
+  bool has_token = false;
+};
+
+/// Inserts as `role`, or as the role of the session if that is empty, in a transaction that it rolls back. Ids of
+/// both sequences remain used.
+InsertTrial try_insert(Connection& connection, const std::string& role, const std::string& address) {
+  InsertTrial trial;
+  connection.dry_run([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET TRANSACTION READ WRITE");
+    if (!role.empty()) Connection::execute(transaction, "SET LOCAL ROLE " + transaction.quote_name(role));
+    const auto row = Connection::execute(
+        transaction, "SELECT current_user, has_any_column_privilege('accounts', 'INSERT')")[0];
+    trial.role = row[0].c_str();
+    trial.is_allowed = row[1].as<bool>();
+    if (!trial.is_allowed) return;
+    Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ($1, $1)", address);
+    Connection::execute(transaction, "SET LOCAL ROLE NONE");
+    trial.has_token = Connection::execute(
+        transaction,
+        "SELECT EXISTS (SELECT FROM accounts a JOIN tokens t ON t.account = a.id WHERE a.email = $1)",
+        address)[0][0]
+                          .as<bool>();
+  });
+  return trial;
+}
+
+/// The functions that an insert of a token calls as the owner of the tables, and that he may not execute.
+constexpr const char* missing_functions_sql = R"(
+SELECT DISTINCT format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, pg_get_userbyid(c.relowner))
+FROM pg_class c JOIN pg_attrdef d ON d.adrelid = c.oid
+  JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid AND n.refclassid = 'pg_proc'::regclass
+  JOIN pg_proc p ON p.oid = n.refobjid
+WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname IN ('accounts', 'tokens')
+  AND NOT has_function_privilege(c.relowner, p.oid, 'EXECUTE')
+ORDER BY 1)";
+
+Finding refused(Connection& connection, const std::string& role, const DatabaseError& error) {
+  const auto who = role.empty() ? "the role of this session" : shown_text(role);
+  if (error.sqlstate() == sqlstate::insufficient_privilege) {
+    std::vector<std::string> grants;
+    for (const auto& row : qualified_rows(connection, missing_functions_sql))
+      grants.emplace_back(row[0].c_str());
+    const std::string hint =
+        grants.empty() ? "docs/security.md lists what the application's role needs" : "as the owner of the functions";
+    return failure(fmt::format("an account inserted as {} is refused: {}", who, error.what()), std::move(grants), hint);
+  }
+  // Of the application's own: a column that must have a value, a constraint, or a trigger.
+  const bool is_of_application = error.sqlstate().starts_with("23") || error.sqlstate() == "P0001";
+  if (!is_of_application) throw error;
+  return not_checked(fmt::format("an account with nothing but email and login is refused: {}", error.what()));
+}
+
+/// Accounts of the last day that got no token, as when no trigger fired. Looks at the newest 10,000.
+void judge_recent(Connection& connection, Findings& findings) {
+  const auto count = connection.run(R"(
+SELECT count(*) FROM (SELECT * FROM accounts ORDER BY id DESC LIMIT 10000) a
+WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400
+  AND NOT EXISTS (SELECT FROM tokens t WHERE t.account = a.id))")[0][0]
+                         .as<std::int64_t>();
+  if (count == 0) return;
+  findings.push_back(warning(
+      fmt::format("{} of the last day {} no token, so nobody mails them", counted(count, "account"),
+                  count == 1 ? "has" : "have"),
+      {in_schema("INSERT INTO @.tokens (account, action) SELECT a.id, 'activation' FROM @.accounts a WHERE a.status = "
+                 "'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
+                 "@.tokens t WHERE t.account = a.id);",
+                 quoted_schema(connection))},
+      "after whatever kept the triggers from firing is over; each of them is mailed then"));
+}
+
+void judge_insert(Subject& subject, Findings& findings) {
+  auto& connection = *subject.connection;
+  const auto& role = subject.sources.application_role;
+  const auto address = fmt::format("mailroom-doctor-{}@mail.invalid",
+                                   subject.sources.now().time_since_epoch().count());
+  try {
+    const auto trial = try_insert(connection, role, address);
+    if (!trial.is_allowed) {
+      findings.push_back(not_checked(
+          fmt::format("{} may not insert accounts; mailroom doctor --as ROLE tries it as the application's role",
+                      shown_text(trial.role))));
+    } else if (!trial.has_token) {
+      findings.push_back(failure(
+          fmt::format("an account inserted as {} gets no activation token", shown_text(trial.role)), {},
+          "the check triggers says which of them is missing, disabled or does not fire"));
+    } else {
+      findings.push_back(fine(fmt::format("an account inserted as {} gets its activation token; rolled back",
+                                          shown_text(trial.role))));
+    }
+  } catch (const DatabaseError& error) {
+    findings.push_back(refused(connection, role, error));
+  }
+}
+
+}  // namespace
+
+Findings check_insert(Subject& subject) {
+  if (subject.in_recovery) return {not_checked("a standby takes no account")};
+  // An insert that is rolled back moves a sequence nevertheless.
+  if (!subject.gives_good_ids) return {not_checked("a sequence has to be repaired first")};
+  Findings findings;
+  judge_insert(subject, findings);
+  judge_recent(*subject.connection, findings);
+  return findings;
+}
+
+}  // namespace mailroom

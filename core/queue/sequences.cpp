@@ -1,0 +1,69 @@
+#include "queue/sequences.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The statement that reads them. A direct reference to a sequence or a table without the privilege would
+/// fail.
+constexpr const char* statement_sql = R"(
+SELECT string_agg(format(
+  'SELECT %L, %L, CASE WHEN is_called THEN last_value ELSE last_value - 1 END, coalesce((%s), 0) FROM %s',
+  s.name, s.owner, s.newest, s.sequence), ' UNION ALL ' ORDER BY s.n)
+FROM (
+  SELECT n, owner, c.relname AS name, c.oid::regclass AS sequence,
+    CASE owner WHEN 'mailroom_gaps' THEN format('SELECT %I.mailroom_newest_gap()', current_schema())
+      ELSE format('SELECT max(id) FROM %I.%I', current_schema(), owner) END AS newest
+  FROM unnest('{mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,accounts}'::text[])
+         WITH ORDINALITY t (owner, n),
+    LATERAL (SELECT to_regclass(format('%I.%I', current_schema(), owner)) AS oid) o,
+    LATERAL (SELECT CASE WHEN has_column_privilege(o.oid::oid, 'id', 'SELECT')
+                    THEN pg_get_serial_sequence(o.oid::regclass::text, 'id')::regclass END AS oid) q
+    JOIN pg_class c ON c.oid = q.oid
+  WHERE CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, 'SELECT') END) s)";
+
+}  // namespace
+
+std::string TableSequence::consequence() const {
+  if (table == "accounts") return "an INSERT without an id of its own fails";
+  if (table == "mailroom_operations") return "suspensions and operators' commands fail";
+  if (table == "mailroom_schema_history") return "the next migration sets it ahead";
+  return "claims fail";
+}
+
+std::vector<TableSequence> read_sequences(pqxx::transaction_base& transaction) {
+  std::vector<TableSequence> sequences;
+  const auto statement = Connection::execute(transaction, statement_sql)[0][0];
+  if (statement.is_null()) return sequences;
+  for (const auto& row : Connection::execute(transaction, statement.c_str())) {
+    sequences.push_back({.name = row[0].c_str(),
+                         .table = row[1].c_str(),
+                         .position = row[2].as<std::int64_t>(),
+                         .newest = row[3].as<std::int64_t>()});
+  }
+  return sequences;
+}
+
+void advance_sequences(pqxx::transaction_base& transaction, const std::vector<TableSequence>& sequences) {
+  for (const auto& sequence : sequences) {
+    if (!sequence.is_behind()) continue;
+    Connection::execute(
+        transaction,
+        "SELECT setval(pg_get_serial_sequence(format('%I.%I', current_schema(), $1::text), 'id'), $2)",
+        sequence.table, sequence.newest);
+  }
+}
+
+std::vector<std::string> statements_for_ordered_ids(Connection& connection) {
+  std::vector<std::string> statements;
+  for (const auto& row : connection.run(R"(
+SELECT format('ALTER SEQUENCE %I.%I CACHE 1 INCREMENT 1 NO CYCLE;', current_schema(), c.relname)
+FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+WHERE c.relnamespace = quote_ident(current_schema())::regnamespace
+  AND c.relname IN ('mailroom_batches_id_seq', 'mailroom_gaps_id_seq')
+  AND NOT (s.seqcache = 1 AND s.seqincrement = 1 AND NOT s.seqcycle)
+ORDER BY 1)"))
+    statements.emplace_back(row[0].c_str());
+  return statements;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// The tables that the migrations create, and those in which mailroom records them.
+const std::vector<std::string>& mailroom_tables();
+
+/// The mailroom tables with rows that row security hides from this session's user, and the statements that
+/// fix it.
+struct HiddenRows {
+  std::string tables;      ///< their names, empty if there are none
+  std::string fix;         ///< for a superuser
+  std::string owners_fix;  ///< for the owner of the tables; empty if it is long
+};
+HiddenRows hidden_rows(Connection& connection);
+
+/// Throws Error(failed) if row security hides rows, because results would be incomplete.
+void require_all_rows(Connection& connection);
+
+}  // namespace mailroom

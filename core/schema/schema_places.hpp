@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A schema of the database that holds mailroom's tables, of any version.
+struct SchemaPlace {
+  std::string name;
+  bool is_usable = false;  ///< the role has USAGE on it
+  bool is_on_path = false;
+  std::string grant;  ///< the statement that gives the role USAGE
+};
+
+/// The schemas other than the current one with mailroom's tables, by name; those that the role may use first.
+std::vector<SchemaPlace> other_places(Connection& connection);
+
+/// True if the current schema holds mailroom's tables, of any version.
+bool is_place(Connection& connection);
+
+/// What to say when the current schema lacks the tables that `places`, which are not empty, hold: a message,
+/// and the command or statement that helps.
+Error elsewhere(Connection& connection, const std::vector<SchemaPlace>& places);
+
+/// Throws elsewhere() if the current schema lacks mailroom's tables, and another one of the database has
+/// them; or Error(schema) if the role may use no schema of its search_path.
+void refuse_wrong_schema(Connection& connection);
+
+/// The place that `migrate` must not pass over in silence when it begins in an empty schema: mailroom's
+/// tables are in another schema, and nobody chose this one for the session, or they are on its search_path
+/// too. Null if it may begin.
+std::optional<SchemaPlace> passed_over(Connection& connection);
+
+}  // namespace mailroom

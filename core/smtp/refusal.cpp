@@ -1,0 +1,116 @@
+// Whom a refusal is about, by what relays really say; docs/smtp.md describes the rule.
+
+#include "smtp/refusal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Enhanced codes (RFC 3463) of the recipient's mailbox and domain, without their class.
+constexpr std::array<std::string_view, 11> recipient_codes{"1.1", "1.2", "1.3", "1.4", "1.6", "1.10",
+                                                           "2.1", "2.2", "2.3", "2.4", "7.13"};
+/// Those of the sender, the login and the sender's quota; from 1.90 on as Microsoft and Google use them.
+constexpr std::array<std::string_view, 16> everyones_codes{
+    "1.7",  "1.8",  "7.8",  "7.9",   "7.11",  "1.90",  "4.5",   "7.14",
+    "7.57", "7.60", "7.64", "7.139", "7.501", "7.502", "7.705", "7.708"};
+
+constexpr std::array<std::string_view, 3> recipient_words{"recipient address rejected", "user unknown",
+                                                          "no such user"};
+constexpr std::array<std::string_view, 17> everyones_words{"helo command rejected",
+                                                           "ehlo command rejected",
+                                                           "sender address rejected",
+                                                           "client host rejected",
+                                                           "client not authenticated",
+                                                           "authentication required",
+                                                           "submissionquotaexceeded",
+                                                           "sending quota",
+                                                           "sending limit",
+                                                           "sending suspended",
+                                                           "daily message quota",
+                                                           "daily quota",
+                                                           "daily limit",
+                                                           "daily user sending",
+                                                           "emails per hour",
+                                                           "messages per hour",
+                                                           "messages per day"};
+
+void remove_all(std::string& text, const std::string& part) {
+  if (part.empty()) return;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at))
+    text.erase(at, part.size());
+}
+
+/// The relay's own words in lower case: without the recipient, without what stands in angle brackets, and
+/// without what it quotes from another server.
+std::string own_words(std::string_view text, std::string_view recipient) {
+  auto words = lower_case(text);
+  const auto address = lower_case(recipient);
+  remove_all(words, address);
+  remove_all(words, address.substr(0, address.rfind('@')) + "@");
+  for (auto open = words.find('<'); open != std::string::npos; open = words.find('<', open)) {
+    const auto close = words.find('>', open);
+    words.erase(open, close == std::string::npos ? close : close + 1 - open);
+  }
+  return words.substr(0, words.find(" said: "));
+}
+
+/// `7.1` of `5.7.1 no`; empty without an enhanced code of the class of `code`.
+std::string_view enhanced_code(int code, std::string_view text) {
+  const auto end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto digits = text.substr(0, end);
+  if (digits.size() < 5 || digits[1] != '.' || digits[0] != static_cast<char>('0' + code / 100)) return {};
+  return digits.substr(2);
+}
+
+template <typename Words>
+bool mentions(const std::string& text, const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+}
+
+template <typename Codes>
+bool contains(const Codes& codes, std::string_view code) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+}  // namespace
+
+RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_view recipient) {
+  // These are about the login, wherever they come (RFC 4954, section 6).
+  if (code == 530 || code == 535 || code == 538) return RefusalSubject::everyone;
+  const auto words = own_words(text, recipient);
+  const auto enhanced = enhanced_code(code, words);
+  if (contains(recipient_codes, enhanced) || mentions(words, recipient_words))
+    return RefusalSubject::recipient;
+  if (contains(everyones_codes, enhanced) || mentions(words, everyones_words))
+    return RefusalSubject::everyone;
+  return RefusalSubject::unclear;
+}
+
+std::string refusal_key(int code, std::string_view text, std::string_view recipient) {
+  auto words = own_words(text, recipient);
+  const std::string enhanced(enhanced_code(code, words));
+  // Queue ids and times differ from mail to mail.
+  std::string kept;
+  for (std::size_t at = 0; at < words.size();) {
+    const auto end = std::min(words.find(' ', at), words.size());
+    const auto word = std::string_view(words).substr(at, end - at);
+    if (word.find_first_of("0123456789@") == std::string_view::npos) kept.append(" ").append(word);
+    at = end + 1;
+  }
+  return fmt::format("{} {}{}", code, enhanced, kept);
+}
+
+bool RefusalRun::is_about_relay(const std::string& key, bool is_probe) {
+  count_ = key == key_ ? count_ + 1 : 1;
+  key_ = key;
+  if (is_probe) count_ = std::max(count_, limit);
+  return count_ >= limit;
+}
+
+}  // namespace mailroom

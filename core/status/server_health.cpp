@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "status/fix_commands.hpp"
+#include "status/queue_health.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string percent_text(double share) {
+  return share < 0.1 ? fmt::format("{:.1f} %", share * 100) : fmt::format("{:.0f} %", share * 100);
+}
+
+/// The session to end: the oldest transaction. A listener may be any of them.
+std::string holders_text(const std::vector<ServerSession>& sessions) {
+  const auto& oldest = sessions.front();
+  auto text = fmt::format("{}, {}", session_text(oldest), activity_text(oldest));
+  if (oldest.transaction_age) text += ", has had a transaction open for " + age_text(*oldest.transaction_age);
+  text += sessions.size() == 1
+              ? ", and holds it back if it listens"
+              : fmt::format(
+                    ", and holds it back if it listens; {} have open transactions too, which may be the "
+                    "next to hold it back",
+                    counted(static_cast<std::int64_t>(sessions.size()) - 1, "other session"));
+  return text;
+}
+
+QueueFinding sequence_behind(std::string text) {
+  return {Severity::failure, "sequence_behind", std::move(text), fix_sequence_command};
+}
+
+}  // namespace
+
+std::vector<QueueFinding> judge_sequences(const QueueStatus& status) {
+  std::vector<QueueFinding> found;
+  if (status.newest < status.cursor) {
+    found.push_back(sequence_behind(
+        fmt::format("the token sequence is at {}, behind the cursor at {}: every claim fails. Tokens were "
+                    "truncated or restored. The fix emits the tokens created since, and no others",
+                    with_thousands(status.newest), with_thousands(status.cursor))));
+  }
+  for (const auto& sequence : status.sequences_behind) {
+    found.push_back(sequence_behind(fmt::format(
+        "{} is at {}, behind the newest id of {}, {}: {}", sequence.name, with_thousands(sequence.position),
+        sequence.table, with_thousands(sequence.newest), sequence.consequence())));
+  }
+  return found;
+}
+
+std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) {
+  if (queue.usage < NotificationQueue::worth_a_look) return std::nullopt;
+  const bool fails = queue.usage >= 0.5;
+  auto text = fmt::format(
+      "the server's queue of notifications is {} full. When it is full, every INSERT into accounts fails",
+      percent_text(queue.usage));
+  std::string fix;
+  if (queue.open_transactions.empty()) {
+    text += ". No session has a transaction open that would hold it back: it empties by itself";
+    fix = "SELECT pg_notification_queue_usage();";
+  } else {
+    text += ". " + holders_text(queue.open_transactions);
+    fix = end_session(queue.open_transactions.front().pid);
+  }
+  return QueueFinding{fails ? Severity::failure : Severity::warning, "notifications_held", std::move(text),
+                      std::move(fix)};
+}
+
+bool waits_for_standby(const ServerSession& session) {
+  return session.wait == "IPC/SyncRep";
+}
+
+std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const HealthLimits& limits) {
+  const ServerSession* longest = nullptr;
+  const auto consider = [&](const ServerSession& session) {
+    const bool is_longer = longest == nullptr || session.silent_for > longest->silent_for;
+    if (waits_for_standby(session) && session.silent_for > limits.lock_held && is_longer) longest = &session;
+  };
+  for (const auto& collector : status.collectors)
+    consider(collector.session);
+  if (status.lock) consider(status.lock->session);
+  if (longest == nullptr) return std::nullopt;
+  return QueueFinding{
+      Severity::failure, "standby_awaited",
+      fmt::format(
+          "{} has waited for {} for a synchronous standby to confirm its commit, as every commit does: no claim can "
+          "proceed. Start the standbys that synchronous_standby_names lists. The fix goes on without them; ending "
+          "the session does not help",
+          session_text(*longest), age_text(*longest->silent_for)),
+      "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();"};
+}
+
+std::optional<QueueFinding> judge_other_schema(const QueueStatus& status) {
+  if (!status.other) return std::nullopt;
+  const auto& other = *status.other;
+  return QueueFinding{
+      Severity::failure, "other_schema",
+      fmt::format("{} {} in the schema {}, which no collector serves, and the schema {} never had one",
+                  counted(other.waiting, "token"), other.waiting == 1 ? "waits" : "wait", other.schema,
+                  status.schema),
+      fmt::format("mailroom --schema {} status", shell_word(other.schema))};
+}
+
+}  // namespace mailroom

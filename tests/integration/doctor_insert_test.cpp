@@ -1,0 +1,116 @@
+// What the doctor learns by inserting an account as the application does, and who else could create tokens.
+
+#include "support/catch.hpp"
+#include "support/doctor_rig.hpp"
+#include "support/test_database.hpp"
+#include "support/test_role.hpp"
+
+namespace mailroom::test::doctor_insert_test {
+
+TEST_CASE("doctor inserts an account as the application does, and leaves none") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  CHECK(summary(rig.examine("insert")) == "ok: an account inserted as postgres gets its activation token; rolled back");
+  CHECK(value<int>(*connection, "SELECT count(*) FROM accounts") == 0);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 0);
+}
+
+TEST_CASE("doctor says what the application's role and the owner of the tables lack") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole application(database, "web");
+  DoctorRig rig(database);
+  rig.application_role = application.name();
+  CHECK(summary(rig.examine("insert")) ==
+        "not checked: " + application.name() +
+            " may not insert accounts; mailroom doctor --as ROLE tries it as the application's role");
+  connection->run("GRANT INSERT (email, login), SELECT (id) ON accounts TO " + application.name());
+  auto findings = rig.examine("insert");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].reason.find("permission denied for sequence accounts_id_seq") != std::string::npos);
+  connection->run("GRANT USAGE ON SEQUENCE accounts_id_seq TO " + application.name());
+  CHECK(all_fine(rig.examine("insert")));
+
+  // As on a host where pgcrypto belongs to the superuser, and the tables do not.
+  const TestRole owner(database, "owner");
+  connection->run("ALTER TABLE tokens OWNER TO " + owner.name());
+  connection->run("ALTER FUNCTION trg_after_account_insert() OWNER TO " + owner.name());
+  connection->run("GRANT ALL ON ALL TABLES IN SCHEMA public TO " + owner.name());
+  CHECK(all_fine(rig.examine("insert")));
+  connection->run("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC");
+  findings = rig.examine("insert");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(run_fixes(*connection, findings));
+  CHECK(summary(rig.examine("insert")) == "ok: an account inserted as " + application.name() +
+                                              " gets its activation token; rolled back");
+}
+
+TEST_CASE("sessions in which no trigger fires are found, and accounts without a token") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  const TestRole importer(database, "importer");
+  for (const auto& whose : {"DATABASE " + database.name(), "ROLE " + importer.name(),
+                            "ROLE " + importer.name() + " IN DATABASE " + database.name()}) {
+    CAPTURE(whose);
+    connection->run("ALTER " + whose + " SET session_replication_role = replica");
+    const auto findings = rig.examine("triggers");
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].verdict == CheckVerdict::failure);
+    CHECK(run_fixes(*connection, findings));
+    CHECK(all_fine(rig.examine("triggers")));
+  }
+  connection->run("ALTER DATABASE " + database.name() + " SET session_replication_role = replica");
+  insert_accounts(*database.connect(), 3);
+  CHECK(summary(rig.examine("insert")) ==
+        "failure: an account inserted as postgres gets no activation token; "
+        "warning: 3 accounts of the last day have no token, so nobody mails them");
+  connection->run("ALTER DATABASE " + database.name() + " RESET session_replication_role");
+  CHECK(run_fixes(*connection, rig.examine("insert")));
+  CHECK(all_fine(rig.examine("insert")));
+  CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 3);
+}
+
+TEST_CASE("a refusal that is the application's own is no failure") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  connection->run("ALTER TABLE accounts ADD country text NOT NULL");
+  const auto findings = rig.examine("insert");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::not_checked);
+}
+
+TEST_CASE("default privileges let no role create tokens, and doctor says whom they show secrets") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  const TestRole web(database, "web");
+  connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT EXECUTE ON FUNCTIONS TO " + web.name());
+  connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO " + web.name());
+  migrate(*connection);
+  DoctorRig rig(database);
+  CHECK_FALSE(value<bool>(*connection,
+                          "SELECT bool_or(has_function_privilege('" + web.name() +
+                              "', oid, 'EXECUTE')) FROM pg_proc "
+                              "WHERE prosecdef AND pronamespace = 'public'::regnamespace"));
+  CHECK(all_fine(rig.examine("drift")));
+  auto findings = rig.examine("privileges");
+  CHECK(summary(findings) ==
+        "warning: " + web.name() + " may read the secrets and codes of tokens, by default privileges");
+  CHECK(run_fixes(*connection, findings));
+  CHECK(all_fine(rig.examine("privileges")));
+
+  connection->run("GRANT EXECUTE ON FUNCTION trg_after_account_suspension() TO " + web.name());
+  findings = rig.examine("privileges");
+  CHECK(summary(findings) == "failure: " + web.name() +
+                                 " may execute trg_after_account_suspension, which runs with its owner's privileges");
+  CHECK(run_fixes(*connection, findings));
+  CHECK(all_fine(rig.examine("privileges")));
+  connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public REVOKE ALL ON FUNCTIONS FROM " + web.name());
+  connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public REVOKE ALL ON TABLES FROM " + web.name());
+}
+
+}  // namespace mailroom::test::doctor_insert_test

@@ -1,0 +1,187 @@
+// Any of mailroom's sequences is behind its table, as after a switch-over to a logical replica: claims
+// refuse, status and doctor notice, one command repairs all, and each token is emitted once.
+
+#include "queue/sequences.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "support/catch.hpp"
+#include "support/operator_rig.hpp"
+#include "support/several_queues.hpp"
+#include "support/test_queue.hpp"
+
+namespace mailroom::test::sequences_test {
+namespace {
+
+const std::string advice = "mailroom rewind-cursor --fix-sequence";
+const std::vector<std::string> tables{"tokens", "mailroom_batches", "mailroom_gaps", "mailroom_operations",
+                                      "accounts"};
+
+/// A database in use: batches, of which the old ones are pruned, a gap, an operation.
+struct Replica {
+  TestDatabase database;
+  std::unique_ptr<Connection> connection = database.connect();
+  OperatorRig rig{database};
+  std::unique_ptr<Connection> late = database.connect("late");
+  std::map<std::string, int> emitted{};  ///< token text to number of emissions
+  std::string errors{};
+
+  Replica() {
+    insert_accounts(*connection, 40, "early");
+    late->run("BEGIN");
+    insert_accounts(*late, 1, "late");
+    insert_accounts(*connection, 3, "more");
+    REQUIRE(collect() == 0);
+    REQUIRE(rig.mailroom({"suspend", "early1", "--reason", "test"}).status == 0);
+    connection->run("DELETE FROM mailroom_batches WHERE id < (SELECT max(id) FROM mailroom_batches)");
+    insert_accounts(*connection, 3, "waiting");
+    late->run("COMMIT");
+  }
+
+  int collect() {
+    const auto run = rig.mailroom({"collect", "--once", "--format", "jsonl", "--batch-limit", "5"});
+    std::istringstream lines(run.output);
+    for (std::string line; std::getline(lines, line);) {
+      const auto batch = nlohmann::json::parse(line);
+      for (const auto& token : batch.at("tokens"))
+        ++emitted[token.at("token").get<std::string>()];
+    }
+    errors = run.errors;
+    return run.status;
+  }
+
+  bool advises(const std::string& command) const {
+    const auto run = rig.mailroom({command});
+    const auto fixes = fixes_in(run.output);
+    return run.status == 8 && std::find(fixes.begin(), fixes.end(), advice) != fixes.end();
+  }
+
+  /// Sets the sequence of `table` back, to the start, the middle, or before its newest id.
+  void set_back(const std::string& table, unsigned how) const {
+    const auto newest = value<std::int64_t>(*connection, "SELECT max(id) FROM " + table);
+    if (how == 0) connection->run(fmt::format("ALTER SEQUENCE {}_id_seq RESTART", table));
+    if (how == 1) connection->run(fmt::format("SELECT setval('{}_id_seq', {}, false)", table, newest));
+    if (how == 2) connection->run(fmt::format("SELECT setval('{}_id_seq', {})", table, (newest + 1) / 2));
+    if (how == 2 && newest == 1) connection->run(fmt::format("ALTER SEQUENCE {}_id_seq RESTART", table));
+  }
+
+  void repair() const {
+    const auto fixed = rig.type(advice);
+    INFO(fixed.output);
+    REQUIRE(fixed.status == 0);
+  }
+
+  void check_repaired() {
+    insert_accounts(*connection, 3, "after");
+    REQUIRE(collect() == 0);
+    INFO(errors);
+    CHECK(emitted.size() == 50);
+    CHECK(std::all_of(emitted.begin(), emitted.end(), [](const auto& token) { return token.second == 1; }));
+    CHECK_FALSE(advises("status"));
+    CHECK_FALSE(advises("doctor"));
+    CHECK(rig.type(advice).output.find("nothing to do") != std::string::npos);
+    CHECK(rig.mailroom({"suspend", "early2"}).status == 0);
+    CHECK(rig.mailroom({"queue", "pause", "mailroom"}).status == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("whatever sequences are behind, one command repairs them all, and each token is emitted once") {
+  std::mt19937 random(GENERATE(1, 2, 3, 4, 5, 6, 7, 8));
+  Replica replica;
+  auto order = tables;
+  std::shuffle(order.begin(), order.end(), random);
+  order.resize(1 + random() % order.size());
+  std::string broken;
+  for (const auto& table : order) {
+    const auto how = static_cast<unsigned>(random() % 3);
+    broken += fmt::format("{} {}, ", table, how);
+    replica.set_back(table, how);
+  }
+  CAPTURE(broken);
+  CHECK(replica.advises("doctor") == (broken.rfind("accounts", 0) != 0 || order.size() > 1));
+  for (int i = 0; i < 3; ++i) {
+    if (replica.collect() != 0) CHECK(replica.errors.find(advice) != std::string::npos);
+  }
+  replica.repair();
+  replica.check_repaired();
+}
+
+TEST_CASE("the claim of a queue whose sequence of batches is behind is refused, and takes nothing twice") {
+  Replica replica;
+  replica.connection->run("SELECT setval('mailroom_batches_id_seq', 1)");
+  const auto before = replica.emitted;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(replica.collect() == 1);
+    CHECK(replica.errors.find("mailroom_batches_id_seq is at ") != std::string::npos);
+    CHECK(replica.errors.find("hint: run " + advice) != std::string::npos);
+  }
+  CHECK(replica.emitted == before);
+  CHECK(replica.advises("status"));
+  replica.repair();
+  replica.check_repaired();
+}
+
+TEST_CASE("a batch that was written before its sequence fell behind is acknowledged all the same") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  const auto session = attach(database);
+  const auto first = session->claim({.limit = 1});
+  REQUIRE(first.lease);
+  connection->run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "SELECT 'other', '{}', 0, now(), 0, 1, '{}' FROM generate_series(1, 9)");
+  connection->run("ALTER SEQUENCE mailroom_batches_id_seq RESTART");
+  const Receipt receipt{*first.lease, {.emitted = 1}};
+  CHECK_THROWS_AS(session->claim({.limit = 1, .receipt = receipt}), DatabaseError);
+  session->claim({.limit = 0, .receipt = receipt});
+  CHECK(value<bool>(*connection,
+                    "SELECT emitted_at IS NOT NULL FROM mailroom_batches WHERE job_type = 'mailroom'"));
+}
+
+TEST_CASE("an id of a gap that a queue still lists is not given to another queue's gap") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  make_queue(*connection, "second", activations_only);
+  connection->run(
+      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "SELECT 'mailroom', '{}', 0, now(), 0, 1, '{7}'");
+  insert_accounts(*connection, 2);
+  connection->run("DELETE FROM tokens WHERE id = 1");
+  connection->run("SELECT setval('mailroom_gaps_id_seq', 4)");
+  const auto session = attach(database, "second");
+  CHECK_THROWS_WITH(
+      session->claim({.queue = "second", .limit = 1}),
+      Catch::Contains("mailroom_gaps_id_seq is at 6, behind the newest id of mailroom_gaps, 7"));
+  const auto behind =
+      connection->transact([](pqxx::work& transaction) { return read_sequences(transaction); });
+  CHECK(std::count_if(behind.begin(), behind.end(),
+                      [](const auto& s) { return s.table == "mailroom_gaps" && s.is_behind(); }) == 1);
+}
+
+TEST_CASE("a collector refuses a sequence of batches that caches ids, with the statement that fixes it") {
+  Replica replica;
+  replica.connection->run("ALTER SEQUENCE mailroom_batches_id_seq CACHE 20");
+  CHECK(replica.collect() == 5);
+  const auto at = replica.errors.find("hint: ALTER SEQUENCE public.mailroom_batches_id_seq");
+  REQUIRE(at != std::string::npos);
+  const auto fix = replica.errors.substr(at + 6);
+  CHECK(replica.rig.type(fix.substr(0, fix.find('\n'))).status == 0);
+  replica.repair();
+  replica.check_repaired();
+}
+
+TEST_CASE("migrate sets the sequence of its history ahead by itself") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  OperatorRig rig(database);
+  connection->run("ALTER SEQUENCE mailroom_schema_history_id_seq RESTART");
+  CHECK(rig.mailroom({"migrate", "down", "1", "--yes"}).status == 0);
+  CHECK(rig.mailroom({"migrate"}).status == 0);
+}
+
+}  // namespace mailroom::test::sequences_test

@@ -1,0 +1,50 @@
+// Templates that make a mail of no use to its reader.
+
+#include "mail/template_set.hpp"
+#include "support/catch.hpp"
+
+namespace mailroom::test::mail_template_use_test {
+namespace {
+
+std::vector<std::string> warnings_of(const std::map<std::string, std::string>& texts) {
+  TemplateFiles files;
+  files.directory = "t";
+  files.texts = texts;
+  return TemplateSet(files).warnings();
+}
+
+const std::string no_link = ": it has neither {{link}} nor {{token}}: its reader can do nothing with the mail";
+const std::string no_code = ": it has no {{code}}, which a recovery asks for";
+
+}  // namespace
+
+TEST_CASE("a part that is empty, or that nobody can use, is a warning") {
+  const std::vector<std::string> empty{
+      "t/activation.subject: the subject is empty",
+      "t/activation.txt: it is empty: the mail is blank where HTML is not shown",
+      "t/activation.html: it is empty, and the HTML is what readers are shown: the mail is blank"};
+  CHECK(warnings_of({{"activation.subject", ""}, {"activation.txt", ""}, {"activation.html", ""}}) == empty);
+  CHECK(warnings_of({{"activation.subject", "\n"},
+                     {"activation.txt", " {{! nothing }}\r\n"},
+                     {"activation.html", "<!-- {{link}} -->\n{{#code}}{{link}}{{/code}}{{> p}}"},
+                     {"p.mustache", ""}}) == empty);
+  CHECK(warnings_of({{"activation.txt", "Welcome, {{login}}."}}) ==
+        std::vector<std::string>{"t/activation.txt" + no_link});
+  CHECK(warnings_of({{"activation.txt", "{{#link}}Open it{{/link}}{{^link}}{{link}}{{/link}}"}}) ==
+        std::vector<std::string>{"t/activation.txt" + no_link});
+  CHECK(warnings_of({{"recovery.txt", "{{link}}"}, {"recovery.html", "{{login}}"}}) ==
+        std::vector<std::string>{"t/recovery.txt" + no_code, "t/recovery.html" + no_link,
+                                 "t/recovery.html" + no_code});
+}
+
+TEST_CASE("a part that shows the link or the token, and the code of a recovery, is none") {
+  CHECK(warnings_of({{"activation.subject", "{{action}}"},
+                     {"activation.txt", "{{> p}}"},
+                     {"activation.html", "<!--[if mso]> x <![endif]--><a href=\"{{link}}\">Activate</a>"},
+                     {"recovery.txt", "{{token}}{{#code}}{{code}}{{/code}}"},
+                     {"recovery.html", "{{link}}{{{code}}}"},
+                     {"p.mustache", "{{link}}"}})
+            .size() == 1);  // of the unescaped code alone
+}
+
+}  // namespace mailroom::test::mail_template_use_test

@@ -23,7 +23,8 @@ Run add_doctor(CommandSyntax& syntax) {
   syntax.setting("--key-file FILE", "signing.key_file",
                  "read the signing key, 64 hexadecimal digits, from FILE");
   auto role = std::make_shared<std::string>();
-  syntax.text("--as ROLE", *role, "insert an account as this role, which is rolled back [the role of the session]");
+  syntax.text("--as ROLE", *role,
+              "insert an account as this role, which is rolled back [the role of the session]");
   return [role](Context& context) { return run_doctor(*role, context); };
 }
 

@@ -98,11 +98,9 @@ std::unique_ptr<WaitWatch> Context::watch_waits(const Connection& connection, co
     if (before) before();
     log.warn(text);
   };
-  return std::make_unique<WaitWatch>(
-      connection, WaitWatch::Options{
-                      .target = configured_database(settings()),
-                      .purpose = "mailroom " + purpose,
-                      .tell = tell});
+  return std::make_unique<WaitWatch>(connection, WaitWatch::Options{.target = configured_database(settings()),
+                                                                    .purpose = "mailroom " + purpose,
+                                                                    .tell = tell});
 }
 
 void Context::require_own_session(Connection& connection, const std::string& purpose) {

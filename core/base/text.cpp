@@ -55,7 +55,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 bool is_token_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == ',';
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
 }
 
 template <typename Is>

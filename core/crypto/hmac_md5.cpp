@@ -13,8 +13,8 @@ std::string hmac_md5(std::string_view key, std::string_view message) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   const auto* const bytes = static_cast<const unsigned char*>(static_cast<const void*>(message.data()));
-  if (HMAC(EVP_md5(), key.data(), static_cast<int>(key.size()), bytes, message.size(), digest.data(), &size) ==
-      nullptr) {
+  if (HMAC(EVP_md5(), key.data(), static_cast<int>(key.size()), bytes, message.size(), digest.data(),
+           &size) == nullptr) {
     throw_openssl_error("provide HMAC-MD5");
   }
   std::string text;

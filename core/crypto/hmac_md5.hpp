@@ -5,8 +5,8 @@
 
 namespace mailroom {
 
-/// HMAC-MD5 in hexadecimal digits, for CRAM-MD5 (RFC 2195) and nothing else. Throws Error(failed) where OpenSSL
-/// has no MD5.
+/// HMAC-MD5 in hexadecimal digits, for CRAM-MD5 (RFC 2195) and nothing else. Throws Error(failed) where
+/// OpenSSL has no MD5.
 std::string hmac_md5(std::string_view key, std::string_view message);
 
 }  // namespace mailroom

@@ -34,8 +34,9 @@ bool is_libpq_uri(std::string_view conninfo) {
 std::optional<std::string_view> foreign_scheme(std::string_view conninfo) {
   const auto scheme = conninfo.substr(0, conninfo.find("://"));
   if (scheme.size() == conninfo.size() || scheme.empty() || scheme.size() > 40) return std::nullopt;
-  const bool is_plain = scheme.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                 "0123456789+.:-") == std::string_view::npos;
+  const bool is_plain = scheme.find_first_not_of(
+                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                            "0123456789+.:-") == std::string_view::npos;
   return is_plain && !is_libpq_uri(conninfo) ? std::optional(scheme) : std::nullopt;
 }
 
@@ -117,8 +118,8 @@ Error unparsable(std::string_view conninfo, std::string_view report) {
   }
   if (const auto name = unknown_option(conninfo, report))
     return refused(fmt::format("libpq knows no option {}", *name));
-  const auto meaning = std::ranges::find_if(
-      meanings, [&](const Meaning& each) { return report.starts_with(each.report); });
+  const auto meaning =
+      std::ranges::find_if(meanings, [&](const Meaning& each) { return report.starts_with(each.report); });
   if (meaning != meanings.end()) return refused(meaning->reason);
   return {ExitCode::configuration, "the connection string cannot be parsed", form};
 }

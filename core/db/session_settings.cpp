@@ -76,8 +76,8 @@ constexpr std::array settings{
 
 }  // namespace
 
-// The schema of pgcrypto follows on the search_path, since the extension may be in any. Without our own schema
-// there is none: the next one may have tables of our names.
+// The schema of pgcrypto follows on the search_path, since the extension may be in any. Without our own
+// schema there is none: the next one may have tables of our names.
 const char* const session_facts_sql = R"(
 SELECT pg_backend_pid(), current_setting('server_version_num'), current_setting('server_encoding'),
   pg_is_in_recovery(), n.oid IS NOT NULL, n.oid IS NOT NULL AND has_schema_privilege(n.oid, 'USAGE'),

@@ -94,7 +94,8 @@ void WaitWatch::State::watch() {
 
 void WaitWatch::State::look() {
   try {
-    if (!looking) looking = std::make_unique<Connection>(options.target, options.purpose,
+    if (!looking)
+      looking = std::make_unique<Connection>(options.target, options.purpose,
                                              SessionLimits{.answer = std::chrono::seconds(3)});
     std::string pids;
     std::string text;

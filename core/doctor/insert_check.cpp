@@ -1,4 +1,5 @@
-// Does what an application does: inserts an account, which must get its activation token, and takes both back.
+// Does what an application does: inserts an account, which must get its activation token, and takes both
+// back.
 
 #include <fmt/format.h>
 
@@ -18,8 +19,8 @@ struct InsertTrial {
   bool has_token = false;
 };
 
-/// Inserts as `role`, or as the role of the session if that is empty, in a transaction that it rolls back. Ids of
-/// both sequences remain used.
+/// Inserts as `role`, or as the role of the session if that is empty, in a transaction that it rolls back.
+/// Ids of both sequences remain used.
 InsertTrial try_insert(Connection& connection, const std::string& role, const std::string& address) {
   InsertTrial trial;
   connection.dry_run([&](pqxx::work& transaction) {
@@ -32,11 +33,12 @@ InsertTrial try_insert(Connection& connection, const std::string& role, const st
     if (!trial.is_allowed) return;
     Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ($1, $1)", address);
     Connection::execute(transaction, "SET LOCAL ROLE NONE");
-    trial.has_token = Connection::execute(
-        transaction,
-        "SELECT EXISTS (SELECT FROM accounts a JOIN tokens t ON t.account = a.id WHERE a.email = $1)",
-        address)[0][0]
-                          .as<bool>();
+    trial.has_token =
+        Connection::execute(
+            transaction,
+            "SELECT EXISTS (SELECT FROM accounts a JOIN tokens t ON t.account = a.id WHERE a.email = $1)",
+            address)[0][0]
+            .as<bool>();
   });
   return trial;
 }
@@ -57,9 +59,10 @@ Finding refused(Connection& connection, const std::string& role, const DatabaseE
     std::vector<std::string> grants;
     for (const auto& row : qualified_rows(connection, missing_functions_sql))
       grants.emplace_back(row[0].c_str());
-    const std::string hint =
-        grants.empty() ? "docs/security.md lists what the application's role needs" : "as the owner of the functions";
-    return failure(fmt::format("an account inserted as {} is refused: {}", who, error.what()), std::move(grants), hint);
+    const std::string hint = grants.empty() ? "docs/security.md lists what the application's role needs"
+                                            : "as the owner of the functions";
+    return failure(fmt::format("an account inserted as {} is refused: {}", who, error.what()),
+                   std::move(grants), hint);
   }
   // Of the application's own: a column that must have a value, a constraint, or a trigger.
   const bool is_of_application = error.sqlstate().starts_with("23") || error.sqlstate() == "P0001";
@@ -69,7 +72,8 @@ Finding refused(Connection& connection, const std::string& role, const DatabaseE
 
 /// Accounts of the last day that got no token, as when no trigger fired. Looks at the newest 10,000.
 void judge_recent(Connection& connection, Findings& findings) {
-  const auto count = connection.run(R"(
+  const auto count = connection
+                         .run(R"(
 SELECT count(*) FROM (SELECT * FROM accounts ORDER BY id DESC LIMIT 10000) a
 WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400
   AND NOT EXISTS (SELECT FROM tokens t WHERE t.account = a.id))")[0][0]
@@ -78,28 +82,29 @@ WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86
   findings.push_back(warning(
       fmt::format("{} of the last day {} no token, so nobody mails them", counted(count, "account"),
                   count == 1 ? "has" : "have"),
-      {in_schema("INSERT INTO @.tokens (account, action) SELECT a.id, 'activation' FROM @.accounts a WHERE a.status = "
-                 "'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
-                 "@.tokens t WHERE t.account = a.id);",
-                 quoted_schema(connection))},
+      {in_schema(
+          "INSERT INTO @.tokens (account, action) SELECT a.id, 'activation' FROM @.accounts a WHERE a.status = "
+          "'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
+          "@.tokens t WHERE t.account = a.id);",
+          quoted_schema(connection))},
       "after whatever kept the triggers from firing is over; each of them is mailed then"));
 }
 
 void judge_insert(Subject& subject, Findings& findings) {
   auto& connection = *subject.connection;
   const auto& role = subject.sources.application_role;
-  const auto address = fmt::format("mailroom-doctor-{}@mail.invalid",
-                                   subject.sources.now().time_since_epoch().count());
+  const auto address =
+      fmt::format("mailroom-doctor-{}@mail.invalid", subject.sources.now().time_since_epoch().count());
   try {
     const auto trial = try_insert(connection, role, address);
     if (!trial.is_allowed) {
-      findings.push_back(not_checked(
-          fmt::format("{} may not insert accounts; mailroom doctor --as ROLE tries it as the application's role",
-                      shown_text(trial.role))));
+      findings.push_back(not_checked(fmt::format(
+          "{} may not insert accounts; mailroom doctor --as ROLE tries it as the application's role",
+          shown_text(trial.role))));
     } else if (!trial.has_token) {
-      findings.push_back(failure(
-          fmt::format("an account inserted as {} gets no activation token", shown_text(trial.role)), {},
-          "the check triggers says which of them is missing, disabled or does not fire"));
+      findings.push_back(
+          failure(fmt::format("an account inserted as {} gets no activation token", shown_text(trial.role)),
+                  {}, "the check triggers says which of them is missing, disabled or does not fire"));
     } else {
       findings.push_back(fine(fmt::format("an account inserted as {} gets its activation token; rolled back",
                                           shown_text(trial.role))));

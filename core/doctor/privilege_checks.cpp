@@ -57,8 +57,9 @@ std::vector<std::string> own_functions() {
 void judge_grants(Connection& connection, const std::string& role, Findings& findings) {
   std::vector<std::string> lacks;
   std::vector<std::string> fix;
-  for (const auto& rows : {qualified_rows(connection, missing_sql),
-                           qualified_rows(connection, executable_functions_sql, array_text(own_functions()))}) {
+  for (const auto& rows :
+       {qualified_rows(connection, missing_sql),
+        qualified_rows(connection, executable_functions_sql, array_text(own_functions()))}) {
     for (const auto& row : rows) {
       lacks.emplace_back(row[0].c_str());
       fix.emplace_back(row[1].c_str());
@@ -69,8 +70,8 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
                              std::move(fix)));
 }
 
-/// $2: the names of mailroom's functions. Those that run with their owner's privileges, and who else may execute
-/// them: attached to a trigger of any table they would create tokens for any account.
+/// $2: the names of mailroom's functions. Those that run with their owner's privileges, and who else may
+/// execute them: attached to a trigger of any table they would create tokens for any account.
 constexpr const char* open_functions_sql = R"(
 SELECT p.proname, coalesce(r.rolname, 'everyone'),
   format('REVOKE EXECUTE ON FUNCTION %s FROM %s;', p.oid::regprocedure, coalesce(quote_ident(r.rolname), 'PUBLIC'))
@@ -84,7 +85,8 @@ void judge_open_functions(Connection& connection, Findings& findings) {
     findings.push_back(
         failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
                             shown_text(row[1].c_str()), row[0].c_str()),
-                {row[2].c_str()}, "default privileges of the schema give it: ALTER DEFAULT PRIVILEGES takes them away"));
+                {row[2].c_str()},
+                "default privileges of the schema give it: ALTER DEFAULT PRIVILEGES takes them away"));
   }
 }
 
@@ -102,9 +104,10 @@ ORDER BY 1)";
 
 void judge_readers(Connection& connection, Findings& findings) {
   for (const auto& row : qualified_rows(connection, readers_sql)) {
-    findings.push_back(warning(
-        fmt::format("{} may read the secrets and codes of tokens, by default privileges", shown_text(row[0].c_str())),
-        {row[1].c_str()}, "give each role what docs/security.md lists, and no default privileges"));
+    findings.push_back(
+        warning(fmt::format("{} may read the secrets and codes of tokens, by default privileges",
+                            shown_text(row[0].c_str())),
+                {row[1].c_str()}, "give each role what docs/security.md lists, and no default privileges"));
   }
 }
 

@@ -36,7 +36,7 @@ struct Subject {
   PoolerKind pooler = PoolerKind::none;
   bool schema_usable = false;  ///< the version, if readable, is at least the newest that this binary knows
   bool schema_newer = false;
-  bool has_tables = false;  ///< of any version
+  bool has_tables = false;      ///< of any version
   bool gives_good_ids = false;  ///< the check `sequence` found nothing
 };
 

@@ -21,8 +21,8 @@ Finding complaint(Connection& connection, const ExpectedTrigger& trigger, Trigge
   return trigger.is_vital ? failure(reason, {fix}) : warning(reason, {fix});
 }
 
-/// Where triggers are kept from firing, and the statement that ends it: for this session, or for the sessions of
-/// some role or database.
+/// Where triggers are kept from firing, and the statement that ends it: for this session, or for the sessions
+/// of some role or database.
 constexpr const char* replica_sql = R"(
 SELECT CASE WHEN s.setrole = 0 THEN 'this database' ELSE 'the role ' || r.rolname END,
   CASE WHEN s.setrole = 0 THEN format('ALTER DATABASE %I RESET session_replication_role;', current_database())
@@ -39,11 +39,12 @@ ORDER BY 1)";
 
 void judge_replication_role(Connection& connection, Findings& findings) {
   for (const auto& row : connection.run(replica_sql)) {
-    findings.push_back(
-        failure(fmt::format("session_replication_role is replica for {}: no trigger fires, and accounts that are inserted "
-                            "get no token",
-                            shown_text(row[0].c_str())),
-                {row[1].c_str()}));
+    findings.push_back(failure(
+        fmt::format(
+            "session_replication_role is replica for {}: no trigger fires, and accounts that are inserted "
+            "get no token",
+            shown_text(row[0].c_str())),
+        {row[1].c_str()}));
   }
 }
 

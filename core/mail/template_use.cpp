@@ -39,7 +39,8 @@ bool is_blank(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> uses_missing(const MustacheTemplate& part_template, MailAction action, MailPart part) {
+std::vector<std::string> uses_missing(const MustacheTemplate& part_template, MailAction action,
+                                      MailPart part) {
   auto text = part_template.render(MustacheValues(marked_variables(action)));
   if (part == MailPart::html) text = without_comments(text);
   if (part == MailPart::subject)

@@ -8,8 +8,10 @@
 
 namespace mailroom {
 
-/// Why a mail with this part would be of no use to its reader: `the subject is empty`, `it has no {{code}}, which
-/// a recovery asks for`. Found by rendering it, so that partials and sections count as a reader sees them.
-std::vector<std::string> uses_missing(const MustacheTemplate& part_template, MailAction action, MailPart part);
+/// Why a mail with this part would be of no use to its reader: `the subject is empty`, `it has no {{code}},
+/// which a recovery asks for`. Found by rendering it, so that partials and sections count as a reader sees
+/// them.
+std::vector<std::string> uses_missing(const MustacheTemplate& part_template, MailAction action,
+                                      MailPart part);
 
 }  // namespace mailroom

@@ -180,6 +180,10 @@ void replace_all(std::string& text, const std::string& part, const std::string& 
 Catalogue in_place(Catalogue catalogue, const Scratch& scratch) {
   for (auto& [key, entry] : catalogue) {
     replace_all(entry.definition, "'" + scratch.name + "'", scratch.stands_for_literal);
+    // 'schema.tokens'::regclass
+    auto within_literal = scratch.stands_for_name;
+    replace_all(within_literal, "'", "''");
+    replace_all(entry.definition, "'" + scratch.name + ".", "'" + within_literal + ".");
     replace_all(entry.definition, scratch.name, scratch.stands_for_name);
   }
   return catalogue;

@@ -111,9 +111,9 @@ TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& deli
     case MailOutcome::deferred:
       outcome.state = DeliveryState::deferred;
       // Those that waited for their turn together must not come back together.
-      outcome.wait = named_pause(delivery.waits_for_turn ? named + spread * (1 + jitter)
-                                                         : pause_after(history.attempts, jitter),
-                                 named, history, delivery.ended);
+      outcome.wait = named_pause(
+          delivery.waits_for_turn ? named + spread * (1 + jitter) : pause_after(history.attempts, jitter),
+          named, history, delivery.ended);
       break;
     case MailOutcome::unknown:
       ++outcome.unknowns;

@@ -12,8 +12,9 @@ namespace {
 constexpr std::chrono::seconds early{60};
 
 [[noreturn]] void refuse_token(const std::string& source, std::string_view problem) {
-  throw Error(ExitCode::configuration, fmt::format("{} {}", source, problem),
-              "it must give one line with the access token, or a JSON object with access_token and expires_in");
+  throw Error(
+      ExitCode::configuration, fmt::format("{} {}", source, problem),
+      "it must give one line with the access token, or a JSON object with access_token and expires_in");
 }
 
 bool is_token(std::string_view text) {
@@ -34,7 +35,8 @@ AccessToken parse_access_token(std::string_view text, const std::string& source)
                      ? object["access_token"].get<std::string>()
                      : std::string();
     const auto lives = object.find("expires_in");
-    if (lives != object.end() && lives->is_number()) token.lives = std::chrono::seconds(lives->get<std::int64_t>());
+    if (lives != object.end() && lives->is_number())
+      token.lives = std::chrono::seconds(lives->get<std::int64_t>());
   }
   if (!is_token(token.text)) refuse_token(source, "gives something else than a token");
   return token;

@@ -25,13 +25,14 @@ class TokenSource {
  public:
   using Fetch = std::function<AccessToken()>;
 
-  /// `fetch` may throw Error. With `keeps` a token is kept until a minute before its end, or until it is refused;
-  /// otherwise each login fetches it anew.
+  /// `fetch` may throw Error. With `keeps` a token is kept until a minute before its end, or until it is
+  /// refused; otherwise each login fetches it anew.
   TokenSource(Fetch fetch, bool keeps) : fetch_(std::move(fetch)), keeps_(keeps) {}
 
   /// The token for a login. Throws what `fetch` throws.
   std::string token(TimePoint now);
-  /// The relay has refused `token`. True if that was a kept one, and the next call of token() may give another.
+  /// The relay has refused `token`. True if that was a kept one, and the next call of token() may give
+  /// another.
   bool was_kept(const std::string& token);
 
  private:
@@ -43,8 +44,8 @@ class TokenSource {
   int uses_ = 0;  ///< of the kept token
 };
 
-/// Runs `command` by /bin/sh and returns what it prints. Throws Error(configuration) if it fails, prints nothing or
-/// takes longer than `limit`. It inherits the environment without secrets of mailroom.
+/// Runs `command` by /bin/sh and returns what it prints. Throws Error(configuration) if it fails, prints
+/// nothing or takes longer than `limit`. It inherits the environment without secrets of mailroom.
 std::string output_of_command(const std::string& command, Milliseconds limit);
 
 }  // namespace mailroom

@@ -27,7 +27,8 @@ struct Mail {
   std::string to;            ///< envelope recipient, without angle brackets, its domain in ASCII
   std::string_view message;  ///< header and body with CRLF line ends; must live until the delivery has ended
   bool needs_smtputf8 = false;
-  std::string utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for every mail; or empty
+  std::string
+      utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for every mail; or empty
 };
 
 struct Delivery {

@@ -19,10 +19,10 @@ using enum AuthMechanism;
 using namespace std::string_literals;
 
 constexpr std::array<std::pair<AuthMechanism, std::string_view>, 5> auth_names{{{plain, "PLAIN"},
-                                                                           {login, "LOGIN"},
-                                                                           {cram_md5, "CRAM-MD5"},
-                                                                           {oauthbearer, "OAUTHBEARER"},
-                                                                           {xoauth2, "XOAUTH2"}}};
+                                                                                {login, "LOGIN"},
+                                                                                {cram_md5, "CRAM-MD5"},
+                                                                                {oauthbearer, "OAUTHBEARER"},
+                                                                                {xoauth2, "XOAUTH2"}}};
 
 bool takes_token(AuthMechanism mechanism) {
   return mechanism == oauthbearer || mechanism == xoauth2;
@@ -61,13 +61,15 @@ std::string first_answer(AuthMechanism mechanism, const Credentials& credentials
     case plain:
       return "\0"s + credentials.user + "\0"s + credentials.secret;
     case oauthbearer:
-      return fmt::format("n,a={},\x01host={}\x01port={}\x01"
-                         "auth=Bearer {}\x01\x01",
-                         gs2_name(credentials.user), credentials.host, credentials.port, credentials.secret);
+      return fmt::format(
+          "n,a={},\x01host={}\x01port={}\x01"
+          "auth=Bearer {}\x01\x01",
+          gs2_name(credentials.user), credentials.host, credentials.port, credentials.secret);
     case xoauth2:
-      return fmt::format("user={}\x01"
-                         "auth=Bearer {}\x01\x01",
-                         credentials.user, credentials.secret);
+      return fmt::format(
+          "user={}\x01"
+          "auth=Bearer {}\x01\x01",
+          credentials.user, credentials.secret);
     case login:
     case cram_md5:
       break;

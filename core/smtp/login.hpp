@@ -22,9 +22,9 @@ struct Credentials {
   int port = 0;
 };
 
-/// The mechanisms that fit the credentials and are among those offered (`PLAIN LOGIN GSSAPI`), in the order in
-/// which to try them: a relay may offer what this user has no secret for, such as CRAM-MD5 where it keeps hashes
-/// of passwords, so those come first that work with any.
+/// The mechanisms that fit the credentials and are among those offered (`PLAIN LOGIN GSSAPI`), in the order
+/// in which to try them: a relay may offer what this user has no secret for, such as CRAM-MD5 where it keeps
+/// hashes of passwords, so those come first that work with any.
 std::vector<AuthMechanism> mechanisms_to_try(std::string_view offered, bool with_token);
 
 /// Why no login can begin: what is offered, and what mailroom knows.
@@ -33,8 +33,8 @@ std::string no_mechanism_text(std::string_view offered, bool with_token);
 /// The command that begins a login, without its line end: with the first answer where there is one.
 std::string auth_command(AuthMechanism mechanism, const Credentials& credentials);
 
-/// The answer to the challenge number `round`, from 0, without its line end; nullopt if the mechanism has no more
-/// answers.
+/// The answer to the challenge number `round`, from 0, without its line end; nullopt if the mechanism has no
+/// more answers.
 std::optional<std::string> auth_answer(AuthMechanism mechanism, int round, std::string_view challenge,
                                        const Credentials& credentials);
 

@@ -15,9 +15,9 @@ namespace {
 constexpr std::array<std::string_view, 11> recipient_codes{"1.1", "1.2", "1.3", "1.4", "1.6", "1.10",
                                                            "2.1", "2.2", "2.3", "2.4", "7.13"};
 /// Those of the sender, the login and the sender's quota; from 1.90 on as Microsoft and Google use them.
-constexpr std::array<std::string_view, 16> everyones_codes{
-    "1.7",  "1.8",  "7.8",  "7.9",   "7.11",  "1.90",  "4.5",   "7.14",
-    "7.57", "7.60", "7.64", "7.139", "7.501", "7.502", "7.705", "7.708"};
+constexpr std::array<std::string_view, 16> everyones_codes{"1.7",   "1.8",   "7.8",   "7.9",  "7.11", "1.90",
+                                                           "4.5",   "7.14",  "7.57",  "7.60", "7.64", "7.139",
+                                                           "7.501", "7.502", "7.705", "7.708"};
 
 constexpr std::array<std::string_view, 3> recipient_words{"recipient address rejected", "user unknown",
                                                           "no such user"};

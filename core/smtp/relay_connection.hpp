@@ -25,8 +25,8 @@ class RelayConnection {
   RelayConnection(const RelayConnection&) = delete;
   RelayConnection& operator=(const RelayConnection&) = delete;
 
-  /// Opens a connection in place of the one before, up to EHLO over TLS. Where the name has several addresses,
-  /// and one takes connections and does not serve, tries the next.
+  /// Opens a connection in place of the one before, up to EHLO over TLS. Where the name has several
+  /// addresses, and one takes connections and does not serve, tries the next.
   CURLcode open();
   /// True if the connection is open, and nothing has come that no command has asked for.
   bool is_quiet();

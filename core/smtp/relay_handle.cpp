@@ -234,8 +234,8 @@ Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& 
     exchange.about = subject_of_refusal(exchange.code, dialogue_.reply().text(), mail.to);
   auto judgement = judge(exchange);
   const auto text = text_of(exchange, judgement.outcome);
-  const auto wish = relay_wish(exchange.step, exchange.code >= 400 ? exchange.code : 0, text, options_.throttled_by,
-                               exchange.about);
+  const auto wish = relay_wish(exchange.step, exchange.code >= 400 ? exchange.code : 0, text,
+                               options_.throttled_by, exchange.about);
   const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail && exchange.code < 500;
   // A connection that the relay closes may have carried enough mails; another one shows whether it has.
   if (is_limit && !(judgement.again && exchange.code == 421))

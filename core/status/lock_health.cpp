@@ -14,10 +14,11 @@ std::optional<QueueFinding> judge_queue_lock(const QueueStatus& status, const He
   const bool waited_for = lock.longest_wait > limits.lock_held;
   if (!waited_for && !(lock.session.transaction_age > limits.lock_held)) return std::nullopt;
   const auto held_for = lock.session.transaction_age.value_or(lock.longest_wait.value_or(Milliseconds{0}));
-  return QueueFinding{Severity::failure, "queue_locked",
-                      fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
-                                  session_text(lock.session), age_text(held_for), activity_text(lock.session)),
-                      end_session(lock.session.pid)};
+  return QueueFinding{
+      Severity::failure, "queue_locked",
+      fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
+                  session_text(lock.session), age_text(held_for), activity_text(lock.session)),
+      end_session(lock.session.pid)};
 }
 
 }  // namespace

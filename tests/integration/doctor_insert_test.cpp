@@ -11,7 +11,8 @@ TEST_CASE("doctor inserts an account as the application does, and leaves none") 
   const TestDatabase database;
   const auto connection = database.connect();
   DoctorRig rig(database);
-  CHECK(summary(rig.examine("insert")) == "ok: an account inserted as postgres gets its activation token; rolled back");
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: an account inserted as postgres gets its activation token; rolled back");
   CHECK(value<int>(*connection, "SELECT count(*) FROM accounts") == 0);
   CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 0);
 }
@@ -44,8 +45,8 @@ TEST_CASE("doctor says what the application's role and the owner of the tables l
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].verdict == CheckVerdict::failure);
   CHECK(run_fixes(*connection, findings));
-  CHECK(summary(rig.examine("insert")) == "ok: an account inserted as " + application.name() +
-                                              " gets its activation token; rolled back");
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: an account inserted as " + application.name() + " gets its activation token; rolled back");
 }
 
 TEST_CASE("sessions in which no trigger fires are found, and accounts without a token") {
@@ -92,10 +93,9 @@ TEST_CASE("default privileges let no role create tokens, and doctor says whom th
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO " + web.name());
   migrate(*connection);
   DoctorRig rig(database);
-  CHECK_FALSE(value<bool>(*connection,
-                          "SELECT bool_or(has_function_privilege('" + web.name() +
-                              "', oid, 'EXECUTE')) FROM pg_proc "
-                              "WHERE prosecdef AND pronamespace = 'public'::regnamespace"));
+  CHECK_FALSE(value<bool>(*connection, "SELECT bool_or(has_function_privilege('" + web.name() +
+                                           "', oid, 'EXECUTE')) FROM pg_proc "
+                                           "WHERE prosecdef AND pronamespace = 'public'::regnamespace"));
   CHECK(all_fine(rig.examine("drift")));
   auto findings = rig.examine("privileges");
   CHECK(summary(findings) ==
@@ -105,8 +105,9 @@ TEST_CASE("default privileges let no role create tokens, and doctor says whom th
 
   connection->run("GRANT EXECUTE ON FUNCTION trg_after_account_suspension() TO " + web.name());
   findings = rig.examine("privileges");
-  CHECK(summary(findings) == "failure: " + web.name() +
-                                 " may execute trg_after_account_suspension, which runs with its owner's privileges");
+  CHECK(summary(findings) ==
+        "failure: " + web.name() +
+            " may execute trg_after_account_suspension, which runs with its owner's privileges");
   CHECK(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("privileges")));
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public REVOKE ALL ON FUNCTIONS FROM " + web.name());

@@ -50,7 +50,9 @@ TEST_CASE("a claim that waited for the queue's lock sees tokens committed meanwh
   const auto session = attach(database);
   other->run("SELECT pg_advisory_lock(mailroom_lock_class('queue'), hashtext('mailroom'))");
   auto claiming = std::async(std::launch::async, [&] { return session->claim({.limit = 3}); });
-  REQUIRE(eventually([&] { return locks(*connection, "NOT granted AND classid = mailroom_lock_class('queue')::oid") == 1; }));
+  REQUIRE(eventually([&] {
+    return locks(*connection, "NOT granted AND classid = mailroom_lock_class('queue')::oid") == 1;
+  }));
   insert_accounts(*connection, 2, "late");
   other->run("SELECT pg_advisory_unlock(mailroom_lock_class('queue'), hashtext('mailroom'))");
   const auto reply = claiming.get();

@@ -165,7 +165,9 @@ TEST_CASE("a collector behind a pooler in session mode starts even if the pool h
   insert_accounts(*connection, 3);
   TestCollector collector(pooler.conninfo(), {"--format", "jsonl"});
   CHECK(eventually([&] { return emitted_ids(collector.output()).size() == 3; }));
-  const auto collectors = [&] { return locks(*connection, "classid = mailroom_lock_class('collector')::oid"); };
+  const auto collectors = [&] {
+    return locks(*connection, "classid = mailroom_lock_class('collector')::oid");
+  };
   CHECK(collectors() == 1);
   CHECK(collector.stop() == 0);
   CHECK(eventually([&] { return collectors() == 0; }));

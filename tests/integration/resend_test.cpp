@@ -1,5 +1,5 @@
-// The Message-ID, the Date and the times of a mail: of a retry, of one that is sent again on purpose, and of another
-// database.
+// The Message-ID, the Date and the times of a mail: of a retry, of one that is sent again on purpose, and of
+// another database.
 
 #include <regex>
 
@@ -50,7 +50,9 @@ TEST_CASE("a retry has the Message-ID and the Date of the first attempt, and a m
   DeliveryRig rig(1);
   const OperatorRig person(rig.database);
   age_tokens(*rig.connection, 300);
-  REQUIRE(send_all(rig.database, {.play = TestRelay::at(RelayStep::end, RelayAnswer::reply("451 4.3.0 busy"))}).empty());
+  REQUIRE(
+      send_all(rig.database, {.play = TestRelay::at(RelayStep::end, RelayAnswer::reply("451 4.3.0 busy"))})
+          .empty());
   REQUIRE(rig.count("deferred") == 1);
   rig.due_now();
   const auto retried = send_all(rig.database);
@@ -71,7 +73,9 @@ TEST_CASE("a retry has the Message-ID and the Date of the first attempt, and a m
   // Ten minutes are left of fifteen.
   CHECK(again[0].message.find("10 minutes") != std::string::npos);
 
-  REQUIRE(person.mailroom({"rewind-cursor", "--to-start", "--account", "user1@test.example", "--yes"}).status == 0);
+  REQUIRE(
+      person.mailroom({"rewind-cursor", "--to-start", "--account", "user1@test.example", "--yes"}).status ==
+      0);
   const auto single = send_all(rig.database);
   REQUIRE(single.size() == 1);
   CHECK(id_of(single[0]) != id_of(again[0]));
@@ -85,8 +89,9 @@ TEST_CASE("attempts of one sending have one Message-ID, whatever the relay does 
   for (const bool is_resent : {false, true}) {
     if (is_resent) REQUIRE(person.mailroom({"rewind-cursor", "--to-start", "--yes"}).status == 0);
     // The relay takes the mail, and its answer is lost.
-    const auto lost = send_all(rig.database, {.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(
-                                                          RelayAnswer::Then::close))});
+    const auto lost =
+        send_all(rig.database,
+                 {.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::close))});
     REQUIRE(lost.size() == 1);
     REQUIRE(rig.count("deferred") == 1);
     rig.due_now();
@@ -129,7 +134,8 @@ TEST_CASE("two databases, and a copy of one, have no Message-ID in common") {
   CHECK(id_of(first[0]) != id_of(third[0]));
   CHECK(token_of(first[0]) == token_of(third[0]));
   // Nor has a token that gets the id of an earlier one.
-  one.connection->run("DELETE FROM tokens; DELETE FROM mailroom_deliveries; ALTER SEQUENCE tokens_id_seq RESTART");
+  one.connection->run(
+      "DELETE FROM tokens; DELETE FROM mailroom_deliveries; ALTER SEQUENCE tokens_id_seq RESTART");
   one.connection->run("UPDATE mailroom_batches SET cursor = 0");
   insert_accounts(*one.connection, 1, "again");
   const auto reused = send_all(one.database);

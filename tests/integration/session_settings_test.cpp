@@ -46,8 +46,8 @@ std::vector<Setting> hostile_settings(Connection& connection) {
                                 {"jit", "on", "off"},
                                 {"plan_cache_mode", "force_custom_plan", "auto"},
                                 {"join_collapse_limit", "1", "8"}};
-  for (const std::string what : {"bitmapscan", "hashagg", "hashjoin", "indexonlyscan", "indexscan", "material",
-                                 "mergejoin", "nestloop", "seqscan", "sort", "tidscan"})
+  for (const std::string what : {"bitmapscan", "hashagg", "hashjoin", "indexonlyscan", "indexscan",
+                                 "material", "mergejoin", "nestloop", "seqscan", "sort", "tidscan"})
     settings.push_back({"enable_" + what, "off", "on"});
   std::erase_if(settings, [&](const Setting& each) { return !knows_setting(connection, each.name); });
   return settings;
@@ -60,9 +60,9 @@ class HostileRole {
       : connection_(database.connect()), name_("hostile_" + database.name()) {
     connection_->run(fmt::format("CREATE ROLE {} LOGIN SUPERUSER", name_));
     for (const auto& setting : hostile_settings(*connection_))
-      connection_->run(fmt::format("ALTER ROLE {} SET {} = {}", name_, setting.name,
-                                   setting.name == "datestyle" ? setting.hostile
-                                                               : "'" + setting.hostile + "'"));
+      connection_->run(
+          fmt::format("ALTER ROLE {} SET {} = {}", name_, setting.name,
+                      setting.name == "datestyle" ? setting.hostile : "'" + setting.hostile + "'"));
   }
   ~HostileRole() {
     connection_->run("DROP OWNED BY " + name_ + " CASCADE");
@@ -163,8 +163,9 @@ TEST_CASE("database.schema gives mailroom a schema of its own, which migrate cre
     INFO(joined(words) << ": " << got.errors << got.output);
     CHECK(got.status == 0);
   }
-  CHECK(value<std::string>(*application, "SELECT string_agg(relname, ',' ORDER BY relname) FROM pg_class WHERE "
-                                         "relnamespace = 'public'::regnamespace") == "accounts,jobs,tokens");
+  CHECK(value<std::string>(*application,
+                           "SELECT string_agg(relname, ',' ORDER BY relname) FROM pg_class WHERE "
+                           "relnamespace = 'public'::regnamespace") == "accounts,jobs,tokens");
   for (const std::string table : {"accounts", "tokens", "jobs"})
     CHECK(value<int>(*application, "SELECT count(*) FROM public." + table) == 0);
 }
@@ -192,16 +193,19 @@ TEST_CASE("a role that may not create or use the configured schema is told what 
   owner->run("CREATE SCHEMA mailroom");
   const auto unusable = run(as_role, {"status"}, "mailroom");
   CHECK(unusable.status == 5);
-  CHECK(unusable.errors.find(fmt::format("GRANT USAGE ON SCHEMA mailroom TO {};", role)) != std::string::npos);
+  CHECK(unusable.errors.find(fmt::format("GRANT USAGE ON SCHEMA mailroom TO {};", role)) !=
+        std::string::npos);
   owner->run("DROP SCHEMA mailroom");
   owner->run("DROP ROLE " + role);
 }
 
-TEST_CASE("behind a pooler in transaction mode a command has its settings and schema, and leaves none behind") {
+TEST_CASE(
+    "behind a pooler in transaction mode a command has its settings and schema, and leaves none behind") {
   TestDatabase database(TestDatabase::Schema::none);
   REQUIRE(run(database.conninfo(), {"migrate"}, "mailroom").status == 0);
   const auto connection = database.connect();
-  connection->run("ALTER DATABASE " + database.name() + " SET default_transaction_isolation = 'serializable'");
+  connection->run("ALTER DATABASE " + database.name() +
+                  " SET default_transaction_isolation = 'serializable'");
   const TestPooler pooler(database, "transaction");
   for (const auto& words : std::vector<Arguments>{{"queue", "pause", "mailroom", "--yes"},
                                                   {"queue", "resume", "mailroom", "--yes"},
@@ -243,7 +247,8 @@ TEST_CASE("a session after a change of the password file has the new password") 
   const auto file = directory.path() / "password";
   const auto write = [&](const std::string& text) {
     std::ofstream(file) << text;
-    std::filesystem::permissions(file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    std::filesystem::permissions(file,
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   };
   DatabaseTarget target(database.conninfo());
   target.password_file = file.string();

@@ -56,7 +56,7 @@ TEST_CASE("operators' commands say for whom they wait") {
   insert_accounts(*holder, 1);
   holder->run("BEGIN");
   holder->run("SELECT id FROM accounts FOR UPDATE");
-  holder->run("SELECT pg_advisory_xact_lock(1835100524, hashtext('mailroom'))");
+  holder->run("SELECT pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext('mailroom'))");
   const std::vector<std::vector<std::string>> commands{
       {"suspend", "1"},
       {"queue", "pause", "mailroom"},

@@ -86,7 +86,10 @@ void FakeQueue::cut_batches(const std::function<bool(std::int64_t)>& is_cut) {
 void FakeQueue::cancel_deferred(std::int64_t beyond) {
   for (auto at = deliveries_.upper_bound(beyond); at != deliveries_.end(); ++at) {
     auto& delivery = at->second;
-    if (delivery.state == DeliveryState::deferred) delivery.state = DeliveryState::cancelled;
+    if (delivery.state == DeliveryState::deferred) {
+      delivery.state = DeliveryState::cancelled;
+      delivery.reply = "the cursor was moved: it emits the token";
+    }
     delivery.not_before.reset();
     delivery.unknowns = 0;
   }

@@ -66,9 +66,9 @@ class TestRelay {
     bool offers_pipelining = false;
     bool is_deaf_to_rset = false;
     bool takes_empty_messages = false;  ///< answers 354 to DATA without a recipient
-    std::string mechanisms = "PLAIN";  ///< that are offered, separated by blanks
-    std::string works{};               ///< the one that lets the user in, if not each
-    std::string token{};               ///< of XOAUTH2
+    std::string mechanisms = "PLAIN";   ///< that are offered, separated by blanks
+    std::string works{};                ///< the one that lets the user in, if not each
+    std::string token{};                ///< of XOAUTH2
   };
 
   explicit TestRelay(Options options);

@@ -13,7 +13,8 @@ using enum AuthMechanism;
 
 constexpr TimePoint start{std::chrono::hours(1)};
 
-const Credentials with_password{.user = "tim", .secret = "tanstaaftanstaaf", .host = "relay.example", .port = 587};
+const Credentials with_password{
+    .user = "tim", .secret = "tanstaaftanstaaf", .host = "relay.example", .port = 587};
 const Credentials with_token{
     .user = "a,b=c@x.example", .secret = "tok", .is_token = true, .host = "relay.example", .port = 587};
 
@@ -36,9 +37,10 @@ TEST_CASE("the mechanisms that fit are tried in an order of our own") {
   CHECK(mechanisms_to_try("XOAUTH2 PLAIN OAUTHBEARER", true) == Mechanisms{oauthbearer, xoauth2});
   CHECK(mechanisms_to_try("XOAUTH2 GSSAPI PLAIN-CLIENTTOKEN", false).empty());
   CHECK(mechanisms_to_try("", false).empty());
-  CHECK(no_mechanism_text("PLAIN LOGIN", true) ==
-        "the relay offers AUTH PLAIN LOGIN only, and mailroom knows OAUTHBEARER, XOAUTH2; with a password PLAIN, LOGIN, "
-        "CRAM-MD5");
+  CHECK(
+      no_mechanism_text("PLAIN LOGIN", true) ==
+      "the relay offers AUTH PLAIN LOGIN only, and mailroom knows OAUTHBEARER, XOAUTH2; with a password PLAIN, LOGIN, "
+      "CRAM-MD5");
 }
 
 TEST_CASE("each mechanism has its words") {
@@ -53,18 +55,21 @@ TEST_CASE("each mechanism has its words") {
   CHECK(auth_answer(cram_md5, 0, "PDE4OTYuNjk3MTcwOTUyQHBvc3RvZmZpY2UucmVzdG9uLm1jaS5uZXQ+", with_password) ==
         "dGltIGI5MTNhNjAyYzdlZGE3YTQ5NWI0ZTZlNzMzNGQzODkw");
   // user=…^Aauth=Bearer tok^A^A
-  CHECK(auth_command(xoauth2, with_token) == "AUTH XOAUTH2 dXNlcj1hLGI9Y0B4LmV4YW1wbGUBYXV0aD1CZWFyZXIgdG9rAQE=");
+  CHECK(auth_command(xoauth2, with_token) ==
+        "AUTH XOAUTH2 dXNlcj1hLGI9Y0B4LmV4YW1wbGUBYXV0aD1CZWFyZXIgdG9rAQE=");
   CHECK(auth_answer(xoauth2, 0, "e30=", with_token) == "");
   // n,a=a=2Cb=3Dc@x.example,^Ahost=relay.example^Aport=587^Aauth=Bearer tok^A^A
-  CHECK(auth_command(oauthbearer, with_token) ==
-        "AUTH OAUTHBEARER bixhPWE9MkNiPTNEY0B4LmV4YW1wbGUsAWhvc3Q9cmVsYXkuZXhhbXBsZQFwb3J0PTU4NwFhdXRoPUJlYXJlciB0b2sBAQ==");
+  CHECK(
+      auth_command(oauthbearer, with_token) ==
+      "AUTH OAUTHBEARER bixhPWE9MkNiPTNEY0B4LmV4YW1wbGUsAWhvc3Q9cmVsYXkuZXhhbXBsZQFwb3J0PTU4NwFhdXRoPUJlYXJlciB0b2sBAQ==");
   CHECK(auth_answer(oauthbearer, 0, "e30=", with_token) == "AQ==");
   CHECK(auth_answer(oauthbearer, 1, "", with_token) == std::nullopt);
 }
 
 TEST_CASE("an access token is a line, or what a token server answers") {
   CHECK(parse_access_token("abc.d-e\n", "it").text == "abc.d-e");
-  const auto token = parse_access_token(R"({"access_token": "abc", "expires_in": 3599, "token_type": "Bearer"})", "it");
+  const auto token =
+      parse_access_token(R"({"access_token": "abc", "expires_in": 3599, "token_type": "Bearer"})", "it");
   CHECK(token.text == "abc");
   CHECK(token.lives == std::chrono::seconds(3599));
   CHECK_FALSE(parse_access_token(R"({"access_token": "abc"})", "it").lives);
@@ -77,9 +82,7 @@ TEST_CASE("an access token is a line, or what a token server answers") {
 TEST_CASE("a token is kept until a minute before its end, or until it is refused") {
   int fetched = 0;
   TokenSource source(
-      [&] {
-        return AccessToken{.text = std::to_string(++fetched), .lives = std::chrono::seconds(600)};
-      },
+      [&] { return AccessToken{.text = std::to_string(++fetched), .lives = std::chrono::seconds(600)}; },
       true);
   CHECK(source.token(start) == "1");
   CHECK(source.token(start + std::chrono::seconds(539)) == "1");
@@ -110,7 +113,8 @@ TEST_CASE("the program that prints a token runs in a shell, without our secrets"
 }
 
 TEST_CASE("the name in EHLO is a full name, or an address in brackets") {
-  const auto chosen = [](const std::string& name, const std::string& canonical, std::vector<std::string> addresses) {
+  const auto chosen = [](const std::string& name, const std::string& canonical,
+                         std::vector<std::string> addresses) {
     return choose_hello_name({.name = name, .canonical = canonical, .addresses = std::move(addresses)});
   };
   CHECK(chosen("app1.example.com", "other.example", {"192.0.2.1"}) == "app1.example.com");
@@ -120,7 +124,8 @@ TEST_CASE("the name in EHLO is a full name, or an address in brackets") {
   CHECK(chosen("a b.example", "", {}) == "[127.0.0.1]");
   for (const std::string name : {"mail.example", "app1", "[192.0.2.1]", "[IPv6:2001:db8::1]"})
     CHECK(is_hello_name(name));
-  for (const std::string name : {"", "mail example", "192.0.2.1", "[]", "[mail.example]", "[2001:db8::1]", "a\r\nb"})
+  for (const std::string name :
+       {"", "mail example", "192.0.2.1", "[]", "[mail.example]", "[2001:db8::1]", "a\r\nb"})
     CHECK_FALSE(is_hello_name(name));
   CHECK(is_hello_name(own_hello_name()));
 }

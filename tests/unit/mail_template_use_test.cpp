@@ -13,7 +13,8 @@ std::vector<std::string> warnings_of(const std::map<std::string, std::string>& t
   return TemplateSet(files).warnings();
 }
 
-const std::string no_link = ": it has neither {{link}} nor {{token}}: its reader can do nothing with the mail";
+const std::string no_link =
+    ": it has neither {{link}} nor {{token}}: its reader can do nothing with the mail";
 const std::string no_code = ": it has no {{code}}, which a recovery asks for";
 
 }  // namespace

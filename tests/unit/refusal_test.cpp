@@ -31,12 +31,15 @@ TEST_CASE("the words and codes of relays say whom a refusal is about") {
       {550, "5.1.8 bad sender's system address", everyone},
       {554, "5.7.1 <unknown[192.0.2.1]>: Client host rejected: Access denied", everyone},
       {550, "5.4.5 Daily user sending limit exceeded. For more information", everyone},
-      {554, "5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message", everyone},
+      {554, "5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message",
+       everyone},
       {454, "Throttling failure: Daily message quota exceeded.", everyone},
       {550, "5.7.60 SMTP; Client does not have permissions to send as this sender", everyone},
       {550, "Domain app.example has exceeded the max emails per hour (100/100) allowed.", everyone},
-      {550, "5.1.1 <user7@mail.example>: Recipient address rejected: User unknown", RefusalSubject::recipient},
-      {504, "5.5.2 <user7@mail.example>: Recipient address rejected: need fully-qualified address", RefusalSubject::recipient},
+      {550, "5.1.1 <user7@mail.example>: Recipient address rejected: User unknown",
+       RefusalSubject::recipient},
+      {504, "5.5.2 <user7@mail.example>: Recipient address rejected: need fully-qualified address",
+       RefusalSubject::recipient},
       {550, "5.2.1 The email account that you tried to reach is disabled", RefusalSubject::recipient},
       {552, "5.2.2 mailbox full, over quota", RefusalSubject::recipient},
       {550, "No such user here", RefusalSubject::recipient},
@@ -50,22 +53,27 @@ TEST_CASE("the words and codes of relays say whom a refusal is about") {
   };
   for (const auto& row : rows) {
     INFO(row.code << " " << row.text);
-    CHECK(static_cast<int>(subject_of_refusal(row.code, row.text, mail_recipient)) == static_cast<int>(row.subject));
+    CHECK(static_cast<int>(subject_of_refusal(row.code, row.text, mail_recipient)) ==
+          static_cast<int>(row.subject));
   }
 }
 
 TEST_CASE("no recipient chooses the words that are judged") {
   const std::string hostile = "\"Sender address rejected\"@mail.example";
   for (const std::string text :
-       {"5.7.1 <\"sender address rejected\"@mail.example>: no", "5.7.1 \"SENDER ADDRESS REJECTED\"@mail.example: no",
-        "5.7.1 verification failed: host mx.mail.example said: 550 Sender address rejected", "5.7.1 <sender address rejected"}) {
+       {"5.7.1 <\"sender address rejected\"@mail.example>: no",
+        "5.7.1 \"SENDER ADDRESS REJECTED\"@mail.example: no",
+        "5.7.1 verification failed: host mx.mail.example said: 550 Sender address rejected",
+        "5.7.1 <sender address rejected"}) {
     INFO(text);
     CHECK(subject_of_refusal(550, text, hostile) == RefusalSubject::unclear);
   }
 }
 
 TEST_CASE("equal refusals differ in addresses and numbers only") {
-  const auto key = [](int code, const std::string& text, const std::string& to) { return refusal_key(code, text, to); };
+  const auto key = [](int code, const std::string& text, const std::string& to) {
+    return refusal_key(code, text, to);
+  };
   CHECK(key(554, "5.7.1 <a@b.example>: refused, id 4XZ1", "a@b.example") ==
         key(554, "5.7.1 <c@d.example>: refused, id 9PQ2", "c@d.example"));
   CHECK(key(554, "5.7.1 no", "a@b") != key(550, "5.7.1 no", "a@b"));

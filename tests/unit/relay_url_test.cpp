@@ -86,8 +86,7 @@ TEST_CASE("a malformed relay URL is refused") {
   for (const auto& [text, refusal] : rows)
     CHECK(refusal_of_url(text) == refusal);
   // libcurl would read the last three as addresses.
-  for (const std::string host :
-       {"a b", "a..b", "-a", "a-", ".a", "a\nb", "127.1", "0x7f000001", "10"}) {
+  for (const std::string host : {"a b", "a..b", "-a", "a-", ".a", "a\nb", "127.1", "0x7f000001", "10"}) {
     CHECK(refusal_of_url("smtp://" + host) ==
           "the relay 'smtp://" + (host == "a\nb" ? "a?b" : host) +
               "' has a host that is neither a name nor an address | write an IPv6 address in brackets: "

@@ -34,7 +34,8 @@ TEST_CASE("a relay that refuses for good is a failure, one that is down or busy 
   CHECK(problems_of({}).empty());
   CHECK(problems_with("553 5.7.1 Sender address rejected") == "failure sink_unavailable; ");
   CHECK(problems_with("535 authentication failed") == "failure sink_unavailable; ");
-  for (const std::string reason : {"421 4.3.2 closing", "connection lost after EHLO", "5 tries", "5.7.1 no", "55", ""})
+  for (const std::string reason :
+       {"421 4.3.2 closing", "connection lost after EHLO", "5 tries", "5.7.1 no", "55", ""})
     CHECK(problems_with(reason) == "warning sink_unavailable; ");
 }
 

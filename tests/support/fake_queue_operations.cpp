@@ -48,12 +48,15 @@ void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
   const auto [at, is_first] = deliveries_.try_emplace(outcome.token);
   auto& delivery = at->second;
   if (!is_first && delivery.batch >= batch) return;
+  // A deferral without words says nothing of the token, so that an earlier deferral stays.
+  const bool keeps_reply = !is_first && outcome.reply.empty() && outcome.state == DeliveryState::deferred &&
+                           delivery.state == DeliveryState::deferred;
+  if (!keeps_reply) delivery.reply = outcome.reply;
   delivery.state = outcome.state;
   delivery.attempts += outcome.attempts;
   delivery.unknowns += outcome.unknowns;
   delivery.batch = batch;
   delivery.was_accepted = delivery.was_accepted || outcome.state == DeliveryState::accepted;
-  if (!outcome.reply.empty()) delivery.reply = outcome.reply;
   delivery.not_before.reset();
   if (outcome.state != DeliveryState::deferred) return;
   delivery.not_before = until;

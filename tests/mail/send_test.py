@@ -31,7 +31,7 @@ ACCOUNTS = [
 ]
 REFUSED = [
     ('a b@mail.example', 'blank'),
-    ('"quoted"@mail.example', 'quoted'),
+    ('"quoted@mail.example', 'quoted'),
     ('-oQ/tmp@mail.example', 'hyphen'),
     ('x>@mail.example', 'bracket'),
     ('nobody', 'nobody'),
@@ -57,7 +57,7 @@ class SendTest(unittest.TestCase):
             DATABASE.psql(f'INSERT INTO accounts (email, login) VALUES ({literal(email)}, {literal(login)})')
         run(MAILROOM, 'send', '--once')
         output = run(CHECK, '--wait-for', str(len(ACCOUNTS)), os.environ['MAILROOM_TEST_MAILDIR'])
-        cls.by_token = {mail['message_id'].split('.')[1]: mail for mail in map(json.loads, output.splitlines())}
+        cls.by_token = {mail['message_id'].split('.')[2]: mail for mail in map(json.loads, output.splitlines())}
 
     @classmethod
     def tearDownClass(cls):

@@ -182,7 +182,8 @@ TEST_CASE("a mail whose end was sent and not answered is unknown") {
       {RelayStep::end, drop, lost, 1, 1},
       {RelayStep::end, reset, lost, 1, 1},
       {RelayStep::end, half("250 2.0.0 ok: que"), lost, 1, 1},
-      {RelayStep::end, reply("199 what"), lost, 1, 1},
+      {RelayStep::end, reply("199 what"),
+       "unknown, counted, 199: unexpected reply to the end of the message: what", 1, 1},
       {RelayStep::end, hang, "unknown, counted, 0: no reply to the end of the message within 1s", 1, 1},
   };
   for (const auto& row : rows)

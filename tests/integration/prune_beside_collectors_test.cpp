@@ -19,8 +19,13 @@ using IdSet = std::set<std::int64_t>;
 
 struct RollBack {};
 
-/// Inserts accounts: one, many, in a transaction held open, or in one that is rolled back.
+/// Inserts accounts: one, many, in a transaction held open, or in one that is rolled back. Waits while the
+/// collectors are behind, so that there is something emitted to prune.
 void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
+  if (value<bool>(connection, "SELECT coalesce((SELECT max(id) FROM tokens), 0) > last_seq + 500 FROM jobs")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return;
+  }
   const auto kind = random() % 10;
   const int rows = kind < 2 ? 30 : 1;
   try {

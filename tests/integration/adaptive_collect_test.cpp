@@ -54,8 +54,8 @@ TEST_CASE("with ranges and a dear line, tokens that come one by one soon fill li
     const auto sizes = line_sizes(collector);
     return std::accumulate(sizes.begin(), sizes.end(), 0) > tokens - 20;
   }));
+  // How soon depends on what else the machine does: a collector that has to wait finds a full line.
   const auto sizes = line_sizes(collector);
-  CHECK(sizes.front() < 20);
   CHECK(std::ranges::count(sizes, 20) >= 15);
   CHECK(sizes.size() <= 40);
   CHECK(collector.stop() == 0);

@@ -22,7 +22,8 @@ struct RollBack {};
 /// Inserts accounts: one, many, in a transaction held open, or in one that is rolled back. Waits while the
 /// collectors are behind, so that there is something emitted to prune.
 void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
-  if (value<bool>(connection, "SELECT coalesce((SELECT max(id) FROM tokens), 0) > last_seq + 500 FROM jobs")) {
+  if (value<bool>(connection,
+                  "SELECT coalesce((SELECT max(id) FROM tokens), 0) > last_seq + 500 FROM jobs")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return;
   }

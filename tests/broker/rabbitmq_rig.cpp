@@ -71,6 +71,8 @@ std::string rabbitmqctl(const std::string& arguments) {
 
 void keep_rabbitmq_definitions() {
   rabbitmqctl("eval 'rpc:multicall(mnesia, sync_log, []).'");
+  // The members of a quorum queue are written some seconds later, and nothing tells when.
+  std::this_thread::sleep_for(15s);
 }
 
 int rabbitmq_leader(const std::string& name) {

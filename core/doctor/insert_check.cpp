@@ -90,9 +90,28 @@ WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86
       "after whatever kept the triggers from firing is over; each of them is mailed then"));
 }
 
+/// True if the session can take the role on.
+bool may_become(Connection& connection, const std::string& role, Findings& findings) {
+  const auto rows = connection.run(
+      "SELECT pg_has_role(oid, 'MEMBER'), format('GRANT %I TO %I;', rolname, current_user), current_user "
+      "FROM pg_roles WHERE rolname = $1",
+      role);
+  if (rows.empty()) {
+    findings.push_back(failure(fmt::format("there is no role {}", shown_text(role)), {},
+                               "name the role of the application with --as"));
+    return false;
+  }
+  if (rows[0][0].as<bool>()) return true;
+  findings.push_back(
+      failure(fmt::format("{} may not take on the role {}", shown_text(rows[0][2].c_str()), shown_text(role)),
+              {rows[0][1].c_str()}));
+  return false;
+}
+
 void judge_insert(Subject& subject, Findings& findings) {
   auto& connection = *subject.connection;
   const auto& role = subject.sources.application_role;
+  if (!role.empty() && !may_become(connection, role, findings)) return;
   const auto address =
       fmt::format("mailroom-doctor-{}@mail.invalid", subject.sources.now().time_since_epoch().count());
   try {

@@ -49,6 +49,24 @@ TEST_CASE("doctor says what the application's role and the owner of the tables l
         "ok: an account inserted as " + application.name() + " gets its activation token; rolled back");
 }
 
+TEST_CASE("a role that the session cannot take on is named, with the grant") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole reader(database, "reader");
+  const TestRole application(database, "web");
+  connection->run("GRANT pg_read_all_data TO " + reader.name());
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_URL"] = reader.conninfo();
+  rig.application_role = "nobody of that name";
+  CHECK(summary(rig.examine("insert")) == "failure: there is no role nobody of that name");
+  rig.application_role = application.name();
+  const auto findings = rig.examine("insert");
+  CHECK(summary(findings) == "failure: " + reader.name() + " may not take on the role " + application.name());
+  CHECK(run_fixes(*connection, findings));
+  CHECK(summary(rig.examine("insert"))
+            .starts_with("not checked: " + application.name() + " may not insert accounts"));
+}
+
 TEST_CASE("sessions in which no trigger fires are found, and accounts without a token") {
   const TestDatabase database;
   const auto connection = database.connect();

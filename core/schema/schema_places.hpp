@@ -30,7 +30,7 @@ Error elsewhere(Connection& connection, const std::vector<SchemaPlace>& places);
 /// them; or Error(schema) if the role may use no schema of its search_path.
 void refuse_wrong_schema(Connection& connection);
 
-/// The place that `migrate` must not pass over in silence when it begins in an empty schema: mailroom's
+/// The place that `migrate` must name when it begins in an empty schema: mailroom's
 /// tables are in another schema, and nobody chose this one for the session, or they are on its search_path
 /// too. Null if it may begin.
 std::optional<SchemaPlace> passed_over(Connection& connection);

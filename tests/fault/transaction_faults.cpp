@@ -67,7 +67,7 @@ void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held
   held.run("COMMIT");
 }
 
-/// A transaction draws an id first, and inserts its row when a later id has been passed by the cursor.
+/// A transaction draws an id first, and inserts its row when the cursor is at a later id.
 void pause_after_drawing(Trial& trial, Connection& slow, Connection& other, int account, int round) {
   slow.run("SET harness.pause = 'on'");
   other.run("SELECT pg_advisory_lock(77)");

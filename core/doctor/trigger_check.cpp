@@ -22,7 +22,8 @@ Finding complaint(Connection& connection, const ExpectedTrigger& trigger, Trigge
 }
 
 /// Where triggers are kept from firing, and the statement that ends it: for this session, or for the sessions
-/// of some role or database.
+/// of some role or database. A role's setting often holds for the whole server, so roles that may not insert
+/// accounts here are left out.
 constexpr const char* replica_sql = R"(
 SELECT CASE WHEN s.setrole = 0 THEN 'this database' ELSE 'the role ' || r.rolname END,
   CASE WHEN s.setrole = 0 THEN format('ALTER DATABASE %I RESET session_replication_role;', current_database())
@@ -31,6 +32,7 @@ SELECT CASE WHEN s.setrole = 0 THEN 'this database' ELSE 'the role ' || r.rolnam
 FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole
 WHERE 'session_replication_role=replica' = ANY (s.setconfig)
   AND (s.setdatabase = 0 OR s.setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))
+  AND (s.setrole = 0 OR has_any_column_privilege(s.setrole, to_regclass('accounts'), 'INSERT'))
 UNION ALL
 SELECT 'the server', 'ALTER SYSTEM RESET session_replication_role; SELECT pg_reload_conf();'
 FROM pg_settings

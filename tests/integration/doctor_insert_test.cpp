@@ -72,6 +72,11 @@ TEST_CASE("sessions in which no trigger fires are found, and accounts without a 
   const auto connection = database.connect();
   DoctorRig rig(database);
   const TestRole importer(database, "importer");
+  connection->run("ALTER ROLE " + importer.name() + " SET session_replication_role = replica");
+  INFO("a role that may not insert accounts");
+  CHECK(all_fine(rig.examine("triggers")));
+  connection->run("ALTER ROLE " + importer.name() + " RESET session_replication_role");
+  connection->run("GRANT INSERT (email) ON accounts TO " + importer.name());
   for (const auto& whose : {"DATABASE " + database.name(), "ROLE " + importer.name(),
                             "ROLE " + importer.name() + " IN DATABASE " + database.name()}) {
     CAPTURE(whose);

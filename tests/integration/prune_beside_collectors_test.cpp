@@ -19,14 +19,19 @@ using IdSet = std::set<std::int64_t>;
 
 struct RollBack {};
 
-/// Inserts accounts: one, many, in a transaction held open, or in one that is rolled back. Waits while the
-/// collectors are behind, so that there is something emitted to prune.
+/// Waits while the collectors or the pruner are behind, however slow the machine is; returns whether it
+/// waited. A prune comes to the batches only when no token is left to remove.
+bool waited_for_others(Connection& connection) {
+  const bool is_behind = value<bool>(connection, R"(
+SELECT coalesce((SELECT max(id) FROM tokens), 0) > last_seq + 500
+  OR (SELECT count(*) > 500 FROM tokens WHERE expires_at < extract(epoch FROM now())) FROM jobs)");
+  if (is_behind) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return is_behind;
+}
+
+/// Inserts accounts: one, many, in a transaction held open, or in one that is rolled back.
 void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
-  if (value<bool>(connection,
-                  "SELECT coalesce((SELECT max(id) FROM tokens), 0) > last_seq + 500 FROM jobs")) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    return;
-  }
+  if (waited_for_others(connection)) return;
   const auto kind = random() % 10;
   const int rows = kind < 2 ? 30 : 1;
   try {
@@ -46,6 +51,7 @@ void write_once(Connection& connection, Random& random, const std::string& prefi
 
 /// Expires 50 of 150 consecutive tokens long ago, few before they were emitted, and makes batches old.
 void end_some(Connection& connection) {
+  if (waited_for_others(connection)) return;
   connection.run(
       "UPDATE tokens SET expires_at = expires_at - 86400 * 31 WHERE id / 50 % 3 = 0 "
       "AND random() < CASE WHEN id <= (SELECT last_seq FROM jobs) THEN 0.5 ELSE 0.01 END "

@@ -126,7 +126,8 @@ Json finding_json(const QueueFinding& finding) {
   return {{"severity", severity_name(finding.severity)},
           {"code", finding.code},
           {"text", finding.text},
-          {"fix", null_if_empty(finding.fix)}};
+          {"fix", null_if_empty(finding.fix)},
+          {"hint", null_if_empty(finding.hint)}};
 }
 
 Json report_json(const StatusReport& report) {

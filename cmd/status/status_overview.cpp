@@ -25,7 +25,8 @@ std::vector<SharedFinding> collect_findings(const StatusOverview& overview) {
     for (const auto& finding : report.findings) {
       auto same = std::find_if(shared.begin(), shared.end(), [&](const SharedFinding& other) {
         return other.finding.severity == finding.severity && other.finding.code == finding.code &&
-               other.finding.text == finding.text && other.finding.fix == finding.fix;
+               other.finding.text == finding.text && other.finding.fix == finding.fix &&
+               other.finding.hint == finding.hint;
       });
       if (same == shared.end()) same = shared.insert(same, {.finding = finding, .queues = {}});
       same->queues.push_back(report.queue.queue);

@@ -55,9 +55,12 @@ std::string render_findings(const std::vector<QueueFinding>& findings, const Sta
     const auto lines = wrapped(word + ": " + shown_text(finding.text), style.width, 2);
     text += "\n" + painted(word, finding.severity, style.colour) + lines.substr(word.size()) + "\n";
     // Not wrapped, so that it can be copied.
-    if (finding.fix.empty()) continue;
-    for (const auto command : split(finding.fix, '\n'))
-      text += "  fix: " + printable(command) + "\n";
+    if (!finding.fix.empty()) {
+      for (const auto command : split(finding.fix, '\n'))
+        text += "  fix: " + printable(command) + "\n";
+    }
+    if (!finding.hint.empty())
+      text += "  " + wrapped("hint: " + shown_text(finding.hint), style.width - 2, 8) + "\n";
   }
   if (findings.size() > max_findings) {
     text += fmt::format("\n{} and {} more; -o json lists all\n", ellipsis(), findings.size() - max_findings);

@@ -193,7 +193,7 @@ Findings check_collectors(Subject& subject) {
       const bool fails = found.severity == Severity::failure && found.code != "no_collector";
       const auto fix = commands_of(found);
       const auto text = settings.queues.size() == 1 ? found.text : "queue " + queue + ": " + found.text;
-      findings.push_back(fails ? failure(text, fix) : warning(text, fix));
+      findings.push_back(fails ? failure(text, fix, found.hint) : warning(text, fix, found.hint));
     }
   }
   const auto count = static_cast<std::int64_t>(collectors.size());

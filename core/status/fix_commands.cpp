@@ -50,7 +50,8 @@ std::string continue_process(const CollectorProcess& process, const std::string&
 
 std::string find_service(const std::optional<CollectorProcess>& last, const std::string& here) {
   const std::string command = "systemctl list-unit-files 'mailroom*'";
-  return !last || last->host == here ? command : fmt::format("ssh {} \"{}\"", last->host, command);
+  return (!last || last->host == here ? command : fmt::format("ssh {} \"{}\"", last->host, command)) +
+         " lists the services there are";
 }
 
 }  // namespace mailroom

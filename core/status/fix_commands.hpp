@@ -28,7 +28,7 @@ std::string end_session(int backend_pid);
 /// Resumes a stopped process, by ssh unless its host is `here`.
 std::string continue_process(const CollectorProcess& process, const std::string& here);
 
-/// Lists the installed services of mailroom, on the host of `last` if that is known.
+/// A hint: the command that lists the installed services of mailroom, on the host of `last` if that is known.
 std::string find_service(const std::optional<CollectorProcess>& last, const std::string& here);
 
 }  // namespace mailroom

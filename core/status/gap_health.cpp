@@ -17,11 +17,13 @@ QueueFinding held_by(const GapHolder& holder) {
                         activity_text(holder.session), waits),
             end_session(holder.session.pid)};
   }
-  return {Severity::warning, "gap_held",
-          fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
-                      holder.session.user, age, waits),
-          printable(holder.gid) == holder.gid ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";"
-                                              : "SELECT gid, prepared FROM pg_prepared_xacts;"};
+  const bool is_named = printable(holder.gid) == holder.gid;
+  return {
+      Severity::warning, "gap_held",
+      fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
+                  holder.session.user, age, waits),
+      is_named ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";" : "",
+      is_named ? "" : "SELECT gid, prepared FROM pg_prepared_xacts; shows its name, for ROLLBACK PREPARED"};
 }
 
 }  // namespace

@@ -47,11 +47,11 @@ class Judge {
   }
 
  private:
-  void fail(std::string code, std::string text, std::string fix) {
-    found_.push_back({Severity::failure, std::move(code), std::move(text), std::move(fix)});
+  void fail(std::string code, std::string text, std::string fix, std::string hint = {}) {
+    found_.push_back({Severity::failure, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
-  void warn(std::string code, std::string text, std::string fix = {}) {
-    found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix)});
+  void warn(std::string code, std::string text, std::string fix = {}, std::string hint = {}) {
+    found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
 
   std::string tokens_waiting() const {
@@ -74,14 +74,14 @@ class Judge {
 
   void judge_absence() {
     if (!status_.collectors.empty()) return;
+    const std::string none =
+        status_.elsewhere.empty() ? "no collector is connected" : "no connected collector serves this queue";
     if (is_paused() && status_.waiting.total() > 0) {
-      warn("no_collector", "no collector is connected for when the queue is resumed. " + start_service(),
-           service());
+      warn("no_collector", none + " for when the queue is resumed. " + start_service(), {}, service());
     } else if (status_.waiting.total() > 0) {
-      fail("no_collector", tokens_waiting() + " and no collector is connected. " + start_service(),
-           service());
+      fail("no_collector", tokens_waiting() + " and " + none + ". " + start_service(), {}, service());
     } else {
-      warn("no_collector", "no collector is connected; no token waits. " + start_service(), service());
+      warn("no_collector", none + "; no token waits. " + start_service(), {}, service());
     }
   }
 
@@ -93,10 +93,22 @@ class Judge {
     return status_.last_claim ? collector_process(status_.last_claim->claimed_by) : std::nullopt;
   }
 
-  std::string service() const { return find_service(known_process(), status_.host); }
+  std::string service() const {
+    if (status_.elsewhere.empty()) return find_service(known_process(), status_.host);
+    const auto process = collector_process(status_.elsewhere.front().application);
+    return fmt::format("add {} to --queue of {}, or to the queues in its file, and restart it",
+                       shell_word(status_.queue),
+                       process ? process_text(*process) : session_text(status_.elsewhere.front()));
+  }
 
   /// Never suggests a bare `mailroom collect`: tokens that it prints on a terminal count as emitted.
   std::string start_service() const {
+    if (!status_.elsewhere.empty())
+      return fmt::format(
+          "{} for other queues alone",
+          status_.elsewhere.size() == 1
+              ? "One is connected"
+              : with_thousands(static_cast<std::int64_t>(status_.elsewhere.size())) + " are connected");
     const std::string text = "Start the collector's service";
     if (!status_.last_claim) return text;
     const auto process = collector_process(status_.last_claim->claimed_by);
@@ -121,7 +133,7 @@ class Judge {
                  "{} was claimed {} ago by {}, whose session has ended, and no collector takes it over. "
                  "{}",
                  batch_text(batch), age_text(batch.age), batch.claimed_by, start_service()),
-             service());
+             {}, service());
       }
     }
   }
@@ -202,10 +214,14 @@ class Judge {
     const auto age = age_text(*session.silent_for);
     if (session.state == "active") {
       return {
-          severity, "collector_blocked",
+          severity,
+          "collector_blocked",
           fmt::format("{} has been running one statement for {}{}", session_text(session), age,
                       session.wait.empty() ? "" : ", waiting for " + session.wait),
-          fmt::format("SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));", session.pid)};
+          {},
+          fmt::format(
+              "SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({})); shows what blocks it",
+              session.pid)};
     }
     const auto process = collector_process(session.application);
     return {severity, "collector_silent",
@@ -221,7 +237,7 @@ class Judge {
                              : status_.rules.wait_for(1) > Milliseconds{0}
                                  ? ". Its rate allows no more"
                                  : ". Another instance of the collector's service shares the work";
-    const auto fix = is_paused() ? resume() : service();
+    const auto fix = is_paused() ? resume() : std::string();
     if (limits_.max_lag && lag > *limits_.max_lag) {
       fail("max_lag",
            fmt::format("the oldest token has waited for {}, longer than --max-lag {}{}", age_text(*lag),

@@ -20,6 +20,8 @@ struct QueueFinding {
   /// The complete command or SQL statement that fixes it; empty if there is none. Of several each is on a
   /// line.
   std::string fix;
+  /// What may help where no command surely does; empty if there is nothing to say.
+  std::string hint{};
 };
 
 /// The limits beyond which a state is a finding.

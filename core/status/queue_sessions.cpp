@@ -41,14 +41,15 @@ SELECT {session},
     SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0'))
     FROM pg_locks k
     WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.objsubid = 1 AND k.mode = 'ShareLock'
-      AND k.granted AND k.database = l.database), '')
+      AND k.granted AND k.database = l.database), ''),
+  served.this IS FALSE
 FROM pg_locks l
 JOIN pg_stat_activity a ON a.pid = l.pid
 CROSS JOIN LATERAL (
   SELECT bool_or(s.objid::bigint = hashtext($1::text)::bigint & 4294967295) AS this FROM pg_locks s
   WHERE s.pid = l.pid AND s.locktype = 'advisory' AND s.classid = {serving_lock} AND s.objsubid = 2 AND s.granted
     AND s.database = l.database) served
-WHERE served.this IS NOT FALSE AND l.locktype = 'advisory' AND l.classid = {collector_lock} AND l.objid = l.pid::oid AND l.objsubid = 2
+WHERE l.locktype = 'advisory' AND l.classid = {collector_lock} AND l.objid = l.pid::oid AND l.objsubid = 2
   AND mailroom_is_collector(l.pid) AND {in_this_database}
 ORDER BY a.backend_start, a.pid)");
 
@@ -149,13 +150,16 @@ ServerSession read_session(const Row& row) {
 
 }  // namespace
 
-std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transaction,
-                                               const std::string& queue) {
-  std::vector<AttachedCollector> collectors;
+ConnectedCollectors find_collectors(pqxx::transaction_base& transaction, const std::string& queue) {
+  ConnectedCollectors collectors;
   for (const auto& row : Connection::execute(transaction, collectors_sql, queue)) {
-    collectors.push_back({.session = read_session(row),
-                          .queue = optional_of<std::string>(row[session_width]),
-                          .key = row[session_width + 1].c_str()});
+    if (row[session_width + 2].as<bool>()) {
+      collectors.elsewhere.push_back(read_session(row));
+      continue;
+    }
+    collectors.here.push_back({.session = read_session(row),
+                               .queue = optional_of<std::string>(row[session_width]),
+                               .key = row[session_width + 1].c_str()});
   }
   return collectors;
 }

@@ -10,8 +10,13 @@ namespace mailroom {
 
 // All functions run within the caller's transaction.
 
-/// The collectors connected to this database, except those known to serve other queues only.
-std::vector<AttachedCollector> find_collectors(pqxx::transaction_base& transaction, const std::string& queue);
+struct ConnectedCollectors {
+  std::vector<AttachedCollector> here;   ///< of the queue, or of an unknown one
+  std::vector<ServerSession> elsewhere;  ///< known to serve other queues only
+};
+
+/// The collectors connected to this database.
+ConnectedCollectors find_collectors(pqxx::transaction_base& transaction, const std::string& queue);
 
 /// The session that holds the lock of the queue's claims at this moment; usually nullopt.
 std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transaction, const std::string& queue);

@@ -169,7 +169,9 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   const auto position = read_position(transaction, status);
   read_sequences_behind(transaction, status);
   status.rules = read_queue_rules(transaction, queue);
-  status.collectors = find_collectors(transaction, queue);
+  auto connected = find_collectors(transaction, queue);
+  status.collectors = std::move(connected.here);
+  status.elsewhere = std::move(connected.elsewhere);
   status.lock = find_queue_lock(transaction, queue);
   status.foreign_locks = find_foreign_locks(transaction);
   if (!status.on_standby) status.notifications = read_notification_queue(transaction);

@@ -123,6 +123,7 @@ struct QueueStatus {
   std::vector<TableSequence> sequences_behind;  ///< of mailroom's tables other than tokens
   WaitingTokenCount waiting;
   std::vector<AttachedCollector> collectors;  ///< of this queue, or of an unknown one
+  std::vector<ServerSession> elsewhere;       ///< consumers of this database that serve other queues only
   std::optional<LastClaim> last_claim;
   std::vector<OpenBatch> open_batches;
   std::vector<DeadBatch> dead;  ///< within a day, among the newest 5,000 batches; newest first

@@ -54,15 +54,16 @@ std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) 
       "the server's queue of notifications is {} full. When it is full, every INSERT into accounts fails",
       percent_text(queue.usage));
   std::string fix;
+  std::string hint;
   if (queue.open_transactions.empty()) {
     text += ". No session has a transaction open that would hold it back: it empties by itself";
-    fix = "SELECT pg_notification_queue_usage();";
+    hint = "SELECT pg_notification_queue_usage(); shows how full it is";
   } else {
     text += ". " + holders_text(queue.open_transactions);
     fix = end_session(queue.open_transactions.front().pid);
   }
   return QueueFinding{fails ? Severity::failure : Severity::warning, "notifications_held", std::move(text),
-                      std::move(fix)};
+                      std::move(fix), std::move(hint)};
 }
 
 bool waits_for_standby(const ServerSession& session) {
@@ -93,11 +94,15 @@ std::optional<QueueFinding> judge_other_schema(const QueueStatus& status) {
   if (!status.other) return std::nullopt;
   const auto& other = *status.other;
   return QueueFinding{
-      Severity::failure, "other_schema",
+      Severity::failure,
+      "other_schema",
       fmt::format("{} {} in the schema {}, which no collector serves, and the schema {} never had one",
                   counted(other.waiting, "token"), other.waiting == 1 ? "waits" : "wait", other.schema,
                   status.schema),
-      fmt::format("mailroom --schema {} status", shell_word(other.schema))};
+      {},
+      fmt::format("mailroom --schema {} status shows them; the consumers need this schema too, in "
+                  "database.schema or with --schema",
+                  shell_word(other.schema))};
 }
 
 }  // namespace mailroom

@@ -34,17 +34,21 @@ std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries) {
   std::vector<QueueFinding> found;
   for (const auto& sink : deliveries.sinks) {
     found.push_back(
-        {is_permanent_refusal(sink.reason) ? Severity::failure : Severity::warning, "sink_unavailable",
+        {is_permanent_refusal(sink.reason) ? Severity::failure : Severity::warning,
+         "sink_unavailable",
          fmt::format("{} has been unavailable for {}, after {}: {}. Tokens wait in the queue", sink.name,
                      age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
-         "mailroom doctor"});
+         {},
+         "mailroom doctor tries it, and says more"});
   }
   const auto rejected = rejections_without_success(deliveries);
   if (rejected >= many_rejections) {
     found.push_back(
-        {Severity::warning, "only_rejections",
+        {Severity::warning,
+         "only_rejections",
          fmt::format("{} were rejected in the last hour, and none was accepted", counted(rejected, "token")),
-         "mailroom tail --state rejected --since 1h"});
+         {},
+         "mailroom tail --state rejected --since 1h shows what was said of each"});
   }
   return found;
 }

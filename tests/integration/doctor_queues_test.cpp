@@ -38,8 +38,8 @@ TEST_CASE("the doctor names the queue of a problem, and counts a collector of se
   rig.environment["MAILROOM_QUEUE_NAME"] = "recovery,activation";
   {
     const auto session = attach(database, "activation");
-    CHECK(
-        summary(rig.examine("collectors")).starts_with("warning: queue recovery: no collector is connected"));
+    CHECK(summary(rig.examine("collectors"))
+              .starts_with("warning: queue recovery: no connected collector serves this queue"));
   }
   const PgQueueSession both(
       {database.conninfo(), {"recovery", "activation"}, "token_insert", require_current_schema});

@@ -102,7 +102,7 @@ TEST_CASE("migrate makes a second queue if it is told to, and status notices the
   const auto status = rig.run({"status"});
   CHECK(status.status == 8);
   CHECK(contains(status.output, "unhealthy"));
-  CHECK(contains(status.output, "fix: mailroom --schema public status"));
+  CHECK(contains(status.output, "hint: mailroom --schema public status shows"));
   DoctorRig doctor(rig.database);
   doctor.environment["MAILROOM_DATABASE_URL"] = fmt::format("{} user={}", rig.database.conninfo(), rig.role);
   CHECK(contains(summary(doctor.examine("collectors")), "2 tokens wait in the schema public"));

@@ -69,6 +69,7 @@ TEST_CASE("a collector belongs to each queue that it serves, and to no other") {
   CHECK(recovery[1].queue == "recovery");
   CHECK(read_queue_status(*connection, "activation").collectors.size() == 1);
   CHECK(read_queue_status(*connection, "mailroom").collectors.empty());
+  CHECK(read_queue_status(*connection, "mailroom").elsewhere.size() == 2);
   CHECK_THROWS_AS(read_queue_status(*connection, "third"), DatabaseError);
 }
 

@@ -96,18 +96,34 @@ TEST_CASE("a missing collector is a failure once tokens wait") {
   const auto finding = only(status);
   CHECK(finding.severity == Severity::failure);
   CHECK(finding.text == "5 tokens wait and no collector is connected. Start the collector's service");
-  CHECK(finding.fix == "systemctl list-unit-files 'mailroom*'");
+  CHECK(finding.fix.empty());
+  CHECK(finding.hint == "systemctl list-unit-files 'mailroom*' lists the services there are");
   status.waiting = {};
   CHECK(judged(status) == Found{"warning no_collector"});
 }
 
-TEST_CASE("the fix for a missing collector looks for the service on the last collector's host") {
+TEST_CASE("a consumer that serves other queues alone is named, with the queue that it lacks") {
+  auto status = with_waiting(40);
+  status.queue = "recovery";
+  status.elsewhere = {status.collectors.front().session};
+  status.collectors.clear();
+  status.elsewhere.front().application = "mailroom send@web1:77";
+  const auto finding = only(status);
+  CHECK(
+      finding.text ==
+      "40 tokens wait and no connected collector serves this queue. One is connected for other queues alone");
+  CHECK(finding.fix.empty());
+  CHECK(finding.hint ==
+        "add recovery to --queue of process 77 on web1, or to the queues in its file, and restart it");
+}
+
+TEST_CASE("the hint for a missing collector looks for the service on the last collector's host") {
   auto status = with_waiting(5);
   status.collectors.clear();
   status.host = "web1";
   status.last_claim = LastClaim{.claimed_by = "mailroom collect@web1:77", .age = 90s};
   CHECK(contains(only(status).text, "The last one was process 77 on web1, 1m30s ago"));
-  CHECK(only(status).fix == "systemctl list-unit-files 'mailroom*'");
+  CHECK(only(status).hint == "systemctl list-unit-files 'mailroom*' lists the services there are");
 }
 
 TEST_CASE("a batch is late after 30 seconds") {
@@ -190,7 +206,8 @@ TEST_CASE("a collector that hangs in a statement is told apart from a stopped on
   const auto finding = only(status);
   CHECK(finding.code == "collector_blocked");
   CHECK(contains(finding.text, "for 50s, waiting for Lock/tuple"));
-  CHECK(contains(finding.fix, "pg_blocking_pids(11)"));
+  CHECK(finding.fix.empty());
+  CHECK(contains(finding.hint, "pg_blocking_pids(11)"));
 }
 
 TEST_CASE("the holder of the queue's lock is blamed, not the collectors that wait for it") {
@@ -247,7 +264,8 @@ TEST_CASE("a prepared transaction is fixed by its gid") {
   CHECK(contains(finding.text, "prepared transaction it's me of user app has been open for 2h"));
   CHECK(finding.fix == "ROLLBACK PREPARED 'it''s me';");
   status.gap_holders[0].gid = "two\nlines";
-  CHECK(only(status).fix == "SELECT gid, prepared FROM pg_prepared_xacts;");
+  CHECK(only(status).fix.empty());
+  CHECK(contains(only(status).hint, "SELECT gid, prepared FROM pg_prepared_xacts;"));
 }
 
 TEST_CASE("hidden sessions of another user are reported") {
@@ -321,7 +339,8 @@ TEST_CASE("tokens that wait in another schema are a failure that names it") {
   CHECK(only(status).severity == Severity::failure);
   CHECK(only(status).text ==
         "2 tokens wait in the schema public, which no collector serves, and the schema app never had one");
-  CHECK(only(status).fix == "mailroom --schema public status");
+  CHECK(only(status).fix.empty());
+  CHECK(contains(only(status).hint, "mailroom --schema public status shows them"));
 }
 
 TEST_CASE("a limit is exceeded only above its value") {

@@ -12,7 +12,7 @@
 namespace mailroom::bench {
 namespace {
 
-const char* const address = "MAILROOM_TEST_RABBITMQ";
+const char* const amqp_address = "MAILROOM_TEST_RABBITMQ";
 const char* const password_file = "MAILROOM_TEST_RABBITMQ_PASSWORD_FILE";
 constexpr auto channel = AmqpConnection::channel;
 
@@ -67,7 +67,7 @@ class AmqpBroker final : public Broker {
 
   void connect() {
     Settings settings;
-    settings.sink_to = std::getenv(address);
+    settings.sink_to = std::getenv(amqp_address);
     settings.sink_password_file = std::getenv(password_file);
     settings.sink_timeout = std::chrono::seconds(30);
     BrokerFailure failure;
@@ -131,7 +131,7 @@ class AmqpBroker final : public Broker {
 
 BrokerKind amqp_kind() {
   return {.name = "amqp",
-          .address = address,
+          .address = amqp_address,
           .settings = {{"MAILROOM_SINK_PASSWORD_FILE", password_file}},
           .connect = [] { return std::make_unique<AmqpBroker>(); }};
 }

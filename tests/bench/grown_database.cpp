@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t day = 24LL * 3600;
 
-constexpr const char* insert_accounts =
+constexpr const char* insert_grown_accounts =
     "INSERT INTO accounts (id, email, login, status) "
     "SELECT g, 'user' || g || '@bench.example', 'user' || g, 'provisioned' FROM generate_series(1, $1::bigint) g";
 
@@ -44,7 +44,7 @@ void load(Stage& stage, const GrownDatabase& grown) {
   Process(stage.mailroom(grown.name, {"migrate"})).wait();
   const auto connection = stage.connect(grown.name);
   without_triggers(*connection);
-  connection->run(insert_accounts, grown.accounts);
+  connection->run(insert_grown_accounts, grown.accounts);
   const auto now = in_seconds(connection->server_time());
   const auto begin = now - grown_days * day;
   with_indexes_dropped(*connection, [&] {

@@ -13,7 +13,7 @@
 namespace mailroom::bench {
 namespace {
 
-const std::string database = "idle";
+const std::string idle_database = "idle";
 
 /// Cumulative usage at one moment.
 struct Meter {
@@ -65,10 +65,10 @@ Figures compare(const Meter& before, const Meter& after) {
 }
 
 Figures measure_idle(Stage& stage) {
-  Process collector(stage.mailroom(database, {"collect"}));
+  Process collector(stage.mailroom(idle_database, {"collect"}));
   const auto connection = stage.connect("postgres");
   int backend = 0;
-  if (!test::eventually([&] { return (backend = collector_backend(stage, database)) != 0; }))
+  if (!test::eventually([&] { return (backend = collector_backend(stage, idle_database)) != 0; }))
     throw std::runtime_error("the collector does not begin");
   // Wait until the collector has started and the checkpoint's own records are written.
   connection->run("CHECKPOINT");
@@ -81,9 +81,9 @@ Figures measure_idle(Stage& stage) {
   return compare(before, after);
 }
 
-void make_database(Stage& stage) {
-  make_live_database(stage, database);
-  stage.connect("postgres")->run("ALTER DATABASE " + database + " SET log_statement = 'all'");
+void make_idle_database(Stage& stage) {
+  make_live_database(stage, idle_database);
+  stage.connect("postgres")->run("ALTER DATABASE " + idle_database + " SET log_statement = 'all'");
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ void make_database(Stage& stage) {
 std::vector<Row> idle_rows() {
   return {{.name = "idle",
            .meaning = "an hour of a collector with nothing to do, reckoned from one minute",
-           .prepare = make_database,
+           .prepare = make_idle_database,
            .measure = measure_idle,
            .max_runs = 1}};
 }

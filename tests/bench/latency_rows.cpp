@@ -8,25 +8,25 @@
 namespace mailroom::bench {
 namespace {
 
-const std::string database = "live";
+const std::string latency_database = "live";
 
 Consumer collector(Stage& stage, int limit, const std::string& timeout) {
-  return {.database = database,
+  return {.database = latency_database,
           .setup =
               [&stage, limit, timeout] {
-                return stage.mailroom(database, {"collect", "--batch-limit", std::to_string(limit),
-                                                 "--batch-timeout", timeout});
+                return stage.mailroom(latency_database, {"collect", "--batch-limit", std::to_string(limit),
+                                                         "--batch-timeout", timeout});
               },
-          .is_ready = [&stage] { return has_collector(stage, database); }};
+          .is_ready = [&stage] { return has_collector(stage, latency_database); }};
 }
 
 Row latency_row(const std::string& name, const std::string& meaning, int limit, const Arrivals& arrivals) {
   return {.name = "latency/" + name,
           .meaning = "from the commit to the line: " + meaning,
-          .prepare = [](Stage& stage) { make_live_database(stage, database); },
+          .prepare = [](Stage& stage) { make_live_database(stage, latency_database); },
           .measure =
               [limit, arrivals](Stage& stage) {
-                clear_queue(stage, database);
+                clear_queue(stage, latency_database);
                 return measure_latency(stage, collector(stage, limit, limit == 1 ? "5s" : "1ms"), arrivals);
               }};
 }

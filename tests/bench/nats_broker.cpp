@@ -14,7 +14,7 @@
 namespace mailroom::bench {
 namespace {
 
-const char* const address = "MAILROOM_TEST_NATS";
+const char* const nats_address = "MAILROOM_TEST_NATS";
 const char* const stream = "MAILROOM";
 
 void require(natsStatus status, const char* what) {
@@ -37,7 +37,7 @@ void acknowledged(jsCtx*, natsMsg* message, jsPubAck*, jsPubAckErr* error, void*
 class NatsBroker final : public Broker {
  public:
   NatsBroker() {
-    require(natsConnection_ConnectTo(&connection_, std::getenv(address)), "connecting");
+    require(natsConnection_ConnectTo(&connection_, std::getenv(nats_address)), "connecting");
     jsOptions options;
     jsOptions_Init(&options);
     options.PublishAsync.AckHandler = acknowledged;
@@ -123,7 +123,7 @@ class NatsBroker final : public Broker {
 }  // namespace
 
 BrokerKind nats_kind() {
-  return {.name = "nats", .address = address, .connect = [] { return std::make_unique<NatsBroker>(); }};
+  return {.name = "nats", .address = nats_address, .connect = [] { return std::make_unique<NatsBroker>(); }};
 }
 
 }  // namespace mailroom::bench

@@ -10,7 +10,7 @@
 namespace mailroom::bench {
 namespace {
 
-const std::string database = "rival_pgq";
+const std::string pgq_database = "rival_pgq";
 constexpr std::int64_t events_a_tick = 10'000;
 
 const std::string event_columns =
@@ -18,9 +18,9 @@ const std::string event_columns =
     "'12345', ''";
 
 void prepare(Stage& stage) {
-  stage.once(database, [&] {
-    stage.create_database(database, "template0");
-    const auto connection = stage.connect(database);
+  stage.once(pgq_database, [&] {
+    stage.create_database(pgq_database, "template0");
+    const auto connection = stage.connect(pgq_database);
     connection->run("CREATE EXTENSION pgq");
   });
 }
@@ -36,12 +36,12 @@ void make_queue(Connection& connection) {
 }
 
 Process::Setup consumer(const Stage& stage) {
-  return rival_program(stage, database, {"/proc/self/exe", "--pgq-consumer"});
+  return rival_program(stage, pgq_database, {"/proc/self/exe", "--pgq-consumer"});
 }
 
 Figures drain(Stage& stage) {
   const auto events = stage.scaled(300'000);
-  const auto connection = stage.connect(database);
+  const auto connection = stage.connect(pgq_database);
   make_queue(*connection);
   const auto insert = "SELECT count(pgq.insert_event(" + fmt::format(fmt::runtime(event_columns), "g") +
                       ")) FROM generate_series($1::bigint, $2::bigint) g";
@@ -58,17 +58,17 @@ Figures drain(Stage& stage) {
 Process start_ticker(Stage& stage) {
   const auto file = stage.path("pgqd.ini");
   std::ofstream(file) << "[pgqd]\nsyslog = 0\nticker_period = 0.1\ncheck_period = 1\n"
-                      << "initial_database = " << database << "\ndatabase_list = " << database << "\n"
+                      << "initial_database = " << pgq_database << "\ndatabase_list = " << pgq_database << "\n"
                       << "base_connstr = host=" << stage.cluster().host()
                       << " port=" << stage.cluster().port() << " user=postgres\n";
-  return Process(stage.program(database, {"pgqd", "-q", file}));
+  return Process(stage.program(pgq_database, {"pgqd", "-q", file}));
 }
 
 Figures serve(Stage& stage) {
-  make_queue(*stage.connect(database));
+  make_queue(*stage.connect(pgq_database));
   const auto ticker = start_ticker(stage);
   std::filesystem::remove(ready_file(stage));
-  const Consumer timed{.database = database,
+  const Consumer timed{.database = pgq_database,
                        .setup = [&] { return consumer(stage); },
                        .is_ready = [&] { return std::filesystem::exists(ready_file(stage)); },
                        .insert = "SELECT pg_current_xact_id()::text, pgq.insert_event(" +

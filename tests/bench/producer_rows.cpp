@@ -12,13 +12,13 @@
 namespace mailroom::bench {
 namespace {
 
-const std::string database = "producers";
+const std::string producer_database = "producers";
 
 enum class Notifying { none, seeds, ours };
 
 /// The same inserts each time, into emptied tables.
 void arrange(Stage& stage, Notifying notifying) {
-  const auto connection = stage.connect(database);
+  const auto connection = stage.connect(producer_database);
   connection->run("TRUNCATE tokens, mailroom_batches, mailroom_gaps RESTART IDENTITY");
   connection->run("UPDATE jobs SET last_seq = 0");
   connection->run(std::string("ALTER TABLE tokens ") + (notifying == Notifying::ours ? "ENABLE" : "DISABLE") +
@@ -28,10 +28,10 @@ void arrange(Stage& stage, Notifying notifying) {
                   " TRIGGER after_token_inserted_always");
 }
 
-void make_database(Stage& stage) {
-  make_live_database(stage, database);
+void make_producer_database(Stage& stage) {
+  make_live_database(stage, producer_database);
   stage.once("the seeds' trigger", [&] {
-    const auto connection = stage.connect(database);
+    const auto connection = stage.connect(producer_database);
     connection->run(
         "CREATE FUNCTION notify_always() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN NOTIFY token_insert; RETURN NULL; END $$");
@@ -56,12 +56,13 @@ Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool c
   std::unique_ptr<Process> collector;
   if (collecting) {
     // Large batches and a short timeout: the collector emits everything at little cost and never idles.
-    auto setup =
-        stage.mailroom(database, {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
+    auto setup = stage.mailroom(producer_database,
+                                {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
     setup.output = stage.path("collected0");
     collector = std::make_unique<Process>(std::move(setup));
   }
-  auto setup = stage.program(database, {test::server_binaries() + "/pgbench", "-n", "-M", "prepared", "-c",
+  auto setup =
+      stage.program(producer_database, {test::server_binaries() + "/pgbench", "-n", "-M", "prepared", "-c",
                                         std::to_string(clients), "-j", std::to_string(std::min(clients, 2)),
                                         "-T", fmt::format("{:.0f}", std::max(1.0, stage.scaled_seconds(3))),
                                         "-f", stage.path("insert.sql")});
@@ -79,7 +80,7 @@ Row producer_row(int clients, const std::string& name, const std::string& meanin
   return {
       .name = fmt::format("producers/{}/{}", clients, name),
       .meaning = fmt::format("single inserts by {} client{}: {}", clients, clients == 1 ? "" : "s", meaning),
-      .prepare = make_database,
+      .prepare = make_producer_database,
       .measure = [=](Stage& stage) { return measure_producers(stage, clients, notifying, collecting); }};
 }
 

@@ -21,7 +21,7 @@
 namespace mailroom::bench {
 namespace {
 
-const std::string database = "pruned";
+const std::string prune_database = "pruned";
 
 /// The share of the grown database's tokens that is removed: a third of thirty million.
 constexpr int pruned_share = 3;
@@ -53,8 +53,10 @@ struct TableSize {
 };
 
 TableSize size_of_tokens(Stage& stage) {
-  const auto row = stage.connect(database)->run(
-      "SELECT count(*), pg_relation_size('tokens'), pg_total_relation_size('tokens') FROM tokens")[0];
+  const auto row =
+      stage.connect(prune_database)
+          ->run(
+              "SELECT count(*), pg_relation_size('tokens'), pg_total_relation_size('tokens') FROM tokens")[0];
   return {row[0].as<double>(), row[1].as<double>(), row[2].as<double>()};
 }
 
@@ -118,13 +120,13 @@ class LoadedCollector {
     DiskWatch disk(stage.path("disk"));
     const auto figures = measure_latency(
         stage,
-        {.database = database,
+        {.database = prune_database,
          .setup =
              [&] {
-               return stage.mailroom(database, {"collect", "-q", "--batch-limit", "100", "--batch-timeout",
-                                                "1ms", "--metrics", socket});
+               return stage.mailroom(prune_database, {"collect", "-q", "--batch-limit", "100",
+                                                      "--batch-timeout", "1ms", "--metrics", socket});
              },
-         .is_ready = [&] { return has_collector(stage, database); },
+         .is_ready = [&] { return has_collector(stage, prune_database); },
          .at_end = [&] { claims_.push_back(read_claims({.path = socket})); }},
         {.rate = 1'000, .clients = 4, .seconds = stretch_seconds});
     for (const auto& figure : figures)
@@ -173,7 +175,7 @@ struct Pruning {
 
 /// Goes on with the pruning while the collector runs, and stops it after that.
 void prune_beside(Stage& stage, Pruning& pruning, LoadedCollector& collector) {
-  auto setup = stage.mailroom(database, pruning.words);
+  auto setup = stage.mailroom(prune_database, pruning.words);
   setup.output = stage.path("pruned");
   Process prune(setup);
   collector.run(stage);
@@ -189,8 +191,8 @@ void prune_beside(Stage& stage, Pruning& pruning, LoadedCollector& collector) {
 /// A copy of the grown database, which the pruning may change, without tokens that wait.
 void copy_database(Stage& stage) {
   const auto grown = grown_database(stage, 30);
-  stage.create_database(database, grown.name);
-  const auto connection = stage.connect(database);
+  stage.create_database(prune_database, grown.name);
+  const auto connection = stage.connect(prune_database);
   connection->run("DELETE FROM tokens WHERE id > $1", grown.emitted);
   // Otherwise the kernel writes the copy while the collector is measured.
   connection->run("CHECKPOINT");
@@ -201,7 +203,7 @@ void copy_database(Stage& stage) {
 /// and beside the pruning by turns, since the machine's own pauses come and go.
 Figures measure_beside(Stage& stage) {
   copy_database(stage);
-  const auto connection = stage.connect(database);
+  const auto connection = stage.connect(prune_database);
   const auto age =
       connection
           ->run(
@@ -228,7 +230,7 @@ Figures measure_beside(Stage& stage) {
                                  {"rate", pruning.rate, "tokens/s"},
                                  {"table / live size", after.table / (before.table * live), ""},
                                  {"with indexes / live size", after.all / (before.all * live), ""}});
-  stage.drop_database(database);
+  stage.drop_database(prune_database);
   return figures;
 }
 

@@ -67,7 +67,7 @@ Row filtered_row(int limit, std::int64_t tokens) {
 }
 
 /// One collector skips the tokens of another queue and stops after the first batch of its own.
-Figures measure_skip(Stage& stage) {
+Figures measure_queue_skip(Stage& stage) {
   const auto backlog = others_backlog(stage);
   stage.once("others skipped", [&] { take_recoveries(stage, backlog.database); });
   const auto rate = drain_rate(stage, backlog, 0, 1'000, backlog.due);
@@ -161,7 +161,7 @@ std::vector<Row> queue_rows() {
           {.name = "skip/others",
            .meaning = "a million tokens of another queue skipped, batch limit 1000",
            .prepare = [](Stage& stage) { others_backlog(stage); },
-           .measure = measure_skip},
+           .measure = measure_queue_skip},
           {.name = "latency/behind",
            .meaning = fmt::format("a recovery behind 500,000 activations, one collector, batch limit {}",
                                   behind_limit),

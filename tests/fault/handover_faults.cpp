@@ -29,7 +29,7 @@ HandoverTrial::Options posting_to(const WebhookProcess& server) {
   return options;
 }
 
-void kill_at_random(HandoverTrial& trial, int rounds) {
+void kill_some_workers(HandoverTrial& trial, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     trial.pause(50, 300);
     trial.replace(trial.draw(0, 2), SIGKILL);
@@ -59,7 +59,7 @@ Outcome programs_alone(Cluster& cluster, const Plan& plan) {
 Outcome kill_collectors(Cluster& cluster, const Plan& plan) {
   const Programs programs;
   HandoverTrial trial(cluster, plan, programs.options("ok"), programs.log);
-  kill_at_random(trial, plan.rounds);
+  kill_some_workers(trial, plan.rounds);
   return trial.finish(plan.rounds);
 }
 
@@ -81,7 +81,7 @@ Outcome programs_misbehave(Cluster& cluster, const Plan& plan) {
 Outcome post_and_kill(Cluster& cluster, const Plan& plan) {
   const WebhookProcess server("ok");
   HandoverTrial trial(cluster, plan, posting_to(server), server.taken());
-  kill_at_random(trial, plan.rounds);
+  kill_some_workers(trial, plan.rounds);
   return trial.finish(plan.rounds);
 }
 

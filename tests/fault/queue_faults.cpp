@@ -140,7 +140,7 @@ Outcome no_fault_when_calm(Cluster& cluster, const Plan& plan) {
   return only_wait(trial, plan);
 }
 
-Outcome kill_at_random(Cluster& cluster, const Plan& plan) {
+Outcome kill_beside_queues(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, three_queues());
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(10, 120);
@@ -171,7 +171,7 @@ Outcome rewind_one(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-Outcome restart_in_a_loop(Cluster& cluster, const Plan& plan) {
+Outcome restart_beside_queues(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, three_queues());
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(500, 2000);
@@ -203,16 +203,16 @@ Outcome all_together(Cluster& cluster, const Plan& plan) {
 }  // namespace
 
 std::vector<Fault> queue_faults() {
-  return {
-      {"queues: no fault", "each emits its actions, nothing repeated", 20, 4, no_fault, true},
-      {"queues: no fault, calm", "the same, by the usual claim", 20, 4, no_fault_when_calm},
-      {"queues: kill -9 at random", "at most one batch per kill is repeated, of one queue", 200, 15,
-       kill_at_random},
-      {"queues: pauses and kills", "a paused queue leases nothing, one batch per kill", 60, 6,
-       pause_and_kill},
-      {"queues: rewinds of one", "repeats what the rewind covers, in its queue only", 60, 8, rewind_one},
-      {"queues: stop -m immediate and start", "nothing repeated, delivery resumes", 12, 1, restart_in_a_loop},
-      {"queues: all of it", "one batch per kill, and what a rewind covers", 100, 8, all_together}};
+  return {{"queues: no fault", "each emits its actions, nothing repeated", 20, 4, no_fault, true},
+          {"queues: no fault, calm", "the same, by the usual claim", 20, 4, no_fault_when_calm},
+          {"queues: kill -9 at random", "at most one batch per kill is repeated, of one queue", 200, 15,
+           kill_beside_queues},
+          {"queues: pauses and kills", "a paused queue leases nothing, one batch per kill", 60, 6,
+           pause_and_kill},
+          {"queues: rewinds of one", "repeats what the rewind covers, in its queue only", 60, 8, rewind_one},
+          {"queues: stop -m immediate and start", "nothing repeated, delivery resumes", 12, 1,
+           restart_beside_queues},
+          {"queues: all of it", "one batch per kill, and what a rewind covers", 100, 8, all_together}};
 }
 
 }  // namespace mailroom::test

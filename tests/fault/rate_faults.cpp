@@ -14,7 +14,7 @@ namespace {
 
 constexpr double rate = 50;  ///< tokens per second
 constexpr int burst = 10;
-constexpr int collectors = 3;
+constexpr int rate_collectors = 3;
 constexpr int batch = burst / 2;
 /// How late the promptest tenth of the batches may be: half the time that the rate needs for one. Others also
 /// wait for what else the machine does.
@@ -22,7 +22,7 @@ constexpr double longest_delay = batch / rate / 2;
 
 /// Three collectors, in batches of half the burst: a bucket that is full while a batch waits wastes the rate.
 Trial::Options paced(std::vector<std::string> queues) {
-  Trial::Options options{.collectors = collectors, .writers = 0, .limit = batch, .queues = {}};
+  Trial::Options options{.collectors = rate_collectors, .writers = 0, .limit = batch, .queues = {}};
   for (const auto& queue : queues)
     options.queues[queue] = "";
   if (queues.size() > 1) options.serving = {queues[0], queues[1], fmt::format("{}", fmt::join(queues, ","))};
@@ -97,7 +97,7 @@ Outcome keep_to_rate(Cluster& cluster, const Plan& plan, const std::vector<std::
     keep_backlog(*connection, round);
     trial.pause(900, 1100);
     if (kills == Kills::no) continue;
-    trial.crew().replace(trial.draw(0, collectors - 1), SIGKILL);
+    trial.crew().replace(trial.draw(0, rate_collectors - 1), SIGKILL);
     trial.allow_repeats(trial.limit());
   }
   const auto sum = taken(*connection);
@@ -110,7 +110,7 @@ Outcome keep_to_rate(Cluster& cluster, const Plan& plan, const std::vector<std::
     trial.count_untimely(static_cast<std::size_t>(std::ceil(rate * sum.delay)));
   trial.expect(sum.seconds > 0, "several batches are taken");
   lift_rate(*connection, queues);
-  for (int i = 0; i < collectors; ++i)
+  for (int i = 0; i < rate_collectors; ++i)
     trial.expect(trial.crew().member(i).connected(), "a collector connects");
   return trial.finish(plan.rounds);
 }

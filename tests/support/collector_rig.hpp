@@ -10,6 +10,7 @@
 
 #include "consumer/collector.hpp"
 #include "consumer/line_sink.hpp"
+#include "support/emitted_ids.hpp"
 #include "support/fake_server.hpp"
 #include "support/text_lines.hpp"
 #include "support/two_open_sink.hpp"
@@ -102,11 +103,7 @@ class CollectorRig {
   /// How often each token was emitted.
   std::map<std::int64_t, int> emitted() const {
     std::map<std::int64_t, int> times;
-    for (const auto& line : lines()) {
-      for (const auto& token : line.at("tokens")) {
-        ++times[token.at("id").get<std::int64_t>()];
-      }
-    }
+    for_each_emitted(file.text(), [&](std::int64_t id, std::string_view) { ++times[id]; });
     return times;
   }
 

@@ -58,11 +58,6 @@ constexpr MigrateAction actions[] = {
        syntax.text("DIR", options.directory, "write to this directory, which is created if necessary")
            .required();
      }},
-    {"new", "create the files of a new migration NAME in mailroom's source tree", "", migrate_new,
-     [](CommandSyntax& syntax, MigrateOptions& options) {
-       syntax.text("NAME", options.name, "name the migration, for example add_locale").required();
-       syntax.text("--dir DIR", options.directory, "write to this directory [migrations]");
-     }},
 };
 
 /// Throws Error(usage) for an option of migrate itself that `action` does not take.

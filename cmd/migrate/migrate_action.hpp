@@ -16,8 +16,7 @@ struct MigrateOptions {
   int count = 1;  ///< N of down
   bool all = false;
   long baseline = 0;
-  std::string name;
-  std::string directory = "migrations";
+  std::string directory;
 };
 
 // The commands of migrate; migrate.cpp describes them.
@@ -29,7 +28,6 @@ ExitCode migrate_verify(const MigrateOptions& options, Context& context);
 ExitCode migrate_baseline(const MigrateOptions& options, Context& context);
 ExitCode migrate_force(const MigrateOptions& options, Context& context);
 ExitCode migrate_export(const MigrateOptions& options, Context& context);
-ExitCode migrate_new(const MigrateOptions& options, Context& context);
 
 /// Connects, retrying for up to --wait. Throws ConnectionLost after that.
 std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Context& context);

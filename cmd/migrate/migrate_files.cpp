@@ -22,13 +22,4 @@ ExitCode migrate_export(const MigrateOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-ExitCode migrate_new(const MigrateOptions& options, Context& context) {
-  for (const auto& path : new_migration(options.directory, options.name)) {
-    const bool json = context.global().output == OutputFormat::json;
-    const auto line = json ? json_text(nlohmann::json{{"file", path.string()}}) : path.string();
-    context.print(line + "\n");
-  }
-  return ExitCode::done;
-}
-
 }  // namespace mailroom

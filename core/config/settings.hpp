@@ -112,7 +112,6 @@ struct Settings {
   WhenUnknown sink_when_unknown = WhenUnknown::resend;
   std::string sink_ca_file;
   std::vector<std::string> sink_signing_secret_files;  ///< the first is the newest
-  bool sink_allow_private = false;                     ///< addresses of a private network
   std::string sink_password_file;                      ///< of the user in sink_to
   std::string sink_credentials_file;                   ///< of a NATS user
   std::string sink_stream;

@@ -166,8 +166,7 @@ std::vector<SinkFinding> check_http(const Settings& settings) {
   } else {
     findings.push_back(
         {Level::failure, fmt::format("{} cannot be used: {}", endpoint.name, printable(failure)),
-         "start the server, check the host, port and certificate of sink.to, or set sink.ca_file "
-         "or sink.allow_private"});
+         "start the server, check the host, port and certificate of sink.to, or set sink.ca_file"});
   }
   return findings;
 }

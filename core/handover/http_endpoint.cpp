@@ -57,8 +57,7 @@ HttpEndpoint parse_http_endpoint(const Settings& settings) {
           .ca_file = settings.sink_ca_file,
           .user_agent = "mailroom/" MAILROOM_VERSION,
           .event_source = settings.sink_event_source,
-          .timeout = settings.sink_timeout,
-          .allow_private = settings.sink_allow_private};
+          .timeout = settings.sink_timeout};
 }
 
 }  // namespace mailroom

@@ -14,7 +14,6 @@ struct HttpEndpoint {
   std::string user_agent;
   std::string event_source;  ///< of CloudEvents; empty for none
   Milliseconds timeout{};
-  bool allow_private = false;
 };
 
 /// The endpoint of sink.to. Throws Error(configuration) for a URL that is malformed, has a user or a

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "handover/cloud_event.hpp"
-#include "handover/private_address.hpp"
 
 namespace mailroom {
 namespace {
@@ -93,7 +92,6 @@ void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
   error_.front() = '\0';
   header_size_ = 0;
   was_sent_ = false;
-  is_refused_ = false;
   is_too_long_ = false;
   has_header_ = false;
   headers_.reset();
@@ -116,7 +114,6 @@ void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
 std::string HttpPost::failure_of(CURLcode result) const {
   if (result == CURLE_OK) return "the connection was closed within the header of the answer";
   if (result == CURLE_ABORTED_BY_CALLBACK) return "the connection was closed before the answer";
-  if (is_refused_) return "its address is private, and sink.allow_private is false";
   return error_.front() == '\0' ? curl_easy_strerror(result) : error_.data();
 }
 
@@ -145,13 +142,8 @@ std::string HttpPost::connect() {
   return result == CURLE_OK ? std::string() : failure_of(result);
 }
 
-/// Every address that a name has is checked here, when it is about to be used.
-curl_socket_t HttpPost::on_open(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
-  auto& post = *static_cast<HttpPost*>(self);
-  if (!post.endpoint_.allow_private && is_private_address(address->addr)) {
-    post.is_refused_ = true;
-    return CURL_SOCKET_BAD;
-  }
+/// Children of this process must not inherit the connection.
+curl_socket_t HttpPost::on_open(void* /*self*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 

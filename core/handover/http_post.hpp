@@ -61,7 +61,6 @@ class HttpPost {
   HttpResponse response_;
   std::size_t header_size_ = 0;
   bool was_sent_ = false;     ///< the request, or a part of it
-  bool is_refused_ = false;   ///< an address, for being private
   bool is_too_long_ = false;  ///< the body, so that it is not read to its end
   bool has_header_ = false;   ///< the whole of it
 };

@@ -1,8 +1,6 @@
 #include "schema/migration_files.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
@@ -44,25 +42,6 @@ void make_directory(const fs::path& directory) {
   }
 }
 
-/// N of `N_name.up.sql`; nullopt if the file is not a migration.
-std::optional<int> version_of(const fs::path& path) {
-  const auto name = path.filename().string();
-  int version = 0;
-  const auto [rest, failure] = std::from_chars(name.data(), name.data() + name.size(), version);
-  const bool is_migration = failure == std::errc() && *rest == '_' && path.extension() == ".sql";
-  return is_migration ? std::optional(version) : std::nullopt;
-}
-
-int next_version(const fs::path& directory) {
-  std::error_code failure;
-  int newest = -1;
-  for (const auto& entry : fs::directory_iterator(directory, failure))
-    newest = std::max(newest, version_of(entry.path()).value_or(-1));
-  if (newest >= 0) return newest + 1;
-  throw Error(ExitCode::failed, fmt::format("there are no migrations in {}", directory.string()),
-              "run it in the source tree of mailroom, or name the directory with --dir");
-}
-
 }  // namespace
 
 std::size_t export_migrations(const std::vector<Migration>& migrations, const fs::path& directory) {
@@ -84,28 +63,6 @@ std::size_t export_migrations(const std::vector<Migration>& migrations, const fs
   for (const auto& [path, text] : missing)
     write(path, text);
   return missing.size();
-}
-
-std::vector<fs::path> new_migration(const fs::path& directory, const std::string& name) {
-  const auto is_fit = [](unsigned char c) {
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-  };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), is_fit)) {
-    throw Error(ExitCode::usage, fmt::format("'{}' is not a valid migration name", name),
-                "use lower-case letters, digits and underscores: add_locale");
-  }
-  const auto stem = fmt::format("{}_{}", next_version(directory), name);
-  const auto up = directory / (stem + ".up.sql");
-  const auto down = directory / (stem + ".down.sql");
-  write(up,
-        "-- What it changes, and why.\n--\n-- Which locks it takes, for how long, and what it rewrites: "
-        "\"rewrites no table\".\n-- A file with a single CREATE INDEX CONCURRENTLY IF NOT EXISTS runs "
-        "outside a transaction.\n\n");
-  write(down,
-        "-- What it removes, and which data is lost.\n--\n-- Which locks it takes, and what it rewrites.\n"
-        "--\n-- Each table and column that it drops: \"-- deletes: table NAME\", \"-- deletes: column "
-        "TABLE.NAME\".\n\n");
-  return {up, down};
 }
 
 }  // namespace mailroom

@@ -15,10 +15,4 @@ namespace mailroom {
 std::size_t export_migrations(const std::vector<Migration>& migrations,
                               const std::filesystem::path& directory);
 
-/// Creates the two files of the next version in `directory`, which has migrations already, with the usual
-/// header. Returns their paths, up first. Throws Error(usage) for an invalid name, Error(failed) for the
-/// directory.
-std::vector<std::filesystem::path> new_migration(const std::filesystem::path& directory,
-                                                 const std::string& name);
-
 }  // namespace mailroom

@@ -25,7 +25,6 @@ struct Programs {
 HandoverTrial::Options posting_to(const WebhookProcess& server) {
   HandoverTrial::Options options;
   options.more = {"--to", server.url()};
-  options.environment = {{"MAILROOM_SINK_ALLOW_PRIVATE", "true"}};
   return options;
 }
 

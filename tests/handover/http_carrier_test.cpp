@@ -24,7 +24,6 @@ Settings settings_for(const std::string& url) {
   settings.sink_to = url;
   settings.sink_timeout = 20s;
   settings.sink_in_flight = 64;
-  settings.sink_allow_private = true;
   return settings;
 }
 
@@ -178,22 +177,6 @@ TEST_CASE("a server that cannot be reached is unavailable") {
   const auto answer = answer_of(settings_for("http://127.0.0.1:" + std::to_string(port.port()) + "/"));
   CHECK(answer.verdict == ParcelVerdict::unavailable);
   CHECK(answer_of(settings_for("https://no-such-host.invalid/")).verdict == ParcelVerdict::unavailable);
-}
-
-TEST_CASE("a private address is refused after its name is resolved") {
-  WebhookProcess server("ok");
-  for (const std::string host : {"127.0.0.1", "localhost", "127.1"}) {
-    INFO(host);
-    auto settings = settings_for("http://" + host + ":" + server.port() + "/");
-    settings.sink_allow_private = false;
-    const auto answer = answer_of(settings);
-    CHECK(answer.verdict == ParcelVerdict::unavailable);
-    CHECK(answer.reply == "its address is private, and sink.allow_private is false");
-  }
-  auto mapped = settings_for("https://[::ffff:127.0.0.1]:" + server.port() + "/");
-  mapped.sink_allow_private = false;
-  CHECK(answer_of(mapped).reply == "its address is private, and sink.allow_private is false");
-  CHECK(taken_lines(server.taken()).empty());
 }
 
 TEST_CASE("a server is trusted by its certificate only") {

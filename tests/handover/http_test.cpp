@@ -13,9 +13,8 @@ const std::string webhook_secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYm
 
 std::unique_ptr<TestCollector> collect_to(HandoverRig& rig, const WebhookProcess& server,
                                           std::vector<std::string> options,
-                                          std::map<std::string, std::string> environment = {}) {
+                                          const std::map<std::string, std::string>& environment = {}) {
   options.insert(options.begin(), {"--to", server.url()});
-  environment.emplace("MAILROOM_SINK_ALLOW_PRIVATE", "true");
   return std::make_unique<TestCollector>(rig.database, options, environment);
 }
 
@@ -86,8 +85,7 @@ TEST_CASE("tokens wait while a server redirects or is away, and no attempt is co
 
 TEST_CASE("collect --once to a server that is away ends with the exit status of an unavailable side") {
   HandoverRig rig(30);
-  TestCollector collector(rig.database, {"--once", "--to", "http://127.0.0.1:1/"},
-                          {{"MAILROOM_SINK_ALLOW_PRIVATE", "true"}});
+  TestCollector collector(rig.database, {"--once", "--to", "http://127.0.0.1:1/"});
   CHECK(status_of(collector) == 4);
   INFO(collector.log());
   CHECK(count(collector.log(), "error: 127.0.0.1:1 is unavailable: ") == 1);

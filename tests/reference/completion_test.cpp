@@ -180,7 +180,7 @@ TEST_CASE("the completions cover every kind of value") {
   CHECK(expected.at("mailroom collect --key-file ") == files);
   CHECK(expected.at("mailroom -c ") == files);
   CHECK(expected.at("mailroom migrate ") ==
-        WordSet{"up", "down", "goto", "status", "verify", "baseline", "force", "export", "new"});
+        WordSet{"up", "down", "goto", "status", "verify", "baseline", "force", "export"});
   CHECK(expected.at("mailroom collect --queue ").empty());
   CHECK(expected.at("mailroom verify ").empty());
   CHECK(expected.at("mailroom migrate down --").count("--reason") == 1);

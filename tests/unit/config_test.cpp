@@ -109,8 +109,6 @@ const std::vector<Row> rows{
     {"sink.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.sink_ca_file; }},
     {"sink.signing_secret_files", "", "f1,f2", "e", "g1,g2",
      [](const Settings& s) { return joined(s.sink_signing_secret_files); }},
-    {"sink.allow_private", "false", "true", "false", "true",
-     [](const Settings& s) { return s.sink_allow_private ? "true" : "false"; }},
     {"sink.password_file", "", "f", "e", "g", [](const Settings& s) { return s.sink_password_file; }},
     {"sink.credentials_file", "", "f", "e", "g", [](const Settings& s) { return s.sink_credentials_file; }},
     {"sink.stream", "MAILROOM", "f", "e", "g", [](const Settings& s) { return s.sink_stream; }},

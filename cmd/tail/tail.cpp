@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/events/event_text.hpp"
-#include "cmd/tail/event_template.hpp"
 #include "cmd/tail/tail_report.hpp"
 #include "cmd/terminal/patient_output.hpp"
 #include "feed/event_feed.hpp"
@@ -33,7 +32,6 @@ struct TailOptions {
   std::string action;
   std::vector<std::string> accounts;
   std::vector<std::string> states;
-  std::optional<std::string> line_template;
   bool mask = false;
 };
 
@@ -64,7 +62,7 @@ EventFilter read_filter(const TailOptions& options) {
   return filter;
 }
 
-void check_together(const TailOptions& options, OutputFormat output) {
+void check_together(const TailOptions& options) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ExitCode::usage, message, hint);
   };
@@ -76,9 +74,6 @@ void check_together(const TailOptions& options, OutputFormat output) {
   }
   if (options.window && !options.follow) {
     refuse("--window needs -f", "it sets how late an event may be committed and still be shown");
-  }
-  if (options.line_template && output == OutputFormat::json) {
-    refuse("--template and -o json cannot be combined", "give one of them");
   }
 }
 
@@ -95,11 +90,7 @@ using EventRenderer = std::function<std::string(const Event&)>;
 EventRenderer make_render(const TailOptions& options, Context& context,
                           const std::vector<std::string>& queues) {
   EventRenderer render;
-  if (options.line_template) {
-    render = [line = EventTemplate(*options.line_template)](const Event& event) {
-      return line.render(event);
-    };
-  } else if (context.global().output == OutputFormat::json) {
+  if (context.global().output == OutputFormat::json) {
     render = [](const Event& event) { return render_json(event); };
   } else {
     const EventLines::Layout layout{.queue = queues.size() == 1 ? queues.front() : std::string(),
@@ -149,10 +140,9 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
 }
 
 ExitCode run_tail(const TailOptions& options, Context& context) {
-  check_together(options, context.global().output);
+  check_together(options);
   const auto filter = read_filter(options);
   if (!options.since.empty()) read_moment(options.since, {});
-  if (options.line_template) EventTemplate{*options.line_template};
   try {
     show_events(options, context, filter);
   } catch (const Error& error) {
@@ -176,7 +166,6 @@ Run add_tail(CommandSyntax& syntax) {
   syntax.action(options->action, "show only activation or recovery tokens");
   syntax.texts("--account ACCOUNT", options->accounts, "show only this id, email or login; repeatable");
   syntax.texts("--state STATE,...", options->states, "show only these states", ',').offers(state_text());
-  syntax.text("--template TEXT", options->line_template, "print each event in this format");
   syntax.flag("--mask", options->mask, "show addresses as u***@mail.example");
   return [options](Context& context) { return run_tail(*options, context); };
 }
@@ -208,12 +197,6 @@ const Command tail_command{
     "A created token is due unless its line says otherwise. The number before an\n"
     "address is the account's. With --account or --action a batch is shown if it\n"
     "holds such tokens, and these are named.\n"
-    "\n"
-    "Placeholders of a template: {time}, {event}, {state}, {subject}, {token},\n"
-    "{action}, {account}, {email}, {login}, {batch}, {queue}, {tokens}, {emitted},\n"
-    "{skipped}, {attempt}, {actor}, {sink}, {code}, {reply} and {reason}. One without\n"
-    "a value prints -. Write {{ and }} for braces, \\n for a new line, \\t for a tab,\n"
-    "\\\\ for a backslash.\n"
     "\n"
     "With -f, tail re-reads the events of the last --window, and shows those not\n"
     "shown yet. It misses events that are older than that when they are committed:\n"

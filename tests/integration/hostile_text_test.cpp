@@ -85,8 +85,6 @@ std::vector<Arguments> commands() {
   return {{"status"},
           {"tail"},
           {"tail", "--mask"},
-          {"tail", "--template",
-           "{time} {email} {login} {actor} {reason} {queue} {subject} {state} {sink} {reply}"},
           {"tail", "--account", email},
           {"audit"},
           {"audit", "--batches"},
@@ -185,7 +183,6 @@ TEST_CASE("text of twenty kilobytes is cut in text, and complete in JSON") {
   const OperatorRig rig(world.database);
   for (const Arguments& words : std::vector<Arguments>{{"status"},
                                                        {"tail"},
-                                                       {"tail", "--template", "{actor} {reason}"},
                                                        {"audit"},
                                                        {"audit", "--batches"},
                                                        {"audit", "id:1"},

@@ -247,7 +247,6 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
             {"tail", "-n", "9", "--account", "user1"},
             {"tail", "-n", "9", "--action", "activation"},
             {"tail", "-n", "9", "--state", "created,emitted"},
-            {"tail", "-n", "9", "--template", "{time} {email}"},
             {"audit"},
             {"audit", "-o", "json"},
             {"audit", "user1"},

@@ -1,12 +1,10 @@
-// Events as text: the operator's template, lines, JSON.
+// Events as text: lines, JSON.
 
 #include "cmd/events/event_text.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
-#include "cmd/tail/event_template.hpp"
 #include "cmd/tail/tail_report.hpp"
 #include "support/catch.hpp"
 
@@ -40,56 +38,11 @@ Event emitted(const BatchRecord& batch) {
   return {EventKind::emitted, Moment(1'795'252'045'266'123us), batch};
 }
 
-std::string complaint(std::string_view text) {
-  try {
-    const EventTemplate made(text);
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::usage);
-    CHECK_FALSE(error.hint().empty());
-    return error.what();
-  }
-  return "";
-}
-
 std::string line(const Event& event, std::optional<std::size_t> columns = std::nullopt, bool colour = false) {
   return EventLines({.queue = "mailroom", .columns = columns, .colour = colour}).render(event);
 }
 
 }  // namespace
-
-TEST_CASE("a template's placeholders are replaced by an event's values, and by a hyphen for missing ones") {
-  CHECK(EventTemplate("{time} {event} {token} {account} {email}").render(created(token())) ==
-        "2026-11-21T09:07:25Z created 51 17 user@mail.example\n");
-  CHECK(EventTemplate("{time} {batch} {tokens} {emitted}/{skipped}/{attempt} {actor}")
-            .render(emitted(batch())) ==
-        "2026-11-21T09:07:25.266Z 7 41-45,47 5/1/1 mailroom collect@host:77\n");
-  CHECK(EventTemplate("{token}{reason}").render(emitted(batch())) == "--\n");
-  CHECK(EventTemplate("{subject}").render(emitted(batch())) == "batch 7\n");
-  CHECK(EventTemplate("").render(created(token())) == "\n");
-}
-
-TEST_CASE("doubled braces are braces, and escapes are those of C") {
-  CHECK(EventTemplate(R"({{{token}}}\t\\{{}}\n.)").render(created(token())) == "{51}\t\\{}\n.\n");
-  CHECK(EventTemplate("%s {{0}}").render(created(token())) == "%s {0}\n");
-}
-
-TEST_CASE("an invalid template is refused with a suggestion") {
-  CHECK(complaint("{tokn}") == "--template has an unknown placeholder {tokn}; did you mean {token}?");
-  CHECK(complaint("{}") == "--template has an unknown placeholder {}");
-  CHECK(complaint("{token:>5}").find("--template has an unknown placeholder {token:>5}") == 0);
-  CHECK(complaint("{token") == "--template has an unmatched {");
-  CHECK(complaint("token}") == "--template has an unmatched }");
-  CHECK(complaint("{token}}") == "--template has an unmatched }");
-  CHECK(complaint("{secret}").find("--template has an unknown placeholder {secret}") == 0);
-  CHECK(complaint("\\x") == "--template has an unknown escape");
-  CHECK(complaint("\\") == "--template has an unknown escape");
-}
-
-TEST_CASE("the help lists exactly the valid placeholders") {
-  const auto list = template_placeholders();
-  CHECK(list.find("{time}, {event}, ") == 0);
-  CHECK(EventTemplate(list).render(created(token())).find('{') == std::string::npos);
-}
 
 TEST_CASE("text from the database cannot control a terminal or begin a line") {
   CHECK(printable("a\x1b[31mb\nc\x7f") == "a?[31mb?c?");
@@ -147,7 +100,7 @@ TEST_CASE("on a terminal a line is cut at the address, and coloured on request")
 
 TEST_CASE("a masked event shows neither address nor login") {
   const auto event = masked(created(token()));
-  for (const auto& text : {line(event), render_json(event), EventTemplate("{email} {login}").render(event)}) {
+  for (const auto& text : {line(event), render_json(event)}) {
     CHECK(text.find("user") == std::string::npos);
     CHECK(text.find("u***@mail.example") != std::string::npos);
   }

@@ -1,8 +1,7 @@
-// A template is taken or refused as usage, and no value of an event brings a control character into the line.
+// An event is one line, as text and as JSON, and no value of it brings a control character into the line.
 
-#include "base/error.hpp"
 #include "cmd/events/event_text.hpp"
-#include "cmd/tail/event_template.hpp"
+#include "cmd/tail/tail_report.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace mailroom;
@@ -30,8 +29,9 @@ Event hostile_event(fuzz::Fields& fields) {
       return {EventKind::created, at,
               StoredToken{.id = id, .action = text(), .state = text(), .account = account}};
     default:
-      return {EventKind::suspended, at,
-              Operation{.actor = text(), .reason = text(), .queue = text(), .account = account}};
+      return {
+          EventKind::suspended, at,
+          Operation{.actor = text(), .reason = text(), .queue = text(), .account = account, .details = "{}"}};
   }
 }
 
@@ -39,18 +39,14 @@ Event hostile_event(fuzz::Fields& fields) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Fields fields(data, size);
-  const auto text = fields.take();
+  const auto columns = static_cast<std::size_t>(fields.take_number() & 0xff);
   const auto event = hostile_event(fields);
-  try {
-    const EventTemplate line(text);
-    const auto rendered = line.render(event);
-    require(rendered.ends_with('\n'), "a line has its end");
-    require(count_controls(rendered) == count_controls(line.render({})), "no value has a control character");
-    const auto shown = line.render(masked(event));
-    require(shown.ends_with('\n'), "a masked line has its end");
-  } catch (const Error& error) {
-    require(error.code() == ExitCode::usage, "it is an error of usage");
-    require(count_controls(error.what()) == 0, "an error has no control character");
+  EventLines lines({.queue = "mailroom", .columns = columns < 40 ? std::nullopt : std::optional(columns)});
+  for (const auto& shown : {event, masked(event)}) {
+    for (const auto& line : {lines.render(shown), render_json(shown)}) {
+      require(line.ends_with('\n'), "a line has its end");
+      require(count_controls(line) == 1, "no value has a control character");
+    }
   }
   return 0;
 }

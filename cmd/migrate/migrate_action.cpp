@@ -4,17 +4,18 @@
 #include <thread>
 
 #include "base/actor.hpp"
+#include "base/clock.hpp"
 
 namespace mailroom {
 
 std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Context& context) {
   constexpr Milliseconds interval{250};
-  const auto end = std::chrono::steady_clock::now() + *options.wait;
+  const auto end = steady_now() + *options.wait;
   for (bool told = false;;) {
     try {
       return context.connect("migrate");
     } catch (const ConnectionLost& error) {
-      if (std::chrono::steady_clock::now() + interval > end) throw;
+      if (steady_now() + interval > end) throw;
       if (!told) context.log().info(std::string("waiting for the database: ") + error.what());
       told = true;
     }

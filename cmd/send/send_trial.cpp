@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/send/send_setup.hpp"
@@ -28,7 +29,7 @@ Address recipient_of(const SendTrial& trial) {
 Delivery deliver(const CourierOptions& relays, const WrittenMail& mail) {
   Courier courier(relays);
   courier.submit(0, mail.view());
-  if (!courier.wait(std::chrono::steady_clock::now() + patience)) courier.cancel();
+  if (!courier.wait(steady_now() + patience)) courier.cancel();
   return courier.take().front().delivery;
 }
 

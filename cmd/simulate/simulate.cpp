@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <random>
 
+#include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
@@ -47,7 +48,7 @@ class Line {
   }
   void lost(const std::string& reason) {
     bar_.erase();
-    retries_.failed("connection lost, connecting again", reason, std::chrono::steady_clock::now());
+    retries_.failed("connection lost, connecting again", reason, steady_now());
   }
   void back() {
     bar_.erase();

@@ -40,7 +40,7 @@ ProgressBar::~ProgressBar() {
 }
 
 void ProgressBar::show(std::optional<double> fraction, const std::string& text) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = steady_now();
   if (!visible_ || now < next_) return;
   // The last column stays free: some terminals begin a new line there.
   const auto columns = output_.width() - 1;

@@ -9,6 +9,16 @@ using Milliseconds = std::chrono::milliseconds;
 using WallTime = std::chrono::sys_time<Milliseconds>;
 using TimePoint = std::chrono::steady_clock::time_point;
 
+/// Monotonic time, where no test needs to control it.
+inline TimePoint steady_now() {
+  return std::chrono::steady_clock::now();
+}
+
+/// The time of day, in whole milliseconds.
+inline WallTime wall_now() {
+  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+}
+
 /// Monotonic time, behind an interface so that tests can control it.
 class Clock {
  public:
@@ -23,7 +33,7 @@ class SteadyClock final : public Clock {
     static const SteadyClock clock;
     return clock;
   }
-  TimePoint now() const override { return std::chrono::steady_clock::now(); }
+  TimePoint now() const override { return steady_now(); }
 };
 
 }  // namespace mailroom

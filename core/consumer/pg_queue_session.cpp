@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
 #include "base/id_range.hpp"
 #include "consumer/claim_rows.hpp"
 #include "consumer/outcome_record.hpp"
@@ -40,7 +41,7 @@ SET enable_bitmapscan = off)";
 /// By this process's clock, so that the server can tell when by its own.
 std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
   if (!time) return std::nullopt;
-  return std::chrono::floor<std::chrono::microseconds>(std::chrono::steady_clock::now() - *time).count();
+  return std::chrono::floor<std::chrono::microseconds>(steady_now() - *time).count();
 }
 
 /// Publishes the fingerprint as a session lock: it ends with the session, and needs no row and no privilege.

@@ -22,8 +22,7 @@ int ask_pid(Connection& connection) {
 class Probe {
  public:
   explicit Probe(const std::string& conninfo)
-      : session_(PQconnectStart(conninfo.c_str()), PQfinish),
-        until_(std::chrono::steady_clock::now() + patience) {
+      : session_(PQconnectStart(conninfo.c_str()), PQfinish), until_(steady_now() + patience) {
     connected_ = session_ && PQstatus(session_.get()) != CONNECTION_BAD && connect();
   }
 
@@ -72,7 +71,7 @@ class Probe {
   }
 
   bool await(short events) const {
-    const auto left = std::chrono::ceil<Milliseconds>(until_ - std::chrono::steady_clock::now()).count();
+    const auto left = std::chrono::ceil<Milliseconds>(until_ - steady_now()).count();
     pollfd waiting{PQsocket(session_.get()), events, 0};
     return left > 0 && poll(&waiting, 1, static_cast<int>(left)) > 0;
   }

@@ -6,6 +6,7 @@
 #include <random>
 #include <regex>
 
+#include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "doctor/subject.hpp"
 #include "status/queue_health.hpp"
@@ -75,10 +76,9 @@ bool hears_itself(Connection& connection) {
   const auto channel = fmt::format("mailroom_doctor_{:08x}{:08x}", random(), random());
   connection.listen(channel);
   connection.run("SELECT pg_notify($1, '')", channel);
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = steady_now() + patience;
   while (!connection.take_notifications()) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
     if (left.count() <= 0) return false;
     pollfd watched{connection.socket(), POLLIN, 0};
     poll(&watched, 1, static_cast<int>(left.count()));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/time.h>
 
+#include "base/clock.hpp"
 #include "handover/amqp_publisher.hpp"
 
 // What the server says to a publisher.
@@ -80,7 +81,7 @@ bool AmqpPublisher::handle_method(const amqp_method_t& method) {
 
 void AmqpPublisher::confirm(std::uint64_t tag, bool multiple, bool is_stored) {
   confirmed_some_ = true;
-  last_confirm_ = std::chrono::steady_clock::now();
+  last_confirm_ = steady_now();
   pause_ = Milliseconds{};
   const std::lock_guard lock(mutex_);
   const auto first = multiple ? sent_.begin() : sent_.lower_bound(tag);

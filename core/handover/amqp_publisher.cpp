@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "handover/amqp_answer.hpp"
 #include "handover/cloud_event.hpp"
@@ -77,7 +78,7 @@ void AmqpPublisher::start(std::unique_ptr<AmqpConnection> connection, const std:
 void AmqpPublisher::submit(Parcel parcel) {
   ++unfinished_;
   const std::lock_guard lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = steady_now();
   if (!is_up_ || is_blocked_ || is_failing_) {
     answer(parcel.id, now, ParcelVerdict::unavailable, trouble_code_, trouble_);
   } else if (size_limit_ > 0 && parcel.body.size() > size_limit_) {
@@ -104,7 +105,7 @@ void AmqpPublisher::cancel() {
     answer(sent.parcel, sent.at, ParcelVerdict::unknown, 0, "given up before the server confirmed it");
   sent_.clear();
   for (const auto& waiting : waiting_)
-    answer(waiting.parcel.id, std::chrono::steady_clock::now(), ParcelVerdict::unavailable, 0, "stopped");
+    answer(waiting.parcel.id, steady_now(), ParcelVerdict::unavailable, 0, "stopped");
   waiting_.clear();
 }
 
@@ -116,8 +117,8 @@ void AmqpPublisher::answer(std::int64_t parcel, Instant since, ParcelVerdict ver
                       .sink = server_,
                       .code = code,
                       .reply = std::move(reply),
-                      .took = std::chrono::steady_clock::now() - since,
-                      .ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now())});
+                      .took = steady_now() - since,
+                      .ended = wall_now()});
 }
 
 bool AmqpPublisher::has_ended() const {
@@ -187,7 +188,7 @@ void AmqpPublisher::serve() {
     auto waiting = std::move(waiting_.front());
     waiting_.pop_front();
     if (is_blocked_ || is_failing_) {
-      answer(waiting.parcel.id, std::chrono::steady_clock::now(), ParcelVerdict::unavailable, 0, trouble_);
+      answer(waiting.parcel.id, steady_now(), ParcelVerdict::unavailable, 0, trouble_);
       continue;
     }
     lock.unlock();
@@ -206,7 +207,7 @@ bool AmqpPublisher::publish(Waiting& waiting) {
   const auto key = filled_name(publishing_.routing_key, parcel.queue, parcel.action);
   {
     const std::lock_guard lock(mutex_);
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = steady_now();
     if (key.size() > longest_routing_key) {
       answer(parcel.id, now, ParcelVerdict::unavailable, 0, "the routing key is longer than 255 bytes");
       return true;
@@ -245,7 +246,7 @@ bool AmqpPublisher::publish(Waiting& waiting) {
 }
 
 void AmqpPublisher::expire() {
-  const auto until = std::chrono::steady_clock::now() - publishing_.timeout;
+  const auto until = steady_now() - publishing_.timeout;
   bool is_useless = false;
   bool is_failing = false;
   {
@@ -278,7 +279,7 @@ void AmqpPublisher::drop(int code, const std::string& why) {
     }
     sent_.clear();
     for (const auto& waiting : waiting_)
-      answer(waiting.parcel.id, std::chrono::steady_clock::now(), ParcelVerdict::unavailable, code, why);
+      answer(waiting.parcel.id, steady_now(), ParcelVerdict::unavailable, code, why);
     waiting_.clear();
   }
   connection_.reset();

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "handover/exec_carrier.hpp"
 
@@ -60,7 +61,7 @@ void ExecCarrier::take_answer(std::string_view line) {
   if (found == given_.end() || found->second.end == 0) return note_stranger(line);
   const auto& tokens = found->second.parcel.tokens;
   if (answer->token && std::ranges::find(tokens, *answer->token) == tokens.end()) return note_stranger(line);
-  progress_ = std::chrono::steady_clock::now();
+  progress_ = steady_now();
   has_answered_ = true;
   strangers_ = 0;
   pause_ = Milliseconds(0);

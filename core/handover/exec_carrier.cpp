@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -25,14 +26,6 @@ constexpr Milliseconds shortest_pause{250};
 constexpr Milliseconds longest_pause{5000};
 constexpr Milliseconds stop_grace{5000};
 constexpr Milliseconds term_grace{1000};
-
-TimePoint steady_now() {
-  return std::chrono::steady_clock::now();
-}
-
-WallTime time_of_day() {
-  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-}
 
 /// The program, and the host that it runs on: the same program may work on another one.
 std::string name_of(const std::string& program) {
@@ -211,7 +204,7 @@ void ExecCarrier::answer(const Given& given, ParcelVerdict verdict, std::string 
                       .code = 0,
                       .reply = std::move(reply),
                       .took = steady_now() - given.submitted,
-                      .ended = time_of_day(),
+                      .ended = wall_now(),
                       .tokens = given.failures});
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "handover/handover_outcome.hpp"
 
@@ -15,14 +16,6 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds slow_answer{200};
-
-TimePoint now_steady() {
-  return std::chrono::steady_clock::now();
-}
-
-WallTime now_of_day() {
-  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-}
 
 }  // namespace
 
@@ -91,7 +84,7 @@ int HandoverSink::room() const {
 void HandoverSink::begin(const Lease& lease, int line_limit) {
   const std::lock_guard lock(mutex_);
   if (!writer_.is_empty()) close_line();
-  const auto now = now_steady();
+  const auto now = steady_now();
   pace_.began(now);
   options_.line_limit = line_limit;
   batches_.push_back({.lease = lease, .first_line = next_id_, .began = now, .ended = now});
@@ -150,14 +143,14 @@ BatchOutcome HandoverSink::finish(const std::function<void()>& when_slow) {
   // The other side began with this batch when it had finished the one before.
   const auto began = std::max(batch.began, last_ended_);
   last_ended_ = batch.ended;
-  pace_.finished(now_steady(), batch.ended - began, batch.handed, options_.lines * options_.line_limit);
+  pace_.finished(steady_now(), batch.ended - began, batch.handed, options_.lines * options_.line_limit);
   BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
   batches_.pop_front();
   return result;
 }
 
 void HandoverSink::wait_for_answers(const std::function<void()>& when_slow) {
-  const auto started = now_steady();
+  const auto started = steady_now();
   bool is_slow = false;
   std::optional<TimePoint> stop_requested;
   std::array<pollfd, 2> fds{{{carrier_->fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
@@ -169,7 +162,7 @@ void HandoverSink::wait_for_answers(const std::function<void()>& when_slow) {
     poll(fds.data(), fds.size(), static_cast<int>(time_to_wait().count()));
     take_answers();
     report_answers();
-    const auto now = now_steady();
+    const auto now = steady_now();
     if (!is_slow && now - started >= slow_answer && when_slow) when_slow();
     is_slow = is_slow || now - started >= slow_answer;
     if (fds[1].revents != 0) {
@@ -186,7 +179,7 @@ Milliseconds HandoverSink::time_to_wait() const {
   const bool waits_for_turn = !waiting_.empty() && rate_.limit();
   if ((resends_.empty() && !waits_for_turn) || !may_submit) return slow_answer;
   const auto first = waits_for_turn ? rate_.next() : std::max(resends_.begin()->first, rate_.next());
-  const auto left = std::chrono::ceil<Milliseconds>(first - now_steady());
+  const auto left = std::chrono::ceil<Milliseconds>(first - steady_now());
   return std::clamp(left, Milliseconds(1), slow_answer);
 }
 
@@ -206,12 +199,12 @@ void HandoverSink::stop() {
 void HandoverSink::pump() {
   while (static_cast<int>(carrier_->unfinished()) < options_.in_flight) {
     if (breaker_.is_open()) return submit_probe();
-    if (rate_.next() > now_steady() || !submit_next()) return;
+    if (rate_.next() > steady_now() || !submit_next()) return;
   }
 }
 
 bool HandoverSink::submit_next() {
-  if (!resends_.empty() && resends_.begin()->first <= now_steady()) {
+  if (!resends_.empty() && resends_.begin()->first <= steady_now()) {
     const auto id = resends_.begin()->second;
     resends_.erase(resends_.begin());
     submit(id);
@@ -226,7 +219,7 @@ bool HandoverSink::submit_next() {
 
 void HandoverSink::submit(std::int64_t id) {
   auto& line = lines_.at(id);
-  line.submitted = now_steady();
+  line.submitted = steady_now();
   if (line.tries == 0) line.first_submitted = line.submitted;
   rate_.left(line.submitted);
   auto parcel = line.parcel;
@@ -236,7 +229,7 @@ void HandoverSink::submit(std::int64_t id) {
   parcel.attempt = batch_of(id).lease.attempt + unknowns + line.tries;
   ++line.tries;
   line.is_in_flight = true;
-  submitted_at_ = now_of_day();
+  submitted_at_ = wall_now();
   carrier_->submit(std::move(parcel));
 }
 
@@ -261,7 +254,7 @@ bool HandoverSink::is_sent_again(HandoverLine& line, const Answer& answer) {
   if (!line.may_be_taken || is_final || is_stopped_) return false;
   if (options_.policy.when_unknown == WhenUnknown::hold) return false;
   const auto wait = std::max(resend_delay(line.tries, chance()), answer.wait.value_or(Milliseconds(0)));
-  const auto next = now_steady() + wait;
+  const auto next = steady_now() + wait;
   if (next - line.first_submitted >= options_.resend_for) return false;
   log_.debug("a line is sent again",
              {{"message", line.parcel.message_id}, {"reason", shown_reply(answer.reply, line.tokens)}});
@@ -299,7 +292,7 @@ void HandoverSink::conclude(std::int64_t id, const Answer& answer) {
         outcome_of(delivery, token, line.may_be_taken, options_.policy, 2 * chance() - 1));
   }
   batch.handed += static_cast<int>(line.tokens.size());
-  batch.ended = now_steady();
+  batch.ended = steady_now();
   ++batch.concluded;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "handover/cloud_event.hpp"
@@ -87,7 +88,7 @@ void HttpPost::add_header(const std::string& line) {
 
 void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
   parcel_ = std::move(parcel);
-  began_ = std::chrono::steady_clock::now();
+  began_ = steady_now();
   response_ = {};
   error_.front() = '\0';
   header_size_ = 0;
@@ -131,8 +132,8 @@ Answer HttpPost::give_up(const std::string& why) const {
 Answer HttpPost::completed(Answer answer) const {
   answer.id = parcel_.id;
   answer.sink = endpoint_.name;
-  answer.took = std::chrono::steady_clock::now() - began_;
-  answer.ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+  answer.took = steady_now() - began_;
+  answer.ended = wall_now();
   return answer;
 }
 

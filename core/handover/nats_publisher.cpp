@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "handover/cloud_event.hpp"
 #include "handover/nats_subjects.hpp"
@@ -168,7 +169,7 @@ void NatsPublisher::submit(Parcel parcel) {
     connection = usable_connection();
     if (connection == nullptr) {
       const auto why = trouble_.empty() ? std::string("not connected") : trouble_;
-      answer({parcel.id, {}, std::chrono::steady_clock::now()}, {ParcelVerdict::unavailable, 0, why});
+      answer({parcel.id, {}, steady_now()}, {ParcelVerdict::unavailable, 0, why});
       return;
     }
   }
@@ -177,7 +178,7 @@ void NatsPublisher::submit(Parcel parcel) {
 
 void NatsPublisher::publish(NatsConnection& connection, const Parcel& parcel) {
   const auto subject = nats_subject(publishing_.subject, parcel.queue, parcel.action);
-  const Sent sent{parcel.id, subject, std::chrono::steady_clock::now()};
+  const Sent sent{parcel.id, subject, steady_now()};
   const auto header = nats_header_of(parcel, publishing_.event_source);
   const auto size = nats_size_of(header, parcel, publishing_.stream);
   const auto limit = static_cast<std::size_t>(natsConnection_GetMaxPayload(connection.get()));
@@ -219,8 +220,8 @@ void NatsPublisher::answer(const Sent& sent, NatsJudgement judgement) {
                       .sink = server_,
                       .code = judgement.code,
                       .reply = std::move(judgement.reply),
-                      .took = std::chrono::steady_clock::now() - sent.at,
-                      .ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now())});
+                      .took = steady_now() - sent.at,
+                      .ended = wall_now()});
 }
 
 void NatsPublisher::answer_all(ParcelVerdict verdict, const std::string& why) {

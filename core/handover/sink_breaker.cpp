@@ -2,24 +2,17 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "handover/handover_outcome.hpp"
 #include "handover/handover_sink.hpp"
 
 namespace mailroom {
-namespace {
-
-WallTime wall_time() {
-  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-}
-
-}  // namespace
-
 /// The other side was unavailable: one line shows whether it still is. What was not sent goes back to the
 /// queue.
 void HandoverSink::submit_probe() {
   if (carrier_->unfinished() > 0) return;
   give_up_old_resends();
-  const auto probed = let_through(breaker_, wall_time(), options_.timeout);
+  const auto probed = let_through(breaker_, wall_now(), options_.timeout);
   if (probed) {
     if (!submit_next()) return;
     breaker_ = *probed;
@@ -32,7 +25,7 @@ void HandoverSink::submit_probe() {
 }
 
 void HandoverSink::give_up_old_resends() {
-  const auto oldest = std::chrono::steady_clock::now() - options_.resend_for;
+  const auto oldest = steady_now() - options_.resend_for;
   std::erase_if(resends_, [&](const auto& resend) {
     if (lines_.at(resend.second).first_submitted > oldest) return false;
     give_back(resend.second, breaker_.why);
@@ -41,7 +34,7 @@ void HandoverSink::give_up_old_resends() {
 }
 
 void HandoverSink::note_rate(HandoverLine& line, const Answer& answer) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = steady_now();
   if (answer.verdict == ParcelVerdict::accepted) rate_.took(line.submitted, now);
   if (!answer.throttled) return;
   if (line.refusals.is_news(rate_)) rate_.refused(line.submitted, now);
@@ -56,8 +49,7 @@ void HandoverSink::note_rate(HandoverLine& line, const Answer& answer) {
 /// True if the other side refused the line because of its rate, and may take it soon.
 bool HandoverSink::waits_for_turn(const HandoverLine& line, const Answer& answer) const {
   return answer.throttled && answer.verdict == ParcelVerdict::deferred && !answer.wait && !is_stopped_ &&
-         !line.refusals.are_many() &&
-         std::chrono::steady_clock::now() - line.first_submitted < Pace::longest_wait;
+         !line.refusals.are_many() && steady_now() - line.first_submitted < Pace::longest_wait;
 }
 
 void HandoverSink::note_state(const Answer& answer) {
@@ -71,7 +63,7 @@ void HandoverSink::note_state(const Answer& answer) {
   // Those that were in flight with the first one fail for the same reason.
   const bool is_repetition = is_unavailable && breaker_.is_open() && !is_probing_;
   is_probing_ = false;
-  if (!is_repetition) breaker_ = after_delivery(breaker_, delivery, submitted_at_, wall_time(), chance());
+  if (!is_repetition) breaker_ = after_delivery(breaker_, delivery, submitted_at_, wall_now(), chance());
   if (is_unavailable && !is_unavailable_) {
     log_.warn("the sink is unavailable, its tokens wait in the queue",
               {{"sink", answer.sink}, {"reason", delivery.reply}});
@@ -82,7 +74,7 @@ void HandoverSink::note_state(const Answer& answer) {
 }
 
 std::optional<std::chrono::seconds> HandoverSink::time_to_admission() const {
-  const auto now = wall_time();
+  const auto now = wall_now();
   return let_through(breaker_, now, options_.timeout) ? std::nullopt : time_to_probe(breaker_, now);
 }
 
@@ -99,7 +91,7 @@ std::string HandoverSink::unavailability() const {
 TimePoint HandoverSink::claims_from() const {
   const std::lock_guard lock(mutex_);
   const auto wait = time_to_admission();
-  return wait ? std::chrono::steady_clock::now() + *wait : rate_.next();
+  return wait ? steady_now() + *wait : rate_.next();
 }
 
 void HandoverSink::consult(SinkBoard& board, bool heard) {

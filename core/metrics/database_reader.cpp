@@ -45,7 +45,7 @@ void DatabaseReader::configure(Source source) {
 
 std::shared_ptr<const DatabaseReading> DatabaseReader::latest() {
   const std::lock_guard lock(mutex_);
-  if (latest_ && std::chrono::steady_clock::now() - read_at_ < kept_for) return latest_;
+  if (latest_ && steady_now() - read_at_ < kept_for) return latest_;
   is_asked_ = true;
   asked_.notify_all();
   return nullptr;
@@ -72,7 +72,7 @@ void DatabaseReader::work() {
     lock.lock();
     is_asked_ = false;
     latest_ = std::move(reading);
-    read_at_ = std::chrono::steady_clock::now();
+    read_at_ = steady_now();
     eventfd_write(ready_, 1);
   }
 }

@@ -1,5 +1,6 @@
 #include "metrics/database_reading.hpp"
 
+#include "base/clock.hpp"
 #include "schema/bookkeeping.hpp"
 #include "schema/migration.hpp"
 
@@ -22,7 +23,7 @@ std::optional<Error> why_schema_does_not_fit(Connection& connection) {
 DatabaseReading read_database(Connection& connection,
                               const std::function<std::vector<std::string>(Connection&)>& queues,
                               const HealthLimits& limits) {
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = steady_now();
   const auto schema = read_schema_state(connection);
   DatabaseReading reading{.schema_version = schema.version.value_or(0),
                           .schema_is_dirty = schema.dirty,
@@ -38,7 +39,7 @@ DatabaseReading read_database(Connection& connection,
       if (error.sqlstate() != sqlstate::unknown_queue) throw;
     }
   }
-  reading.took = std::chrono::steady_clock::now() - began;
+  reading.took = steady_now() - began;
   return reading;
 }
 

@@ -16,10 +16,6 @@
 namespace mailroom {
 namespace {
 
-TimePoint steady_time() {
-  return std::chrono::steady_clock::now();
-}
-
 const char* status_text(int status) {
   switch (status) {
     case 200:
@@ -61,7 +57,7 @@ struct HttpServer::Client {
     bytes = response_of(page, is_head);
     sent = 0;
     state = State::writing;
-    deadline = steady_time() + patience;
+    deadline = steady_now() + patience;
   }
 
   int fd;
@@ -104,13 +100,13 @@ bool HttpServer::wait() {
     fds.push_back({client.fd, static_cast<short>(waits ? 0 : writes ? POLLOUT : POLLIN), 0});
     until = std::min(until, client.deadline);
   }
-  const auto left = std::chrono::ceil<Milliseconds>(until - steady_time()).count();
+  const auto left = std::chrono::ceil<Milliseconds>(until - steady_now()).count();
   const int timeout = clients_.empty() ? -1 : static_cast<int>(std::max<std::int64_t>(left, 0));
   if (poll(fds.data(), fds.size(), timeout) < 0) return true;
   if (fds[0].revents != 0) return false;
   const bool is_ready = fds[1].revents != 0;
   if (is_ready) pages_.take_ready();
-  const auto now = steady_time();
+  const auto now = steady_now();
   std::size_t i = 3;
   for (auto& client : clients_)
     work_on(client, fds[i++].revents, is_ready, now);
@@ -129,7 +125,7 @@ void HttpServer::admit() {
     if (fd < 0) return;
     // Whoever is slow at sending a request has come first.
     if (clients_.size() >= most_clients) clients_.pop_front();
-    clients_.emplace_back(fd, steady_time());
+    clients_.emplace_back(fd, steady_now());
   }
 }
 
@@ -170,7 +166,7 @@ void HttpServer::read(Client& client) {
     return write(client);
   }
   client.state = Client::State::waiting;
-  client.deadline = steady_time() + page_patience;
+  client.deadline = steady_now() + page_patience;
   answer(client, false);
 }
 

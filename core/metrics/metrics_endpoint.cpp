@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "metrics/database_metrics.hpp"
 #include "metrics/process_metrics.hpp"
@@ -13,10 +14,6 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr const char* exposition_type = "text/plain; version=0.0.4; charset=utf-8";
 
-TimePoint this_moment() {
-  return std::chrono::steady_clock::now();
-}
-
 void append(std::vector<prometheus::MetricFamily>& families, const MetricFamilies& more) {
   families.insert(families.end(), more.all().begin(), more.all().end());
 }
@@ -25,8 +22,8 @@ void append(std::vector<prometheus::MetricFamily>& families, const MetricFamilie
 
 MetricsEndpoint::MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
                                  DatabaseReader::Source source, Log& log)
-    : started_(std::chrono::floor<Milliseconds>(std::chrono::system_clock::now())),
-      loop_(this_moment()),
+    : started_(wall_now()),
+      loop_(steady_now()),
       consumer_(options),
       database_(std::move(source), log),
       server_(address, *this) {}
@@ -50,7 +47,7 @@ std::optional<HttpPage> MetricsEndpoint::metrics_page(bool last_chance) {
   MetricFamilies of_loop;
   of_loop.gauge("mailroom_loop_overdue_seconds",
                 "How long the loop has neither turned nor waited as it should; 0 if it works.", {},
-                Seconds(loop_.overdue(this_moment())).count());
+                Seconds(loop_.overdue(steady_now())).count());
   append(families, of_loop);
   append(families, process_metrics(started_));
   // A database that does not answer in time is down.
@@ -59,7 +56,7 @@ std::optional<HttpPage> MetricsEndpoint::metrics_page(bool last_chance) {
 }
 
 HttpPage MetricsEndpoint::health_page() const {
-  const auto overdue = loop_.overdue(this_moment());
+  const auto overdue = loop_.overdue(steady_now());
   if (overdue < longest_turn) return {.text = "ok\n"};
   return {.status = 503,
           .text = fmt::format("the loop has not turned for {}\n",

@@ -37,7 +37,7 @@ class SystemEnvironment final : public Environment {
   SystemEnvironment(StopSignal& signal, int peer, StopWatcher* watcher = nullptr)
       : signal_(signal), peer_(peer), watcher_(watcher) {}
 
-  TimePoint now() const override { return std::chrono::steady_clock::now(); }
+  TimePoint now() const override { return steady_now(); }
   void wait(int socket, TimePoint until) override;
   void sleep_for(Milliseconds duration) override { signal_.sleep_for(duration); }
   void pause_for(Milliseconds duration) override { std::this_thread::sleep_for(duration); }

@@ -99,9 +99,9 @@ void StopSignal::drain() {
 }
 
 void StopSignal::sleep_for(Milliseconds duration) {
-  const auto until = std::chrono::steady_clock::now() + duration;
+  const auto until = steady_now() + duration;
   while (!requested()) {
-    const auto left = std::chrono::ceil<Milliseconds>(until - std::chrono::steady_clock::now()).count();
+    const auto left = std::chrono::ceil<Milliseconds>(until - steady_now()).count();
     if (left <= 0) return;
     pollfd waiting{read_end_, POLLIN, 0};
     poll(&waiting, 1, static_cast<int>(left));

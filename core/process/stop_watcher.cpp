@@ -17,10 +17,6 @@ namespace {
 
 constexpr Milliseconds interval{20};
 
-TimePoint now() {
-  return std::chrono::steady_clock::now();
-}
-
 }  // namespace
 
 StopWatcher::StopWatcher(const StopSignal& signal, Log& log, std::string reader)
@@ -44,13 +40,13 @@ void StopWatcher::watch() {
     }
     if (awaited[0].revents != 0) return;
     const std::lock_guard lock(mutex_);
-    if (!asked) asked_at_ = now();
+    if (!asked) asked_at_ = steady_now();
     attend();
   }
 }
 
 void StopWatcher::attend() {
-  if (wait_ == nullptr || now() - std::max(wait_->since_, asked_at_) < wait_->patience_) return;
+  if (wait_ == nullptr || steady_now() - std::max(wait_->since_, asked_at_) < wait_->patience_) return;
   if (told_ != wait_->awaited_) {
     told_ = wait_->awaited_;
     log_.info(fmt::format("stopping: waiting for {}; signal again to stop at once",
@@ -77,7 +73,7 @@ Awaited StopWatcher::awaited() const {
 }
 
 StopWatcher::Wait::Wait(StopWatcher* watcher, Awaited awaited, Connection* running, Milliseconds patience)
-    : watcher_(watcher), awaited_(awaited), running_(running), patience_(patience), since_(now()) {
+    : watcher_(watcher), awaited_(awaited), running_(running), patience_(patience), since_(steady_now()) {
   if (watcher_ == nullptr) return;
   const std::lock_guard lock(watcher_->mutex_);
   outer_ = std::exchange(watcher_->wait_, this);

@@ -72,9 +72,9 @@ void take_migration_lock(Connection& connection, Milliseconds wait,
   constexpr Milliseconds interval{100};
   constexpr Milliseconds silence{1000};
   const auto keys = lock_keys(connection);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = steady_now();
   for (bool told = !tell; !try_to_lock(connection, keys);) {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = steady_now();
     if (now >= start + wait) throw locked_by_another(connection, keys);
     if (!told && now >= start + silence) {
       for (const auto& row : lock_holder(connection, keys))

@@ -63,9 +63,9 @@ void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) 
 /// Runs `work` and returns the time it took.
 template <typename Work>
 Milliseconds timed(const Work& work) {
-  const auto started = std::chrono::steady_clock::now();
+  const auto started = steady_now();
   work();
-  return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started);
+  return std::chrono::duration_cast<Milliseconds>(steady_now() - started);
 }
 
 }  // namespace

@@ -5,15 +5,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include "base/clock.hpp"
+
 namespace mailroom {
 namespace {
 
 constexpr Milliseconds slow{200};
 constexpr Milliseconds claim_lead{1000};
-
-TimePoint steady_now() {
-  return std::chrono::steady_clock::now();
-}
 
 /// The time until a second since 1970; a day at most.
 std::chrono::seconds time_until(std::int64_t second) {

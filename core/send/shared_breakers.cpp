@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -26,7 +28,7 @@ Breaker breaker_of(const std::string& name, const std::vector<SinkState>& states
 }
 
 bool is_probe_due(const Breaker& breaker) {
-  const auto now = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+  const auto now = wall_now();
   return breaker.is_open() && breaker.next_probe <= now;
 }
 

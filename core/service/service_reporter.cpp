@@ -8,14 +8,11 @@
 #include <utility>
 
 #include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 
 namespace mailroom {
 namespace {
-
-TimePoint now_of_service() {
-  return std::chrono::steady_clock::now();
-}
 
 /// The age of the oldest of some tokens; nullopt for none.
 std::optional<Milliseconds> age_of(std::span<const CreatedTokens> created) {
@@ -54,7 +51,7 @@ void ServiceReporter::waits(TimePoint until) {
 void ServiceReporter::delivers() {
   loop_.delivers();
   const std::lock_guard lock(mutex_);
-  status_.delivers(now_of_service());
+  status_.delivers(steady_now());
 }
 
 void ServiceReporter::connected() {
@@ -94,7 +91,7 @@ void ServiceReporter::reloaded(bool /*succeeded*/) {
 void ServiceReporter::become_ready() {
   if (std::exchange(is_ready_, true)) return;
   manager_.ready();
-  if (manager_.is_present()) renew_status(now_of_service());
+  if (manager_.is_present()) renew_status(steady_now());
 }
 
 void ServiceReporter::watch() {
@@ -102,7 +99,7 @@ void ServiceReporter::watch() {
   const auto interval = std::min(status_interval, patience.value_or(status_interval) / 4);
   std::array<pollfd, 2> awaited{{{end_, POLLIN, 0}, {signal_.stop_fd(), POLLIN, 0}}};
   // Not at once: a service whose configuration is wrong ends before that, and does not wait for the database.
-  auto next_status = now_of_service();
+  auto next_status = steady_now();
   for (;;) {
     const int ready = poll(awaited.data(), awaited.size(), static_cast<int>(interval.count()));
     if (ready < 0) continue;
@@ -112,7 +109,7 @@ void ServiceReporter::watch() {
       awaited[1].fd = -1;
     }
     if (awaited[0].revents != 0) return;
-    const auto now = now_of_service();
+    const auto now = steady_now();
     if (patience && is_alive(now)) manager_.alive();
     if (now < next_status || awaited[1].fd < 0) continue;
     count_backlog(now);

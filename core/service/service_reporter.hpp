@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/loop_state.hpp"
 #include "process/stop_signal.hpp"
@@ -28,7 +29,7 @@ class ServiceReporter final : public ConsumerObserver {
   /// The loop counts as having turned when it `started`. Everything must outlive this. Without a service
   /// manager this does nothing.
   ServiceReporter(const ServiceManager& manager, const StopSignal& signal, const StopWatcher& watcher,
-                  TimePoint started = std::chrono::steady_clock::now());
+                  TimePoint started = steady_now());
   ~ServiceReporter() override;
   ServiceReporter(const ServiceReporter&) = delete;
   ServiceReporter& operator=(const ServiceReporter&) = delete;

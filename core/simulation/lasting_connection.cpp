@@ -7,7 +7,7 @@ namespace mailroom {
 void LastingConnection::connect_again(const ConnectionLost& loss) {
   constexpr Milliseconds pause{100};
   constexpr Milliseconds slice{10};
-  const auto give_up = std::chrono::steady_clock::now() + ways_.patience;
+  const auto give_up = steady_now() + ways_.patience;
   ways_.lost(loss.what());
   do {
     for (auto slept = Milliseconds::zero(); slept < pause; slept += slice) {
@@ -21,7 +21,7 @@ void LastingConnection::connect_again(const ConnectionLost& loss) {
       // The caller reports the first loss.
       continue;
     }
-  } while (std::chrono::steady_clock::now() < give_up);
+  } while (steady_now() < give_up);
   throw loss;
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "simulation/emission_watch.hpp"
@@ -22,10 +23,6 @@ constexpr std::int64_t max_waiting = 1'000'000;
 
 using Connect = std::function<std::unique_ptr<Connection>()>;
 using Report = std::function<void(const SimulationProgress&)>;
-
-TimePoint now() {
-  return std::chrono::steady_clock::now();
-}
 
 /// One simulation. A thread for each connection creates accounts and consumes tokens; the caller's thread
 /// watches for emissions and makes tokens ready. The destructor ends the threads.
@@ -124,7 +121,7 @@ class Play {
   /// Makes tokens ready whose delay has ended, or that were emitted. Throws Error(failed) if none is emitted.
   void release_tokens(bool stopped) {
     std::unique_lock lock(mutex_);
-    bool released = schedule_.release_due(now());
+    bool released = schedule_.release_due(steady_now());
     if (watch_ && !stopped && schedule_.waiting() > 0) {
       lock.unlock();
       const auto emitted = poll_emissions();
@@ -134,8 +131,8 @@ class Play {
       released = schedule_.add_emissions(emitted) || released;
     }
     if (released) news_.notify_all();
-    if (released || schedule_.waiting() == 0) last_release_ = now();
-    if (stopped || request_.delay || now() - last_release_ < request_.timeout) return;
+    if (released || schedule_.waiting() == 0) last_release_ = steady_now();
+    if (stopped || request_.delay || steady_now() - last_release_ < request_.timeout) return;
     throw Error(ExitCode::failed,
                 fmt::format("no collector has emitted any of the {} waiting tokens for {}",
                             with_thousands(schedule_.waiting()), format_duration(request_.timeout)),
@@ -177,7 +174,7 @@ class Play {
       const bool has_room = deal && schedule_.waiting() <= max_waiting;
       if (const auto tokens = schedule_.take_ready(); !tokens.empty()) {
         unlocked(lock, [&](std::size_t seen) { consume(rows, tokens, seen); });
-      } else if (has_room && deal->due <= now()) {
+      } else if (has_room && deal->due <= steady_now()) {
         unlocked(lock, [&](std::size_t seen) { create(rows, *deal, seen); });
         deal.reset();
       } else if (is_over()) {
@@ -214,9 +211,9 @@ class Play {
 
   template <typename Write>
   auto timed(const Write& write) {
-    const auto start = now();
+    const auto start = steady_now();
     auto result = write();
-    const auto latency = std::chrono::duration_cast<std::chrono::microseconds>(now() - start);
+    const auto latency = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - start);
     const std::lock_guard lock(mutex_);
     schedule_.total().latency.add(latency);
     return result;
@@ -226,13 +223,13 @@ class Play {
     const auto accounts =
         timed([&] { return rows.create(deal.first, deal.first + std::ssize(deal.plans) - 1); });
     std::unique_lock lock(mutex_);
-    schedule_.total().last_creation = now();
+    schedule_.total().last_creation = steady_now();
     const auto activating = schedule_.add_accounts(deal, accounts);
     lock.unlock();
     if (activating.empty()) return;
     const auto issued = rows.activation_tokens(activating);
     lock.lock();
-    schedule_.add_tokens(issued, false, seen, now());
+    schedule_.add_tokens(issued, false, seen, steady_now());
   }
 
   void consume(SimulatedRows& rows, const std::vector<SimulatedToken>& tokens, std::size_t seen) {
@@ -246,7 +243,7 @@ class Play {
     if (recovering.empty()) return;
     const auto issued = timed([&] { return rows.recover(recovering); });
     lock.lock();
-    schedule_.add_tokens(issued, true, seen, now());
+    schedule_.add_tokens(issued, true, seen, steady_now());
   }
 
   void suspend(SimulatedRows& rows, const std::vector<std::int64_t>& accounts) {
@@ -258,7 +255,7 @@ class Play {
   SimulationSummary summarise(bool stopped) {
     SimulationSummary summary{.total = schedule_.total(), .stopped = stopped};
     const auto since_start = [&](TimePoint to) { return std::chrono::duration<double>(to - start_).count(); };
-    summary.seconds = since_start(now());
+    summary.seconds = since_start(steady_now());
     if (const auto creating = since_start(summary.total.last_creation); creating > 0)
       summary.accounts_per_second = static_cast<double>(summary.total.accounts) / creating;
     return summary;
@@ -267,7 +264,7 @@ class Play {
   const SimulationRequest& request_;
   const StopSignal& signal_;
   const Report& report_;
-  const TimePoint start_ = now();
+  const TimePoint start_ = steady_now();
   TimePoint last_release_ = start_;
   Milliseconds pause_ = shortest_pause;
   std::optional<LastingConnection> watched_;

@@ -7,15 +7,12 @@
 #include <utility>
 
 #include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom {
 namespace {
-
-TimePoint steady_now() {
-  return std::chrono::steady_clock::now();
-}
 
 Delivery given_up(std::string why) {
   Delivery delivery;
@@ -206,7 +203,7 @@ Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
     }
     last = attempt(*worker.relays[next->relay], submitted.mail);
     last->took = steady_now() - began;
-    last->ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+    last->ended = wall_now();
     if (learn(worker, next->relay, submitted, *last, began)) {
       auto nothing = given_up("");
       route_.note(*next, nothing);

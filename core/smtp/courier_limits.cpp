@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "smtp/courier.hpp"
 
 namespace mailroom {
@@ -62,7 +63,7 @@ void Courier::learn_rate(Limits& limits, const Submitted& mail, const Delivery& 
 bool Courier::learn(Worker& worker, std::size_t relay, const Submitted& mail, const Delivery& delivery,
                     TimePoint began) {
   const std::lock_guard lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = steady_now();
   auto& limits = limits_[relay];
   --limits.in_flight;
   if (delivery.code != 0 && !delivery.before_mail) limits.last_answered = now;

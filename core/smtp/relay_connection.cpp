@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 
 namespace mailroom {
@@ -12,10 +13,6 @@ namespace {
 /// Of a longer line only its beginning is kept.
 constexpr std::size_t longest_line = 65'536;
 constexpr std::size_t kept_of_line = 4096;
-
-TimePoint steady_time() {
-  return std::chrono::steady_clock::now();
-}
 
 /// Initialises libcurl before its first use. It is not cleaned up: other threads may still use OpenSSL.
 CURL* new_handle() {
@@ -126,14 +123,14 @@ std::size_t RelayConnection::on_line(char* line, std::size_t size, std::size_t c
 
 int RelayConnection::on_debug(CURL* /*curl*/, curl_infotype kind, char* bytes, std::size_t size, void* self) {
   auto& dialogue = static_cast<RelayConnection*>(self)->dialogue_;
-  if (kind == CURLINFO_HEADER_OUT) dialogue.sent({bytes, size}, steady_time());
+  if (kind == CURLINFO_HEADER_OUT) dialogue.sent({bytes, size}, steady_now());
   return 0;
 }
 
 int RelayConnection::on_progress(void* self, curl_off_t /*download_total*/, curl_off_t /*downloaded*/,
                                  curl_off_t /*upload_total*/, curl_off_t /*uploaded*/) {
   auto& connection = *static_cast<RelayConnection*>(self);
-  return connection.sockets_.interrupted() || connection.dialogue_.is_overdue(steady_time()) ? 1 : 0;
+  return connection.sockets_.interrupted() || connection.dialogue_.is_overdue(steady_now()) ? 1 : 0;
 }
 
 curl_socket_t RelayConnection::on_open(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
@@ -141,7 +138,7 @@ curl_socket_t RelayConnection::on_open(void* self, curlsocktype /*purpose*/, cur
   std::string bytes(reinterpret_cast<const char*>(&address->addr), address->addrlen);
   if (std::ranges::find(connection.avoided_, bytes) != connection.avoided_.end()) return CURL_SOCKET_BAD;
   connection.address_ = std::move(bytes);
-  connection.dialogue_.connecting(steady_time());
+  connection.dialogue_.connecting(steady_now());
   return connection.sockets_.open(address->family, address->socktype, address->protocol);
 }
 
@@ -151,7 +148,7 @@ int RelayConnection::on_close(void* self, curl_socket_t socket) {
 
 CURLcode RelayConnection::open() {
   constexpr std::chrono::minutes avoided_for{5};
-  if (steady_time() >= avoided_until_) avoided_.clear();
+  if (steady_now() >= avoided_until_) avoided_.clear();
   auto result = open_once();
   if (address_.empty() && !avoided_.empty()) {
     avoided_.clear();
@@ -159,11 +156,11 @@ CURLcode RelayConnection::open() {
   }
   while (has_address_that_does_not_serve(result)) {
     avoided_.push_back(address_);
-    avoided_until_ = steady_time() + avoided_for;
+    avoided_until_ = steady_now() + avoided_for;
     const auto dialogue = dialogue_;
     const auto error = error_;
     const auto was_reached = was_reached_;
-    dialogue_.begin(steady_time());
+    dialogue_.begin(steady_now());
     const auto next = open_once();
     if (address_.empty()) {
       // There is no other address.
@@ -190,7 +187,7 @@ CURLcode RelayConnection::open_once() {
   address_.clear();
   renew_handle();
   error_.front() = '\0';
-  dialogue_.connecting(steady_time());
+  dialogue_.connecting(steady_now());
   auto result = curl_easy_perform(curl_.get());
   curl_off_t connected_after = 0;
   curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected_after);
@@ -209,10 +206,10 @@ bool RelayConnection::is_quiet() {
 
 bool RelayConnection::wait_for(short events) const {
   constexpr Milliseconds longest_wait{60'000};
-  const auto left = std::chrono::ceil<Milliseconds>(dialogue_.overdue_at() - steady_time());
+  const auto left = std::chrono::ceil<Milliseconds>(dialogue_.overdue_at() - steady_now());
   pollfd awaited{.fd = socket_, .events = events, .revents = 0};
   ::poll(&awaited, 1, static_cast<int>(std::clamp(left, Milliseconds(0), longest_wait).count()));
-  return !sockets_.interrupted() && !dialogue_.is_overdue(steady_time());
+  return !sockets_.interrupted() && !dialogue_.is_overdue(steady_now());
 }
 
 bool RelayConnection::send(std::string_view bytes) {
@@ -222,7 +219,7 @@ bool RelayConnection::send(std::string_view bytes) {
     const auto result = curl_easy_send(curl_.get(), bytes.data(), bytes.size(), &size);
     if (result != CURLE_OK && (result != CURLE_AGAIN || !wait_for(POLLOUT))) return false;
     bytes.remove_prefix(size);
-    if (size > 0 && !bytes.empty()) dialogue_.sending(steady_time());
+    if (size > 0 && !bytes.empty()) dialogue_.sending(steady_now());
   }
   return true;
 }
@@ -246,7 +243,7 @@ bool RelayConnection::read_reply() {
     if (const auto end = input_.find('\n'); end != std::string::npos) {
       dialogue_.received(std::string_view(input_).substr(0, end + 1));
       input_.erase(0, end + 1);
-    } else if (dialogue_.is_overdue(steady_time()) || !receive()) {
+    } else if (dialogue_.is_overdue(steady_now()) || !receive()) {
       return false;
     }
   }

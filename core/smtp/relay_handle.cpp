@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "smtp/judgement.hpp"
@@ -14,10 +15,6 @@
 
 namespace mailroom {
 namespace {
-
-TimePoint now() {
-  return std::chrono::steady_clock::now();
-}
 
 /// For replies that decide nothing.
 constexpr Milliseconds short_limit{3000};
@@ -69,9 +66,9 @@ bool RelayHandle::send_envelope(const Mail& mail) {
   const bool at_once = dialogue_.offers_pipelining();
   std::string unsent = at_once ? commands[0] + commands[1] + commands[2] : "";
   for (const auto& command : commands) {
-    dialogue_.sent(command, now());
+    dialogue_.sent(command, steady_now());
     if (!at_once) unsent = command;
-    if (is_rested_ && &command == &commands.front()) dialogue_.hurry(options_.rested_timeout, now());
+    if (is_rested_ && &command == &commands.front()) dialogue_.hurry(options_.rested_timeout, steady_now());
     if (!unsent.empty() && !connection_.send(std::exchange(unsent, {}))) return false;
     if (!connection_.read_reply()) return false;
     const auto& exchange = dialogue_.exchange();
@@ -87,11 +84,11 @@ bool RelayHandle::is_usable() {
 bool RelayHandle::reset() {
   constexpr std::string_view command = "RSET\r\n";
   was_refused_ = false;
-  dialogue_.sent(command, now());
-  dialogue_.hurry(short_limit, now());
+  dialogue_.sent(command, steady_now());
+  dialogue_.hurry(short_limit, steady_now());
   const bool is_reset =
       connection_.send(command) && connection_.read_reply() && dialogue_.exchange().code / 100 == 2;
-  dialogue_.begin(now());
+  dialogue_.begin(steady_now());
   return is_reset && !connection_.has_input();
 }
 
@@ -100,19 +97,19 @@ bool RelayHandle::read_other_replies(SmtpStep refused) {
   if (!dialogue_.offers_pipelining() || refused >= SmtpStep::data) return true;
   for (const std::string_view command : {"RCPT", "DATA"}) {
     if (command == "RCPT" && refused == SmtpStep::rcpt) continue;
-    dialogue_.sent(command, now());
-    dialogue_.hurry(short_limit, now());
+    dialogue_.sent(command, steady_now());
+    dialogue_.hurry(short_limit, steady_now());
     if (!connection_.read_reply()) return false;
   }
   if (dialogue_.exchange().code != 354) return true;
   // RFC 2920, 3.1: a message without recipients, and without lines.
-  dialogue_.message_ended(now());
-  dialogue_.hurry(short_limit, now());
+  dialogue_.message_ended(steady_now());
+  dialogue_.hurry(short_limit, steady_now());
   return connection_.send(".\r\n") && connection_.read_reply();
 }
 
 void RelayHandle::clear_up(const SmtpExchange& exchange, MailOutcome outcome) {
-  last_used_ = now();
+  last_used_ = steady_now();
   if (outcome == MailOutcome::accepted) return;
   const bool is_refusal = exchange.stop == SmtpStop::none && exchange.step >= SmtpStep::mail &&
                           exchange.code >= 400 && exchange.code != 421;
@@ -124,10 +121,10 @@ void RelayHandle::clear_up(const SmtpExchange& exchange, MailOutcome outcome) {
 
 void RelayHandle::transact(const Mail& mail) {
   if (!send_envelope(mail) || connection_.has_input()) return;
-  dialogue_.message_began(now());
+  dialogue_.message_began(steady_now());
   // What was not sent whole has no end that the relay could have seen.
   if (!connection_.send(stuffed(mail.message))) return;
-  dialogue_.message_ended(now());
+  dialogue_.message_ended(steady_now());
   connection_.read_reply();
 }
 
@@ -167,7 +164,7 @@ RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
 }
 
 RelayCheck RelayHandle::check(const Mail* sample) {
-  dialogue_.begin(now());
+  dialogue_.begin(steady_now());
   opened_ = open();
   if (is_fit_for(sample == nullptr ? Mail{} : *sample)) {
     if (sample == nullptr) {
@@ -220,8 +217,8 @@ bool RelayHandle::is_silent(const SmtpExchange& exchange) const {
 }
 
 Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& again) {
-  dialogue_.begin(now());
-  is_rested_ = !on_fresh_connection && now() - last_used_ >= options_.rest_time;
+  dialogue_.begin(steady_now());
+  is_rested_ = !on_fresh_connection && steady_now() - last_used_ >= options_.rest_time;
   // What has come while the connection was idle would be taken for the reply to this mail.
   const bool is_kept = !on_fresh_connection && is_usable();
   is_rested_ = is_rested_ && is_kept;

@@ -1,5 +1,6 @@
 // How the connection of a RelayHandle is opened and logged in.
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "smtp/relay_handle.hpp"
 
@@ -28,7 +29,7 @@ void RelayHandle::log_in() {
   // A kept token may have ended before anybody knew.
   for (bool again = true; again;) {
     try {
-      if (with_token) credentials.secret = options_.tokens->token(std::chrono::steady_clock::now());
+      if (with_token) credentials.secret = options_.tokens->token(steady_now());
     } catch (const Error& error) {
       login_problem_ = error.what();
       return dialogue_.give_up_login();
@@ -66,7 +67,7 @@ bool RelayHandle::authenticate(AuthMechanism mechanism, const Credentials& crede
 /// Says `command`, or an answer to a challenge, and reads the reply.
 bool RelayHandle::command(const std::string& command) {
   const auto line = command + "\r\n";
-  dialogue_.sent(line, std::chrono::steady_clock::now());
+  dialogue_.sent(line, steady_now());
   return connection_.send(line) && connection_.read_reply();
 }
 

@@ -4,11 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
-namespace mailroom {
+#include "base/clock.hpp"
 
-WallTime wall_now() {
-  return std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-}
+namespace mailroom {
 
 RelayRoute::RelayRoute(std::vector<RelayUrl> relays, Milliseconds probe_time, std::uint64_t seed)
     : relays_(std::move(relays)),

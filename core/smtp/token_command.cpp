@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "smtp/access_token.hpp"
@@ -104,11 +105,11 @@ class TokenCommand {
 
 std::string output_of_command(const std::string& command, Milliseconds limit) {
   TokenCommand running(command);
-  const auto until = std::chrono::steady_clock::now() + limit;
+  const auto until = steady_now() + limit;
   std::string text;
   std::array<char, 4096> bytes{};
   for (;;) {
-    const auto left = std::chrono::ceil<Milliseconds>(until - std::chrono::steady_clock::now());
+    const auto left = std::chrono::ceil<Milliseconds>(until - steady_now());
     pollfd awaited{.fd = running.output(), .events = POLLIN, .revents = 0};
     const int ready = poll(&awaited, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (ready < 0 && errno == EINTR) continue;

@@ -1,82 +1,83 @@
+// Reads with libcurl, also the greeting, which is no HTTP.
+
 #include "handover/monitor_page.hpp"
 
 #include <array>
-#include <fmt/format.h>
+#include <curl/curl.h>
 #include <memory>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
+#include <poll.h>
+
+#include "base/clock.hpp"
 
 namespace mailroom {
 namespace {
 
-constexpr timeval monitor_limit{.tv_sec = 2, .tv_usec = 0};
+constexpr Milliseconds monitor_patience{2000};
 constexpr std::size_t largest_page = 1'000'000;
 
-struct MonitorSocket {
-  int fd = -1;
-  MonitorSocket() = default;
-  explicit MonitorSocket(int descriptor) : fd(descriptor) {}
-  ~MonitorSocket() {
-    if (fd >= 0) close(fd);
-  }
-  MonitorSocket(const MonitorSocket&) = delete;
-  MonitorSocket& operator=(const MonitorSocket&) = delete;
+struct EndTransfer {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
 };
+using Transfer = std::unique_ptr<CURL, EndTransfer>;
 
-/// A connected socket, or -1.
-int monitor_connect(const BrokerServer& server) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &wanted, &found) != 0) return -1;
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
-  for (const auto* each = found; each != nullptr; each = each->ai_next) {
-    const int fd = socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol);
-    if (fd < 0) continue;
-    // It limits connect(2) too.
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &monitor_limit, sizeof monitor_limit);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &monitor_limit, sizeof monitor_limit);
-    if (connect(fd, each->ai_addr, each->ai_addrlen) == 0) return fd;
-    close(fd);
-  }
-  return -1;
+Transfer transfer_of(const std::string& url) {
+  Transfer transfer(curl_easy_init());
+  if (!transfer) return transfer;
+  curl_easy_setopt(transfer.get(), CURLOPT_URL, url.c_str());
+  curl_easy_setopt(transfer.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(monitor_patience.count()));
+  curl_easy_setopt(transfer.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(transfer.get(), CURLOPT_PROXY, "");
+  return transfer;
 }
 
-/// What comes until `end`, or until the other side closes.
-std::string monitor_read(int fd, std::string_view end) {
+std::size_t keep_page(char* bytes, std::size_t size, std::size_t count, void* page) {
+  auto& text = *static_cast<std::string*>(page);
+  if (text.size() + size * count > largest_page) return 0;
+  text.append(bytes, size * count);
+  return size * count;
+}
+
+/// The first line that the other side says after the connection is made; empty if it says none in time.
+std::string first_line(CURL* handle) {
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket);
+  const auto until = steady_now() + monitor_patience;
   std::string text;
-  std::array<char, 4096> part{};
-  while (text.size() < largest_page && (end.empty() || text.find(end) == std::string::npos)) {
-    const auto size = recv(fd, part.data(), part.size(), 0);
-    if (size <= 0) break;
-    text.append(part.data(), static_cast<std::size_t>(size));
+  while (text.find("\r\n") == std::string::npos && text.size() < largest_page) {
+    std::array<char, 4096> part{};
+    std::size_t size = 0;
+    const auto result = curl_easy_recv(handle, part.data(), part.size(), &size);
+    text.append(part.data(), size);
+    if (result == CURLE_AGAIN) {
+      const auto left = std::chrono::ceil<Milliseconds>(until - steady_now()).count();
+      pollfd readable{socket, POLLIN, 0};
+      if (left <= 0 || poll(&readable, 1, static_cast<int>(left)) < 0) return {};
+    } else if (result != CURLE_OK || size == 0) {
+      return {};
+    }
   }
-  return text;
+  return text.substr(0, text.find("\r\n"));
 }
 
 }  // namespace
 
 std::string read_nats_greeting(const BrokerServer& server) {
-  const MonitorSocket connection(monitor_connect(server));
-  if (connection.fd < 0) return {};
-  const auto text = monitor_read(connection.fd, "\r\n");
+  const auto transfer = transfer_of("http://" + server.address());
+  if (!transfer) return {};
+  curl_easy_setopt(transfer.get(), CURLOPT_CONNECT_ONLY, 1L);
+  if (curl_easy_perform(transfer.get()) != CURLE_OK) return {};
+  const auto line = first_line(transfer.get());
   constexpr std::string_view before = "INFO ";
-  return text.starts_with(before) ? text.substr(before.size(), text.find("\r\n") - before.size())
-                                  : std::string();
+  return line.starts_with(before) ? line.substr(before.size()) : std::string();
 }
 
 std::string read_monitor_page(const BrokerServer& server, const std::string& path) {
-  const MonitorSocket connection(monitor_connect(server));
-  if (connection.fd < 0) return {};
-  const auto request = fmt::format("GET {} HTTP/1.0\r\nHost: {}\r\n\r\n", path, server.address());
-  if (send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(request.size()))
-    return {};
-  const auto text = monitor_read(connection.fd, {});
-  const auto body = text.find("\r\n\r\n");
-  return body == std::string::npos ? std::string() : text.substr(body + 4);
+  const auto transfer = transfer_of("http://" + server.address() + path);
+  if (!transfer) return {};
+  std::string page;
+  curl_easy_setopt(transfer.get(), CURLOPT_WRITEFUNCTION, keep_page);
+  curl_easy_setopt(transfer.get(), CURLOPT_WRITEDATA, &page);
+  return curl_easy_perform(transfer.get()) == CURLE_OK ? page : std::string();
 }
 
 }  // namespace mailroom

@@ -1,3 +1,5 @@
+// Looks a name up in all three columns, and suggests the account whose name differs only in case.
+
 #include "accounts/account_lookup.hpp"
 
 #include <algorithm>

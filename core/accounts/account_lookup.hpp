@@ -1,3 +1,4 @@
+// How a command finds the accounts that an operator names, by id, email or login.
 #pragma once
 
 #include <cstdint>

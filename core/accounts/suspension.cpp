@@ -1,3 +1,5 @@
+// The SQL of a suspension: locks accounts by ascending id, and finds the tokens that no queue has emitted.
+
 #include "accounts/suspension.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The change behind mailroom suspend: the status of accounts, and the tokens that it makes due or not.
 #pragma once
 
 #include <cstdint>

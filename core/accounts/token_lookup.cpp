@@ -1,3 +1,5 @@
+// Finds all tokens by their secrets in one statement, and then the batches that held them.
+
 #include "accounts/token_lookup.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What the database knows of a token that an operator has in hand: its state, account and emissions.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Gathers the events of one account, token or batch from every table that records some.
+
 #include "audit/history.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What mailroom audit reads: the history of an account, a token or a batch, and an overview of a period.
 #pragma once
 
 #include <cstdint>

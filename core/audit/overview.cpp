@@ -1,3 +1,5 @@
+// The audit without a subject: totals of each queue, operations and migrations within a period.
+
 #include <algorithm>
 
 #include "audit/history.hpp"

@@ -1,3 +1,5 @@
+// Lets the server compute the percentiles and the slowest tokens, in one statement that reads tokens once.
+
 #include "audit/stages.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Where tokens spend their time between creation and delivery, for mailroom audit --stages.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Reads --since and --until, and sorts and cuts the events between them.
+
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,3 +1,5 @@
+// The last accepted attempt decides. Outcomes from before the token's creation are those of an earlier token.
+
 #include "audit/token_delivery.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// How audit judges a token that was mailed or handed over: by the outcomes that its queue has recorded.
 #pragma once
 
 #include <optional>

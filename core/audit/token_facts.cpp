@@ -1,3 +1,5 @@
+// The SQL for a token's position in each queue, and an estimate of the times of a token that is gone.
+
 #include "audit/token_facts.hpp"
 
 #include <algorithm>

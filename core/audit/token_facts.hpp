@@ -1,3 +1,4 @@
+// Reads what audit judges a token by, within one snapshot of the database.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// A batch that emitted the token decides. Without a batch, positions and skips in the queues explain it.
+
 #include "audit/token_status.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The rules by which audit says what became of a token. Pure: they take what token_facts.hpp has read.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Asks SUDO_USER before the user database, so that sudo does not hide the operator.
+
 #include "base/actor.hpp"
 
 #include <array>

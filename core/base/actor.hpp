@@ -1,3 +1,4 @@
+// Who runs a command, and on which host, for the records of operations and the names of sessions.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Keeps signals away from every thread but the main one, which alone decides when to stop.
 #pragma once
 
 #include <csignal>

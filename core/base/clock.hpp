@@ -1,3 +1,4 @@
+// The types of durations and times, and the clock as an interface that a test can replace.
 #pragma once
 
 #include <chrono>

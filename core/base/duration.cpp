@@ -1,3 +1,5 @@
+// Parses with a regular expression, and adds up in milliseconds without an overflow.
+
 #include "base/duration.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Durations as options and configuration write them, and as output shows them.
 #pragma once
 
 #include <optional>

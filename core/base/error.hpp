@@ -1,3 +1,4 @@
+// How a command fails: the exit codes of the process, and the exception that brings one of them to main.
 #pragma once
 
 #include <stdexcept>

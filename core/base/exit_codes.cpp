@@ -1,3 +1,5 @@
+// The texts: what each exit code means, and what to do about it.
+
 #include "base/exit_codes.hpp"
 
 #include <array>

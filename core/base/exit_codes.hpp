@@ -1,3 +1,4 @@
+// The exit codes as the manual and docs/exit-codes.md explain them to users.
 #pragma once
 
 #include <span>

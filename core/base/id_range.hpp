@@ -1,3 +1,4 @@
+// Sets of ids, of which a batch, gap or replay may have thousands, as ranges.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Recognises the journal by JOURNAL_STREAM, and sends each entry without what may be a secret.
+
 #include "base/journal.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Entries of systemd's journal with a field for each value of a log line, where the build has libsystemd.
 #pragma once
 
 #include <string>

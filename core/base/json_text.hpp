@@ -1,3 +1,4 @@
+// How all JSON output is written: on one line, without invalid UTF-8 or misleading characters.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Counts hexadecimal digits. An error tells what is wrong with a key, and none of its digits.
+
 #include "base/key_text.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What a signing key looks like as text, so that one in the wrong place is never shown.
 #pragma once
 
 #include <string_view>

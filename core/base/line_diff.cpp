@@ -1,3 +1,5 @@
+// A table of common lengths, which is small: the definition of an object has few lines.
+
 #include "base/line_diff.hpp"
 
 #include <algorithm>

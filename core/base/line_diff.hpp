@@ -1,3 +1,4 @@
+// The diff with which migrate verify shows how an object differs from its migration.
 #pragma once
 
 #include <string>

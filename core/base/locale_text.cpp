@@ -1,3 +1,5 @@
+// Reads the variables of the locale itself, since the program never calls setlocale(3).
+
 #include "base/locale_text.hpp"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// Whether mailroom's own text may go beyond ASCII in this locale.
 #pragma once
 
 #include <string_view>

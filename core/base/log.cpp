@@ -1,3 +1,5 @@
+// Formats lines with spdlog as text, logfmt or JSON, and hides whatever may be a secret.
+
 #include "base/log.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// The log of every command, on stderr or in systemd's journal.
 #pragma once
 
 #include <fmt/format.h>

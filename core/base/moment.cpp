@@ -1,3 +1,5 @@
+// Parses RFC 3339 and times ago, and formats in UTC. Dates outside the years 0000 to 9999 become words.
+
 #include "base/moment.hpp"
 
 #include <fmt/chrono.h>

@@ -1,3 +1,4 @@
+// Points in time: how options name them, how columns hold them, and how output shows them.
 #pragma once
 
 #include <algorithm>

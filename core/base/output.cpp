@@ -1,3 +1,5 @@
+// write(2) and its traps: partial writes, inherited O_NONBLOCK, and lines that a killed process began.
+
 #include "base/output.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Where results go, mostly stdout: its width, its last line, and a reader that may be slow or gone.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Says what a password may be, after SecretFile has checked and read the file.
+
 #include "base/password_file.hpp"
 
 #include <fmt/format.h>

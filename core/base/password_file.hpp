@@ -1,3 +1,4 @@
+// Passwords and access tokens that the configuration keeps in files of their own.
 #pragma once
 
 #include <string>

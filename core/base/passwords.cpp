@@ -1,3 +1,5 @@
+// Finds the passwords in text that may quote a URL or a connection string, and writes *** for them.
+
 #include <algorithm>
 
 #include "base/text.hpp"

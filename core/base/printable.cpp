@@ -1,3 +1,5 @@
+// The list of misleading characters, and a scan that passes over plain ASCII in runs.
+
 #include "base/printable.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Makes foreign text safe for a terminal, a log and JSON: nothing invisible, invalid or in control.
 #pragma once
 
 #include <string>

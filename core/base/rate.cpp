@@ -1,3 +1,5 @@
+// Keeps decimals exact: a fraction becomes a whole number in a longer period.
+
 #include "base/rate.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Prefers systemd's credentials, waits for a pipe but not for ever, and wipes what it has read.
+
 #include "base/secret_file.hpp"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// Reads the file of a key or a password, and refuses one that others can read or replace.
 #pragma once
 
 #include <array>

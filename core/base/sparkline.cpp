@@ -1,3 +1,5 @@
+// Eight heights: block characters in a UTF-8 locale, ASCII elsewhere.
+
 #include "base/sparkline.hpp"
 
 #include <algorithm>

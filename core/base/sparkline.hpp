@@ -1,3 +1,4 @@
+// The small charts of mailroom status.
 #pragma once
 
 #include <optional>

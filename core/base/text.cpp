@@ -1,3 +1,5 @@
+// Widths from Unicode blocks, edit distances, and the search for words that may be a token or a key.
+
 #include "base/text.hpp"
 
 #include <algorithm>

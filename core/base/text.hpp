@@ -1,3 +1,4 @@
+// Text for people: columns, wrapping, spelling suggestions, and secrets that must not be shown.
 #pragma once
 
 #include <charconv>

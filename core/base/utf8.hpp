@@ -1,3 +1,4 @@
+// Decodes UTF-8 one character at a time, for all code that judges characters.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Every key with its variable, default, meaning and limits, and the nearest key to a misspelt one.
+
 #include "config/key_table.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The one list of configuration keys, from which parsing, manual and error messages follow.
 #pragma once
 
 #include <functional>

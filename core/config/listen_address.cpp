@@ -1,3 +1,5 @@
+// Accepts addresses in digits, localhost and paths. It resolves no names.
+
 #include "config/listen_address.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// How metrics.listen names the place where metrics are served.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// An error names the option, variable or line of the value, and hides what may be a key or a token.
+
 #include "config/parse_value.hpp"
 
 #include <algorithm>

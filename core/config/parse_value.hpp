@@ -1,3 +1,4 @@
+// The parsers of configuration values, one for each type, and the errors that they have in common.
 #pragma once
 
 #include <fmt/format.h>

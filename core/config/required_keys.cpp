@@ -1,3 +1,5 @@
+// Reports all that are missing at once, instead of one at each run.
+
 #include "config/required_keys.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Keys that a command needs and that have no default, such as the relay of mailroom send.
 #pragma once
 
 #include <string>

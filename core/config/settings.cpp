@@ -1,3 +1,5 @@
+// Merges defaults, file, environment and flags in this order, and refuses values that exclude each other.
+
 #include "config/settings.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The configuration of a run: a typed value for every key, and where each comes from.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,5 @@
+// Avoids two traps of yaml-cpp: an endless loop at a stray comma, and quotes that nobody closes.
+
 #include "config/yaml_document.hpp"
 
 #include <algorithm>

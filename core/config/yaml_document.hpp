@@ -1,3 +1,4 @@
+// The step from a YAML file to its nodes, with a limit on its size.
 #pragma once
 
 #include <optional>

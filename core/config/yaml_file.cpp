@@ -1,3 +1,5 @@
+// Walks sections and keys, and shows only so much of an unknown key as cannot be a secret.
+
 #include "config/yaml_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads mailroom.yaml: every key that it sets, with its place for messages.
 #pragma once
 
 #include <optional>

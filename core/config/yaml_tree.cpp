@@ -1,3 +1,5 @@
+// Walks nested sections, and refuses a key that is given twice.
+
 #include "config/yaml_tree.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads a YAML file whose keys are not those of the configuration, such as the one of mailroom queue apply.
 #pragma once
 
 #include <string>

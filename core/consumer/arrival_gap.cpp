@@ -1,3 +1,5 @@
+// The weighted mean, with constants that were measured under simulated load.
+
 #include "consumer/arrival_gap.hpp"
 
 #include <algorithm>

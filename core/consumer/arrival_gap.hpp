@@ -1,3 +1,4 @@
+// How fast tokens arrive, as a collector with an adaptive batch limit estimates it.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// The optimum of docs/batching.md within the bounds, or no wait if the bounds leave none that pays.
+
 #include "consumer/batch_choice.hpp"
 
 #include <algorithm>

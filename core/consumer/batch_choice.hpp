@@ -1,3 +1,4 @@
+// The trade between delay and number of lines, where batch limit and timeout are ranges.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Streams tokens and accounts by COPY, accounts as a range or a list of ids, and merges both in memory.
+
 #include "consumer/batch_reader.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Large batches: tokens and their accounts, read in two sessions while the next batch is claimed.
 #pragma once
 
 #include <cstddef>

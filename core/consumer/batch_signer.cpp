@@ -1,3 +1,5 @@
+// Finds the tokens that cannot be emitted, times each step of a batch, and fills in its receipt.
+
 #include "consumer/batch_signer.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The step between claim and sink: due tokens are signed, all others counted.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Derives deadlines and limits from the reply to each claim. An empty poll earns a pause of its own length.
+
 #include "consumer/batcher.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// When a collector claims, and how much: batch limit, batch timeout and poll interval in one decision.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Reads columns by their position, so their order is that of the functions in the migrations.
+
 #include "consumer/claim_rows.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// The SQL between a collector and mailroom_claim(), for batches with and without outcomes.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// The turns of the loop. Claiming ahead, reloading and stopping have files of their own.
+
 #include "consumer/collector.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The loop of collect and send: lease, sign, deliver, acknowledge, whatever session is lost meanwhile.
 #pragma once
 
 #include <cstdint>

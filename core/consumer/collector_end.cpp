@@ -1,3 +1,5 @@
+// How a collector stops: acknowledges the last batch, for some seconds and even without the queue's lock.
+
 #include <fmt/format.h>
 
 #include "base/text.hpp"

@@ -1,3 +1,5 @@
+// What SIGHUP changes in a running collector. An invalid configuration changes nothing.
+
 #include "consumer/collector.hpp"
 
 namespace mailroom {

@@ -1,3 +1,5 @@
+// Passes each call on to all observers, and names the triggers of a batch.
+
 #include "consumer/consumer_observer.hpp"
 
 #include <array>

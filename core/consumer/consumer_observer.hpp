@@ -1,3 +1,4 @@
+// What a consumer reports of its work, for metrics and the service manager.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Quotes by RFC 4180 and RFC 8259, and copies text that needs no quotes as it is.
+
 #include "consumer/encoder.hpp"
 
 #include <algorithm>

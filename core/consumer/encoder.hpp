@@ -1,3 +1,4 @@
+// The two formats of a line of mailroom collect, CSV and JSON.
 #pragma once
 
 #include <memory>

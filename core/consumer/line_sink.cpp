@@ -1,3 +1,5 @@
+// Writes nothing before the batch is complete, and first ends a line that an earlier process left open.
+
 #include "consumer/line_sink.hpp"
 
 namespace mailroom {

@@ -1,3 +1,4 @@
+// The sink of mailroom collect that writes to stdout.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+// Tells /healthz and systemd's watchdog whether a consumer hangs.
 #pragma once
 
 #include <atomic>

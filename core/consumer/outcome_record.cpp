@@ -1,3 +1,5 @@
+// Joins equal outcomes of consecutive tokens, and writes text directly, since a batch may have thousands.
+
 #include "consumer/outcome_record.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The JSON in which outcomes of deliveries and states of sinks go to the database.
 #pragma once
 
 #include <optional>

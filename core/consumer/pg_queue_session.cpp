@@ -1,3 +1,5 @@
+// Prepares the statements with pinned plans, claims in a thread while it reads, and sorts notifications.
+
 #include "consumer/pg_queue_session.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// The queue as every consumer uses it: a session that claims, and a second one that reads large batches.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Measures the rate over 20 ms and more, with one threshold to start polling and a lower one to stop.
+
 #include "consumer/polling_state.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The switch between notifications and polling, since NOTIFY slows down inserts at a high rate.
 #pragma once
 
 #include <cstdint>

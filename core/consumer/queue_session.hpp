@@ -1,3 +1,4 @@
+// The queue as an interface: what a consumer asks of it, and what it gets. Tests replace the database here.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Keeps a batcher for each queue, and passes over those that are paused or have no budget now.
+
 #include "consumer/queue_turns.hpp"
 
 #include <utility>

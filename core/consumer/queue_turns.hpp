@@ -1,3 +1,4 @@
+// Which of several queues is next, by priority, waiting time and budget.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Looks at the trigger and the sequences, with the statement that repairs each as the hint.
+
 #include "consumer/session_checks.hpp"
 
 #include <fmt/format.h>

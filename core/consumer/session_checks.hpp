@@ -1,3 +1,4 @@
+// The last check before a session claims: could this schema lose a token?
 #pragma once
 
 #include "db/connection.hpp"

@@ -1,3 +1,4 @@
+// The other end of a consumer as an interface: stdout, a carrier or SMTP relays.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Trusts the digits that the server writes, and checks only how long a secret is.
+
 #include "consumer/token_fields.hpp"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// The parsers for rows of tokens, whether they come from a statement or from COPY.
 #pragma once
 
 #include <cstdint>

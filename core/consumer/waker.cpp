@@ -1,3 +1,5 @@
+// Takes care of statements that fail and may have taken effect: then this collector listens again.
+
 #include "consumer/waker.hpp"
 
 #include "db/errors.hpp"

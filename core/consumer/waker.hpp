@@ -1,3 +1,4 @@
+// The part of PollingState that talks to the database: it turns notifications of inserts off and on.
 #pragma once
 
 #include "base/clock.hpp"

@@ -1,3 +1,5 @@
+// Translates to the URL-safe alphabet and back, so that there is one decoder for both.
+
 #include "crypto/base64.hpp"
 
 #include <algorithm>

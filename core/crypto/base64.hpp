@@ -1,3 +1,4 @@
+// Base64 with padding, for logins to relays and signatures of webhooks.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Decodes with a table, and refuses unused bits that are not zero.
+
 #include "crypto/base64url.hpp"
 
 #include <array>

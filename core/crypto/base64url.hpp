@@ -1,3 +1,4 @@
+// The encoding of tokens, in which no two texts stand for the same token.
 #pragma once
 
 #include <cstddef>

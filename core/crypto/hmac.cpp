@@ -1,3 +1,5 @@
+// OpenSSL's EVP_MAC, with a context that keeps its key from message to message.
+
 #include "crypto/hmac.hpp"
 
 #include <openssl/core_names.h>

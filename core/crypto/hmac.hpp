@@ -1,3 +1,4 @@
+// What signs tokens and webhook requests.
 #pragma once
 
 #include <array>

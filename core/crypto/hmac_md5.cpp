@@ -1,3 +1,5 @@
+// OpenSSL's HMAC() in one call, since each login needs it once.
+
 #include "crypto/hmac_md5.hpp"
 
 #include <array>

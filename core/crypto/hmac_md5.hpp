@@ -1,3 +1,4 @@
+// The old digest that a relay with CRAM-MD5 asks for at the login.
 #pragma once
 
 #include <string>

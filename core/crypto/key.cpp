@@ -1,3 +1,5 @@
+// Decodes the digits straight from the buffer of a file, and hashes the key for its fingerprint.
+
 #include "crypto/key.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The signing key in memory: where it comes from, and how it is named without being shown.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Tries the quick checks with every key before it searches the codes of a recovery.
+
 #include "crypto/key_ring.hpp"
 
 namespace mailroom {

@@ -1,3 +1,4 @@
+// Which key signed a token: the current one, a previous one, or none.
 #pragma once
 
 #include <optional>

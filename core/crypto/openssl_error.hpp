@@ -1,3 +1,4 @@
+// Turns a failure of OpenSSL into the error that ends the command.
 #pragma once
 
 #include <array>

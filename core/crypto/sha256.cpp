@@ -1,3 +1,5 @@
+// OpenSSL's EVP_MD over the parts one after the other, which are never joined.
+
 #include "crypto/sha256.hpp"
 
 #include <openssl/evp.h>

@@ -1,3 +1,4 @@
+// The digest of message ids and of migrations on record.
 #pragma once
 
 #include <initializer_list>

@@ -1,3 +1,5 @@
+// Puts secret and HMAC into one text, and finds the code of a recovery by trying all of them.
+
 #include "crypto/token.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The format of a token: what is signed, how it is encoded, and how a signature is checked.
 #pragma once
 
 #include <array>

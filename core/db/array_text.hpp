@@ -1,3 +1,4 @@
+// Binds a list as one parameter: = ANY ($1::bigint[]).
 #pragma once
 
 #include <fmt/format.h>

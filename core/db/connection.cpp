@@ -1,3 +1,5 @@
+// Connects within a time limit, sets the session up, and replaces libpqxx's errors by mailroom's.
+
 #include "db/connection.hpp"
 
 #include <functional>

@@ -1,3 +1,4 @@
+// The database as every command uses it: statements, transactions, COPY, notifications, cancellation.
 #pragma once
 
 #include <atomic>

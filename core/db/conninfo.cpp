@@ -1,3 +1,5 @@
+// Leaves the parsing to libpq, but refuses strings in which libpq would take a password for a host.
+
 #include "db/conninfo.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Connection strings: what is in them, what mailroom adds, and what may be shown.
 #pragma once
 
 #include <string>

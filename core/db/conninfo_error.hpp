@@ -1,3 +1,4 @@
+// Messages about connection strings, of which any part may be a password.
 #pragma once
 
 #include <string>

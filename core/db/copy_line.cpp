@@ -1,3 +1,5 @@
+// Unescapes within the line, so that a row costs no allocation.
+
 #include "db/copy_line.hpp"
 
 #include <algorithm>

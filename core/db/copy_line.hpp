@@ -1,3 +1,4 @@
+// Parses rows of COPY, for libpqxx 6, which streams no views.
 #pragma once
 
 #include <span>

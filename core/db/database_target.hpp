@@ -1,3 +1,4 @@
+// All that a command needs to open one more session of its database.
 #pragma once
 
 #include <string>

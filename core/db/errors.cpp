@@ -1,3 +1,5 @@
+// Reads PostgreSQL's reports, leaves out rows that they quote, and adds hints at mailroom's commands.
+
 #include "db/errors.hpp"
 
 #include <algorithm>

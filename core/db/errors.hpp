@@ -1,3 +1,4 @@
+// What goes wrong with a database: refused statements, lost sessions, and which retry helps.
 #pragma once
 
 #include <string>

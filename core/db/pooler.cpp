@@ -1,3 +1,5 @@
+// Compares the server processes of two sessions, several times: an idle pooler looks like none.
+
 #include "db/pooler.hpp"
 
 #include <cstdlib>

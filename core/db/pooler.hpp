@@ -1,3 +1,4 @@
+// Finds out whether a pooler such as PgBouncer takes a session's locks and settings away.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// One interface to libpqxx 6 and 7, which Debian 12 and 13 ship.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Leaves quoting to the server, and fills in the schema at each mark.
+
 #include "db/qualified_name.hpp"
 
 namespace mailroom {

@@ -1,3 +1,4 @@
+// Puts the schema into statements that an operator will run elsewhere.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Splits options as the server does, and compares them with the session's setting.
+
 #include "db/search_path.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Notices that a session would work in the wrong schema, as when a pooler drops its options.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// Makes the sessions of all servers, databases and roles alike.
 #pragma once
 
 #include <pqxx/pqxx>

@@ -1,3 +1,4 @@
+// Times on their way from SQL to C++, infinity included.
 #pragma once
 
 #include <cstdint>

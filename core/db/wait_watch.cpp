@@ -1,3 +1,5 @@
+// Asks pg_blocking_pids() in a second session, and tells only what it has seen twice.
+
 #include "db/wait_watch.hpp"
 
 #include <condition_variable>

@@ -1,3 +1,4 @@
+// Tells an operator why a command hangs: which session holds the lock that it waits for.
 #pragma once
 
 #include <functional>

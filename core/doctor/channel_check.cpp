@@ -1,3 +1,5 @@
+// Does a new token wake the collectors? Compares the trigger's channel, and sends itself a notification.
+
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// The order of the checks, what each needs before it can run, and how an error becomes a finding.
+
 #include "doctor/doctor.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Everything that mailroom doctor does, apart from its output.
 #pragma once
 
 #include "doctor/finding.hpp"

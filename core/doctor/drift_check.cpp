@@ -1,3 +1,5 @@
+// Do the tables, columns, indexes and functions of the migrations exist, and are they sound?
+
 #include <fmt/format.h>
 
 #include "db/qualified_name.hpp"

@@ -1,3 +1,5 @@
+// Sums findings up: a word for each, and one exit code for all.
+
 #include "doctor/finding.hpp"
 
 #include <array>

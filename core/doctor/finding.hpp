@@ -1,3 +1,4 @@
+// What a check reports: how bad it is, why, and what fixes it.
 #pragma once
 
 #include <string>

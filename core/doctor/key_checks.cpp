@@ -1,3 +1,5 @@
+// The checks that need no database: configuration, signing key and previous keys.
+
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>

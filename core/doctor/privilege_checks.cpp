@@ -1,3 +1,5 @@
+// What this role lacks for collect, and what others may do that nobody meant to allow.
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,4 @@
+// Lets a query of the catalogues write statements that can be run as they are.
 #pragma once
 
 #include "db/connection.hpp"

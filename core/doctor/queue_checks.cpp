@@ -1,3 +1,5 @@
+// The checks of sequences, queues, collectors and dead letters.
+
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>

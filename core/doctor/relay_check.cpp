@@ -1,3 +1,5 @@
+// Does each SMTP relay take mail from this host? Each way to refuse has its own hint.
+
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,3 +1,5 @@
+// Is there a schema, in the right place and of a version that this mailroom can use?
+
 #include <fmt/format.h>
 
 #include "doctor/subject.hpp"

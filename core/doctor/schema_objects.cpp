@@ -1,3 +1,5 @@
+// Reads the CREATE statements of the migrations. What a missing trigger leads to is listed by hand.
+
 #include "doctor/schema_objects.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// What a sound schema has, and the statement that restores each part of it.
 #pragma once
 
 #include <map>

@@ -1,3 +1,5 @@
+// Looks only at what everyone may read. Loading the secret finds all other faults.
+
 #include "doctor/secret_files.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What checks of keys, passwords and access tokens have in common: who may read the file.
 #pragma once
 
 #include <string>

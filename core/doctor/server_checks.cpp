@@ -1,3 +1,5 @@
+// The checks of the connection and the server: version, standby, pooler, clock and settings.
+
 #include <cmath>
 #include <fmt/format.h>
 

@@ -1,3 +1,5 @@
+// Is there a sink that batches can be handed over to? Its carrier knows what to look at.
+
 #include "doctor/subject.hpp"
 #include "handover/carriers.hpp"
 

@@ -1,3 +1,4 @@
+// What all checks share: their inputs, what earlier ones have found, and their declarations.
 #pragma once
 
 #include <chrono>

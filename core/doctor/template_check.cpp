@@ -1,3 +1,5 @@
+// Could mails be composed? Loads addresses, link and templates as mailroom send would.
+
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,3 +1,5 @@
+// Do the triggers exist, and do they fire for the sessions that insert?
+
 #include <fmt/format.h>
 
 #include "base/printable.hpp"

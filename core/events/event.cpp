@@ -1,3 +1,5 @@
+// The names of events in the database and in output, and their order within a second.
+
 #include "events/event.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The events that tail and audit show, and the functions that read the rows behind them.
 #pragma once
 
 #include <cstdint>

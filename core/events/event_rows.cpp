@@ -1,3 +1,5 @@
+// Reads tokens with their accounts, and mailroom_operations.
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,5 @@
+// Reads the same seconds again at each poll and omits what was shown, since commits come out of order.
+
 #include "feed/event_feed.hpp"
 
 #include <algorithm>

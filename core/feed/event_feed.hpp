@@ -1,3 +1,4 @@
+// The stream behind mailroom tail.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// The filters of tail: first by kind, which saves reading rows, then by the whole event.
+
 #include <algorithm>
 
 #include "feed/past_events.hpp"

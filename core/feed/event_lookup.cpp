@@ -1,3 +1,5 @@
+// Reads the rows of some keys and makes them events, without those that the filter excludes.
+
 #include <algorithm>
 #include <map>
 

@@ -1,3 +1,5 @@
+// EventFeed::run(): waits for notifications, spares a slow server, and survives a lost session.
+
 #include <algorithm>
 
 #include "feed/event_feed.hpp"

@@ -1,3 +1,4 @@
+// Past events in two steps: small keys for all of them, and rows only for those that are shown.
 #pragma once
 
 #include <compare>

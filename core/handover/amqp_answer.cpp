@@ -1,3 +1,5 @@
+// Tells from code and text whether a line was too large, refused unseen, or may be stored.
+
 #include "handover/amqp_answer.hpp"
 
 #include "base/text.hpp"

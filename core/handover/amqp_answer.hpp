@@ -1,3 +1,4 @@
+// What becomes of lines when RabbitMQ closes a channel.
 #pragma once
 
 #include <cstddef>

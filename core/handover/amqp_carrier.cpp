@@ -1,3 +1,5 @@
+// Stops at the start for a wrong setting. A server that cannot be reached now is tried again later.
+
 #include "handover/amqp_carrier.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// RabbitMQ as a kind of sink: make it, check it, name its library.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,5 @@
+// The checks of doctor for RabbitMQ, with definitions to import as the fix for a queue that is missing.
+
 #include "handover/amqp_check.hpp"
 
 #include <fmt/format.h>

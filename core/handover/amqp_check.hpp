@@ -1,3 +1,4 @@
+// Do the exchange and the queues of the configuration exist? For the start of collect and for doctor.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Limits the time of each step: connection, handshake, heartbeat, and bytes that the server does not read.
+
 #include "handover/amqp_connection.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// The way into RabbitMQ: servers, TLS and login, and questions about exchanges and queues.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,5 @@
+// The half of AmqpPublisher that reads: confirmations, returned messages, and closed channels.
+
 #include <fmt/format.h>
 #include <sys/time.h>
 

@@ -1,3 +1,5 @@
+// The half of AmqpPublisher that writes, in a thread: connects, publishes, and gives up what takes too long.
+
 #include "handover/amqp_publisher.hpp"
 
 #include <algorithm>

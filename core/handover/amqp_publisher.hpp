@@ -1,3 +1,4 @@
+// What carries lines to RabbitMQ for mailroom collect --to amqp://.
 #pragma once
 
 #include <condition_variable>

@@ -1,3 +1,5 @@
+// The texts: what is wrong with a server, and where to change it.
+
 #include "handover/broker_fault.hpp"
 
 #include <fmt/format.h>

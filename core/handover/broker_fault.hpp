@@ -1,3 +1,4 @@
+// What can be wrong with a broker, in the same words for NATS and RabbitMQ.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Parses by itself, since several servers are no valid URL, and shows no part that may be a password.
+
 #include "handover/broker_url.hpp"
 
 #include <algorithm>

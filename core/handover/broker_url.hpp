@@ -1,3 +1,4 @@
+// The URL of a cluster, as sink.to and sink.monitor have it.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The interface to whatever takes lines: a program, an HTTP server, NATS or RabbitMQ.
 #pragma once
 
 #include <chrono>

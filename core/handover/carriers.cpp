@@ -1,3 +1,5 @@
+// Chooses by the scheme of sink.to. Kinds that are not built stay in the list, for a hint at their option.
+
 #include "handover/carriers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The list of carriers: which setting asks for each, and how it is made and checked.
 #pragma once
 
 #include <cstdint>

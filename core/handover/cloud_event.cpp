@@ -1,3 +1,5 @@
+// Derives all attributes from the line, so that a repeated line is the same event.
+
 #include "handover/cloud_event.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The CloudEvents headers of a line, for HTTP, NATS and AMQP alike.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Reads quotes and backslashes by the rules of a POSIX shell.
+
 #include "handover/command_words.hpp"
 
 namespace mailroom {

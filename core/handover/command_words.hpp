@@ -1,3 +1,4 @@
+// Splits the command of sink.exec without starting a shell.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Splits at single blanks, and keeps the rest of the line as the program wrote it.
+
 #include "handover/exec_answer.hpp"
 
 #include "base/text.hpp"

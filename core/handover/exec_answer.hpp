@@ -1,3 +1,4 @@
+// The grammar of answers in the protocol of docs/exec.md.
 #pragma once
 
 #include <cstdint>

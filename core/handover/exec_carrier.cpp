@@ -1,3 +1,5 @@
+// Knows by the fill of the pipe which lines the program has read, and so which it may have taken.
+
 #include "handover/exec_carrier.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What carries lines to the program of sink.exec.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// posix_spawn(3) with a filtered environment, and a pidfd that shows the end of the program.
+
 #include "handover/exec_child.hpp"
 
 #include <array>

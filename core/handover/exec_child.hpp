@@ -1,3 +1,4 @@
+// The process of sink.exec, without knowledge of lines or answers.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Derives the message id from batch, number and tokens, so that every attempt at a line has the same one.
+
 #include "handover/handover_line.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Lines on their way to a carrier, with what the sink remembers of each.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Applies the rules for mails to lines, and keeps tokens out of the replies on record.
+
 #include "handover/handover_outcome.hpp"
 
 #include <algorithm>

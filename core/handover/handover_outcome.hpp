@@ -1,3 +1,4 @@
+// The step from a carrier's verdict on a line to the recorded outcome of each token.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Two threads share the lines: the consumer's, and one that keeps the carrier busy meanwhile.
+
 #include "handover/handover_sink.hpp"
 
 #include <algorithm>

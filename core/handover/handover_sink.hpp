@@ -1,3 +1,4 @@
+// The sink of mailroom collect with --to or --exec, which decides what is tried again and when.
 #pragma once
 
 #include <cstdint>

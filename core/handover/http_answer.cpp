@@ -1,3 +1,5 @@
+// Maps classes of status codes to verdicts. Only a 2xx with JSON may name single tokens.
+
 #include "handover/http_answer.hpp"
 
 #include <algorithm>

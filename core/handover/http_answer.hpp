@@ -1,3 +1,4 @@
+// What the answer to a webhook request says of a line and its tokens.
 #pragma once
 
 #include <ctime>

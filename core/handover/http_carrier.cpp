@@ -1,3 +1,5 @@
+// Drives all requests by curl_multi in a thread, which every change wakes.
+
 #include "handover/http_carrier.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What carries lines to a web server as webhooks.
 #pragma once
 
 #include <condition_variable>

@@ -1,3 +1,5 @@
+// Lets libcurl parse the URL, so that it is checked as it will be used.
+
 #include "handover/http_endpoint.hpp"
 
 #include <arpa/inet.h>

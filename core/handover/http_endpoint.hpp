@@ -1,3 +1,4 @@
+// Where webhooks go, checked before a token could cross a network in the clear.
 #pragma once
 
 #include <string>

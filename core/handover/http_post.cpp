@@ -1,3 +1,5 @@
+// Keeps libcurl from sending a request twice, from redirects and from proxies.
+
 #include "handover/http_post.hpp"
 
 #include <cstring>

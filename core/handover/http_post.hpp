@@ -1,3 +1,4 @@
+// A webhook request, from its headers to the verdict on its line.
 #pragma once
 
 #include <array>

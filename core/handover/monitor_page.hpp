@@ -1,3 +1,4 @@
+// Asks NATS servers for what no client learns, for doctor.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Sorts JetStream's error codes by one question: may the message be stored nevertheless?
+
 #include "handover/nats_answer.hpp"
 
 #include <algorithm>

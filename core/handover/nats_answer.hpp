@@ -1,3 +1,4 @@
+// What JetStream's answers mean for a line, and which subjects a stream takes.
 #pragma once
 
 #include <cstddef>

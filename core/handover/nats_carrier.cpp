@@ -1,3 +1,5 @@
+// Stops at the start for a stream that does not exist or does not take a queue's subjects.
+
 #include "handover/nats_carrier.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// The checks of doctor for NATS: each server, the stream, and when servers write to disk.
+
 #include "handover/nats_check.hpp"
 
 #include <algorithm>

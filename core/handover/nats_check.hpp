@@ -1,3 +1,4 @@
+// How safe a batch is that JetStream has acknowledged: the judgements of doctor.
 #pragma once
 
 #include <optional>

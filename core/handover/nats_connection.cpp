@@ -1,3 +1,5 @@
+// Cuts libnats's callbacks off before their listener goes, and sorts the library's errors into faults.
+
 #include "handover/nats_connection.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The way into NATS: servers, TLS and login, the library's callbacks, and what a stream is like.
 #pragma once
 
 #include <memory>

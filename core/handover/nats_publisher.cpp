@@ -1,3 +1,5 @@
+// Publishes asynchronously, and answers all that is in flight as unknown when the connection is lost.
+
 #include "handover/nats_publisher.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What carries lines to JetStream for mailroom collect --to nats://.
 #pragma once
 
 #include <condition_variable>

@@ -1,3 +1,5 @@
+// Asks JetStream how a stream is configured, and how many of its replicas are there.
+
 #include <fmt/format.h>
 #include <memory>
 

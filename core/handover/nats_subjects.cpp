@@ -1,3 +1,5 @@
+// Tries the subject of every action of a line against those of the stream.
+
 #include "handover/nats_subjects.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The subjects of a queue's lines, for the publisher and for the checks of the stream.
 #pragma once
 
 #include <string>

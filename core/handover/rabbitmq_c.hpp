@@ -1,3 +1,4 @@
+// The one place that includes the headers of RabbitMQ's library.
 #pragma once
 
 // librabbitmq, whose headers have a directory of their own since 0.12; the old names then only warn.

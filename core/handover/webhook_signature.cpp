@@ -1,3 +1,5 @@
+// HMAC-SHA256 over id, time and body, once for each secret.
+
 #include "handover/webhook_signature.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Shows the receiver of a webhook that mailroom has sent it.
 #pragma once
 
 #include <cstdint>

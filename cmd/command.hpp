@@ -1,3 +1,4 @@
+// The form of a subcommand: its name, its help, its options and the function that runs it.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Lists the subcommands in the order of the help.
+
 #include "cmd/commands.hpp"
 
 namespace mailroom {

@@ -1,3 +1,4 @@
+// The subcommands, from which the command line, the help and the man pages are made.
 #pragma once
 
 #include <vector>

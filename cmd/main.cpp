@@ -1,3 +1,5 @@
+// The program: prepares the process, runs a command, and turns errors into messages and exit codes.
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>

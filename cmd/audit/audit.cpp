@@ -1,3 +1,5 @@
+// mailroom audit: the history of an account, a token or a batch, or all that happened in a period.
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>

@@ -1,3 +1,5 @@
+// Gives every event the same keys, with null where an event has no such value.
+
 #include "cmd/audit/audit_json.hpp"
 
 #include "base/json_text.hpp"

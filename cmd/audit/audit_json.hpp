@@ -1,3 +1,4 @@
+// The output of audit for programs, as lines of JSON.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// The text of each outcome, with the time, the batch and the reason that are on record.
+
 #include "cmd/audit/audit_status.hpp"
 
 #include <fmt/format.h>

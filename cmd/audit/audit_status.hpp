@@ -1,3 +1,4 @@
+// The sentences in which audit says what became of a token or a batch.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Lays out summary and timeline, and describes operations by their recorded details.
+
 #include "cmd/audit/audit_text.hpp"
 
 #include <algorithm>

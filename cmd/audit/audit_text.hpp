@@ -1,3 +1,4 @@
+// The output of audit for people.
 #pragma once
 
 #include <cstddef>

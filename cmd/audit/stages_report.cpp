@@ -1,3 +1,5 @@
+// The percentiles between stages and the slowest tokens, as tables and as JSON.
+
 #include "cmd/audit/stages_report.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// The output of audit --stages, which shows where tokens spend their time.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Tells accepted, ended and deferred deliveries apart, and says what follows each.
+
 #include "cmd/audit/token_delivery_text.hpp"
 
 #include <fmt/format.h>

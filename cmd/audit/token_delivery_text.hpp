@@ -1,3 +1,4 @@
+// What audit says of the answers that a relay, server or program gave for one token.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// mailroom collect: batches of signed tokens on stdout, or handed over to a program or server.
+
 #include "base/journal.hpp"
 #include "cmd/collect/collect_setup.hpp"
 #include "cmd/collect/handover_setup.hpp"

@@ -1,3 +1,5 @@
+// Translates settings into the options of Batcher, with the defaults that each queue defines.
+
 #include "cmd/collect/collect_setup.hpp"
 
 namespace mailroom {

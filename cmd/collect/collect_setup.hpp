@@ -1,3 +1,4 @@
+// The setup of a collector as far as it does not depend on the sink.
 #pragma once
 
 #include "cmd/collect/consumer_run.hpp"

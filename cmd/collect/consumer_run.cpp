@@ -1,3 +1,5 @@
+// Builds everything around a Collector, and at a reload anew what the configuration may change.
+
 #include "cmd/collect/consumer_run.hpp"
 
 #include <fmt/format.h>

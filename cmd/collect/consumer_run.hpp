@@ -1,3 +1,4 @@
+// What collect and send share: the loop with its sessions, reloads, metrics and service manager.
 #pragma once
 
 #include <functional>

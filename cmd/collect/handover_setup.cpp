@@ -1,3 +1,5 @@
+// Makes the carrier before the sink needs it, so that a reload that fails changes nothing.
+
 #include "cmd/collect/handover_setup.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Sets collect up for a program or server in place of stdout.
 #pragma once
 
 #include "cmd/collect/consumer_run.hpp"

@@ -1,3 +1,5 @@
+// mailroom config: every setting with its value and origin, and whether a collector could start.
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// Chooses by the key how much of a value is masked.
+
 #include "cmd/config/shown_setting.hpp"
 
 #include "base/text.hpp"

@@ -1,3 +1,4 @@
+// Keeps secrets out of what config show and the log say of settings.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// mailroom doctor: checks everything that mailroom depends on, and shows how to fix it.
+
 #include "doctor/doctor.hpp"
 
 #include "cmd/commands.hpp"

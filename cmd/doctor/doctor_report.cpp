@@ -1,3 +1,5 @@
+// Lays out findings in columns, and removes tokens that were typed in the wrong place.
+
 #include "cmd/doctor/doctor_report.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The output of doctor: each finding with its fix, and totals.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Describes changes of queues and deliveries, and masks addresses, also where a relay repeats them.
+
 #include "cmd/events/event_text.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The text and the JSON of events and their details.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// mailroom migrate: creates, changes and verifies the schema. Describes its commands and their options.
+
 #include <fmt/format.h>
 #include <iterator>
 #include <set>

@@ -1,3 +1,5 @@
+// Waits for the database, and refuses a pooler, behind which the migration lock would not hold.
+
 #include "cmd/migrate/migrate_action.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What the commands of migrate share: options, session and version numbers.
 #pragma once
 
 #include "cmd/command.hpp"

@@ -1,3 +1,5 @@
+// migrate export: the migrations as files in a directory.
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,5 @@
+// migrate status: which migrations are applied, and since when.
+
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>

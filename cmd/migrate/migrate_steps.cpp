@@ -1,3 +1,5 @@
+// migrate up, down and goto: each step as it runs, and a question before data is deleted.
+
 #include <atomic>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// migrate verify, baseline and force: compare the schema, or record its version and run nothing.
+
 #include <fmt/format.h>
 
 #include "base/json_text.hpp"

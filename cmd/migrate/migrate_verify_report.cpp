@@ -1,3 +1,5 @@
+// Shows the expected and the found definition of each object, and functions as a diff.
+
 #include "cmd/migrate/migrate_verify_report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The output of migrate verify and baseline: what differs, and what to do about it.
 #pragma once
 
 #include <nlohmann/json.hpp>

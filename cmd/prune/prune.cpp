@@ -1,3 +1,5 @@
+// mailroom prune: counts old tokens and records, asks, and removes them.
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

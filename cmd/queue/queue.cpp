@@ -1,3 +1,5 @@
+// mailroom queue: lists, defines, pauses and drops queues. Describes its commands and their options.
+
 #include <fmt/format.h>
 
 #include "base/text.hpp"

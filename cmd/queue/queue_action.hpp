@@ -1,3 +1,4 @@
+// What the commands of queue share: options, and the way from a plan to what is done.
 #pragma once
 
 #include <string>

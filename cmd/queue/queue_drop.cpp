@@ -1,3 +1,5 @@
+// queue drop: shows what is due in a queue and which consumers serve it, asks, and drops it.
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

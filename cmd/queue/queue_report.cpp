@@ -1,3 +1,5 @@
+// The text and the JSON of queues and of the budgets that they share.
+
 #include "cmd/queue/queue_report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The output of the commands of queue.
 #pragma once
 
 #include <cstdint>

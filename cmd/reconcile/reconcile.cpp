@@ -1,3 +1,5 @@
+// mailroom reconcile: accounts for every token of a period, and fails if one is unexplained.
+
 #include <fmt/format.h>
 
 #include "cmd/commands.hpp"

@@ -1,3 +1,5 @@
+// The counts of reconcile for Prometheus' node_exporter.
+
 #include "cmd/reconcile/reconcile_report.hpp"
 #include "metrics/metric_families.hpp"
 

@@ -1,3 +1,5 @@
+// The classes with their explanations, and the ids of unexplained tokens, as text and as JSON.
+
 #include "cmd/reconcile/reconcile_report.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The output of reconcile as text, JSON or metrics, and whether all is explained.
 #pragma once
 
 #include <string>

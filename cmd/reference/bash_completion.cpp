@@ -1,3 +1,5 @@
+// Writes the completion for bash: a fixed script, and the words that fit each place.
+
 #include <fmt/format.h>
 
 #include "cmd/reference/generated_files.hpp"

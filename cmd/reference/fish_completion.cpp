@@ -1,3 +1,5 @@
+// Writes the completion for fish: a line for each word, with the place where it fits.
+
 #include <fmt/format.h>
 
 #include "cmd/reference/generated_files.hpp"

@@ -1,3 +1,4 @@
+// The man pages and completions that the build makes from the command line.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Writes mailroom(1), a page for each command, and mailroom.yaml(5), for scdoc.
+
 #include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

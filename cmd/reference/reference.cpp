@@ -1,3 +1,5 @@
+// Reads the definitions that CLI11 parses with, so that nothing is described twice.
+
 #include "cmd/reference/reference.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The command line as data, from which man pages and completions are written.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Escapes text for scdoc, and guards line beginnings that roff would take for a request.
+
 #include "cmd/reference/scd.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes the markup of man pages.
 #pragma once
 
 #include <string>

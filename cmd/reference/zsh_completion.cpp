@@ -1,3 +1,5 @@
+// Writes the completion for zsh: a function for each command, which calls _arguments.
+
 #include <fmt/format.h>
 
 #include "cmd/reference/generated_files.hpp"

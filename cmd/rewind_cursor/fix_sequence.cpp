@@ -1,3 +1,5 @@
+// Shows which sequences are behind and which tokens each queue has missed, asks, and fixes both.
+
 #include "cmd/rewind_cursor/fix_sequence.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The part of rewind-cursor that sets sequences ahead in place of moving a cursor.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// mailroom rewind-cursor: shows a plan, asks, and emits tokens again or skips them.
+
 #include <fmt/format.h>
 
 #include "accounts/account_lookup.hpp"

@@ -1,3 +1,5 @@
+// Says what a plan means: who is mailed again, what stays expired, what is skipped for good.
+
 #include "cmd/rewind_cursor/rewind_report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The output of rewind-cursor: the plan, the question and what was done.
 #pragma once
 
 #include <optional>

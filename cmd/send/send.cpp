@@ -1,3 +1,5 @@
+// mailroom send: mails due tokens through SMTP relays, and records what became of each mail.
+
 #include <random>
 
 #include "base/duration.hpp"

@@ -1,3 +1,5 @@
+// Shows the first hundred mails, and the reason of each that would not be sent.
+
 #include "cmd/send/send_preview.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// send --dry-run, which tries templates and settings on the tokens that wait.
 #pragma once
 
 #include "cmd/terminal/context.hpp"

@@ -1,3 +1,5 @@
+// Requires send.relay, send.from and send.link before anything connects.
+
 #include "cmd/send/send_setup.hpp"
 
 #include "config/required_keys.hpp"

@@ -1,3 +1,4 @@
+// Turns settings into what send needs: relays, the writer of mails and the policy.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,5 @@
+// Delivers an example over one connection, under a new Message-ID each time.
+
 #include "cmd/send/send_trial.hpp"
 
 #include <chrono>

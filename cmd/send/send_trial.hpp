@@ -1,3 +1,4 @@
+// send --to, which tries relay, templates and sender with one mail.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// mailroom simulate: creates accounts, acts for their users, measures both, and removes the accounts again.
+
 #include <csignal>
 #include <fmt/format.h>
 #include <random>

@@ -1,3 +1,5 @@
+// Counts, rates and latencies, as aligned lines and as JSON.
+
 #include "cmd/simulate/simulate_report.hpp"
 
 #include <cmath>

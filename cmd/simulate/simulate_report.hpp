@@ -1,3 +1,4 @@
+// The summary that simulate prints at its end.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// mailroom status: what waits in the queues, and what blocks them, with a fix for each problem.
+
 #include <fmt/format.h>
 
 #include "base/duration.hpp"

@@ -1,3 +1,5 @@
+// The output of status for programs.
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

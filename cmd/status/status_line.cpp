@@ -1,3 +1,5 @@
+// The output of status --watch without a terminal: one line for each report.
+
 #include <fmt/format.h>
 #include <set>
 

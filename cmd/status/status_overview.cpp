@@ -1,3 +1,5 @@
+// Merges the findings that queues have in common, and shows several queues as a table.
+
 #include "cmd/status/status_overview.hpp"
 
 #include <algorithm>

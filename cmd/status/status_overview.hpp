@@ -1,3 +1,4 @@
+// One verdict and one output for all the queues that are shown.
 #pragma once
 
 #include <string>

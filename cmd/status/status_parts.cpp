@@ -1,3 +1,5 @@
+// Lays out at most six findings, and wraps no fix, so that it can be copied.
+
 #include "cmd/status/status_parts.hpp"
 
 #include <algorithm>

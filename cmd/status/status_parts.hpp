@@ -1,3 +1,4 @@
+// The parts of a status screen: labels, headline, findings, rates.
 #pragma once
 
 #include <string>

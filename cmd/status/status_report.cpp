@@ -1,3 +1,5 @@
+// Lays out the screen of one queue, without the least important tables if it is too long.
+
 #include "cmd/status/status_report.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The report on one queue, and the forms in which it is shown.
 #pragma once
 
 #include <optional>

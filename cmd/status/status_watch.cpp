@@ -1,3 +1,5 @@
+// Redraws a terminal without flicker, remembers lags for the trend, and reconnects.
+
 #include "cmd/status/status_watch.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// status --watch: a report every few seconds, with trends and through outages.
 #pragma once
 
 #include <deque>

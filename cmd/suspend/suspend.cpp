@@ -1,3 +1,5 @@
+// mailroom suspend: suspends accounts or lifts their suspension, and shows which tokens are skipped.
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <iostream>

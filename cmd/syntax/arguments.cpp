@@ -1,3 +1,5 @@
+// Marks tokens that begin with a hyphen, then parses with CLI11.
+
 #include "cmd/syntax/arguments.hpp"
 
 #include <algorithm>

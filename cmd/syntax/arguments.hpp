@@ -1,3 +1,4 @@
+// From the words of a command line to the function that runs it.
 #pragma once
 
 #include <string>

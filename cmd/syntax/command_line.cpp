@@ -1,3 +1,5 @@
+// The global options, the description of the program, and what --version shows.
+
 #include "cmd/syntax/command_line.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The whole command line as CLI11 sees it, for the parser and for the reference.
 #pragma once
 
 #include <CLI/CLI.hpp>

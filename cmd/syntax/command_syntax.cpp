@@ -1,3 +1,5 @@
+// Checks each value as it is parsed, and refuses a token where none is taken.
+
 #include "cmd/syntax/command_syntax.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// How commands describe their options and operands, without the headers of CLI11.
 #pragma once
 
 #include <functional>

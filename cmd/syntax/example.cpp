@@ -1,3 +1,5 @@
+// Splits each line at two blanks, and the notes off at the first empty line.
+
 #include "cmd/syntax/example.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The examples of a command's help, taken apart so that man pages show them too.
 #pragma once
 
 #include <string>

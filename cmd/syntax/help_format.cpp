@@ -1,3 +1,5 @@
+// Wraps descriptions in columns, and joins the sections itself, as versions of CLI11 differ.
+
 #include "cmd/syntax/help_format.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The layout of --help.
 #pragma once
 
 #include <CLI/CLI.hpp>

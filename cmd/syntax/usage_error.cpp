@@ -1,3 +1,5 @@
+// Finds the nearest command or option, and rewords the errors of CLI11.
+
 #include "cmd/syntax/usage_error.hpp"
 
 #include <algorithm>

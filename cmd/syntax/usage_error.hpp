@@ -1,3 +1,4 @@
+// What a user reads after a mistyped command or option.
 #pragma once
 
 #include <CLI/CLI.hpp>

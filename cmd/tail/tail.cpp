@@ -1,3 +1,5 @@
+// mailroom tail: the last events, and new ones as they are committed.
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

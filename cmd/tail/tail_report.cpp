@@ -1,3 +1,5 @@
+// Fits lines into the terminal, with addresses cut first, and colours the states.
+
 #include "cmd/tail/tail_report.hpp"
 
 #include <algorithm>

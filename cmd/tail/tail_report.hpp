@@ -1,3 +1,4 @@
+// The output of tail: each event as a line of text or of JSON.
 #pragma once
 
 #include <optional>

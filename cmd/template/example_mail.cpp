@@ -1,3 +1,5 @@
+// An example token that nobody takes for a real one, and the account that was asked for.
+
 #include "cmd/template/example_mail.hpp"
 
 #include "accounts/account_lookup.hpp"

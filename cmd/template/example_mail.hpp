@@ -1,3 +1,4 @@
+// Stands in for the values of a real token wherever a mail is shown or tried out.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// mailroom template: checks mail templates, and shows the mails that they make.
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

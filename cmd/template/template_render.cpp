@@ -1,3 +1,5 @@
+// Stands in for a link or sender that is not configured, and says so on stderr.
+
 #include "cmd/template/template_render.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// template render: a mail as its reader gets it, without sending it.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Reads the answer from stdin, and declines where there is no terminal to ask on.
+
 #include "cmd/terminal/confirm.hpp"
 
 #include <iostream>

@@ -1,3 +1,4 @@
+// Asks the operator before a command changes something.
 #pragma once
 
 #include <string>

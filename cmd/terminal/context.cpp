@@ -1,3 +1,5 @@
+// Loads settings and log when they are first needed, and adds hints to connection errors.
+
 #include "cmd/terminal/context.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What every command works with: outputs, settings, log and sessions.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Waits until the reader takes more or a signal comes, then writes as much as cannot block.
+
 #include "cmd/terminal/patient_output.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Keeps a command responsive while a pager does not read.
 #pragma once
 
 #include <functional>

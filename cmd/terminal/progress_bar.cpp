@@ -1,3 +1,5 @@
+// Redraws one line in place, and leaves the last column free.
+
 #include "cmd/terminal/progress_bar.hpp"
 
 #include <algorithm>

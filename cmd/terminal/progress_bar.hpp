@@ -1,3 +1,4 @@
+// Shows how far a long command is, on a terminal only.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Narrows the column with the most room to spare, and never cuts a number.
+
 #include "cmd/terminal/text_table.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tables of text that fit the terminal.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Takes the name from the server's message, and asks for the names that exist.
+
 #include "cmd/terminal/unknown_queue.hpp"
 
 #include "queue/queue_definition.hpp"

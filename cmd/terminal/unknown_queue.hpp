@@ -1,3 +1,4 @@
+// Suggests the queue that was meant where the database has none of that name.
 #pragma once
 
 #include "cmd/terminal/context.hpp"

@@ -1,3 +1,5 @@
+// mailroom verify: whether a token is genuine, and what the database records of it.
+
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -1,3 +1,5 @@
+// The verdict as a word and as a sentence, and the token's record as text and as JSON.
+
 #include "cmd/verify/verify_report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The output and the exit code of verify for one token.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// The rules of RFC 5321 for addresses, and IDNA for their domains. A refusal says what is wrong.
+
 #include "mail/address.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The addresses and mailboxes of a mail, checked so that no relay can misread them.
 #pragma once
 
 #include <string>

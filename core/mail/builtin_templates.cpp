@@ -1,3 +1,5 @@
+// The built-in mails, word for word: activation and recovery, as text and as HTML.
+
 #include "mail/builtin_templates.hpp"
 
 #include <algorithm>

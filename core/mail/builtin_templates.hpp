@@ -1,3 +1,4 @@
+// The parts of a mail, and the template of each for an operator who has written none.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Turns a parser's refusal into an error that names the key, its origin and how to write the value.
+
 #include "mail/configured_mail.hpp"
 
 #include <fmt/format.h>

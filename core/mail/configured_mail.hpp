@@ -1,3 +1,4 @@
+// The settings of send.* that shape every mail, parsed before the first one is written.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Refuses names that mailroom writes itself, and values that cannot be folded into lines.
+
 #include "mail/extra_header.hpp"
 
 #include <algorithm>

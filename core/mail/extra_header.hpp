@@ -1,3 +1,4 @@
+// Parses send.headers, so that no header of the operator's breaks or redirects a mail.
 #pragma once
 
 #include <string>

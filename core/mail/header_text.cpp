@@ -1,3 +1,5 @@
+// The encoded words of RFC 2047, the folding of lines, and the quoting of display names.
+
 #include "mail/header_text.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes the header lines of a message: subject, mailboxes, date, and the operator's own.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Checks the URL of send.link and its placeholders, and percent-encodes what is put into them.
+
 #include "mail/link_template.hpp"
 
 #include <algorithm>

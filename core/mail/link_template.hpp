@@ -1,3 +1,4 @@
+// The link that the reader of a mail opens, made from send.link and the token.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// The two actions that a mail can be for, and their names.
 #pragma once
 
 #include <array>

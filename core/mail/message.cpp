@@ -1,3 +1,5 @@
+// The order of headers and the MIME parts. The boundary is a hash of the Message-ID, so attempts are equal.
+
 #include "mail/message.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Puts the whole message of a mail together, as SMTP carries it.
 #pragma once
 
 #include <cstdint>

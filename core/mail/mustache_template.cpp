@@ -1,3 +1,5 @@
+// The only user of kainjow's Mustache. Variables and partials are looked up in maps of their own.
+
 #include "mail/mustache_template.hpp"
 
 #include <kainjow/mustache.hpp>

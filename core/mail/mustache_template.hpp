@@ -1,3 +1,4 @@
+// Renders Mustache templates, and keeps the library that does so out of all other files.
 #pragma once
 
 #include <map>

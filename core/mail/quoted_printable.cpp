@@ -1,3 +1,5 @@
+// Copies runs of plain characters whole, and encodes and breaks lines only where it must.
+
 #include "mail/quoted_printable.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The transfer encoding of the bodies of a mail.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Returned, not thrown, for a value that cannot be mailed, so that one bad row stops no batch.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Visits a template with its partials in place, bounds size and depth, and suggests the name that was meant.
+
 #include "mail/template_check.hpp"
 
 #include <algorithm>

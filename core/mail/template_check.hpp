@@ -1,3 +1,4 @@
+// Finds what is wrong in a template at load, with file and line, before any mail is rendered.
 #pragma once
 
 #include <map>

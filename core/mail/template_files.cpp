@@ -1,3 +1,5 @@
+// Reads regular files up to a limit, and names the file and the reason where it cannot.
+
 #include "mail/template_files.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The operator's template files, as found in the directory of send.templates.
 #pragma once
 
 #include <map>

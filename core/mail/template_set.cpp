@@ -1,3 +1,5 @@
+// Chooses a source for each part, then checks, parses and tries each template at load.
+
 #include "mail/template_set.hpp"
 
 #include <algorithm>

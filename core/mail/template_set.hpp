@@ -1,3 +1,4 @@
+// The templates in force, built-in or the operator's, and the mails that they render.
 #pragma once
 
 #include <array>

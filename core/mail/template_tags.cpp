@@ -1,3 +1,5 @@
+// Scans for tags as the library does, and checks that sections begin and end in pairs.
+
 #include "mail/template_tags.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The tags of a Mustache template with their positions, for error messages with a line.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Renders a template with marked values, and searches what a reader would see for the marks.
+
 #include "mail/template_use.hpp"
 
 #include "mail/template_values.hpp"

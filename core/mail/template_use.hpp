@@ -1,3 +1,4 @@
+// Warns of templates whose mail would be of no use, such as one without a link.
 #pragma once
 
 #include <string>

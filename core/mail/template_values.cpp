@@ -1,3 +1,5 @@
+// Fills the variables from the values of one mail, and rounds durations as people say them.
+
 #include "mail/template_values.hpp"
 
 #include <algorithm>

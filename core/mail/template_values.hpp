@@ -1,3 +1,4 @@
+// The variables that templates may use, and how times and durations read in a mail.
 #pragma once
 
 #include <map>

@@ -1,3 +1,5 @@
+// Declares each metric with its labels and buckets. Those of a queue begin at 0, not with the first token.
+
 #include "metrics/consumer_metrics.hpp"
 
 #include <algorithm>

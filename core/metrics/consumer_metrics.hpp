@@ -1,3 +1,4 @@
+// The metrics that a consumer counts itself: tokens, batches, stages and answers of sinks.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Names and explains the metrics of backlog, batches, gaps, deliveries, rules, problems and sinks.
+
 #include "metrics/database_metrics.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The metrics that describe the database, made from one reading of it.
 #pragma once
 
 #include "metrics/database_reading.hpp"

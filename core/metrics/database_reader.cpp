@@ -1,3 +1,5 @@
+// The thread of the reader: short time limits, and a second try where a kept session has ended.
+
 #include "metrics/database_reader.hpp"
 
 #include <sys/eventfd.h>

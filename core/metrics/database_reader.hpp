@@ -1,3 +1,4 @@
+// Gives the metrics a recent reading of the database, and keeps the consumer's loop out of it.
 #pragma once
 
 #include <condition_variable>

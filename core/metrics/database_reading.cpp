@@ -1,3 +1,5 @@
+// A schema that does not fit becomes a part of the reading, not an error.
+
 #include "metrics/database_reading.hpp"
 
 #include "base/clock.hpp"

@@ -1,3 +1,4 @@
+// What the metrics need to know of the database: its schema, its queues and their problems.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Parses the head of a request. A request with two hosts is refused.
+
 #include "metrics/http_request.hpp"
 
 #include <algorithm>

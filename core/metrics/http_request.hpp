@@ -1,3 +1,4 @@
+// What a client asks of the metrics server, and whether it names this host.
 #pragma once
 
 #include <optional>

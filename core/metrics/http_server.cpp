@@ -1,3 +1,5 @@
+// One poll loop for all clients. On loopback it refuses foreign host names, against DNS rebinding.
+
 #include "metrics/http_server.hpp"
 
 #include <algorithm>

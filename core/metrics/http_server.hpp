@@ -1,3 +1,4 @@
+// A small HTTP server, with which Prometheus and health checks ask a consumer.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Tells a stale unix socket from one in use, and says how to fix an address that cannot be served.
+
 #include "metrics/listening_socket.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// The TCP or unix socket at which metrics are served.
 #pragma once
 
 #include "config/listen_address.hpp"

@@ -1,3 +1,5 @@
+// Groups values by name in the order of first use, and makes foreign text in labels printable.
+
 #include "metrics/metric_families.hpp"
 
 #include <prometheus/text_serializer.h>

@@ -1,3 +1,4 @@
+// Collects values under names and labels, and writes them as Prometheus reads them.
 #pragma once
 
 #include <map>

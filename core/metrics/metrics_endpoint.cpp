@@ -1,3 +1,5 @@
+// Puts the page /metrics together, and decides when a consumer counts as healthy and as ready.
+
 #include "metrics/metrics_endpoint.hpp"
 
 #include <fmt/format.h>

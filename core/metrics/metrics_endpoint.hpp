@@ -1,3 +1,4 @@
+// Joins the metrics, the state of the loop and the HTTP server of a consumer.
 #pragma once
 
 #include <optional>

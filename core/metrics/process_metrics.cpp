@@ -1,3 +1,5 @@
+// Reads getrusage(2) and /proc/self/statm.
+
 #include "metrics/process_metrics.hpp"
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// The metrics that any process has, for dashboards that are not mailroom's own.
 #pragma once
 
 #include "base/clock.hpp"

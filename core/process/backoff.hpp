@@ -1,3 +1,4 @@
+// How long to wait before the next attempt to connect.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Waits with ppoll(2) for a socket, a signal, and a reader that goes away.
+
 #include "process/environment.hpp"
 
 #include <algorithm>

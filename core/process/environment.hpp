@@ -1,3 +1,4 @@
+// What a long-running command asks of the system and waits for, replaceable in tests.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Doubles the time between two lines, up to ten minutes.
+
 #include "process/retry_log.hpp"
 
 #include <algorithm>

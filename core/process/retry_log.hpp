@@ -1,3 +1,4 @@
+// Keeps a failure that lasts from filling the log.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// The handlers of SIGTERM, SIGINT and SIGHUP, and the pipes by which poll(2) sees a signal.
+
 #include "process/stop_signal.hpp"
 
 #include <array>

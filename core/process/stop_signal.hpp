@@ -1,3 +1,4 @@
+// How a process learns that it must stop or reload.
 #pragma once
 
 #include "base/clock.hpp"

@@ -1,3 +1,5 @@
+// Sleeps until a stop is requested, then checks at intervals whether a wait takes too long.
+
 #include "process/stop_watcher.hpp"
 
 #include <algorithm>

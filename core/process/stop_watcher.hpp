@@ -1,3 +1,4 @@
+// Lets a stop request reach a thread that waits for its reader or for the database.
 #pragma once
 
 #include <mutex>

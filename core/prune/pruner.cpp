@@ -1,3 +1,5 @@
+// The SQL of the steps, and the passes over tokens, batches and deliveries.
+
 #include "prune/pruner.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Deletes what is older than audit.retention, for mailroom prune.
 #pragma once
 
 #include <cstdint>

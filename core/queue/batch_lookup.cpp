@@ -1,3 +1,5 @@
+// The queries on mailroom_batches, and the JSON of earlier attempts.
+
 #include "queue/batch_lookup.hpp"
 
 #include <algorithm>

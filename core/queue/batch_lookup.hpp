@@ -1,3 +1,4 @@
+// Batches as the database records them, found by token, id or time.
 #pragma once
 
 #include <array>

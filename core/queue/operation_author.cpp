@@ -1,3 +1,5 @@
+// Passes actor and reason to the schema's functions and triggers as settings of the transaction.
+
 #include "queue/operation_author.hpp"
 
 namespace mailroom {

@@ -1,3 +1,4 @@
+// Puts the operator's name into the record of what a command changes.
 #pragma once
 
 #include <string>

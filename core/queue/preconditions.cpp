@@ -1,3 +1,5 @@
+// Reads pg_trigger, pg_sequence and pg_sequences, as far as the role may.
+
 #include "queue/preconditions.hpp"
 
 #include <fmt/format.h>

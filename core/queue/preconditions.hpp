@@ -1,3 +1,4 @@
+// What mailroom requires of triggers and the token sequence, and the SQL that fixes them.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Reads jobs, mailroom_queues and mailroom_budgets without a lock.
+
 #include "queue/queue_definition.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The queues and budgets that the database defines, read in one snapshot.
 #pragma once
 
 #include <cstdint>

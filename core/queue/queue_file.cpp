@@ -1,3 +1,5 @@
+// Maps YAML to queues and budgets, and answers an unknown key with the nearest known one.
+
 #include "queue/queue_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The file of mailroom queue apply, with the place of each value for error messages.
 #pragma once
 
 #include <optional>

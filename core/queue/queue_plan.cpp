@@ -1,3 +1,5 @@
+// Refuses plans that mail people twice by accident, and carries plans out under the locks of their queues.
+
 #include "queue/queue_plan.hpp"
 
 #include <algorithm>

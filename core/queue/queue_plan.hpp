@@ -1,3 +1,4 @@
+// Changes of queues as a plan: checked, shown with its effects, then carried out in one transaction.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// The JSON of the schema's functions, and the comparison of properties by their texts.
+
 #include "queue/queue_properties.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What an operator can define of a queue, as the database keeps it and as people read it.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// The parsers of the keys. A new rate keeps a burst that an operator has chosen.
+
 #include "queue/queue_setting.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Applies what options and files say of a queue to its definition.
 #pragma once
 
 #include "config/settings.hpp"

@@ -1,3 +1,5 @@
+// Compares the second of a token's creation with the second in which its batch was claimed.
+
 #include "queue/reused_ids.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tells tokens with the same id apart, after a sequence that was behind has given ids twice.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Builds one statement for all sequences that the role may read, since naming any other would fail.
+
 #include "queue/sequences.hpp"
 
 namespace mailroom {

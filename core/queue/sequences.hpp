@@ -1,3 +1,4 @@
+// Finds sequences that are behind their tables, as after a switch-over to a logical replica.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Reads mailroom_queue_state(), mailroom_operations, and how far back the records are complete.
+
 #include "reconcile/claim_record.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A queue's state and operations, with which reconcile explains what became of each token.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Verifies each token of the lines, and looks up the ids of some thousand at a time.
+
 #include "reconcile/consumer_output.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads back what consumers have written, for mailroom reconcile --against.
 #pragma once
 
 #include <iosfwd>

@@ -1,3 +1,5 @@
+// The rules in their order: outcome, batches, place in the queue, and the output of consumers.
+
 #include "reconcile/judgement.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The classes into which reconcile puts tokens, and what decides the class of one.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Parses CSV of RFC 4180, with five fields for each token, and lines of JSON.
+
 #include "reconcile/output_line.hpp"
 
 #include <nlohmann/json.hpp>

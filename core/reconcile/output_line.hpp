@@ -1,3 +1,4 @@
+// The lines of mailroom collect as a reader gets them, in CSV or JSON.
 #pragma once
 
 #include <optional>

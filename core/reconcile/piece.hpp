@@ -1,3 +1,4 @@
+// A fact that the records state of many ids at once, since reconcile compares ranges and not tokens.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// The SQL that makes pieces of batches, gaps and operations. Usual batches in a row become one piece.
+
 #include "reconcile/piece_reader.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Streams the records of a queue as pieces, since they may not fit into memory.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Settles a doubt when all tokens of its batch are known, by the numbers that the batch counted.
+
 #include "reconcile/queue_ledger.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Adds up how many tokens of a queue are in each class, and lists the unexplained ones.
 #pragma once
 
 #include <map>

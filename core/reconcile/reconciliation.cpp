@@ -1,3 +1,5 @@
+// Runs the stages in one snapshot, and checks that each token was counted exactly once.
+
 #include "reconcile/reconciliation.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The work of mailroom reconcile, and what it finds.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// A sweep over the ids in their order, which joins neighbours that are alike.
+
 #include "reconcile/stretches.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Cuts overlapping pieces so that all ids of a stretch have the same history.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Packs many runs into arrays for one statement. Short runs share a row, with a byte for each id.
+
 #include "reconcile/token_counter.hpp"
 
 #include <fmt/format.h>

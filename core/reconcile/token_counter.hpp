@@ -1,3 +1,4 @@
+// Counts and lists the tokens that exist, grouped by the facts that decide their class.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// The SQL that finds, counts and revives the tokens of a range, for the plan and when it is carried out.
+
 #include "replay/rewind.hpp"
 
 #include <fmt/format.h>

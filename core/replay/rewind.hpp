@@ -1,3 +1,4 @@
+// Emits tokens again, or skips them, by moving a queue's cursor or replaying single tokens.
 #pragma once
 
 #include <cstdint>

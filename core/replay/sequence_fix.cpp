@@ -1,3 +1,5 @@
+// Finds the missed tokens, and locks claims and inserts out while the fix is carried out.
+
 #include "replay/sequence_fix.hpp"
 
 #include <algorithm>

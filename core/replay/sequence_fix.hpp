@@ -1,3 +1,4 @@
+// Sets sequences ahead of cursors and tables, and emits what the queues have missed meanwhile.
 #pragma once
 
 #include <cstdint>

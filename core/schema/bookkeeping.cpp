@@ -1,3 +1,5 @@
+// Reads and writes schema_migrations, as golang-migrate keeps it, and mailroom_schema_history.
+
 #include "schema/bookkeeping.hpp"
 
 #include <algorithm>

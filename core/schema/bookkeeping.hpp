@@ -1,3 +1,4 @@
+// Which version a schema has, how it came to it, and whether this binary can work on it.
 #pragma once
 
 #include "base/clock.hpp"

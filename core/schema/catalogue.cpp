@@ -1,3 +1,5 @@
+// The query on pg_catalog, and the scratch schema in which the migrations run for comparison.
+
 #include "schema/catalogue.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// The objects of a schema with their definitions, in a form that can be compared.
 #pragma once
 
 #include <compare>

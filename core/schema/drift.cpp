@@ -1,3 +1,5 @@
+// Tells drift from what an application may add, and finds the migration that made each object.
+
 #include "schema/drift.hpp"
 
 #include <algorithm>

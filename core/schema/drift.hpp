@@ -1,3 +1,4 @@
+// Compares a schema with its migrations, and sorts what differs into drift and harmless additions.
 #pragma once
 
 #include <optional>

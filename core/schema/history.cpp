@@ -1,3 +1,5 @@
+// Reads mailroom_schema_history.
+
 #include "schema/history.hpp"
 
 #include "db/time_sql.hpp"

@@ -1,3 +1,4 @@
+// The changes of the schema in the order in which they were made.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Parses the lines `-- deletes:` of the migrations, and counts the rows and values that exist now.
+
 #include "schema/losses.hpp"
 
 #include <algorithm>

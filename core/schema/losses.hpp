@@ -1,3 +1,4 @@
+// What going down deletes, so that migrate can show it and ask.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The migrations, which the build embeds by cmake/write_migrations.cmake.
 #pragma once
 
 #include <string>

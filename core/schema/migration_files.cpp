@@ -1,3 +1,5 @@
+// Compares all files before it writes the first one.
+
 #include "schema/migration_files.hpp"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// Gives the embedded migrations out as files, for review or for golang-migrate.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Computes the keys as golang-migrate does, and names the session that holds them.
+
 #include "schema/migration_lock.hpp"
 
 #include <algorithm>

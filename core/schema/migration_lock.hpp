@@ -1,3 +1,4 @@
+// Lets one migrator at a time work on a schema, golang-migrate included.
 #pragma once
 
 #include <array>

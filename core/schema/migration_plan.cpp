@@ -1,3 +1,5 @@
+// Refuses versions that do not exist, and explains a dirty state by the files that may have caused it.
+
 #include "schema/migration_plan.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which migrations must run to get from one version of the schema to another.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// The hints for SQLSTATEs, and the invalid index that a failed CREATE INDEX CONCURRENTLY leaves.
+
 #include "schema/migration_run.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Runs the statements of one migration, and explains why one failed.
 #pragma once
 
 #include "base/clock.hpp"

@@ -1,3 +1,5 @@
+// Tries each step with short lock timeouts and growing pauses, so that writers get through.
+
 #include "schema/migrator.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Migrates a schema step by step while applications use it.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Takes the names of the tables from the migrations, and asks row_security_active() of each.
+
 #include "schema/row_security.hpp"
 
 #include <regex>

@@ -1,3 +1,4 @@
+// Which of mailroom's tables row security hides rows of, and how to fix that.
 #pragma once
 
 #include <string>

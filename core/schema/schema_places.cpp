@@ -1,3 +1,5 @@
+// Recognises the tables of any version in pg_class, and says which setting or GRANT helps.
+
 #include "schema/schema_places.hpp"
 
 #include <algorithm>

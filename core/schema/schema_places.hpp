@@ -1,3 +1,4 @@
+// Finds mailroom's tables in other schemas, where a wrong search_path misses them.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// A scanner for comments, quotes and dollar quotes, just enough for the migrations.
+
 #include "schema/statements.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Splits migrations into statements, so that an error can name one and its line.
 #pragma once
 
 #include <string>

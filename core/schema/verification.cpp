@@ -1,3 +1,5 @@
+// Builds the migrations, rolls them back, and finds the version that is nearest to the tables.
+
 #include "schema/verification.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Whether a schema is what the migrations of this binary make, and which version unrecorded tables have.
 #pragma once
 
 #include "schema/bookkeeping.hpp"

@@ -1,3 +1,5 @@
+// Compares the time of a whole claim at the other side with what a claim costs beside its tokens.
+
 #include "send/claim_pace.hpp"
 
 namespace mailroom {

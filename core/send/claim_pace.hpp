@@ -1,3 +1,4 @@
+// Whether a sink gains by a second open batch.
 #pragma once
 
 #include <optional>

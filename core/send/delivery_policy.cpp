@@ -1,3 +1,5 @@
+// The pauses between attempts, and the cases in which a relay may have the mail already.
+
 #include "send/delivery_policy.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which tokens are delivered, when one is tried again, and what is recorded of each.
 #pragma once
 
 #include <optional>

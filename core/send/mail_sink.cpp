@@ -1,3 +1,5 @@
+// Submits mails, waits for the relays, and gives up what is left some seconds after a stop request.
+
 #include "send/mail_sink.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The sink of mailroom send, between the batches of the consumer and the courier.
 #pragma once
 
 #include <deque>

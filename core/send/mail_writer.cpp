@@ -1,3 +1,5 @@
+// Fills in the values from the row of a token. Its date is the mail's, so that attempts are equal.
+
 #include "send/mail_writer.hpp"
 
 namespace mailroom {

@@ -1,3 +1,4 @@
+// Makes a mail of a token: link, templates, message and envelope.
 #pragma once
 
 #include <string>

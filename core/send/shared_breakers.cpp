@@ -1,3 +1,5 @@
+// Exchanges breakers over the database, and reserves the next probe for one sink.
+
 #include "send/shared_breakers.hpp"
 
 #include <algorithm>

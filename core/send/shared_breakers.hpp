@@ -1,3 +1,4 @@
+// Spares the consumers of a database a relay or server that one of them found unavailable.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Reads waiting tokens as a sender's fetch would, and writes their mails with a token that verifies nowhere.
+
 #include "send/waiting_mails.hpp"
 
 #include "crypto/token.hpp"

@@ -1,3 +1,4 @@
+// The mails that send --dry-run shows.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Opens a session with short time limits for each count, and takes an error for an unknown number.
+
 #include "service/backlog.hpp"
 
 #include "base/error.hpp"

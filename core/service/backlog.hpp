@@ -1,3 +1,4 @@
+// Counts the tokens that wait, for what a consumer tells systemd and its log.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Calls sd_notify(3) where the build has it, and warns where systemd waits in vain.
+
 #include "service/service_manager.hpp"
 
 #include <cstdint>

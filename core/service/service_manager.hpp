@@ -1,3 +1,4 @@
+// Tells systemd that a process is ready, reloads, stops or is alive.
 #pragma once
 
 #include <optional>

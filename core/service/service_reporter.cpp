@@ -1,3 +1,5 @@
+// The loop notes what happens, and a thread notifies often enough for the watchdog.
+
 #include "service/service_reporter.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reports on a consumer to systemd, so that it is started, watched and shown correctly.
 #pragma once
 
 #include <mutex>

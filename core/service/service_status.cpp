@@ -1,3 +1,5 @@
+// The text for the rate, the delay, the backlog, and a sink that takes nothing.
+
 #include "service/service_status.hpp"
 
 #include <algorithm>

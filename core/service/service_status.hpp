@@ -1,3 +1,4 @@
+// The line that systemctl status shows of a consumer.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Turns the settings of database.* into what a session needs to connect.
 #pragma once
 
 #include "config/settings.hpp"

@@ -1,3 +1,5 @@
+// Takes a key from a setting or from a file, and names the origin of one that is invalid.
+
 #include "signing/configured_keys.hpp"
 
 #include <fmt/format.h>

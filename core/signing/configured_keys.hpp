@@ -1,3 +1,4 @@
+// The keys that sign and verify tokens, as the settings name them.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Reads new and open rows of mailroom_batches, queue by queue.
+
 #include "simulation/emission_watch.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tells a simulation which tokens were emitted, so that it can consume them.
 #pragma once
 
 #include <cstdint>

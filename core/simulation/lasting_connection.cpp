@@ -1,3 +1,5 @@
+// Tries every 100 ms, until it connects, is told to end, or runs out of patience.
+
 #include "simulation/lasting_connection.hpp"
 
 #include <thread>

@@ -1,3 +1,4 @@
+// Keeps a simulation going through a restart of the server.
 #pragma once
 
 #include <functional>

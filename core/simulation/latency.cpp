@@ -1,3 +1,5 @@
+// Keeps eight significant bits of each value, which bounds both the memory and the error.
+
 #include "simulation/latency.hpp"
 
 #include <algorithm>

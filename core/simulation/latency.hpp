@@ -1,3 +1,4 @@
+// The percentiles of how long transactions took, for the summary of a simulation.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Makes tokens ready as they are emitted, and takes their accounts to the next part of the plan.
+
 #include "simulation/schedule.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Decides what a simulation does next, without a thread or a session of its own.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Draws plans from a seed without std's distributions, which differ between platforms.
+
 #include "simulation/simulated_account.hpp"
 
 #include <algorithm>

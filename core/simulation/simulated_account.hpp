@@ -1,3 +1,4 @@
+// The accounts of a simulation: names that set them apart, and what each of them does.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// The SQL of each write, and how to find out after a reconnect whether it was committed.
+
 #include "simulation/simulated_rows.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The writes of a simulation: what applications and their users do to accounts and tokens.
 #pragma once
 
 #include <cstdint>

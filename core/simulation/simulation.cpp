@@ -1,3 +1,5 @@
+// The threads around one schedule, which they take turns at under a mutex.
+
 #include "simulation/simulation.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Plays an application and its users against a database, for mailroom simulate.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Parses what a file or a program gives, and keeps a token until shortly before its end.
+
 #include "smtp/access_token.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The access tokens of OAuth 2, for relays that take no password.
 #pragma once
 
 #include <functional>

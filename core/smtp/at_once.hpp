@@ -1,3 +1,4 @@
+// Keeps a courier to the number of connections and mails that a relay takes at once.
 #pragma once
 
 #include <algorithm>

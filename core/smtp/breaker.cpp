@@ -1,3 +1,5 @@
+// Which deliveries show that a relay fails or works, and how the delay between probes grows.
+
 #include "smtp/breaker.hpp"
 
 #include <algorithm>

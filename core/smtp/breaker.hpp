@@ -1,3 +1,4 @@
+// The circuit breaker of a relay or another sink, as a value with pure functions.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Reads the files of passwords and tokens, and refuses settings that do not go together.
+
 #include "smtp/configured_relays.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The relays of send.relay with their logins and options, ready to connect.
 #pragma once
 
 #include <vector>

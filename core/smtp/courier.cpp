@@ -1,3 +1,5 @@
+// The worker threads: each takes the first mail that waits, delivers it and keeps its outcome.
+
 #include "smtp/courier.hpp"
 
 #include <algorithm>

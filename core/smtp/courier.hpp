@@ -1,3 +1,4 @@
+// Delivers mails to relays in parallel, for the sink of mailroom send.
 #pragma once
 
 #include <condition_variable>

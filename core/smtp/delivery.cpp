@@ -1,3 +1,5 @@
+// Names the outcomes as records and output show them.
+
 #include "smtp/delivery.hpp"
 
 namespace mailroom {

@@ -1,3 +1,4 @@
+// A mail as a relay takes it, and what one attempt at it came to.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Recognises commands by their verbs, notes what EHLO offers, and sets the time limit of each step.
+
 #include "smtp/dialogue.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The state of an SMTP session, worked out from its bytes without any input or output.
 #pragma once
 
 #include <optional>

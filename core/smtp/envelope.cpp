@@ -1,3 +1,5 @@
+// Checks characters and lengths, without parsing the address again.
+
 #include "smtp/envelope.hpp"
 
 #include <algorithm>

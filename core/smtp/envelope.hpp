@@ -1,3 +1,4 @@
+// Keeps what a relay could read as an SMTP command out of addresses and messages.
 #pragma once
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// The facts of an attempt in terms of SMTP: the last step, its reply, and what cut it short.
 #pragma once
 
 #include "smtp/refusal.hpp"

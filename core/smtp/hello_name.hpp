@@ -1,3 +1,4 @@
+// The name or address with which this host introduces itself to a relay.
 #pragma once
 
 #include <string>

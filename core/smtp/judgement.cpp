@@ -1,3 +1,5 @@
+// The cases of the table in docs/smtp.md: refusals, silence, and replies that nobody awaits.
+
 #include "smtp/judgement.hpp"
 
 #include <array>

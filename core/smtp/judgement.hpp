@@ -1,3 +1,4 @@
+// Decides from the facts of an SMTP exchange what becomes of the mail.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// The SASL mechanisms with which mailroom logs in to a relay.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// How a limit is cut at a refusal, grows between refusals, and ends.
+
 #include "smtp/pace.hpp"
 
 #include <algorithm>

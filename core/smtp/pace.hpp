@@ -1,3 +1,4 @@
+// Finds the rate that a relay or server allows, from what it takes and what it refuses.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Tells the refusal of one recipient from a refusal that meets every mail.
 #pragma once
 
 #include <string>

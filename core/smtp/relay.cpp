@@ -1,3 +1,5 @@
+// Checks options and addresses, and repeats an attempt once on a fresh connection.
+
 #include "smtp/relay.hpp"
 
 #include <fmt/format.h>

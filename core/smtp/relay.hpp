@@ -1,3 +1,4 @@
+// A relay as the courier and doctor see it: deliver, check, interrupt.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,5 @@
+// Sets up libcurl, tries the other addresses of a name, and reads replies line by line.
+
 #include "smtp/relay_connection.hpp"
 
 #include <algorithm>

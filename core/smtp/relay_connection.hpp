@@ -1,3 +1,4 @@
+// The bytes between mailroom and a relay, over TLS, without the SMTP of mails.
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// Sends envelope and message, pipelined where that is offered, and clears up after a refusal.
+
 #include "smtp/relay_handle.hpp"
 
 #include <algorithm>

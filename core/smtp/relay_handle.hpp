@@ -1,3 +1,4 @@
+// The SMTP that Relay speaks. Users of Relay include neither this header nor those of libcurl.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Lets one thread probe an unavailable relay, and the others wait for what the probe finds.
+
 #include "smtp/relay_route.hpp"
 
 #include <algorithm>

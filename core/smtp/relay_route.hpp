@@ -1,3 +1,4 @@
+// Chooses the relay for each mail: the first whose breaker lets the mail through.
 #pragma once
 
 #include <condition_variable>

@@ -1,3 +1,5 @@
+// The socket calls, each under the lock.
+
 #include "smtp/relay_sockets.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Lets a stop request end the connections of a relay from another thread.
 #pragma once
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// Parses relay URLs. Error messages mask what may be a user or a password.
+
 #include "smtp/relay_url.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The relays that send.relay names, as URLs without a password.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// The words by which relays ask for less, and those that speak of a full mailbox or another limit.
+
 #include "smtp/relay_wish.hpp"
 
 #include <algorithm>

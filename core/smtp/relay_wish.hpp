@@ -1,3 +1,4 @@
+// Recognises that a relay asks for fewer mails, or for fewer at once.
 #pragma once
 
 #include <string>

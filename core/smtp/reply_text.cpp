@@ -1,3 +1,5 @@
+// Masks secrets, cuts between characters, and reads times such as `try again in 5 min`.
+
 #include "smtp/reply_text.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The text of SMTP replies, put together from lines and made fit for the record.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// Reads mailroom_deliveries and mailroom_sinks.
+
 #include "status/delivery_status.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// How the deliveries of a queue went lately, and which sinks are unavailable.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Accepts a process only if its host and pid are safe in a shell, since any session may choose its name.
+
 #include "status/fix_commands.hpp"
 
 #include <algorithm>

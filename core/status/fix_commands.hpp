@@ -1,3 +1,4 @@
+// The fixes that status and doctor print, safe to paste into a shell or psql.
 #pragma once
 
 #include <optional>

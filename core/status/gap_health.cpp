@@ -1,3 +1,5 @@
+// The rule about transactions that keep tokens in gaps.
+
 #include <fmt/format.h>
 
 #include "base/text.hpp"

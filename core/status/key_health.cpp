@@ -1,3 +1,5 @@
+// The rule about collectors that sign with different keys.
+
 #include <fmt/format.h>
 
 #include "status/queue_health.hpp"

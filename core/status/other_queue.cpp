@@ -1,3 +1,5 @@
+// Asks only schemas that the role may read, and whose collector lock nobody holds.
+
 #include "status/other_queue.hpp"
 
 namespace mailroom {

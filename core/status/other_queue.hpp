@@ -1,3 +1,4 @@
+// Notices that applications insert into another schema than the one that is collected.
 #pragma once
 
 #include <cstdint>

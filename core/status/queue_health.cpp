@@ -1,3 +1,5 @@
+// Calls the rules in their order, and has those about pauses, collectors, batches and limits.
+
 #include "status/queue_health.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What is wrong with a queue, and how to fix it.
 #pragma once
 
 #include <map>

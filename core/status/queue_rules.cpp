@@ -1,3 +1,5 @@
+// Reads mailroom_queues and mailroom_budgets, and computes what a rate allows now.
+
 #include "status/queue_rules.hpp"
 
 #include <algorithm>

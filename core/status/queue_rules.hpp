@@ -1,3 +1,4 @@
+// The definition of a queue as status needs it: actions, priority, rates and pause.
 #pragma once
 
 #include <chrono>

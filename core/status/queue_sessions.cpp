@@ -1,3 +1,5 @@
+// The queries on pg_locks and pg_stat_activity. Advisory locks show what each session does.
+
 #include "status/queue_sessions.hpp"
 
 #include <fmt/format.h>

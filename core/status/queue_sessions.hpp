@@ -1,3 +1,4 @@
+// The sessions that matter to a queue: collectors, lock holders, and those for which gaps wait.
 #pragma once
 
 #include <optional>

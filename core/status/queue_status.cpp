@@ -1,3 +1,5 @@
+// Reads the parts of a queue's status in one snapshot, which a table lock cannot hold up for long.
+
 #include "status/queue_status.hpp"
 
 #include <algorithm>

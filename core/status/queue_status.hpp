@@ -1,3 +1,4 @@
+// The state of a queue at one moment, as status, doctor and the metrics show it.
 #pragma once
 
 #include <cstdint>

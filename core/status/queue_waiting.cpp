@@ -1,3 +1,5 @@
+// Counts some thousand tokens exactly, and estimates the rest from samples of ids.
+
 #include "status/queue_waiting.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// How many tokens wait in a queue, at a cost that does not grow with a large backlog.
 #pragma once
 
 #include <cstdint>

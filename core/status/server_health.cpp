@@ -1,3 +1,5 @@
+// The rules about sequences, notifications, synchronous standbys and tokens in another schema.
+
 #include <fmt/format.h>
 
 #include "base/text.hpp"

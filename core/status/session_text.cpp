@@ -1,3 +1,5 @@
+// Rounds ages to two units, and says of another user's session that it needs pg_monitor.
+
 #include "status/session_text.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// How findings and tables name a session, its age and what it does.
 #pragma once
 
 #include <string>

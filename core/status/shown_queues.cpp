@@ -1,3 +1,5 @@
+// Reads all queues from jobs, unless the configuration names some.
+
 #include "status/shown_queues.hpp"
 
 namespace mailroom {

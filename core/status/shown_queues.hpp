@@ -1,3 +1,4 @@
+// Which queues a command is about where nobody has named one.
 #pragma once
 
 #include <string>

@@ -36,13 +36,8 @@ struct Spec {
 
 /// A token is not sent to the server in place of what a command looks for: the server may log it.
 void refuse_token(const std::string& name, const std::string& text) {
-  for (const std::string_view prefix : {"login:", "email:"}) {
-    if (text.starts_with(prefix)) return;
-  }
-  if (!holds_token(text)) return;
-  throw Error(ExitCode::usage, name + " looks like a token, which it does not take",
-              "mailroom audit --token TOKEN and mailroom verify TOKEN take one; an account with such a login "
-              "is login:NAME");
+  if (text.starts_with("login:") || !holds_token(text)) return;
+  throw Error(ExitCode::usage, name + " looks like a token, which it does not take", token_hint);
 }
 
 }  // namespace

@@ -28,6 +28,12 @@ AccountName parse_name(const std::string& name) {
   return {.id = parse_id(name), .email = name, .login = name};
 }
 
+/// A token is not sent to the server in place of a name, wherever it was read from: the server may log it.
+void refuse_token(const std::string& name) {
+  if (name.starts_with("login:") || !holds_token(name)) return;
+  throw Error(ExitCode::usage, "a name looks like a token, which no account is looked up by", token_hint);
+}
+
 std::vector<AccountRecord> find_candidates(Connection& connection, const std::string& name) {
   const auto parsed = parse_name(name);
   const auto rows = connection.run(R"(
@@ -134,6 +140,8 @@ std::optional<std::int64_t> parse_id(std::string_view text) {
 std::vector<AccountRecord> find_accounts(Connection& connection, const std::vector<std::string>& names) {
   std::vector<AccountRecord> accounts;
   std::vector<std::string> missing;
+  for (const auto& name : names)
+    refuse_token(name);
   for (const auto& name : names) {
     auto candidates = find_candidates(connection, name);
     require_one(name, candidates);

@@ -69,6 +69,10 @@ std::string shell_word(const std::string& text);
 /// True if `text` is a signed token or contains one: 86 characters of base64url between others.
 bool holds_token(std::string_view text);
 
+/// What to do where a token was given in place of a name.
+constexpr const char* token_hint =
+    "mailroom audit --token TOKEN and mailroom verify TOKEN take one; an account with such a login is login:NAME";
+
 /// 1234567 as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 

@@ -26,6 +26,24 @@ void insert(Connection& connection, const std::string& email, const std::string&
 
 }  // namespace
 
+TEST_CASE("a token is refused in place of a name, before the server sees it") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const std::string token(86, 'x');
+  insert(*connection, "ada@mail.example", token);
+  for (const auto& name : {token, "email:" + token, "https://app.example/activate/" + token}) {
+    CAPTURE(name);
+    try {
+      find_accounts(*connection, {"login:" + token, name});
+      FAIL("it was looked up");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::usage);
+      CHECK(std::string(error.what()).find(token) == std::string::npos);
+    }
+  }
+  CHECK(hint_for(*connection, {"login:" + token}) == "found");
+}
+
 TEST_CASE("a name that differs only in case is suggested as it is spelled in the table") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -87,7 +87,32 @@ WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86
           "'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
           "@.tokens t WHERE t.account = a.id);",
           quoted_schema(connection))},
-      "after whatever kept the triggers from firing is over; each of them is mailed then"));
+      "in a new session, once whatever kept the triggers from firing is over; each of them is mailed then"));
+}
+
+/// What keeps the application's role from inserting accounts before it tries: $2 the role.
+constexpr const char* obstacles_sql = R"(
+SELECT format('%s may not use the schema %s', r.rolname, $1::text),
+  format('GRANT USAGE ON SCHEMA %I TO %I;', $1::text, r.rolname)
+FROM pg_roles r WHERE r.rolname = $2::text AND NOT has_schema_privilege(r.oid, quote_ident($1), 'USAGE')
+UNION ALL
+SELECT format('%s may not insert accounts', r.rolname),
+  format('GRANT INSERT (email, login) ON %I.accounts TO %I;', $1::text, r.rolname)
+FROM pg_roles r
+WHERE r.rolname = $2::text AND NOT has_any_column_privilege(r.oid, format('%I.accounts', $1::text), 'INSERT')
+UNION ALL
+SELECT format('transactions of %s are read-only by default', r.rolname),
+  CASE WHEN s.setdatabase = 0 THEN format('ALTER ROLE %I RESET default_transaction_read_only;', r.rolname)
+       ELSE format('ALTER ROLE %I IN DATABASE %I RESET default_transaction_read_only;', r.rolname, current_database()) END
+FROM pg_roles r JOIN pg_db_role_setting s ON s.setrole = r.oid, unnest(s.setconfig) c
+WHERE r.rolname = $2::text AND split_part(c, '=', 1) = 'default_transaction_read_only' AND split_part(c, '=', 2)::boolean
+  AND (s.setdatabase = 0 OR s.setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())))";
+
+bool has_obstacles(Connection& connection, const std::string& role, Findings& findings) {
+  const auto rows = qualified_rows(connection, obstacles_sql, role);
+  for (const auto& row : rows)
+    findings.push_back(failure(shown_text(row[0].c_str()), {row[1].c_str()}));
+  return !rows.empty();
 }
 
 /// True if the session can take the role on.
@@ -111,7 +136,8 @@ bool may_become(Connection& connection, const std::string& role, Findings& findi
 void judge_insert(Subject& subject, Findings& findings) {
   auto& connection = *subject.connection;
   const auto& role = subject.sources.application_role;
-  if (!role.empty() && !may_become(connection, role, findings)) return;
+  if (!role.empty() && (!may_become(connection, role, findings) || has_obstacles(connection, role, findings)))
+    return;
   const auto address =
       fmt::format("mailroom-doctor-{}@mail.invalid", subject.sources.now().time_since_epoch().count());
   try {
@@ -121,9 +147,10 @@ void judge_insert(Subject& subject, Findings& findings) {
           "{} may not insert accounts; mailroom doctor --as ROLE tries it as the application's role",
           shown_text(trial.role))));
     } else if (!trial.has_token) {
-      findings.push_back(
-          failure(fmt::format("an account inserted as {} gets no activation token", shown_text(trial.role)),
-                  {}, "the check triggers says which of them is missing, disabled or does not fire"));
+      findings.push_back(failure(
+          fmt::format("an account inserted as {} gets no activation token", shown_text(trial.role)), {},
+          "the check triggers says which of them is missing, disabled or does not fire; a rule or a trigger of "
+          "your own may take the row away"));
     } else {
       findings.push_back(fine(fmt::format("an account inserted as {} gets its activation token; rolled back",
                                           shown_text(trial.role))));

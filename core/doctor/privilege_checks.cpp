@@ -72,14 +72,20 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
                              std::move(fix)));
 }
 
-/// $2: the names of mailroom's functions. Those that run with their owner's privileges, and who else may
-/// execute them: attached to a trigger of any table they would create tokens for any account.
+/// $2: the names of mailroom's functions. Those that run with their owner's privileges, and to whom else the
+/// owner lets them be executed: attached to a trigger of any table they would create tokens for any account.
+/// What such a role has passed on ends with it.
 constexpr const char* open_functions_sql = R"(
 SELECT p.proname, coalesce(r.rolname, 'everyone'),
-  format('REVOKE EXECUTE ON FUNCTION %s FROM %s;', p.oid::regprocedure, coalesce(quote_ident(r.rolname), 'PUBLIC'))
+  format('REVOKE EXECUTE ON FUNCTION %s FROM %s CASCADE;', p.oid::regprocedure,
+         coalesce(quote_ident(r.rolname), 'PUBLIC')),
+  EXISTS (
+    SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
+    WHERE d.defaclobjtype = 'f' AND d.defaclnamespace IN (0, p.pronamespace) AND d.defaclrole = p.proowner
+      AND x.grantee = a.grantee)
 FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.prosecdef AND p.proname = ANY ($2::text[])
-  AND a.grantee <> p.proowner
+  AND a.grantee <> p.proowner AND a.grantor = p.proowner
 ORDER BY 1, 2)";
 
 void judge_open_functions(Connection& connection, Findings& findings) {
@@ -88,28 +94,36 @@ void judge_open_functions(Connection& connection, Findings& findings) {
         failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
                             shown_text(row[1].c_str()), row[0].c_str()),
                 {row[2].c_str()},
-                "default privileges of the schema give it: ALTER DEFAULT PRIVILEGES takes them away"));
+                row[3].as<bool>()
+                    ? "default privileges give it to new functions: ALTER DEFAULT PRIVILEGES takes them away"
+                    : ""));
   }
 }
 
-/// Roles that may read tokens because default privileges gave them every table of their owner.
-constexpr const char* readers_sql = R"(
-SELECT r.rolname, format('REVOKE ALL ON %s FROM %I;', c.oid::regclass, r.rolname)
-FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+/// Roles, or everyone, that may read or write tokens because default privileges gave them every table of
+/// their owner.
+constexpr const char* intruders_sql = R"(
+SELECT coalesce(r.rolname, 'everyone'), bool_or(a.privilege_type = 'SELECT'),
+  bool_or(a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE')),
+  format('REVOKE ALL ON %s FROM %s CASCADE;', c.oid::regclass, coalesce(quote_ident(r.rolname), 'PUBLIC'))
+FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname = 'tokens' AND NOT c.relrowsecurity
-  AND a.privilege_type = 'SELECT' AND a.grantee <> c.relowner
+  AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') AND a.grantee <> c.relowner
   AND EXISTS (
     SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
     WHERE d.defaclobjtype = 'r' AND d.defaclnamespace IN (0, c.relnamespace) AND d.defaclrole = c.relowner
-      AND x.grantee = a.grantee AND x.privilege_type = 'SELECT')
+      AND x.grantee = a.grantee AND x.privilege_type = a.privilege_type)
+GROUP BY r.rolname, c.oid
 ORDER BY 1)";
 
-void judge_readers(Connection& connection, Findings& findings) {
-  for (const auto& row : qualified_rows(connection, readers_sql)) {
-    findings.push_back(
-        warning(fmt::format("{} may read the secrets and codes of tokens, by default privileges",
-                            shown_text(row[0].c_str())),
-                {row[1].c_str()}, "give each role what docs/security.md lists, and no default privileges"));
+void judge_intruders(Connection& connection, Findings& findings) {
+  for (const auto& row : qualified_rows(connection, intruders_sql)) {
+    std::vector<std::string> may;
+    if (row[1].as<bool>()) may.emplace_back("read the secrets and codes of tokens");
+    if (row[2].as<bool>()) may.emplace_back("write tokens of any account");
+    findings.push_back(warning(
+        fmt::format("{} may {}, by default privileges", shown_text(row[0].c_str()), fmt::join(may, " and ")),
+        {row[3].c_str()}, "give each role what docs/security.md lists, and no default privileges"));
   }
 }
 
@@ -149,7 +163,7 @@ Findings check_privileges(Subject& subject) {
   Findings findings;
   judge_grants(connection, role, findings);
   judge_open_functions(connection, findings);
-  judge_readers(connection, findings);
+  judge_intruders(connection, findings);
   judge_row_security(connection, role, findings);
   judge_statistics(connection, role, findings);
   return or_fine(std::move(findings), role + " has the privileges for collect, and can see other sessions");

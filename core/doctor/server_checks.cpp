@@ -51,8 +51,10 @@ Findings judge_settings(Connection& connection, const std::string& names, const 
   Findings findings;
   for (const auto& row : connection.run(deviations_sql, names, wanted)) {
     std::vector<std::string> fix;
+    const bool is_read_only = std::string_view(row[0].c_str()) == "default_transaction_read_only";
+    if (!row[2].is_null() && is_read_only) fix.emplace_back("SET default_transaction_read_only = off;");
     if (!row[2].is_null()) fix.emplace_back(row[2].c_str());
-    if (!fix.empty() && fix.front().starts_with("ALTER SYSTEM")) fix.emplace_back("SELECT pg_reload_conf();");
+    if (!fix.empty() && fix.back().starts_with("ALTER SYSTEM")) fix.emplace_back("SELECT pg_reload_conf();");
     findings.push_back(warning(reason_of(row[0].c_str(), row[1].c_str()), std::move(fix), row[3].c_str()));
   }
   return findings;

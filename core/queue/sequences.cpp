@@ -6,13 +6,15 @@ namespace mailroom {
 namespace {
 
 /// The statement that reads them. A direct reference to a sequence or a table without the privilege would
-/// fail.
+/// fail. With USAGE alone, as a collector has it, a sequence that gave no id yet counts as at 0.
 constexpr const char* statement_sql = R"(
 SELECT string_agg(format(
-  'SELECT %L, %L, CASE WHEN is_called THEN last_value ELSE last_value - 1 END, coalesce((%s), 0) FROM %s',
+  CASE WHEN s.is_readable
+    THEN 'SELECT %1$L, %2$L, CASE WHEN is_called THEN last_value ELSE last_value - 1 END, coalesce((%3$s), 0) FROM %4$s'
+    ELSE 'SELECT %1$L, %2$L, coalesce(pg_sequence_last_value(%4$L), 0), coalesce((%3$s), 0)' END,
   s.name, s.owner, s.newest, s.sequence), ' UNION ALL ' ORDER BY s.n)
 FROM (
-  SELECT n, owner, c.relname AS name, c.oid::regclass AS sequence,
+  SELECT n, owner, has_sequence_privilege(c.oid, 'SELECT') AS is_readable, c.relname AS name, c.oid::regclass AS sequence,
     CASE owner WHEN 'mailroom_gaps' THEN format('SELECT %I.mailroom_newest_gap()', current_schema())
       ELSE format('SELECT max(id) FROM %I.%I', current_schema(), owner) END AS newest
   FROM unnest('{mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,accounts}'::text[])
@@ -21,7 +23,7 @@ FROM (
     LATERAL (SELECT CASE WHEN has_column_privilege(o.oid::oid, 'id', 'SELECT')
                     THEN pg_get_serial_sequence(o.oid::regclass::text, 'id')::regclass END AS oid) q
     JOIN pg_class c ON c.oid = q.oid
-  WHERE CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, 'SELECT') END) s)";
+  WHERE CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, 'SELECT, USAGE') END) s)";
 
 }  // namespace
 

@@ -29,7 +29,7 @@ std::string who_may(Connection& connection) {
 /// The statement that lets the role use the schema of pgcrypto, or nothing if it may.
 std::string grant_for_pgcrypto(Connection& connection) {
   const auto rows = connection.run(R"(
-SELECT format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, current_user)
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 WHERE e.extname = 'pgcrypto' AND NOT has_schema_privilege(n.oid, 'USAGE'))");
   return rows.empty() ? std::string() : rows[0][0].c_str();

@@ -34,7 +34,19 @@ Inspection inspect_schema(Connection& connection, std::optional<long> only = {})
     const auto names = Connection::execute(transaction, R"(
 SELECT current_schema(), quote_ident(current_schema()),
   (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-   WHERE e.extname = 'pgcrypto'))")[0];
+   WHERE e.extname = 'pgcrypto'),
+  (SELECT format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
+   FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+   WHERE e.extname = 'pgcrypto' AND NOT has_schema_privilege(n.oid, 'USAGE')))")[0];
+    if (!names[3].is_null()) {
+      throw Error(
+          ExitCode::schema,
+          fmt::format(
+              "this role may not use the schema {} of the extension pgcrypto, so the migrations cannot be "
+              "built for comparison",
+              names[2].c_str()),
+          names[3].c_str());
+    }
     look.schema = names[0].c_str();
     look.quoted_schema = names[1].c_str();
     look.crypto_schema = names[2].as<std::string>(look.quoted_schema);

@@ -86,6 +86,13 @@ WHERE l.locktype = 'advisory' AND l.classid = {queue_lock}
   AND l.objid::bigint = hashtext($1::text)::bigint & 4294967295 AND l.objsubid = 2 AND l.granted
   AND {in_this_database})");
 
+const std::string longest_commit_sql = with_locks(R"(
+SELECT {session}
+FROM pg_stat_activity a
+WHERE a.datname = current_database() AND a.state = 'active' AND a.wait_event_type = 'IPC' AND a.wait_event = 'SyncRep'
+ORDER BY a.state_change
+LIMIT 1)");
+
 // $1 gaps. Chooses the transactions that a gap waits for as mailroom_check_gap does. A transaction that has
 // inserted a token holds a lock on the table until it ends. The lock of a prepared transaction has no pid; it
 // is found by the virtual transaction that holds the lock on its id: the one of its session, or -1/XID after
@@ -172,6 +179,11 @@ std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transacti
   if (rows.empty()) return std::nullopt;
   return QueueLockHolder{.session = read_session(rows[0]),
                          .longest_wait = read_duration(rows[0][session_width])};
+}
+
+std::optional<ServerSession> find_longest_commit(pqxx::transaction_base& transaction) {
+  const auto rows = Connection::execute(transaction, longest_commit_sql);
+  return rows.empty() ? std::nullopt : std::optional(read_session(rows[0]));
 }
 
 std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction) {

@@ -22,6 +22,10 @@ ConnectedCollectors find_collectors(pqxx::transaction_base& transaction, const s
 /// The session that holds the lock of the queue's claims at this moment; usually nullopt.
 std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transaction, const std::string& queue);
 
+/// The session of this database, an application's too, whose commit has waited longest for a synchronous
+/// standby.
+std::optional<ServerSession> find_longest_commit(pqxx::transaction_base& transaction);
+
 /// The sessions of this database that hold a mailroom lock and are not collectors.
 std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction);
 

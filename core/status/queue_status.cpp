@@ -175,6 +175,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.collectors = std::move(connected.here);
   status.elsewhere = std::move(connected.elsewhere);
   status.lock = find_queue_lock(transaction, queue);
+  status.longest_commit = find_longest_commit(transaction);
   status.foreign_locks = find_foreign_locks(transaction);
   if (!status.on_standby) status.notifications = read_notification_queue(transaction);
   read_open_batches(transaction, position.open_from, status);

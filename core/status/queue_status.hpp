@@ -129,6 +129,8 @@ struct QueueStatus {
   std::vector<OpenBatch> open_batches;
   std::vector<DeadBatch> dead;  ///< within a day, among the newest 5,000 batches; newest first
   std::optional<QueueLockHolder> lock;
+  std::optional<ServerSession>
+      longest_commit;  ///< the session of this database that waits longest for a standby
   std::vector<ServerSession> foreign_locks;  ///< sessions that hold a mailroom lock and are not collectors
   NotificationQueue notifications;
   std::int64_t gap_ids = 0;

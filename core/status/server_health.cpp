@@ -62,7 +62,8 @@ std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) 
     hint = "SELECT pg_notification_queue_usage(); shows how full it is";
   } else {
     text += ". " + holders_text(queue.open_transactions);
-    fix = end_session(queue.open_transactions.front().pid);
+    // The server moves the end of the queue only when somebody looks at it.
+    fix = end_session(queue.open_transactions.front().pid) + "\nSELECT pg_notification_queue_usage();";
   }
   return QueueFinding{fails ? Severity::failure : Severity::warning, "notifications_held", std::move(text),
                       std::move(fix), std::move(hint)};
@@ -81,12 +82,13 @@ std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const 
   for (const auto& collector : status.collectors)
     consider(collector.session);
   if (status.lock) consider(status.lock->session);
+  if (status.longest_commit) consider(*status.longest_commit);
   if (longest == nullptr) return std::nullopt;
   return QueueFinding{
       Severity::failure, "standby_awaited",
       fmt::format(
-          "{} has waited for {} for a synchronous standby to confirm its commit, as every commit does: no claim can "
-          "proceed. Start the standbys that synchronous_standby_names lists. The fix goes on without them; ending "
+          "{} has waited for {} for a synchronous standby to confirm its commit, as every commit does: no claim and "
+          "no INSERT can proceed. Start the standbys that synchronous_standby_names lists. The fix goes on without them; ending "
           "the session does not help",
           session_text(*longest), age_text(*longest->silent_for)),
       "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();"};

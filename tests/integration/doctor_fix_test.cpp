@@ -222,6 +222,7 @@ TEST_CASE("a role or database whose transactions are read-only is found, and fix
     const auto findings = found("database", reason);
     REQUIRE(findings.size() == 1);
     CHECK(findings[0].verdict == CheckVerdict::warning);
+    CHECK(findings[0].fix.front() == "SET default_transaction_read_only = off;");
     CHECK(run_fixes(*connection, findings));
     CHECK(found("database", reason).empty());
   }

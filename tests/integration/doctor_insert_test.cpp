@@ -23,9 +23,7 @@ TEST_CASE("doctor says what the application's role and the owner of the tables l
   const TestRole application(database, "web");
   DoctorRig rig(database);
   rig.application_role = application.name();
-  CHECK(summary(rig.examine("insert")) ==
-        "not checked: " + application.name() +
-            " may not insert accounts; mailroom doctor --as ROLE tries it as the application's role");
+  CHECK(summary(rig.examine("insert")) == "failure: " + application.name() + " may not insert accounts");
   connection->run("GRANT INSERT (email, login), SELECT (id) ON accounts TO " + application.name());
   auto findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
@@ -63,8 +61,18 @@ TEST_CASE("a role that the session cannot take on is named, with the grant") {
   const auto findings = rig.examine("insert");
   CHECK(summary(findings) == "failure: " + reader.name() + " may not take on the role " + application.name());
   CHECK(run_fixes(*connection, findings));
-  CHECK(summary(rig.examine("insert"))
-            .starts_with("not checked: " + application.name() + " may not insert accounts"));
+  // Each obstacle is named with its fix, one after the other.
+  connection->run("REVOKE ALL ON accounts FROM " + application.name());
+  connection->run("REVOKE USAGE ON SCHEMA public FROM PUBLIC");
+  connection->run("GRANT USAGE ON SEQUENCE accounts_id_seq TO " + application.name());
+  connection->run("ALTER ROLE " + application.name() + " SET default_transaction_read_only = on");
+  const auto obstacles = rig.examine("insert");
+  CHECK(summary(obstacles) == "failure: " + application.name() + " may not use the schema public; failure: " +
+                                  application.name() + " may not insert accounts; failure: transactions of " +
+                                  application.name() + " are read-only by default");
+  CHECK(run_fixes(*database.connect(), obstacles));
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: an account inserted as " + application.name() + " gets its activation token; rolled back");
 }
 
 TEST_CASE("sessions in which no trigger fires are found, and accounts without a token") {
@@ -114,6 +122,7 @@ TEST_CASE("default privileges let no role create tokens, and doctor says whom th
   const TestRole web(database, "web");
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT EXECUTE ON FUNCTIONS TO " + web.name());
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO " + web.name());
+  connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT, INSERT ON TABLES TO PUBLIC");
   migrate(*connection);
   DoctorRig rig(database);
   CHECK_FALSE(value<bool>(*connection, "SELECT bool_or(has_function_privilege('" + web.name() +
@@ -121,19 +130,31 @@ TEST_CASE("default privileges let no role create tokens, and doctor says whom th
                                            "WHERE prosecdef AND pronamespace = 'public'::regnamespace"));
   CHECK(all_fine(rig.examine("drift")));
   auto findings = rig.examine("privileges");
-  CHECK(summary(findings) ==
-        "warning: " + web.name() + " may read the secrets and codes of tokens, by default privileges");
+  CHECK(
+      summary(findings) ==
+      "warning: everyone may read the secrets and codes of tokens and write tokens of any account, by default "
+      "privileges; warning: " +
+          web.name() + " may read the secrets and codes of tokens, by default privileges");
   CHECK(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("privileges")));
 
-  connection->run("GRANT EXECUTE ON FUNCTION trg_after_account_suspension() TO " + web.name());
+  // What the role passes on ends with its own.
+  const TestRole other(database, "other");
+  connection->run("GRANT EXECUTE ON FUNCTION trg_after_account_suspension() TO " + web.name() +
+                  " WITH GRANT OPTION");
+  connection->run("SET ROLE " + web.name() +
+                  "; GRANT EXECUTE ON FUNCTION trg_after_account_suspension() TO " + other.name() +
+                  "; RESET ROLE");
   findings = rig.examine("privileges");
   CHECK(summary(findings) ==
         "failure: " + web.name() +
             " may execute trg_after_account_suspension, which runs with its owner's privileges");
   CHECK(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("privileges")));
+  CHECK_FALSE(value<bool>(*connection, "SELECT has_function_privilege('" + other.name() +
+                                           "', 'trg_after_account_suspension()', 'EXECUTE')"));
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public REVOKE ALL ON FUNCTIONS FROM " + web.name());
+  connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public REVOKE ALL ON TABLES FROM PUBLIC");
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public REVOKE ALL ON TABLES FROM " + web.name());
 }
 

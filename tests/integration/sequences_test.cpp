@@ -10,7 +10,9 @@
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 #include "support/several_queues.hpp"
+#include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
+#include "support/test_role.hpp"
 
 namespace mailroom::test::sequences_test {
 namespace {
@@ -182,6 +184,31 @@ TEST_CASE("migrate sets the sequence of its history ahead by itself") {
   connection->run("ALTER SEQUENCE mailroom_schema_history_id_seq RESTART");
   CHECK(rig.mailroom({"migrate", "down", "1", "--yes"}).status == 0);
   CHECK(rig.mailroom({"migrate"}).status == 0);
+}
+
+TEST_CASE("a role that may only use the sequence of batches sees that it is behind") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 3);
+  TestCollector collector(database, {"--once", "--format", "jsonl"});
+  REQUIRE(collector.process().wait() == 0);
+  const TestRole user(database, "user");
+  connection->run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + user.name());
+  connection->run("GRANT USAGE ON SEQUENCE mailroom_batches_id_seq TO " + user.name());
+  const auto behind = [&] {
+    Connection session(user.conninfo(), "test");
+    bool is_behind = false;
+    session.transact([&](pqxx::work& transaction) {
+      const auto sequences = read_sequences(transaction);
+      REQUIRE(sequences.size() == 1);
+      CHECK(sequences[0].name == "mailroom_batches_id_seq");
+      is_behind = sequences[0].is_behind();
+    });
+    return is_behind;
+  };
+  CHECK_FALSE(behind());
+  connection->run("ALTER SEQUENCE mailroom_batches_id_seq RESTART");
+  CHECK(behind());
 }
 
 }  // namespace mailroom::test::sequences_test

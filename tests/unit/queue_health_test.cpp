@@ -322,7 +322,18 @@ TEST_CASE("a queue of notifications that fills up is a problem that names the ol
   CHECK(only(status).code == "notifications_held");
   CHECK(only(status).text.find("50 % full") != std::string::npos);
   CHECK(only(status).text.find("pid 31 (forgotten, user app)") != std::string::npos);
-  CHECK(only(status).fix == "SELECT pg_terminate_backend(31);");
+  CHECK(only(status).fix == "SELECT pg_terminate_backend(31);\nSELECT pg_notification_queue_usage();");
+}
+
+TEST_CASE("an application's commit that waits for a standby is a failure too") {
+  auto status = healthy();
+  auto signup = session(41, "signup");
+  signup.state = "active";
+  signup.wait = "IPC/SyncRep";
+  signup.silent_for = 90s;
+  status.longest_commit = signup;
+  CHECK(only(status).code == "standby_awaited");
+  CHECK(contains(only(status).text, "pid 41 (signup, user app) has waited for 1m30s"));
 }
 
 TEST_CASE("a sequence behind the cursor is a failure that names the command") {

@@ -40,6 +40,18 @@ std::optional<std::string_view> foreign_scheme(std::string_view conninfo) {
   return is_plain && !is_libpq_uri(conninfo) ? std::optional(scheme) : std::nullopt;
 }
 
+bool is_other_database(std::string_view scheme) {
+  constexpr std::array<std::string_view, 6> others{"mysql",     "mariadb", "sqlite",
+                                                   "sqlserver", "mongodb", "redis"};
+  return std::ranges::any_of(others, [&](std::string_view other) { return scheme.starts_with(other); });
+}
+
+/// What a string begins with that belongs to the file it was read from; null for none.
+const char* first_stranger(std::string_view conninfo) {
+  if (conninfo.starts_with('"') || conninfo.starts_with('\'')) return "a quotation mark";
+  return conninfo.starts_with(' ') || conninfo.starts_with('\t') ? "a blank" : nullptr;
+}
+
 bool is_known(std::string_view keyword) {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconndefaults(),
                                                                              PQconninfoFree);
@@ -104,11 +116,21 @@ constexpr std::array meanings{
 }  // namespace
 
 Error unparsable(std::string_view conninfo, std::string_view report) {
-  if (report.empty())
-    return refused("it has more than one @", "write an @ in the password as %40; or " + std::string(form));
+  if (const auto* const first = first_stranger(conninfo)) {
+    return refused(
+        fmt::format("it begins with {}, which is no part of it", first),
+        "remove it: a file of variables for a service or a container keeps what stands around a value");
+  }
+  if (report.empty()) {
+    const bool has_several = std::ranges::count(conninfo, '@') > 1;
+    return refused(has_several ? "it has more than one @" : "it has a / before the @",
+                   fmt::format("write {} in the password as {}; or {}", has_several ? "an @" : "a /",
+                               has_several ? "%40" : "%2F", form));
+  }
   if (const auto scheme = foreign_scheme(conninfo)) {
     return refused(fmt::format("it begins with {}://, which libpq does not know", *scheme),
-                   "begin it with postgresql://");
+                   is_other_database(*scheme) ? "mailroom needs PostgreSQL, and this names another database"
+                                              : "begin it with postgresql://");
   }
   if (const auto name = unknown_parameter(conninfo)) {
     return refused(fmt::format("libpq knows no parameter {}", *name),

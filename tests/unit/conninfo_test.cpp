@@ -161,6 +161,10 @@ TEST_CASE("a malformed connection string is refused with the reason") {
       {"password='hunter", "the closing ' of a value is missing", "host=HOST"},
       {"postgresql://x:hun%ter@h/db", "a % must be followed by two hexadecimal digits", "percent-encode"},
       {"postgresql://x:hunter@[::1/db", "the ] of an IPv6 address is missing", "percent-encode"},
+      {"postgresql://x:hun/ter@h/db", "a / before the @", "%2F"},
+      {"\"postgresql://x:hunter@h/db\"", "begins with a quotation mark", "remove it"},
+      {" postgresql://x:hunter@h/db", "begins with a blank", "remove it"},
+      {"mysql://x:hunter@h/db", "begins with mysql://", "another database"},
       {"postgresql://x:h@nter@h/db", "more than one @", "%40"}};
   for (const auto& [conninfo, reason, hint] : cases) {
     INFO(conninfo);

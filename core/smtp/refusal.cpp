@@ -12,18 +12,26 @@ namespace mailroom {
 namespace {
 
 /// Enhanced codes (RFC 3463) of the recipient's mailbox and domain, without their class.
-constexpr std::array<std::string_view, 11> recipient_codes{"1.1", "1.2", "1.3", "1.4", "1.6", "1.10",
-                                                           "2.1", "2.2", "2.3", "2.4", "7.13"};
+constexpr std::array<std::string_view, 10> recipient_codes{"1.1",  "1.2", "1.3", "1.4", "1.6",
+                                                           "1.10", "2.1", "2.2", "2.4", "7.13"};
 /// Those of the sender, the login and the sender's quota; from 1.90 on as Microsoft and Google use them.
 constexpr std::array<std::string_view, 16> everyones_codes{"1.7",   "1.8",   "7.8",   "7.9",  "7.11", "1.90",
                                                            "4.5",   "7.14",  "7.57",  "7.60", "7.64", "7.139",
                                                            "7.501", "7.502", "7.705", "7.708"};
 
-constexpr std::array<std::string_view, 3> recipient_words{"recipient address rejected", "user unknown",
-                                                          "no such user"};
-constexpr std::array<std::string_view, 17> everyones_words{"helo command rejected",
+/// "Recipient address rejected" alone is none: Postfix writes it before whatever a policy service says of a
+/// sender.
+constexpr std::array<std::string_view, 7> recipient_words{"user unknown",
+                                                          "no such user",
+                                                          "recipient address rejected: need fully-qualified",
+                                                          "recipient address rejected: domain not found",
+                                                          "recipient address rejected: undeliverable address",
+                                                          "recipient address rejected: unverified address",
+                                                          "recipient address rejected: malformed dns"};
+constexpr std::array<std::string_view, 18> everyones_words{"helo command rejected",
                                                            "ehlo command rejected",
                                                            "sender address rejected",
+                                                           "sender verify failed",
                                                            "client host rejected",
                                                            "client not authenticated",
                                                            "authentication required",
@@ -85,11 +93,11 @@ RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_v
   if (code == 530 || code == 535 || code == 538) return RefusalSubject::everyone;
   const auto words = own_words(text, recipient);
   const auto enhanced = enhanced_code(code, words);
-  if (contains(recipient_codes, enhanced) || mentions(words, recipient_words))
-    return RefusalSubject::recipient;
+  if (contains(recipient_codes, enhanced)) return RefusalSubject::recipient;
+  // A sender's address can be unknown too.
   if (contains(everyones_codes, enhanced) || mentions(words, everyones_words))
     return RefusalSubject::everyone;
-  return RefusalSubject::unclear;
+  return mentions(words, recipient_words) ? RefusalSubject::recipient : RefusalSubject::unclear;
 }
 
 std::string refusal_key(int code, std::string_view text, std::string_view recipient) {

@@ -71,6 +71,8 @@ RelayWish relay_wish(SmtpStep step, int code, std::string_view text, const std::
   if (step < SmtpStep::mail || code < 400 || code >= 500 || about == RefusalSubject::everyone) return none;
   if (code == 432) return fewer_at_once;
   if (code == 454 && step == SmtpStep::end) return lower_rate;
+  // Postfix counts the recipients of a client in a time, and names the client.
+  if (has_any(words, std::array<std::string_view, 1>{"too many recipients from"})) return lower_rate;
   if (is_about_recipient(words) || is_about_other_limit(words)) return none;
   if (asks_for_fewer(words)) return fewer_at_once;
   return asks_for_lower_rate(words) ? lower_rate : none;

@@ -1,4 +1,4 @@
-// The list of misleading characters, and a scan that passes over plain ASCII in runs.
+// The list of misleading characters, and a scan that reads plain ASCII in runs.
 
 #include "base/printable.hpp"
 

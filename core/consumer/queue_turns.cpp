@@ -1,4 +1,4 @@
-// Keeps a batcher for each queue, and passes over those that are paused or have no budget now.
+// Keeps a batcher for each queue, and lets wait those that are paused or have no budget now.
 
 #include "consumer/queue_turns.hpp"
 

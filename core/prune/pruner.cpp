@@ -1,4 +1,4 @@
-// The SQL of the steps, and the passes over tokens, batches and deliveries.
+// The SQL of the steps, and its rounds of tokens, batches and deliveries.
 
 #include "prune/pruner.hpp"
 

@@ -18,7 +18,7 @@ std::unique_ptr<TestConsumer> HandoverTrial::hire() const {
                                  "--batch-timeout",   "50ms",
                                  "--ack-timeout",     "1s"};
   words.insert(words.end(), options_.more.begin(), options_.more.end());
-  return std::make_unique<TestCollector>(conninfo(), words, options_.environment);
+  return std::make_unique<TestCollector>(conninfo(), words);
 }
 
 std::map<std::int64_t, int> HandoverTrial::judge_taken() {

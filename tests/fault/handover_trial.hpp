@@ -14,7 +14,6 @@ class HandoverTrial : public DeliveryTrial {
     int limit = 5;
     int lines = 4;                    ///< in a claim
     std::vector<std::string> more{};  ///< options of the collectors: --exec or --to
-    std::map<std::string, std::string> environment{};
   };
 
   /// The other side writes its log into `log`. What it took and did not answer may be taken again.

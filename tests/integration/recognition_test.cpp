@@ -6,6 +6,7 @@
 #include "schema/verification.hpp"
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
+#include "support/test_role.hpp"
 
 namespace mailroom::test::recognition_test {
 namespace {
@@ -155,6 +156,30 @@ TEST_CASE("a baseline records a row of history for each version up to it, and ac
   database.connection->run("SELECT pg_advisory_unlock_all()");
   Migrator(*database.connection, test_author()).claim(embedded_migrations().back().version);
   CHECK(verify_schema(*database.connection).edited.empty());
+}
+
+TEST_CASE("a comparison without the use of pgcrypto's schema is refused with the grant") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  const TestRole owner(database, "owner");
+  connection->run("CREATE SCHEMA ext; CREATE EXTENSION pgcrypto SCHEMA ext; GRANT USAGE ON SCHEMA ext TO " +
+                  owner.name());
+  connection->run("GRANT ALL ON SCHEMA public TO " + owner.name() + "; GRANT CREATE ON DATABASE " +
+                  database.name() + " TO " + owner.name());
+  Connection session(owner.conninfo(), "test");
+  migrate(session);
+  CHECK(verify_schema(session).is_sound());
+  connection->run("REVOKE USAGE ON SCHEMA ext FROM " + owner.name());
+  try {
+    verify_schema(session);
+    FAIL("it was compared");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::schema);
+    CHECK(contains(error.what(), "may not use the schema ext of the extension pgcrypto"));
+    CHECK(error.hint() == "GRANT USAGE ON SCHEMA ext TO " + owner.name() + ";");
+    connection->run(error.hint());
+  }
+  CHECK(verify_schema(session).is_sound());
 }
 
 TEST_CASE("a search_path without an existing schema is refused") {

@@ -84,6 +84,10 @@ TEST_CASE("a collector that waits for a synchronous standby is found, and the fi
     return !found.empty() && found.front().code == "standby_awaited";
   }));
   CHECK(found.size() == 1);
+  // An application's commit would wait in the same way, whoever looks at it.
+  const auto longest = read_queue_status(*connection, "mailroom").longest_commit;
+  REQUIRE(longest);
+  CHECK(longest->application.starts_with("mailroom collect@"));
   std::istringstream fixes(found.front().fix);
   for (std::string fix; std::getline(fixes, fix);)
     CHECK(operators.type(fix).status == 0);

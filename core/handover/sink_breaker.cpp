@@ -38,7 +38,7 @@ void HandoverSink::note_rate(HandoverLine& line, const Answer& answer) {
   if (answer.verdict == ParcelVerdict::accepted) rate_.took(line.submitted, now);
   if (!answer.throttled) return;
   if (line.refusals.is_news(rate_)) rate_.refused(line.submitted, now);
-  line.refusals.add(now);
+  line.refusals.add(rate_, now);
   if (!was_limited_) {
     log_.warn("the sink asks for a lower rate, and lines wait for their turn",
               {{"sink", answer.sink}, {"code", answer.code}});

@@ -125,7 +125,8 @@ TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& deli
       break;
     case MailOutcome::unavailable:
       outcome.state = DeliveryState::deferred;
-      outcome.wait = named;
+      // The next probe is another mail: the relay may have meant this one.
+      outcome.wait = delivery.refusal.empty() ? named : std::max(named, pause_after(0, jitter));
       break;
   }
   if (outcome.attempts == 0 && outcome.state == DeliveryState::deferred) {

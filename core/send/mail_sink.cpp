@@ -177,8 +177,9 @@ void MailSink::note_limit(const Delivery& delivery, TimePoint now) {
   constexpr std::chrono::minutes silence{5};
   if (warned_of_limit_ && now - *warned_of_limit_ < silence) return;
   warned_of_limit_ = now;
-  const auto* text = delivery.throttled ? "the relay asks for a lower rate, and mails wait for their turn"
-                                        : "the relay takes fewer connections than send.connections";
+  const auto* text = delivery.throttled     ? "the relay asks for a lower rate, and mails wait for their turn"
+                     : delivery.before_mail ? "the relay refuses a further connection"
+                                            : "the relay takes fewer connections than send.connections";
   log_.warn(text, {{"relay", delivery.relay}, {"code", delivery.code}, {"reply", delivery.reply}});
 }
 

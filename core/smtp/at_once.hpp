@@ -17,8 +17,9 @@ class AtOnce {
 
   explicit AtOnce(int most) : most_(most), limit_(most) {}
 
-  /// How many may be now.
+  /// How many may be now; 0 while the relay takes not even one.
   int limit(TimePoint now) {
+    if (now < opens_at_) return 0;
     for (; limit_ < most_ && now >= raise_at_; raise_at_ = now + raise_after_)
       ++limit_;
     if (limit_ == most_ && now >= raise_at_) raise_after_ = soonest;
@@ -36,11 +37,24 @@ class AtOnce {
     limit_ = std::clamp(others, 1, limit_);
     note_refusal(now);
   }
+  /// The only connection was refused: others have all that the relay allows. One more is tried after 1 s, and
+  /// twice as late after each refusal, at most after 30 s. False from the refusal on that follows the longest
+  /// wait: the relay takes none of us.
+  bool refused_all(TimePoint now) {
+    constexpr int last = 6;
+    opens_at_ =
+        now + std::min(std::chrono::seconds(1 << std::min(refused_all_, last)), std::chrono::seconds(30));
+    return ++refused_all_ <= last;
+  }
+  /// The relay has answered a mail.
+  void answered() { refused_all_ = 0; }
   /// The relay was unavailable, so what it refused was no limit.
   void forget() { limit_ = most_; }
 
   bool is_lowered() const { return limit_ < most_; }
-  TimePoint raise_at() const { return raise_at_; }
+  TimePoint raise_at() const { return std::max(raise_at_, opens_at_); }
+  /// When the relay may take a connection again; a time in the past means now.
+  TimePoint opens_at() const { return opens_at_; }
 
  private:
   void note_refusal(TimePoint now) {
@@ -54,6 +68,8 @@ class AtOnce {
   std::chrono::seconds raise_after_ = soonest;
   TimePoint raise_at_{};
   TimePoint lowered_at_{};
+  int refused_all_ = 0;  ///< times in a row
+  TimePoint opens_at_{};
 };
 
 }  // namespace mailroom

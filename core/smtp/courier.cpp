@@ -75,10 +75,15 @@ void Courier::submit(std::int64_t id, Mail mail, std::int64_t batch, TimePoint e
   bool limited = false;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({.id = id,
-                        .mail = std::move(mail),
-                        .batch = batch,
-                        .until = std::min(expires_at, steady_now() + Pace::longest_wait)});
+    const auto refusals = earlier_refusals(mail.to);
+    // Those that were refused come last: if it was for themselves, the others show that soon.
+    const auto last = std::ranges::find_if(
+        waiting_, [&](const Submitted& other) { return refusals.are_none() && !other.refusals.are_none(); });
+    waiting_.insert(last, {.id = id,
+                           .mail = std::move(mail),
+                           .batch = batch,
+                           .until = std::min(expires_at, steady_now() + Pace::longest_wait),
+                           .refusals = refusals});
     ++unfinished_[batch];
     limited = is_limited();
   }
@@ -180,15 +185,19 @@ void Courier::rest(Worker& worker, std::unique_lock<std::mutex>& lock) {
 
 void Courier::give_back_overdue(TimePoint now) {
   if (waiting_.empty() || !is_limited()) return;
-  const auto gap = limits_[route_.likely()].pace.gap();
+  const auto& limits = limits_[route_.likely()];
+  const auto gap = limits.pace.gap();
+  // Another sender may have the connections.
+  const bool is_closed = limits.at_once.opens_at() > now;
   std::chrono::nanoseconds turn{};
   std::erase_if(waiting_, [&](const Submitted& mail) {
-    if (mail.until > now) return false;
+    if (mail.until > now && !is_closed) return false;
     auto delivery = given_up("the mail waited for its turn, as the relay limits the rate");
     delivery.waits_for_turn = true;
     delivery.retry_after = std::chrono::floor<std::chrono::seconds>(
         std::min<std::chrono::nanoseconds>(turn, Pace::longest_wait));
     turn += gap;
+    remember_refusals(mail);
     keep(mail, std::move(delivery));
     return true;
   });
@@ -206,9 +215,9 @@ Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
     last = attempt(*worker.relays[next->relay], submitted.mail);
     last->took = steady_now() - began;
     last->ended = wall_now();
+    route_.weigh(*next, *last);
     if (learn(worker, next->relay, submitted, *last, began)) {
-      auto nothing = given_up("");
-      route_.note(*next, nothing);
+      route_.note(*next, given_up(""));
       last->outcome = MailOutcome::deferred;
       last->waits_for_turn = true;
       return *std::move(last);
@@ -217,7 +226,7 @@ Delivery Courier::deliver(Worker& worker, const Submitted& submitted) {
     if (last->outcome != MailOutcome::unavailable && !last->about_relay) return *std::move(last);
   }
   if (!last) return route_.blocked();
-  if (!last->retry_after) last->retry_after = route_.time_to_admission();
+  if (!last->retry_after) last->retry_after = time_to_admission();
   return *std::move(last);
 }
 

@@ -61,11 +61,10 @@ class Courier {
 
   /// How the relays are, in their order; to share with other processes.
   std::vector<Breaker> breakers() const { return route_.breakers(); }
-  void set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers) {
-    route_.set_breakers(seen, breakers);
-  }
+  /// What others say of a relay that answers mails of this courier is not taken over.
+  void set_breakers(const std::vector<Breaker>& seen, std::vector<Breaker> breakers);
   /// The time until a relay takes a mail; nullopt if one does now.
-  std::optional<std::chrono::seconds> time_to_admission() const { return route_.time_to_admission(); }
+  std::optional<std::chrono::seconds> time_to_admission() const;
 
   /// How many mails a batch should have, at most `most`: those that the relay takes in a few seconds.
   int room(int most) const;
@@ -82,10 +81,15 @@ class Courier {
     TimePoint until;  ///< how long it may wait for its turn
     Refusals refusals{};
   };
+  /// Whether a worker's connection to a relay counts among those that the relay takes.
+  struct Seat {
+    bool is_taken = false;  ///< it is open, or being opened
+    bool works = false;     ///< the relay has answered a mail on it
+  };
   /// A thread, with a connection to each relay.
   struct Worker {
     std::vector<std::unique_ptr<Relay>> relays;
-    std::vector<bool> seats;  ///< for each relay: its connection counts, as it is open or being opened
+    std::vector<Seat> seats;  ///< for each relay
     TimePoint idle_since{};
   };
   /// What is known of the limits of a relay.
@@ -110,12 +114,19 @@ class Courier {
   Delivery deliver(Worker& worker, const Submitted& submitted);
   void take_seat(Worker& worker, std::size_t relay);
   void leave_seat(Worker& worker, std::size_t relay);
+  /// True if a connection of another worker is of use, so that a refused one is one too many.
+  bool others_work(const Worker& worker, std::size_t relay, const Delivery& delivery) const;
   /// Learns from an attempt that began at `began`, without the mutex. True if the relay refused no more than
   /// a further connection.
   bool learn(Worker& worker, std::size_t relay, const Submitted& mail, const Delivery& delivery,
              TimePoint began);
   static void learn_rate(Limits& limits, const Submitted& mail, const Delivery& delivery, TimePoint began,
                          TimePoint now);
+  /// What is known of the recipient from mails that were given back.
+  Refusals earlier_refusals(const std::string& recipient);
+  void remember_refusals(const Submitted& mail);
+  /// A mail was refused by words about a limit for the last time. True if they were about the mail.
+  bool end_of_refusals(const Submitted& mail, const Delivery& delivery);
   /// True if the mail was put back to wait for its turn.
   bool waits_again(Submitted& mail, Delivery& delivery, TimePoint now);
   bool is_limited() const;
@@ -134,6 +145,7 @@ class Courier {
   std::condition_variable submitted_;
   std::condition_variable finished_;
   std::deque<Submitted> waiting_;
+  std::map<std::string, Refusals> refused_;  ///< by recipient, of mails that were given back
   std::vector<DeliveredMail> delivered_;
   std::map<std::int64_t, std::size_t> unfinished_;  ///< how many mails of each batch have no outcome
   std::size_t in_flight_ = 0;

@@ -42,11 +42,11 @@ struct Delivery {
   std::string relay;                                ///< host:port
   std::optional<std::chrono::seconds> retry_after;  ///< when the reply names a time, or the breaker does
   bool throttled = false;                           ///< the relay asks for a lower rate
-  bool crowded = false;             ///< the relay takes no more connections, or no more mails at once
-  bool before_mail = false;         ///< it ended before MAIL, at the connection or the login
-  bool waits_for_turn = false;      ///< the mail was not tried, or refused by a limit: it may be tried soon
-  std::string refusal{};            ///< the key of a rejection that may be about every mail; else empty
-  bool about_relay = false;         ///< deferred, since the relay refuses one mail after another
+  bool crowded = false;         ///< the relay takes no more connections, or no more mails at once
+  bool before_mail = false;     ///< it ended before MAIL, at the connection or the login
+  bool waits_for_turn = false;  ///< the mail was not tried, or refused by a limit: it may be tried soon
+  std::string refusal{};        ///< the key of a refusal after MAIL that may be about every mail; else empty
+  bool about_relay = false;     ///< deferred, since the relay refuses one mail after another
   std::chrono::nanoseconds took{};  ///< the attempt; 0 if no relay was tried
   WallTime ended{};                 ///< when it ended
 };

@@ -54,20 +54,22 @@ class Pace {
   /// A mail that left at `left` was refused as too much. True if that cuts the limit.
   bool refused(TimePoint left, TimePoint now);
 
+  /// Ends the limit.
+  void forget();
+
   /// In mails per second; nullopt without a limit.
   std::optional<double> limit() const { return limit_; }
   /// The time between two mails; 0 without a limit.
   std::chrono::nanoseconds gap() const;
   /// How many mails a sender takes at a time, at least 1 and at most `most`.
   int room(int most) const;
-  /// True if the other side took nearly all mails since `time`, and at least one.
-  bool takes_since(TimePoint time) const { return last_taken_ > time && refused_share_ < 0.3; }
+  /// When a mail was taken last.
+  TimePoint last_taken() const { return last_taken_; }
 
  private:
   bool is_closed(TimePoint now) const;
   double taken_rate(TimePoint now) const;
   void set_base(double limit, TimePoint now);
-  void forget();
 
   RecentCount moments_{std::chrono::milliseconds(50)};
   RecentCount seconds_{std::chrono::seconds(1)};
@@ -86,21 +88,32 @@ class Pace {
   std::minstd_rand random_;
 };
 
-/// How often a mail was refused as too much, and since when. A relay may say so of one recipient only.
-struct Refusals {
+/// How often a mail was refused as too much. A relay may say so of one recipient only: then it says so again
+/// whatever the rate is, while it takes others.
+class Refusals {
+ public:
   static constexpr int most = 6;
 
-  int count = 0;
-  TimePoint first{};
-
-  void add(TimePoint now) {
-    if (count++ == 0) first = now;
+  void add(const Pace& pace, TimePoint now) {
+    ++count_;
+    if (last_ == TimePoint{} || pace.last_taken() > last_) ++beside_others_;
+    last_ = now;
   }
-  bool are_many() const { return count >= most; }
-  /// True if another one lowers the rate: it is the first, or the rate is not low yet.
-  bool is_news(const Pace& pace) const { return count == 0 || pace.limit().value_or(2) > 1; }
-  /// True if the other side takes other mails meanwhile, so that the refusals are about this one.
-  bool are_about_mail(const Pace& pace) const { return count >= most && pace.takes_since(first); }
+  /// The mail is tried another time, later.
+  void begin_again() { count_ = 0; }
+  bool are_none() const { return beside_others_ == 0; }
+  bool are_many() const { return count_ >= most; }
+  /// True if another one lowers the rate: it is the first or the second, or the rate is not low yet.
+  bool is_news(const Pace& pace) const {
+    return beside_others_ < 2 || (beside_others_ < 3 && pace.limit().value_or(2) > 1);
+  }
+  /// True if the other side took others between one and the next, so that the refusals are about this mail.
+  bool are_about_mail() const { return beside_others_ >= most; }
+
+ private:
+  int count_ = 0;
+  int beside_others_ = 0;
+  TimePoint last_{};
 };
 
 }  // namespace mailroom

@@ -53,18 +53,28 @@ void remove_all(std::string& text, const std::string& part) {
     text.erase(at, part.size());
 }
 
-/// The relay's own words in lower case: without the recipient, without what stands in angle brackets, and
-/// without what it quotes from another server.
-std::string own_words(std::string_view text, std::string_view recipient) {
-  auto words = lower_case(text);
-  const auto address = lower_case(recipient);
-  remove_all(words, address);
-  remove_all(words, address.substr(0, address.rfind('@')) + "@");
-  for (auto open = words.find('<'); open != std::string::npos; open = words.find('<', open)) {
-    const auto close = words.find('>', open);
-    words.erase(open, close == std::string::npos ? close : close + 1 - open);
+/// Before what a relay quotes from the server of the recipient.
+constexpr std::array<std::string_view, 7> quotations{" said: ",
+                                                     " was: ",
+                                                     "response: ",
+                                                     " returned ",
+                                                     " replied ",
+                                                     " answered ",
+                                                     "callout verification failed"};
+
+/// Where an answer of another server begins in `text`, as in `verification failed: 554 5.7.1 no`.
+std::size_t quoted_reply(std::string_view text) {
+  const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  for (std::size_t i = 1; i + 7 < text.size(); ++i) {
+    const bool is_code = (text[i] == '4' || text[i] == '5') && !is_digit(i - 1) && is_digit(i + 1) &&
+                         is_digit(i + 2) && (text[i + 3] == ' ' || text[i + 3] == '-');
+    const auto is_enhanced = [&](std::string_view code) {
+      const auto end = code.find_first_not_of("0123456789", 2);
+      return code[0] == text[i] && code[1] == '.' && end != 2 && end < code.size() && code[end] == '.';
+    };
+    if (is_code && is_enhanced(text.substr(i + 4))) return i;
   }
-  return words.substr(0, words.find(" said: "));
+  return text.size();
 }
 
 /// `7.1` of `5.7.1 no`; empty without an enhanced code of the class of `code`.
@@ -86,16 +96,40 @@ bool contains(const Codes& codes, std::string_view code) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
+/// True if `text` repeats the sender's address, and not the recipient's.
+bool names_sender(std::string_view text, std::string_view recipient, std::string_view sender) {
+  const auto words = lower_case(text);
+  return !sender.empty() && words.find(lower_case(sender)) != std::string::npos &&
+         words.find(lower_case(recipient)) == std::string::npos;
+}
+
 }  // namespace
 
-RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_view recipient) {
+std::string own_words(std::string_view text, std::string_view recipient) {
+  auto words = lower_case(text);
+  const auto address = lower_case(recipient);
+  remove_all(words, address);
+  remove_all(words, address.substr(0, address.rfind('@')) + "@");
+  for (auto open = words.find('<'); open != std::string::npos; open = words.find('<', open)) {
+    const auto close = words.find('>', open);
+    words.erase(open, close == std::string::npos ? close : close + 1 - open);
+  }
+  for (const auto quotation : quotations)
+    words.resize(std::min(words.find(quotation), words.size()));
+  words.resize(quoted_reply(words));
+  return words;
+}
+
+RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_view recipient,
+                                  std::string_view sender) {
   // These are about the login, wherever they come (RFC 4954, section 6).
   if (code == 530 || code == 535 || code == 538) return RefusalSubject::everyone;
   const auto words = own_words(text, recipient);
   const auto enhanced = enhanced_code(code, words);
-  if (contains(recipient_codes, enhanced)) return RefusalSubject::recipient;
+  const bool is_recipients = contains(recipient_codes, enhanced);
   // A sender's address can be unknown too.
-  if (contains(everyones_codes, enhanced) || mentions(words, everyones_words))
+  if (is_recipients && !names_sender(text, recipient, sender)) return RefusalSubject::recipient;
+  if (is_recipients || contains(everyones_codes, enhanced) || mentions(words, everyones_words))
     return RefusalSubject::everyone;
   return mentions(words, recipient_words) ? RefusalSubject::recipient : RefusalSubject::unclear;
 }
@@ -114,11 +148,46 @@ std::string refusal_key(int code, std::string_view text, std::string_view recipi
   return fmt::format("{} {}{}", code, enhanced, kept);
 }
 
-bool RefusalRun::is_about_relay(const std::string& key, bool is_probe) {
-  count_ = key == key_ ? count_ + 1 : 1;
-  key_ = key;
-  if (is_probe) count_ = std::max(count_, limit);
-  return count_ >= limit;
+RefusalMemory::Kind& RefusalMemory::kind(const std::string& key) {
+  constexpr std::size_t most = 16;
+  if (kinds_.size() >= most && !kinds_.contains(key)) {
+    kinds_.erase(std::ranges::min_element(kinds_, {}, [](const auto& kind) { return kind.second.last; }));
+  }
+  return kinds_[key];
+}
+
+void RefusalMemory::accepted(WallTime began, WallTime now) {
+  in_row_ = 0;
+  for (auto& [key, kind] : kinds_) {
+    kind.in_row = 0;
+    const bool contradicts = kind.last < began && now - kind.last < kept;
+    if (contradicts && !kind.is_limit) kind.some_until = now + kept;
+  }
+}
+
+bool RefusalMemory::meets_some_again(Kind& kind, WallTime now) {
+  kind.last = now;
+  if (++kind.in_row >= equal_run) kind.some_until = {};
+  return now < kind.some_until;
+}
+
+RefusalSubject RefusalMemory::refused(const std::string& key, RefusalSubject by_words, bool is_probe,
+                                      WallTime now) {
+  auto& kind = this->kind(key);
+  kind.is_limit = false;
+  if (by_words == RefusalSubject::unclear) ++in_row_;
+  const bool meets_some = meets_some_again(kind, now);
+  if (meets_some && in_row_ < mixed_run) return RefusalSubject::recipient;
+  // A probe is no victim, and neither are the mails that come after it.
+  if (is_probe) kind.in_row = std::max(kind.in_row, equal_run);
+  const bool meets_all = kind.in_row >= equal_run || in_row_ >= mixed_run;
+  return meets_all ? RefusalSubject::everyone : by_words;
+}
+
+bool RefusalMemory::limited(const std::string& key, WallTime now) {
+  auto& kind = this->kind(key);
+  kind.is_limit = true;
+  return meets_some_again(kind, now);
 }
 
 }  // namespace mailroom

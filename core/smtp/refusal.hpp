@@ -1,8 +1,11 @@
 // Tells the refusal of one recipient from a refusal that meets every mail.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
+
+#include "base/clock.hpp"
 
 namespace mailroom {
 
@@ -13,27 +16,55 @@ enum class RefusalSubject {
   unclear,    ///< this mail, its recipient or everyone: only further mails show it
 };
 
-/// Reads it from the code, the enhanced code and the words of the reply. `recipient` is the address that the
-/// reply may repeat: no recipient may choose the words that are judged.
-RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_view recipient);
+/// The relay's own words in lower case: without the recipient, without what stands in angle brackets, and
+/// without what it quotes from another server. No recipient may choose the words that are judged.
+std::string own_words(std::string_view text, std::string_view recipient);
+
+/// Reads it from the code, the enhanced code and the own words of the reply. `sender` and `recipient` are the
+/// addresses of the envelope, which the reply may repeat.
+RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_view recipient,
+                                  std::string_view sender = {});
 
 /// What equal refusals of several mails have in common: code and words, without addresses and numbers.
 std::string refusal_key(int code, std::string_view text, std::string_view recipient);
 
-/// Tells a relay that refuses every mail from one that refuses some: counts equal refusals. Pure.
-class RefusalRun {
+/// Tells a relay that refuses every mail from one that refuses some, whatever the words: remembers which
+/// kinds of refusals came while other mails were taken. Pure: takes times.
+class RefusalMemory {
  public:
   /// From the third equal refusal on, without an accepted mail in between, the relay is what is wrong.
-  static constexpr int limit = 3;
+  static constexpr int equal_run = 3;
+  /// So it is from this one on if they differ.
+  static constexpr int mixed_run = 6;
+  /// How long it is remembered that a kind of refusal meets some mails only.
+  static constexpr std::chrono::minutes kept{5};
 
-  void accepted() { count_ = 0; }
-  /// A permanent refusal whose subject is unclear. True if the relay refuses one mail after another, or if
-  /// this mail was the probe of an unavailable relay: then it is not final.
-  bool is_about_relay(const std::string& key, bool is_probe);
+  /// A mail was taken, in an attempt that began at `began`. What the relay refused before as if it took
+  /// nothing was about the mails that were refused.
+  void accepted(WallTime began, WallTime now);
+  /// A mail was refused. Returns `everyone` if the relay takes no mail: `by_words` says so, or it refuses one
+  /// mail after another, or the mail was the probe of an unavailable relay. Returns `recipient` if other
+  /// mails are taken meanwhile.
+  RefusalSubject refused(const std::string& key, RefusalSubject by_words, bool is_probe, WallTime now);
+  /// A mail was refused by words about a limit. True if they meet some mails only, so that no limit is meant.
+  bool limited(const std::string& key, WallTime now);
+  /// Such a mail was refused again and again while others were taken.
+  void meets_some(const std::string& key, WallTime now) { kind(key).some_until = now + kept; }
 
  private:
-  std::string key_;
-  int count_ = 0;
+  struct Kind {
+    int in_row = 0;  ///< without an accepted mail in between
+    bool is_limit = false;
+    WallTime last{};
+    WallTime some_until{};  ///< until then it meets some mails only
+  };
+
+  Kind& kind(const std::string& key);
+  /// Counts one more; true if other mails are taken meanwhile.
+  bool meets_some_again(Kind& kind, WallTime now);
+
+  std::map<std::string, Kind> kinds_;
+  int in_row_ = 0;  ///< of all kinds, without words about everyone
 };
 
 }  // namespace mailroom

@@ -230,12 +230,11 @@ Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& 
   auto exchange = finished_exchange();
   exchange.is_own_mail_command = mail.needs_smtputf8 && mail.utf8_sender.empty();
   if (exchange.code >= 400)
-    exchange.about = subject_of_refusal(exchange.code, dialogue_.reply().text(), mail.to);
+    exchange.about = subject_of_refusal(exchange.code, dialogue_.reply().text(), mail.to, mail.from);
   auto judgement = judge(exchange);
   const auto text = text_of(exchange, judgement.outcome);
-  const auto wish = relay_wish(exchange.step, exchange.code >= 400 ? exchange.code : 0, text,
-                               options_.throttled_by, exchange.about);
-  const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail && exchange.code < 500;
+  const auto wish = wish_of(exchange, text, mail);
+  const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail;
   // A connection that the relay closes may have carried enough mails; another one shows whether it has.
   if (is_limit && !(judgement.again && exchange.code == 421))
     judgement = {MailOutcome::deferred, false, false};
@@ -243,7 +242,8 @@ Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& 
   again = judgement.again && !sockets.interrupted();
   const bool is_accepted = judgement.outcome == MailOutcome::accepted;
   const bool has_reply = exchange.code >= 400 || is_accepted || is_unexpected(exchange);
-  const bool may_be_about_all = exchange.about == RefusalSubject::unclear && exchange.code >= 500;
+  const bool is_unclear = exchange.about == RefusalSubject::unclear && exchange.code >= 500;
+  const bool may_be_about_all = exchange.about == RefusalSubject::everyone || is_unclear || is_limit;
   return {.outcome = judgement.outcome,
           .counts = judgement.counts,
           .code = has_reply ? exchange.code : 0,
@@ -252,11 +252,18 @@ Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& 
           .retry_after = has_reply && !is_accepted ? named_delay(text) : std::nullopt,
           .throttled = wish == RelayWish::lower_rate,
           .crowded = wish == RelayWish::fewer_at_once,
-          .before_mail = exchange.step < SmtpStep::mail,
-          .waits_for_turn = is_limit,
-          .refusal = judgement.outcome == MailOutcome::rejected && may_be_about_all
-                         ? refusal_key(exchange.code, text, mail.to)
-                         : std::string()};
+          .before_mail = exchange.step<SmtpStep::mail, .waits_for_turn = is_limit, .refusal = exchange.step>
+                                     SmtpStep::mail &&
+                                 exchange.code >= 400 && may_be_about_all
+                             ? refusal_key(exchange.code, text, mail.to)
+                             : std::string()};
+}
+
+RelayWish RelayHandle::wish_of(const SmtpExchange& exchange, const std::string& text,
+                               const Mail& mail) const {
+  const int code = exchange.code >= 400 ? exchange.code : 0;
+  if (is_configured_wish(code, text, options_.throttled_by)) return RelayWish::lower_rate;
+  return relay_wish(exchange.step, code, own_words(text, mail.to), exchange.about);
 }
 
 }  // namespace mailroom

@@ -11,6 +11,7 @@
 #include "smtp/relay.hpp"
 #include "smtp/relay_connection.hpp"
 #include "smtp/relay_sockets.hpp"
+#include "smtp/relay_wish.hpp"
 
 namespace mailroom {
 
@@ -50,6 +51,7 @@ class RelayHandle {
   RelayFault fault_of(const SmtpExchange& exchange) const;
   bool is_silent(const SmtpExchange& exchange) const;
   std::string text_of(const SmtpExchange& exchange, MailOutcome outcome) const;
+  RelayWish wish_of(const SmtpExchange& exchange, const std::string& text, const Mail& mail) const;
 
   RelayOptions options_;
   std::vector<std::string> secrets_;

@@ -48,14 +48,37 @@ std::size_t RelayRoute::likely() const {
   return closed == breakers_.end() ? 0 : static_cast<std::size_t>(closed - breakers_.begin());
 }
 
-void RelayRoute::note(const Admission& admission, Delivery& delivery) {
+void RelayRoute::weigh(const Admission& admission, Delivery& delivery) {
   const std::lock_guard lock(mutex_);
-  auto& run = refusals_.at(admission.relay);
-  if (delivery.outcome == MailOutcome::accepted) run.accepted();
-  if (!delivery.refusal.empty() && run.is_about_relay(delivery.refusal, admission.is_probe)) {
-    delivery.outcome = MailOutcome::deferred;
-    delivery.about_relay = true;
+  auto& memory = refusals_.at(admission.relay);
+  const auto now = wall_now();
+  if (delivery.outcome == MailOutcome::accepted) memory.accepted(admission.began, now);
+  if (delivery.refusal.empty()) return;
+  bool is_about_mail = false;
+  if (delivery.waits_for_turn) {
+    is_about_mail = memory.limited(delivery.refusal, now);
+  } else {
+    const bool is_rejected = delivery.outcome == MailOutcome::rejected;
+    const auto about =
+        memory.refused(delivery.refusal, is_rejected ? RefusalSubject::unclear : RefusalSubject::everyone,
+                       admission.is_probe, now);
+    is_about_mail = about == RefusalSubject::recipient && !is_rejected;
+    delivery.about_relay = about == RefusalSubject::everyone && is_rejected;
   }
+  if (is_about_mail) {
+    delivery.throttled = delivery.crowded = delivery.waits_for_turn = false;
+    delivery.counts = true;
+  }
+  if (is_about_mail || delivery.about_relay) delivery.outcome = MailOutcome::deferred;
+}
+
+void RelayRoute::meets_some(std::size_t relay, const std::string& refusal) {
+  const std::lock_guard lock(mutex_);
+  refusals_.at(relay).meets_some(refusal, wall_now());
+}
+
+void RelayRoute::note(const Admission& admission, const Delivery& delivery) {
+  const std::lock_guard lock(mutex_);
   if (admission.is_probe) probed_.at(admission.relay) = false;
   const double chance = std::uniform_real_distribution<double>(0, 1)(random_);
   auto& breaker = breakers_.at(admission.relay);

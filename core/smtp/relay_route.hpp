@@ -33,9 +33,14 @@ class RelayRoute {
   std::optional<Admission> admit(std::size_t first);
   /// The relay to which the next mail goes, unless it turns out to be unavailable.
   std::size_t likely() const;
-  /// Records what became of the mail; must follow each admission. Turns a rejection that one mail after
-  /// another gets into a deferral.
-  void note(const Admission& admission, Delivery& delivery);
+  /// Compares a refusal with what other mails get, which is more than its words can say. A rejection that one
+  /// mail after another gets becomes a deferral; an answer about everyone, or about a limit, that other mails
+  /// do not get becomes an attempt at this mail.
+  void weigh(const Admission& admission, Delivery& delivery);
+  /// A mail was refused with `refusal` again and again, as by a limit, while others were taken.
+  void meets_some(std::size_t relay, const std::string& refusal);
+  /// Records what became of the mail; must follow each admission.
+  void note(const Admission& admission, const Delivery& delivery);
   /// What becomes of a mail that no relay admits.
   Delivery blocked() const;
   /// The time until a relay admits a mail; nullopt if one does now.
@@ -55,7 +60,7 @@ class RelayRoute {
   std::condition_variable probe_ended_;
   std::vector<Breaker> breakers_;
   std::vector<bool> probed_;  ///< by a thread of this process, now
-  std::vector<RefusalRun> refusals_;
+  std::vector<RefusalMemory> refusals_;
   std::mt19937_64 random_;
 };
 

@@ -57,19 +57,28 @@ bool asks_for_lower_rate(std::string_view text) {
   return has_any(text, words) || has_word(text, "rate");
 }
 
+/// Some providers refuse for good what came too fast, and mean the next moment.
+bool names_rate(std::string_view text) {
+  constexpr std::array<std::string_view, 3> mails{"emails per ", "messages per ", "mails per "};
+  constexpr std::array<std::string_view, 2> times{"per second", "per minute"};
+  return has_any(text, mails) && has_any(text, times);
+}
+
 }  // namespace
 
-RelayWish relay_wish(SmtpStep step, int code, std::string_view text, const std::vector<std::string>& patterns,
-                     RefusalSubject about) {
-  if (code == 0) return none;
-  const auto words = lower_case(text);
-  const auto reply = fmt::format("{} {}", code, words);
-  const bool is_configured = std::ranges::any_of(patterns, [&](const std::string& pattern) {
+bool is_configured_wish(int code, std::string_view text, const std::vector<std::string>& patterns) {
+  if (code == 0) return false;
+  const auto reply = fmt::format("{} {}", code, lower_case(text));
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
     return !pattern.empty() && reply.find(lower_case(pattern)) != std::string::npos;
   });
-  if (is_configured) return lower_rate;
-  if (step < SmtpStep::mail || code < 400 || code >= 500 || about == RefusalSubject::everyone) return none;
+}
+
+RelayWish relay_wish(SmtpStep step, int code, std::string_view words, RefusalSubject about) {
+  if (code < 400 || code >= 600 || about == RefusalSubject::everyone) return none;
+  if (code >= 500) return step >= SmtpStep::mail && names_rate(words) ? lower_rate : none;
   if (code == 432) return fewer_at_once;
+  if (step < SmtpStep::mail) return asks_for_fewer(words) ? fewer_at_once : none;
   if (code == 454 && step == SmtpStep::end) return lower_rate;
   // Postfix counts the recipients of a client in a time, and names the client.
   if (has_any(words, std::array<std::string_view, 1>{"too many recipients from"})) return lower_rate;

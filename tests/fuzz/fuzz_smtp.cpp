@@ -28,8 +28,10 @@ void check_record(const std::string& text) {
   require(recorded.find(mark) == std::string::npos, "a recorded reply has no password");
   const auto delay = named_delay(text);
   require(!delay || (delay->count() > 0 && delay->count() <= 86'400), "a delay is within its bounds");
-  for (const int code : {450, 454, 432})
-    relay_wish(SmtpStep::end, code, text, {text, "4.7"});
+  for (const int code : {450, 454, 432, 550}) {
+    relay_wish(SmtpStep::end, code, own_words(text, "user@mail.example"));
+    is_configured_wish(code, text, {text, "4.7"});
+  }
 }
 
 /// Plays the lines as the replies to the commands of one mail, each command with the line after which it is

@@ -70,7 +70,7 @@ TEST_CASE("a relay that refuses one mail after another is unavailable, and furth
   std::map<MailOutcome, int> outcome_counts;
   for (const auto& [id, delivery] : outcomes(courier))
     ++outcome_counts[delivery.outcome];
-  CHECK(outcome_counts[MailOutcome::rejected] == RefusalRun::limit - 1);
+  CHECK(outcome_counts[MailOutcome::rejected] == RefusalMemory::equal_run - 1);
   CHECK(outcome_counts[MailOutcome::deferred] >= 1);
   CHECK(outcome_counts[MailOutcome::deferred] + outcome_counts[MailOutcome::unavailable] == 18);
   CHECK(courier.breakers().front().why.starts_with("554 5.7.1 account suspended"));

@@ -189,7 +189,7 @@ class Simulation {
         const bool is_another = std::exchange(sender.refused, mail.id) != mail.id;
         if (is_another && mail.refusals.is_news(sender.pace)) sender.pace.refused(left, now_);
       }
-      mail.refusals.add(now_);
+      mail.refusals.add(sender.pace, now_);
       if (mail.refusals.are_many()) {
         give_back(3s);
       } else {

@@ -97,17 +97,22 @@ TEST_CASE("a limit ends when nothing is refused any more") {
   CHECK(now - start < 1min);
 }
 
-TEST_CASE("a mail that is refused while others are taken is at fault itself") {
+TEST_CASE("a mail that is refused again and again while others are taken is at fault itself") {
   Pace pace(1);
   take(pace, 100, start);
   Refusals refusals;
-  for (int i = 0; i < Refusals::most; ++i) {
-    CHECK_FALSE(refusals.are_about_mail(pace));
-    refusals.add(start + 1s);
-    pace.refused(start + 1s, start + 1s);
-    take(pace, 20, start + 2s);
+  auto now = start + 1s;
+  for (int i = 0; i < Refusals::most; ++i, now += 1s) {
+    CHECK_FALSE(refusals.are_about_mail());
+    CHECK(refusals.is_news(pace) == (i < 3));
+    refusals.add(pace, now);
+    // Nothing is taken in between.
+    refusals.add(pace, now);
+    CHECK_FALSE(refusals.are_many());
+    take(pace, 20, now + 500ms);
+    refusals.begin_again();
   }
-  CHECK(refusals.are_about_mail(pace));
+  CHECK(refusals.are_about_mail());
 }
 
 TEST_CASE("fewer connections are used once some were refused, and one more is tried later and later") {
@@ -131,6 +136,23 @@ TEST_CASE("mails that were refused together lower the number once") {
   CHECK(at_once.limit(start + 1s) == 7);
   at_once.refused_mail(0, start + 2s, start + 3s);
   CHECK(at_once.limit(start + 3s) == 1);
+}
+
+TEST_CASE(
+    "while others have all connections of a relay, one is tried later and later, and then it takes none of us") {
+  AtOnce at_once(4);
+  auto now = start;
+  for (const auto wait : {1s, 2s, 4s, 8s, 16s, 30s}) {
+    CHECK(at_once.refused_all(now));
+    CHECK(at_once.limit(now) == 0);
+    CHECK(at_once.opens_at() == now + wait);
+    now += wait;
+    CHECK(at_once.limit(now) == 4);
+  }
+  CHECK_FALSE(at_once.refused_all(now));
+  at_once.answered();
+  CHECK(at_once.refused_all(now));
+  CHECK(at_once.opens_at() == now + 1s);
 }
 
 }  // namespace mailroom::test::pace_test

@@ -89,20 +89,119 @@ TEST_CASE("equal refusals differ in addresses and numbers only") {
   CHECK(key(554, "5.7.1 spam", "a@b") != key(554, "5.7.1 suspended", "a@b"));
 }
 
-TEST_CASE("the third equal refusal without an accepted mail is about the relay") {
-  RefusalRun run;
-  CHECK_FALSE(run.is_about_relay("a", false));
-  CHECK_FALSE(run.is_about_relay("a", false));
-  CHECK(run.is_about_relay("a", false));
-  CHECK(run.is_about_relay("a", false));
-  CHECK_FALSE(run.is_about_relay("b", false));
-  CHECK_FALSE(run.is_about_relay("a", false));
-  CHECK_FALSE(run.is_about_relay("a", false));
-  run.accepted();
-  CHECK_FALSE(run.is_about_relay("a", false));
-  // A probe is never a victim.
-  CHECK(run.is_about_relay("c", true));
-  CHECK(run.is_about_relay("c", false));
+TEST_CASE("what a relay quotes from another server is not its own") {
+  using enum RefusalSubject;
+  const std::vector<RefusalRow> rows{
+      {550, "Callout verification failed: 554 5.7.1 Client host rejected: Access denied", unclear},
+      {550, "Callout verification failed: 550 response to \"RCPT TO:<user7@mail.example>\" was: 554 5.7.1 no",
+       unclear},
+      {550, "5.4.1 remote server returned '550 5.7.501 Access denied, spam abuse detected'", unclear},
+      {550, "rejected; the response: 550 daily quota of the sender", unclear},
+      {554, "5.7.1 verify: 550-5.1.8 bad outbound sender", unclear},
+      {554, "5.7.1 on 2026-11-25 at 455 4.8 km: sender address rejected", everyone},
+  };
+  for (const auto& row : rows) {
+    INFO(row.code << " " << row.text);
+    CHECK(static_cast<int>(subject_of_refusal(row.code, row.text, mail_recipient)) ==
+          static_cast<int>(row.subject));
+  }
+}
+
+TEST_CASE("the sender can be unknown too") {
+  const std::string sender = "No-Reply@app.example";
+  const std::string text = "5.1.1 <no-reply@app.example> User unknown; rejecting";
+  CHECK(subject_of_refusal(550, text, mail_recipient, sender) == RefusalSubject::everyone);
+  CHECK(subject_of_refusal(550, text, mail_recipient) == RefusalSubject::recipient);
+  CHECK(subject_of_refusal(550, "5.1.1 <user7@mail.example> from <no-reply@app.example>: unknown",
+                           mail_recipient, sender) == RefusalSubject::recipient);
+  CHECK(subject_of_refusal(550, text, sender, sender) == RefusalSubject::recipient);
+}
+
+namespace {
+
+/// A memory at a time that goes on by a second for each thing that happens.
+struct Remembering {
+  RefusalMemory memory{};
+  WallTime now{std::chrono::hours(1000)};
+
+  RefusalSubject refused(const std::string& key, RefusalSubject words = RefusalSubject::unclear,
+                         bool is_probe = false) {
+    now += std::chrono::seconds(1);
+    return memory.refused(key, words, is_probe, now);
+  }
+  bool limited(const std::string& key) {
+    now += std::chrono::seconds(1);
+    return memory.limited(key, now);
+  }
+  void accepted(std::chrono::milliseconds took = std::chrono::milliseconds(500)) {
+    now += std::chrono::seconds(1);
+    memory.accepted(now - took, now);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the third equal refusal without an accepted mail is about the relay, and the sixth of any kind") {
+  using enum RefusalSubject;
+  Remembering a;
+  for (const auto subject : {unclear, unclear, everyone, everyone})
+    CHECK(a.refused("a") == subject);
+  a.accepted();
+  CHECK(a.refused("b") != everyone);
+  CHECK(a.refused("c") != everyone);
+  CHECK(a.refused("b") != everyone);
+  CHECK(a.refused("c") != everyone);
+  CHECK(a.refused("d") != everyone);
+  CHECK(a.refused("e") == everyone);
+  a.accepted();
+  // A probe is never a victim, and neither is the mail after it.
+  CHECK(a.refused("f", unclear, true) == everyone);
+  CHECK(a.refused("f") == everyone);
+}
+
+TEST_CASE("words about everyone that other mails do not get are about the mail") {
+  using enum RefusalSubject;
+  Remembering relay;
+  CHECK(relay.refused("quota", everyone) == everyone);
+  // This one had begun before.
+  relay.accepted(std::chrono::milliseconds(1500));
+  CHECK(relay.refused("quota", everyone) == everyone);
+  relay.accepted();
+  CHECK(relay.refused("quota", everyone) == RefusalSubject::recipient);
+  CHECK(relay.refused("quota", everyone) == RefusalSubject::recipient);
+  CHECK(relay.refused("other quota", everyone) == everyone);
+  // Nobody gets through any more.
+  CHECK(relay.refused("quota", everyone) == everyone);
+  relay.accepted();
+  CHECK(relay.refused("quota", everyone) == RefusalSubject::recipient);
+  relay.now += RefusalMemory::kept;
+  CHECK(relay.refused("quota", everyone) == everyone);
+}
+
+TEST_CASE("words about a limit are believed until a mail gets them again and again alone") {
+  Remembering relay;
+  CHECK_FALSE(relay.limited("too many"));
+  relay.accepted();
+  CHECK_FALSE(relay.limited("too many"));
+  relay.memory.meets_some("too many", relay.now);
+  CHECK(relay.limited("too many"));
+  relay.accepted();
+  CHECK(relay.limited("too many"));
+  CHECK(relay.limited("too many"));
+  // Nobody gets through any more.
+  CHECK_FALSE(relay.limited("too many"));
+  relay.accepted();
+  CHECK_FALSE(relay.limited("too many"));
+}
+
+TEST_CASE("what is remembered of a relay has an end") {
+  using enum RefusalSubject;
+  Remembering relay;
+  CHECK(relay.refused("first", everyone) == everyone);
+  relay.accepted();
+  for (int i = 0; i < 20; ++i)
+    relay.refused("other " + std::string(static_cast<std::size_t>(i), 'x'), everyone);
+  CHECK(relay.refused("first", everyone) == everyone);
 }
 
 }  // namespace mailroom::test::refusal_test

@@ -21,7 +21,8 @@ constexpr auto at_end = SmtpStep::end;
 void check(const std::vector<WishRow>& rows) {
   for (const auto& row : rows) {
     INFO(static_cast<int>(row.step) << " " << row.code << " " << row.text);
-    CHECK(static_cast<int>(relay_wish(row.step, row.code, row.text, {})) == static_cast<int>(row.wish));
+    CHECK(static_cast<int>(relay_wish(row.step, row.code, own_words(row.text, "user@mail.example"))) ==
+          static_cast<int>(row.wish));
   }
 }
 
@@ -73,13 +74,43 @@ TEST_CASE("a relay asks for fewer mails at once") {
   });
 }
 
+TEST_CASE("before MAIL a relay can ask for fewer connections only") {
+  check({
+      {SmtpStep::connect, 421, "4.7.0 too many connections", fewer_at_once},
+      {SmtpStep::hello, 421, "4.7.0 192.0.2.1 too many concurrent SMTP connections", fewer_at_once},
+      {SmtpStep::auth, 432, "4.3.2 Concurrent connections limit exceeded", fewer_at_once},
+      {SmtpStep::connect, 421, "4.3.2 Service not available", none},
+      {SmtpStep::connect, 421, "4.7.0 too many mails, slow down", none},
+      {SmtpStep::connect, 554, "5.7.1 too many connections", none},
+  });
+}
+
+TEST_CASE("a permanent refusal that names a rate asks for a lower one") {
+  check({
+      {at_end, 550, "5.7.0 Requested action not taken: too many emails per second", lower_rate},
+      {at_rcpt, 554, "Rate limit: 30 messages per minute", lower_rate},
+      {at_end, 550, "exceeded the emails per hour", none},
+      {SmtpStep::connect, 554, "too many emails per second", none},
+  });
+}
+
+TEST_CASE("neither the recipient nor its server chooses the words of a wish") {
+  check({
+      {at_rcpt, 450, "4.7.1 <slow down@mail.example> later", none},
+      {at_rcpt, 451, "4.7.1 response to \"RCPT TO:<u@mail.example>\" was: 451 too many concurrent sessions",
+       none},
+      {at_rcpt, 450, "Callout verification failed: 421 4.7.0 Too many concurrent SMTP connections", none},
+      {at_rcpt, 450, "unverified address: host mx.mail.example said: 450 slow down", none},
+  });
+}
+
 TEST_CASE("configured texts ask for a lower rate, wherever they are") {
   const std::vector<std::string> patterns{"421 4.7.28", "Policy X", ""};
-  CHECK(relay_wish(at_rcpt, 421, "4.7.28 unusual", patterns) == lower_rate);
-  CHECK(relay_wish(at_rcpt, 450, "4.2.1 policy x of the mailbox", patterns) == lower_rate);
-  CHECK(relay_wish(SmtpStep::connect, 421, "4.7.28 later", patterns) == lower_rate);
-  CHECK(relay_wish(at_rcpt, 450, "4.7.1 grey", patterns) == none);
-  CHECK(relay_wish(at_rcpt, 0, "policy x", patterns) == none);
+  CHECK(is_configured_wish(421, "4.7.28 unusual", patterns));
+  CHECK(is_configured_wish(450, "4.2.1 policy x of the mailbox", patterns));
+  CHECK(is_configured_wish(550, "5.2.1 policy x", patterns));
+  CHECK_FALSE(is_configured_wish(450, "4.7.1 grey", patterns));
+  CHECK_FALSE(is_configured_wish(0, "policy x", patterns));
 }
 
 }  // namespace mailroom::test::relay_wish_test

@@ -131,9 +131,9 @@ std::string headline(const Verification& verification) {
   if (verification.drift.differences.empty() && verification.edited.empty())
     return fmt::format("{}: the schema {} is as the migrations build {}\n", state, verification.schema,
                        version);
-  return fmt::format("{}: {} from version {}{} of the schema {}\n", state, verification.differ_text(),
-                     verification.version, verification.is_recorded ? "" : ", the nearest,",
-                     verification.schema);
+  return fmt::format(
+      "{}: {} from version {}{} of the schema {}\n", state, verification.differ_text(), verification.version,
+      verification.is_recorded ? "" : ", the nearer of the first and the newest,", verification.schema);
 }
 
 std::string advice(const Verification& verification) {
@@ -146,8 +146,7 @@ std::string advice(const Verification& verification) {
     return "The version is not recorded. mailroom migrate records it, and continues from there.\n";
   }
   if (!verification.is_recorded) {
-    return fmt::format("Fix the differences, or record the version as it is: mailroom migrate baseline {}\n",
-                       verification.version);
+    return "Fix the differences, or record the version V that made the tables: mailroom migrate baseline V\n";
   }
   if (!verification.drift.differences.empty()) {
     return "mailroom migrate export writes the files that are named in brackets.\n";

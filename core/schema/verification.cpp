@@ -1,4 +1,4 @@
-// Builds the migrations, rolls them back, and finds the version that is nearest to the tables.
+// Builds the migrations, rolls them back, and recognises tables of the first or the newest version.
 
 #include "schema/verification.hpp"
 
@@ -64,24 +64,22 @@ Verification compare_with(const Inspection& look, long version) {
           .drift = compare(look.built, static_cast<std::size_t>(version), look.found)};
 }
 
-SchemaMatch match_of(const Inspection& look, const Drift& nearest) {
+SchemaMatch match_of(const Inspection& look, const Drift& nearer) {
   const auto secret = look.found.find({ObjectKind::column, "tokens.secret"});
   if (secret == look.found.end()) return SchemaMatch::not_ours;
   if (secret->second.definition.rfind("bytea", 0) != 0) return SchemaMatch::earlier_form;
-  return nearest.differences.empty() ? SchemaMatch::fits : SchemaMatch::differs;
+  return nearer.differences.empty() ? SchemaMatch::fits : SchemaMatch::differs;
 }
 
-/// Compares tables without a record with every version. Of equally near versions the newest wins.
+/// Compares tables without a record with version 0, which is that of the original system, and with the
+/// newest.
 Verification recognise(const Inspection& look) {
-  auto version = embedded_migrations().back().version;
-  auto nearest = compare_with(look, version);
-  while (version-- > 0) {
-    auto other = compare_with(look, version);
-    if (other.drift.differences.size() < nearest.drift.differences.size()) nearest = std::move(other);
-  }
-  nearest.is_recorded = false;
-  nearest.match = match_of(look, nearest.drift);
-  return nearest;
+  auto nearer = compare_with(look, embedded_migrations().back().version);
+  auto first = compare_with(look, 0);
+  if (first.drift.differences.size() < nearer.drift.differences.size()) nearer = std::move(first);
+  nearer.is_recorded = false;
+  nearer.match = match_of(look, nearer.drift);
+  return nearer;
 }
 
 /// `column tokens.secret, trigger tokens.after_token_inserted and 3 more`
@@ -96,15 +94,15 @@ std::string some_of(const std::vector<Difference>& differences) {
   return text;
 }
 
-[[noreturn]] void refuse_difference(const Verification& nearest) {
+[[noreturn]] void refuse_difference(const Verification& nearer) {
   throw Error(
       ExitCode::schema,
-      fmt::format("mailroom's tables have no recorded version, and match none: {} from version {}, the "
-                  "nearest ({})",
-                  nearest.differ_text(), nearest.version, some_of(nearest.drift.differences)),
-      fmt::format("mailroom migrate verify shows the differences; fix them, or record the version anyway: "
-                  "mailroom migrate baseline {}",
-                  nearest.version));
+      fmt::format(
+          "mailroom's tables have no recorded version, and match neither the first nor the newest: {} "
+          "from version {}, the nearer ({})",
+          nearer.differ_text(), nearer.version, some_of(nearer.drift.differences)),
+      "mailroom migrate verify shows the differences; fix them, or record the version V that made the tables, "
+      "which is compared with them: mailroom migrate baseline V");
 }
 
 /// Compares the migration's text with the checksum of the last row that records it as applied.
@@ -183,8 +181,8 @@ Verification verify_schema(Connection& connection) {
 
 Verification verify_before_claim(Connection& connection, long version) {
   const auto look = inspect_schema(connection);
-  const auto nearest = recognise(look);
-  if (nearest.match != SchemaMatch::differs) require_recognised(nearest);
+  const auto nearer = recognise(look);
+  if (nearer.match != SchemaMatch::differs) require_recognised(nearer);
   auto verification = compare_with(look, version);
   compare_checksums(connection, verification);
   return verification;
@@ -213,9 +211,9 @@ void require_recognised(const Verification& verification) {
 SchemaState recognised(Connection& connection, SchemaState state) {
   require_own_tables(connection, state);
   if (!state.unrecorded) return state;
-  const auto nearest = recognise(inspect_schema(connection));
-  require_recognised(nearest);
-  state.version = nearest.version;
+  const auto nearer = recognise(inspect_schema(connection));
+  require_recognised(nearer);
+  state.version = nearer.version;
   return state;
 }
 

@@ -8,8 +8,8 @@ namespace mailroom {
 
 /// How tables match the versions of the schema.
 enum class SchemaMatch {
-  fits,          ///< match a version exactly
-  differs,       ///< differ from every version
+  fits,          ///< match the first version or the newest exactly
+  differs,       ///< differ from both
   earlier_form,  ///< have the form before the first version: secrets as hexadecimal text
   not_ours,      ///< have mailroom's names, but another application created them
 };
@@ -28,7 +28,8 @@ struct Verification {
   std::string schema{};
   std::string quoted_schema{};  ///< for SQL
   std::string crypto_schema{};  ///< that of the extension pgcrypto, for SQL
-  long version = 0;  ///< the version compared with: the recorded one, or the nearest if there is no record
+  long version =
+      0;  ///< the version compared with: the recorded one; without a record the nearer of 0 and the newest
   bool dirty = false;
   bool is_recorded = true;
   SchemaMatch match = SchemaMatch::fits;  ///< of tables without a record
@@ -51,15 +52,15 @@ struct Verification {
 Verification verify_schema(Connection& connection);
 
 /// Compares the schema with `version`, before that version is recorded; ignores the current record. Throws
-/// Error(schema) for tables that match no version at all: of the earlier form, or not mailroom's.
+/// Error(schema) for tables that cannot be of any version: of the earlier form, or not mailroom's.
 Verification verify_before_claim(Connection& connection, long version);
 
-/// Throws Error(schema), with a fix as the hint, unless the tables match a version (SchemaMatch::fits).
+/// Throws Error(schema), with a fix as the hint, unless the tables match (SchemaMatch::fits).
 void require_recognised(const Verification& verification);
 
-/// Returns `state`; if it is unrecorded, with the version that the tables match. Throws Error(schema) if they
-/// match none, and if `state` is recorded but none of mailroom's tables exists: the record belongs to another
-/// application.
+/// Returns `state`; if it is unrecorded, with the version that the tables match, 0 or the newest. Throws
+/// Error(schema) if they match neither, and if `state` is recorded but none of mailroom's tables exists: the
+/// record belongs to another application.
 SchemaState recognised(Connection& connection, SchemaState state);
 
 /// The statements, in a transaction of their own, that convert the earlier form to version 0.

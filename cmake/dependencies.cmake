@@ -8,12 +8,13 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# libpqxx, libpq and libcurl have no CMake package on Debian; the target name of yaml-cpp's depends on its version, and
+# libpqxx, libpq, libcurl and libmicrohttpd have no CMake package on Debian; the target name of yaml-cpp's depends on its version, and
 # that of prometheus-cpp wants its web server and libcurl too.
 pkg_check_modules(PQXX REQUIRED IMPORTED_TARGET libpqxx)
 pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
 pkg_check_modules(IDN2 REQUIRED IMPORTED_TARGET libidn2)
 pkg_check_modules(LIBCURL REQUIRED IMPORTED_TARGET libcurl>=7.88)
+pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 

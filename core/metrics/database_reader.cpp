@@ -2,8 +2,6 @@
 
 #include "metrics/database_reader.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
 #include <utility>
 
 #include "base/blocked_signals.hpp"
@@ -22,9 +20,7 @@ DatabaseTarget impatient(DatabaseTarget target) {
 
 }  // namespace
 
-DatabaseReader::DatabaseReader(Source source, Log& log)
-    : log_(log), ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), source_(std::move(source)) {
-  if (ready_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+DatabaseReader::DatabaseReader(Source source, Log& log) : log_(log), source_(std::move(source)) {
   const BlockedSignals blocked;
   thread_ = std::thread([this] { work(); });
 }
@@ -36,7 +32,6 @@ DatabaseReader::~DatabaseReader() {
   }
   asked_.notify_all();
   thread_.join();
-  close(ready_);
 }
 
 void DatabaseReader::configure(Source source) {
@@ -45,17 +40,14 @@ void DatabaseReader::configure(Source source) {
   latest_.reset();
 }
 
-std::shared_ptr<const DatabaseReading> DatabaseReader::latest() {
-  const std::lock_guard lock(mutex_);
-  if (latest_ && steady_now() - read_at_ < kept_for) return latest_;
-  is_asked_ = true;
-  asked_.notify_all();
-  return nullptr;
-}
-
-void DatabaseReader::take_ready() {
-  eventfd_t count = 0;
-  eventfd_read(ready_, &count);
+std::shared_ptr<const DatabaseReading> DatabaseReader::latest(Milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (!is_fresh()) {
+    is_asked_ = true;
+    asked_.notify_all();
+    answered_.wait_for(lock, patience, [this] { return is_fresh(); });
+  }
+  return is_fresh() ? latest_ : nullptr;
 }
 
 void DatabaseReader::work() {
@@ -75,7 +67,7 @@ void DatabaseReader::work() {
     is_asked_ = false;
     latest_ = std::move(reading);
     read_at_ = steady_now();
-    eventfd_write(ready_, 1);
+    answered_.notify_all();
   }
 }
 

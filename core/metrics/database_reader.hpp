@@ -38,10 +38,9 @@ class DatabaseReader {
 
   /// Takes effect with the next reading.
   void configure(Source source);
-  /// What was read within `kept_for`. Null if it has to be read first: fd() becomes readable then.
-  std::shared_ptr<const DatabaseReading> latest();
-  int fd() const { return ready_; }
-  void take_ready();
+  /// What was read within `kept_for`. If it has to be read first, waits at most `patience` for it, and is
+  /// null then.
+  std::shared_ptr<const DatabaseReading> latest(Milliseconds patience);
 
  private:
   void work();
@@ -49,11 +48,12 @@ class DatabaseReader {
   DatabaseReading read(const Source& source);
   void open(const Source& source);
   void note(const DatabaseReading& reading);
+  bool is_fresh() const { return latest_ && steady_now() - read_at_ < kept_for; }
 
   Log& log_;
-  int ready_;  ///< an eventfd
   std::mutex mutex_;
   std::condition_variable asked_;
+  std::condition_variable answered_;
   Source source_;
   bool is_asked_ = false;
   bool ended_ = false;

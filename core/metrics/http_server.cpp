@@ -1,190 +1,89 @@
-// One poll loop for all clients. On loopback it refuses foreign host names, against DNS rebinding.
+// libmicrohttpd reads the requests. It takes a socket that listens, so that the messages about addresses are
+// ours.
 
 #include "metrics/http_server.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <fmt/format.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/blocked_signals.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
 
-const char* status_text(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 431:
-      return "Request Header Fields Too Large";
-    default:
-      return "Service Unavailable";
-  }
+/// `[::1]:9464` and `localhost:9464` without the port, in small letters.
+std::string host_name(std::string_view host) {
+  if (host.starts_with('[')) return lower_case(host.substr(1, host.find(']') - 1));
+  return lower_case(host.substr(0, host.find(':')));
 }
 
-std::string response_of(const HttpPage& page, bool is_head) {
-  return fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n"
-      "X-Content-Type-Options: nosniff\r\nConnection: close\r\n{}\r\n{}",
-      page.status, status_text(page.status), page.type, page.text.size(),
-      page.status == 405 ? "Allow: GET, HEAD\r\n" : "", is_head ? "" : page.text);
+/// True if `host` names this host's loopback, or is empty. A web page whose name leads to a loopback address
+/// sends another one.
+bool is_loopback_name(const std::string& host) {
+  if (host.empty() || host == "localhost" || host == "::1") return true;
+  in_addr address{};
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+MHD_Result add_host(void* hosts, MHD_ValueKind, const char* name, const char* value) {
+  if (lower_case(name) == "host" && value != nullptr)
+    static_cast<std::vector<std::string>*>(hosts)->push_back(host_name(trimmed(value)));
+  return MHD_YES;
+}
+
+MHD_Result respond(MHD_Connection* connection, HttpPage page) {
+  auto* response = MHD_create_response_from_buffer(page.text.size(), page.text.data(), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, "Content-Type", page.type);
+  MHD_add_response_header(response, "Cache-Control", "no-store");
+  MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+  MHD_add_response_header(response, "Connection", "close");
+  if (page.status == 405) MHD_add_response_header(response, "Allow", "GET, HEAD");
+  const auto queued = MHD_queue_response(connection, static_cast<unsigned>(page.status), response);
+  MHD_destroy_response(response);
+  return queued;
+}
+
+/// Answers a request when its head has come; a body is not read.
+MHD_Result answer_request(void* server, MHD_Connection* connection, const char* path, const char* method,
+                          const char*, const char*, std::size_t*, void**) noexcept {
+  std::vector<std::string> hosts;
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, add_host, &hosts);
+  return respond(connection, static_cast<const HttpServer*>(server)->answer(method, path, hosts));
 }
 
 }  // namespace
 
-struct HttpServer::Client {
-  enum class State { reading, waiting, writing, finished };
-
-  explicit Client(int socket, TimePoint now) : fd(socket), deadline(now + patience) {}
-  ~Client() { close(fd); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  void respond(const HttpPage& page, bool is_head) {
-    bytes = response_of(page, is_head);
-    sent = 0;
-    state = State::writing;
-    deadline = steady_now() + patience;
-  }
-
-  int fd;
-  TimePoint deadline;
-  State state = State::reading;
-  HttpRequest request{};
-  std::string bytes{};  ///< the request, then the response
-  std::size_t sent = 0;
-};
-
-HttpServer::HttpServer(const ListenAddress& address, HttpPages& pages)
+HttpServer::HttpServer(const ListenAddress& address, HttpPages pages)
     : socket_(address),
-      pages_(pages),
-      is_loopback_(!address.is_unix() && is_loopback_name(address.host)),
-      end_(eventfd(0, EFD_CLOEXEC)) {
-  if (end_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+      pages_(std::move(pages)),
+      is_loopback_(!address.is_unix() && is_loopback_name(address.host)) {
   const BlockedSignals blocked;
-  thread_ = std::thread([this] { serve(); });
+  daemon_ = MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC, 0,
+                             nullptr, nullptr, answer_request, this, MHD_OPTION_LISTEN_SOCKET, socket_.fd(),
+                             MHD_OPTION_CONNECTION_LIMIT, most_clients, MHD_OPTION_CONNECTION_TIMEOUT,
+                             static_cast<unsigned>(patience.count()), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                             longest_head, MHD_OPTION_END);
+  if (daemon_ == nullptr) throw Error(ExitCode::failed, "cannot start the server of the metrics");
 }
 
 HttpServer::~HttpServer() {
-  eventfd_write(end_, 1);
-  thread_.join();
-  clients_.clear();
-  close(end_);
+  MHD_quiesce_daemon(daemon_);  // otherwise MHD_stop_daemon closes the socket
+  MHD_stop_daemon(daemon_);
 }
 
-void HttpServer::serve() {
-  while (wait()) {
-    clients_.remove_if([](const Client& client) { return client.state == Client::State::finished; });
-  }
-}
-
-bool HttpServer::wait() {
-  std::vector<pollfd> fds{{end_, POLLIN, 0}, {pages_.fd(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}};
-  auto until = TimePoint::max();
-  for (const auto& client : clients_) {
-    const bool writes = client.state == Client::State::writing;
-    const bool waits = client.state == Client::State::waiting;
-    fds.push_back({client.fd, static_cast<short>(waits ? 0 : writes ? POLLOUT : POLLIN), 0});
-    until = std::min(until, client.deadline);
-  }
-  const auto left = std::chrono::ceil<Milliseconds>(until - steady_now()).count();
-  const int timeout = clients_.empty() ? -1 : static_cast<int>(std::max<std::int64_t>(left, 0));
-  if (poll(fds.data(), fds.size(), timeout) < 0) return true;
-  if (fds[0].revents != 0) return false;
-  const bool is_ready = fds[1].revents != 0;
-  if (is_ready) pages_.take_ready();
-  const auto now = steady_now();
-  std::size_t i = 3;
-  for (auto& client : clients_)
-    work_on(client, fds[i++].revents, is_ready, now);
-  if (fds[2].revents != 0) admit();
-  return true;
-}
-
-void HttpServer::admit() {
-  for (;;) {
-    const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-      // The connection stays, and would wake this thread again at once.
-      std::this_thread::sleep_for(Milliseconds(50));
-      if (!clients_.empty()) clients_.pop_front();
-    }
-    if (fd < 0) return;
-    // Whoever is slow at sending a request has come first.
-    if (clients_.size() >= most_clients) clients_.pop_front();
-    clients_.emplace_back(fd, steady_now());
-  }
-}
-
-void HttpServer::work_on(Client& client, short events, bool is_ready, TimePoint now) {
-  using State = Client::State;
-  const bool is_late = now >= client.deadline;
-  if (client.state == State::waiting) {
-    if ((events & (POLLERR | POLLHUP)) != 0) {
-      client.state = State::finished;
-    } else if (is_ready || is_late) {
-      answer(client, is_late);
-    }
-  } else if (events != 0) {
-    client.state == State::reading ? read(client) : write(client);
-  } else if (is_late) {
-    client.state = State::finished;
-  }
-}
-
-void HttpServer::read(Client& client) {
-  std::array<char, 4096> bytes{};
-  const auto count = recv(client.fd, bytes.data(), bytes.size(), 0);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count <= 0) {
-    client.state = Client::State::finished;
-    return;
-  }
-  client.bytes.append(bytes.data(), static_cast<std::size_t>(count));
-  const auto parsed = parse_http_request(client.bytes);
-  if (!parsed) return;
-  if (const auto* refusal = std::get_if<HttpRefusal>(&*parsed)) {
-    client.respond({.status = refusal->status, .text = refusal->text + "\n"}, false);
-    return write(client);
-  }
-  client.request = std::get<HttpRequest>(*parsed);
-  if (is_loopback_ && !is_loopback_name(client.request.host)) {
-    client.respond({.status = 403, .text = "this address serves only this host\n"}, false);
-    return write(client);
-  }
-  client.state = Client::State::waiting;
-  client.deadline = steady_now() + page_patience;
-  answer(client, false);
-}
-
-void HttpServer::answer(Client& client, bool last_chance) {
-  const auto page = pages_.page(client.request.path, last_chance);
-  if (!page) return;
-  client.respond(*page, client.request.is_head);
-  write(client);
-}
-
-void HttpServer::write(Client& client) {
-  const auto left = client.bytes.size() - client.sent;
-  const auto count = send(client.fd, client.bytes.data() + client.sent, left, MSG_NOSIGNAL);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count > 0) client.sent += static_cast<std::size_t>(count);
-  if (count <= 0 || client.sent == client.bytes.size()) client.state = Client::State::finished;
+HttpPage HttpServer::answer(const std::string& method, const std::string& path,
+                            const std::vector<std::string>& hosts) const {
+  if (method != "GET" && method != "HEAD") return {.status = 405, .text = "only GET and HEAD are answered\n"};
+  if (is_loopback_ && !std::all_of(hosts.begin(), hosts.end(), is_loopback_name))
+    return {.status = 403, .text = "this address serves only this host\n"};
+  return pages_(path);
 }
 
 }  // namespace mailroom

@@ -28,23 +28,22 @@ MetricsEndpoint::MetricsEndpoint(const ListenAddress& address, const ConsumerMet
       loop_(steady_now()),
       consumer_(options),
       database_(std::move(source), log),
-      server_(address, *this) {}
+      server_(address, [this](const std::string& path) { return page(path); }) {}
 
 void MetricsEndpoint::observe(ConsumerObservers& observers) {
   observers.add(loop_);
   observers.add(consumer_);
 }
 
-std::optional<HttpPage> MetricsEndpoint::page(const std::string& path, bool last_chance) {
-  if (path == "/metrics") return metrics_page(last_chance);
+HttpPage MetricsEndpoint::page(const std::string& path) {
+  if (path == "/metrics") return metrics_page();
   if (path == "/healthz") return health_page();
   if (path == "/readyz") return readiness_page();
-  return HttpPage{.status = 404, .text = "there are /metrics, /healthz and /readyz\n"};
+  return {.status = 404, .text = "there are /metrics, /healthz and /readyz\n"};
 }
 
-std::optional<HttpPage> MetricsEndpoint::metrics_page(bool last_chance) {
-  const auto reading = database_.latest();
-  if (!reading && !last_chance) return std::nullopt;
+HttpPage MetricsEndpoint::metrics_page() {
+  const auto reading = database_.latest(database_patience);
   auto families = consumer_.collect();
   MetricFamilies of_loop;
   of_loop.gauge("mailroom_loop_overdue_seconds",
@@ -54,7 +53,7 @@ std::optional<HttpPage> MetricsEndpoint::metrics_page(bool last_chance) {
   append(families, process_metrics(started_));
   // A database that does not answer in time is down.
   append(families, database_metrics(reading ? *reading : DatabaseReading{.error = "no answer in time"}));
-  return HttpPage{.text = exposition_text(families), .type = exposition_type};
+  return {.text = exposition_text(families), .type = exposition_type};
 }
 
 HttpPage MetricsEndpoint::health_page() const {

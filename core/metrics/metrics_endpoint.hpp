@@ -1,9 +1,7 @@
 // Joins the metrics, the state of the loop and the HTTP server of a consumer.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/log.hpp"
 #include "consumer/loop_state.hpp"
@@ -18,10 +16,12 @@ namespace mailroom {
 ///     /metrics   its metrics and those of the database, for Prometheus
 ///     /healthz   200 while the loop turns, otherwise 503
 ///     /readyz    200 while there is a session, which implies that the schema fits, otherwise 503
-class MetricsEndpoint final : public HttpPages {
+class MetricsEndpoint {
  public:
   /// How long the loop may be overdue.
   static constexpr std::chrono::seconds longest_turn{60};
+  /// How long a page waits for the database.
+  static constexpr Milliseconds database_patience{3000};
 
   /// Throws as HttpServer(). `log` must outlive this.
   MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
@@ -32,12 +32,9 @@ class MetricsEndpoint final : public HttpPages {
   void configure(DatabaseReader::Source source) { database_.configure(std::move(source)); }
   const ListenAddress& address() const { return server_.address(); }
 
-  std::optional<HttpPage> page(const std::string& path, bool last_chance) override;
-  int fd() const override { return database_.fd(); }
-  void take_ready() override { database_.take_ready(); }
-
  private:
-  std::optional<HttpPage> metrics_page(bool last_chance);
+  HttpPage page(const std::string& path);
+  HttpPage metrics_page();
   HttpPage health_page() const;
   HttpPage readiness_page() const;
 

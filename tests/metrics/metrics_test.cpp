@@ -116,22 +116,19 @@ TEST_CASE("a batch that waits for its timeout, and one that is replayed, are cou
   CHECK(scrape.sum("mailroom_batches_total", "trigger=\"full\"") == 0);
 }
 
-TEST_CASE("a hundred slow scrapers hold up neither the collector nor other scrapers") {
+TEST_CASE("fifty slow scrapers hold up neither the collector nor other scrapers") {
   const TestDatabase database;
   const auto connection = database.connect();
   TestCollector collector(database, with_metrics);
   const auto address = address_of(collector);
   REQUIRE(collector.connected());
   std::vector<HttpConnection> slow;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 50; ++i) {
     slow.emplace_back(address);
     if (i % 2 == 0) slow.back().send("G");
   }
   insert_accounts(*connection, 2000);
   REQUIRE(eventually([&] { return emitted_by(collector) == 2000; }));
-  const auto open =
-      std::count_if(slow.begin(), slow.end(), [](const auto& client) { return !client.is_closed(); });
-  INFO("connections that are still open: " << open);
   REQUIRE(eventually([&] { return emitted(Scrape::of(address)) == 2000; }));
 }
 

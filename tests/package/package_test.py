@@ -114,7 +114,7 @@ class PackageTest(unittest.TestCase):
     def test_the_libraries_are_dependencies(self):
         depends = self.field('Depends')
         for library in ('libpq5', 'libpqxx', 'libcurl4', 'libnats', 'librabbitmq', 'libssl3', 'libyaml-cpp', 'libsystemd0',
-                        'systemd-sysusers'):
+                        'libmicrohttpd12', 'systemd-sysusers'):
             self.assertIn(library, depends)
 
     def test_what_is_typed_is_documented_and_completed(self):

@@ -118,8 +118,7 @@ class Courier {
   bool others_work(const Worker& worker, std::size_t relay, const Delivery& delivery) const;
   /// Learns from an attempt that began at `began`, without the mutex. True if the relay refused no more than
   /// a further connection.
-  bool learn(Worker& worker, std::size_t relay, const Submitted& mail, const Delivery& delivery,
-             TimePoint began);
+  bool learn(Worker& worker, std::size_t relay, const Submitted& mail, Delivery& delivery, TimePoint began);
   static void learn_rate(Limits& limits, const Submitted& mail, const Delivery& delivery, TimePoint began,
                          TimePoint now);
   /// What is known of the recipient from mails that were given back.

@@ -70,7 +70,7 @@ void Courier::learn_rate(Limits& limits, const Submitted& mail, const Delivery& 
   }
 }
 
-bool Courier::learn(Worker& worker, std::size_t relay, const Submitted& mail, const Delivery& delivery,
+bool Courier::learn(Worker& worker, std::size_t relay, const Submitted& mail, Delivery& delivery,
                     TimePoint began) {
   const std::lock_guard lock(mutex_);
   const auto now = steady_now();
@@ -82,6 +82,10 @@ bool Courier::learn(Worker& worker, std::size_t relay, const Submitted& mail, co
     worker.seats[relay].works = true;
   }
   learn_rate(limits, mail, delivery, began, now);
+  if (delivery.waits_for_turn && limits.pace.is_shut(now)) {
+    delivery.waits_for_turn = false;
+    delivery.outcome = MailOutcome::unavailable;
+  }
   if (delivery.outcome != MailOutcome::unavailable) return false;
   leave_seat(worker, relay);
   // Some relays say so only at MAIL.

@@ -86,7 +86,7 @@ bool Pace::refused(TimePoint left, TimePoint now) {
   if (limit_ && left < cut_at_) return false;
   if (limit_ && took_since_cut_ && now - cut_at_ < one_second && !reopens_to_) return false;
   peak_ = std::max<double>(peak_, moments_.sum(20, now));
-  ++refused_in_row_;
+  if (refused_in_row_++ == 0) refused_since_ = now;
   const double taken = kept_share * taken_rate(now);
   if (!limit_) {
     set_base(std::max(taken > 0 ? taken : first_rate, lowest), now);

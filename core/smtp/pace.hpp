@@ -63,6 +63,10 @@ class Pace {
   std::chrono::nanoseconds gap() const;
   /// How many mails a sender takes at a time, at least 1 and at most `most`.
   int room(int most) const;
+  /// True if the other side has refused everything for so long that it is not only a limit of a minute.
+  bool is_shut(TimePoint now) const {
+    return refused_in_row_ > 0 && now - refused_since_ > std::chrono::minutes(2);
+  }
   /// When a mail was taken last.
   TimePoint last_taken() const { return last_taken_; }
 
@@ -82,6 +86,7 @@ class Pace {
   TimePoint raised_at_{};
   bool took_since_cut_ = false;
   int refused_in_row_ = 0;            ///< without those that left before a cut
+  TimePoint refused_since_{};         ///< the first of them
   std::optional<double> reopens_to_;  ///< the limit before the other side closed
   TimePoint last_taken_{};
   TimePoint next_{};

@@ -13,6 +13,15 @@ SELECT state, count(*) FROM mailroom_deliveries
 WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
 GROUP BY state ORDER BY count(*) DESC, state)";
 
+constexpr const char* refused_sql = R"(
+SELECT count(*), (extract(epoch FROM clock_timestamp() - min(last_at)) * 1000)::bigint,
+  (array_agg(concat_ws(' ', nullif(code, 0), nullif(reply, '')) ORDER BY last_at DESC, token DESC))[1]
+FROM mailroom_deliveries
+WHERE queue = $1 AND state IN ('rejected', 'deferred') AND attempts > 0
+  AND last_at > GREATEST(clock_timestamp() - interval '1 hour',
+    (SELECT max(last_at) FROM mailroom_deliveries
+     WHERE queue = $1 AND state = 'accepted' AND last_at > clock_timestamp() - interval '1 hour')))";
+
 constexpr const char* waiting_sql = R"(
 SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint
 FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)";
@@ -37,7 +46,11 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = on");
   for (const auto& row : Connection::execute(transaction, states_sql, queue))
     status.last_hour.emplace_back(row[0].c_str(), row[1].as<std::int64_t>());
+  const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
+  status.refused.tokens = refused[0].as<std::int64_t>();
+  if (!refused[1].is_null()) status.refused.lasts = duration_of(refused[1]);
+  if (!refused[2].is_null()) status.refused.last = refused[2].c_str();
   const auto waiting = Connection::execute(transaction, waiting_sql, queue)[0];
   status.deferred = waiting[0].as<std::int64_t>();
   if (!waiting[1].is_null()) status.next_in = duration_of(waiting[1]);

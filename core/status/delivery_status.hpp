@@ -21,11 +21,19 @@ struct UnavailableSink {
   std::string reason;       ///< the last failure, in the words of the sink
 };
 
+/// What the other side has refused since it accepted something last, within an hour.
+struct RefusedSince {
+  std::int64_t tokens = 0;  ///< rejected, or deferred by an answer
+  Milliseconds lasts{};     ///< since the first of these answers
+  std::string last;         ///< `451 4.3.0 later`
+};
+
 /// The deliveries of a queue. Empty for a queue whose tokens are written to standard output.
 struct DeliveryStatus {
   /// The tokens whose last outcome was recorded within an hour, by their state; states without a token are
   /// left out.
   std::vector<std::pair<std::string, std::int64_t>> last_hour;
+  RefusedSince refused;
   std::int64_t deferred = 0;            ///< tokens that wait for another attempt
   std::optional<Milliseconds> next_in;  ///< until the first of these attempts; 0 if it is due
   std::vector<UnavailableSink> sinks;   ///< of all queues

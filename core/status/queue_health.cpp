@@ -36,7 +36,7 @@ class Judge {
       judge_batches();
       judge_silence();
       if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
-      for (auto& finding : judge_sinks(status_.deliveries))
+      for (auto& finding : judge_sinks(status_.deliveries, status_.waiting.total() > 0))
         found_.push_back(std::move(finding));
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));

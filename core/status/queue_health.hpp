@@ -76,7 +76,8 @@ std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimi
 /// Returns a warning if the collectors sign with different keys.
 std::optional<QueueFinding> judge_keys(const QueueStatus& status);
 
-/// The rules about sinks: one that is unavailable, and deliveries of which all were rejected.
-std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries);
+/// The rules about sinks: one that is unavailable, a failure if it has been for a minute while the queue has
+/// tokens, and one that has refused every token for some time.
+std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens);
 
 }  // namespace mailroom

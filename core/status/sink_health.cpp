@@ -1,6 +1,7 @@
 // The rules about relays and other sinks, and about what they say of deliveries.
 
 #include <fmt/format.h>
+#include <optional>
 
 #include "base/text.hpp"
 #include "status/queue_health.hpp"
@@ -9,7 +10,8 @@
 namespace mailroom {
 namespace {
 
-constexpr std::int64_t many_rejections = 3;
+/// A sink that is unavailable for longer is not only restarted.
+constexpr std::chrono::minutes restart{1};
 
 /// True for a reason that begins with a code of 5xx. Such a refusal does not heal by itself, unlike that of a
 /// relay that is down or busy.
@@ -18,38 +20,39 @@ bool is_permanent_refusal(const std::string& reason) {
   return reason.size() > 3 && reason[0] == '5' && is_digit(1) && is_digit(2) && reason[3] == ' ';
 }
 
-/// A wrong sender or a suspended account may look like wrong addresses.
-std::int64_t rejections_without_success(const DeliveryStatus& deliveries) {
-  std::int64_t rejected = 0;
-  for (const auto& [state, count] : deliveries.last_hour) {
-    if (state == "accepted") return 0;
-    if (state == "rejected") rejected = count;
-  }
-  return rejected;
+QueueFinding unavailable(const UnavailableSink& sink, bool has_tokens) {
+  const bool holds_up = has_tokens && sink.lasts >= restart;
+  return {holds_up || is_permanent_refusal(sink.reason) ? Severity::failure : Severity::warning,
+          "sink_unavailable",
+          fmt::format("{} has been unavailable for {}, after {}: {}. Tokens wait in the queue", sink.name,
+                      age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
+          {},
+          "mailroom doctor tries it, and says more"};
+}
+
+/// A few wrong addresses come one after the other; many, for some time, are no chance: a wrong sender, a
+/// suspended account, or a server in trouble.
+std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
+  constexpr std::int64_t some = 3;
+  constexpr std::int64_t many = 10;
+  if (refused.tokens < some) return std::nullopt;
+  return QueueFinding{
+      refused.tokens >= many && refused.lasts >= restart ? Severity::failure : Severity::warning,
+      "only_refusals",
+      fmt::format("the other side has refused or put off {} within {}, and accepted none since. Its "
+                  "last answer: {}",
+                  counted(refused.tokens, "token"), age_text(refused.lasts), refused.last),
+      {},
+      "mailroom tail --state rejected,deferred --since 1h shows what was said of each"};
 }
 
 }  // namespace
 
-std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries) {
+std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens) {
   std::vector<QueueFinding> found;
-  for (const auto& sink : deliveries.sinks) {
-    found.push_back(
-        {is_permanent_refusal(sink.reason) ? Severity::failure : Severity::warning,
-         "sink_unavailable",
-         fmt::format("{} has been unavailable for {}, after {}: {}. Tokens wait in the queue", sink.name,
-                     age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
-         {},
-         "mailroom doctor tries it, and says more"});
-  }
-  const auto rejected = rejections_without_success(deliveries);
-  if (rejected >= many_rejections) {
-    found.push_back(
-        {Severity::warning,
-         "only_rejections",
-         fmt::format("{} were rejected in the last hour, and none was accepted", counted(rejected, "token")),
-         {},
-         "mailroom tail --state rejected --since 1h shows what was said of each"});
-  }
+  for (const auto& sink : deliveries.sinks)
+    found.push_back(unavailable(sink, has_tokens));
+  if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));
   return found;
 }
 

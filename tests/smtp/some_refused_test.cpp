@@ -1,5 +1,5 @@
-// Relays that refuse some mails with words about everyone, or about a limit; and several senders at one relay that
-// takes few connections.
+// Relays that refuse some mails with words about everyone, or about a limit; and several senders at one relay
+// that takes few connections.
 
 #include <atomic>
 #include <fmt/format.h>
@@ -40,8 +40,8 @@ TestRelay::Options refusing_some(const std::string& text) {
   }};
 }
 
-/// Mails to users 1 to `count`, each submitted again, as a queue does it, until the relay has answered it for good,
-/// beside a few others in each round. Returns the last outcome of each.
+/// Mails to users 1 to `count`, each submitted again, as a queue does it, until the relay has answered it for
+/// good, beside a few others in each round. Returns the last outcome of each.
 std::map<int, Delivery> deliver_all(Courier& courier, int count) {
   constexpr int others = 18;
   std::map<int, Delivery> last;
@@ -69,8 +69,9 @@ std::map<int, Delivery> deliver_all(Courier& courier, int count) {
 }  // namespace
 
 TEST_CASE("an answer about everyone that few mails get is an attempt at each of them, and stops nobody") {
-  for (const std::string text : {"550 5.1.8 Access denied, bad outbound sender", "530 5.7.1 Authentication required",
-                                 "450 4.7.1 <app1>: Helo command rejected: Host not found"}) {
+  for (const std::string text :
+       {"550 5.1.8 Access denied, bad outbound sender", "530 5.7.1 Authentication required",
+        "450 4.7.1 <app1>: Helo command rejected: Host not found"}) {
     INFO(text);
     const TestRelay server(refusing_some(text));
     Courier courier(courier_to(server));
@@ -143,9 +144,11 @@ TEST_CASE("a connection too many is refused in many ways, and none of them stops
   }
 }
 
-TEST_CASE("a sender without a connection at a full relay gives its mails back, and the relay is not unavailable") {
-  const TestRelay server({.play = TestRelay::at(
-                              RelayStep::greeting, RelayAnswer::reply("421 4.7.0 too many connections", Then::close))});
+TEST_CASE(
+    "a sender without a connection at a full relay gives its mails back, and the relay is not unavailable") {
+  const TestRelay server(
+      {.play = TestRelay::at(RelayStep::greeting,
+                             RelayAnswer::reply("421 4.7.0 too many connections", Then::close))});
   Courier courier(courier_to(server, 2));
   for (int i = 0; i < 10; ++i)
     courier.submit(i, mail_to("user@mail.example"));
@@ -168,7 +171,8 @@ TEST_CASE("what others say of a relay does not stop a sender whose mails it answ
   courier.submit(0, mail_to("user@mail.example"));
   REQUIRE(courier.wait(soon()));
   auto open = before;
-  open.front() = {.failures = 3, .since = wall_now(), .opened_at = wall_now(), .next_probe = wall_now(), .why = "x"};
+  open.front() = {
+      .failures = 3, .since = wall_now(), .opened_at = wall_now(), .next_probe = wall_now(), .why = "x"};
   courier.set_breakers(before, open);
   CHECK_FALSE(courier.breakers().front().is_open());
 }

@@ -6,44 +6,52 @@
 namespace mailroom::test::sink_health_test {
 namespace {
 
-std::string problems_of(const DeliveryStatus& deliveries) {
+std::string problems_of(const DeliveryStatus& deliveries, bool has_tokens = true) {
   std::string text;
-  for (const auto& finding : judge_sinks(deliveries))
+  for (const auto& finding : judge_sinks(deliveries, has_tokens))
     text += (finding.severity == Severity::failure ? "failure " : "warning ") + finding.code + "; ";
   return text;
 }
 
-std::string problems_with(const std::string& reason) {
+std::string problems_with(const std::string& reason, std::chrono::seconds lasts = {},
+                          bool has_tokens = true) {
   DeliveryStatus deliveries;
   UnavailableSink& sink = deliveries.sinks.emplace_back();
   sink.name = "relay:25";
   sink.failures = 2;
   sink.reason = reason;
-  return problems_of(deliveries);
+  sink.lasts = lasts;
+  return problems_of(deliveries, has_tokens);
 }
 
-std::string problems_after(std::vector<std::pair<std::string, std::int64_t>> last_hour) {
+std::string problems_after(std::int64_t refused, std::chrono::seconds lasts) {
   DeliveryStatus deliveries;
-  deliveries.last_hour = std::move(last_hour);
+  deliveries.refused = {.tokens = refused, .lasts = lasts, .last = "451 4.3.0 later"};
   return problems_of(deliveries);
 }
 
 }  // namespace
 
-TEST_CASE("a relay that refuses for good is a failure, one that is down or busy a warning") {
+TEST_CASE("a relay that refuses for good is a failure, one that is down or busy a warning for a minute") {
+  using namespace std::chrono_literals;
   CHECK(problems_of({}).empty());
   CHECK(problems_with("553 5.7.1 Sender address rejected") == "failure sink_unavailable; ");
   CHECK(problems_with("535 authentication failed") == "failure sink_unavailable; ");
   for (const std::string reason :
-       {"421 4.3.2 closing", "connection lost after EHLO", "5 tries", "5.7.1 no", "55", ""})
-    CHECK(problems_with(reason) == "warning sink_unavailable; ");
+       {"421 4.3.2 closing", "connection lost after EHLO", "5 tries", "5.7.1 no", "55", ""}) {
+    CHECK(problems_with(reason, 59s) == "warning sink_unavailable; ");
+    CHECK(problems_with(reason, 60s) == "failure sink_unavailable; ");
+    CHECK(problems_with(reason, 1h, false) == "warning sink_unavailable; ");
+  }
 }
 
-TEST_CASE("rejections without a success are a warning") {
-  CHECK(problems_after({{"rejected", 3}}) == "warning only_rejections; ");
-  CHECK(problems_after({{"deferred", 9}, {"rejected", 3}}) == "warning only_rejections; ");
-  CHECK(problems_after({{"rejected", 2}}).empty());
-  CHECK(problems_after({{"rejected", 300}, {"accepted", 1}}).empty());
+TEST_CASE("nothing but refusals is a warning, and many for a minute are a failure") {
+  using namespace std::chrono_literals;
+  CHECK(problems_after(2, 30min).empty());
+  CHECK(problems_after(3, 0s) == "warning only_refusals; ");
+  CHECK(problems_after(10, 59s) == "warning only_refusals; ");
+  CHECK(problems_after(9, 30min) == "warning only_refusals; ");
+  CHECK(problems_after(10, 60s) == "failure only_refusals; ");
 }
 
 }  // namespace mailroom::test::sink_health_test

@@ -54,7 +54,7 @@ bool asks_for_fewer(std::string_view text) {
 bool asks_for_lower_rate(std::string_view text) {
   constexpr std::array<std::string_view, 8> words{"throttl",       "too fast",  "slow down", "too many",
                                                   "too much mail", "ratelimit", "overlimit", "exceeded"};
-  return has_any(text, words) || has_word(text, "rate");
+  return has_any(text, words) || has_word(text, "rate") || has_word(text, "limit") || has_word(text, "busy");
 }
 
 /// Some providers refuse for good what came too fast, and mean the next moment.

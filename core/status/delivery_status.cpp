@@ -14,13 +14,15 @@ WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
 GROUP BY state ORDER BY count(*) DESC, state)";
 
 constexpr const char* refused_sql = R"(
-SELECT count(*), (extract(epoch FROM clock_timestamp() - min(last_at)) * 1000)::bigint,
+WITH success AS (
+  SELECT max(last_at) AS at FROM mailroom_deliveries
+  WHERE queue = $1 AND state = 'accepted' AND last_at > clock_timestamp() - interval '1 hour'
+)
+SELECT count(*), (extract(epoch FROM clock_timestamp() - GREATEST(min(first_at), min(success.at))) * 1000)::bigint,
   (array_agg(concat_ws(' ', nullif(code, 0), nullif(reply, '')) ORDER BY last_at DESC, token DESC))[1]
-FROM mailroom_deliveries
+FROM mailroom_deliveries, success
 WHERE queue = $1 AND state IN ('rejected', 'deferred') AND attempts > 0
-  AND last_at > GREATEST(clock_timestamp() - interval '1 hour',
-    (SELECT max(last_at) FROM mailroom_deliveries
-     WHERE queue = $1 AND state = 'accepted' AND last_at > clock_timestamp() - interval '1 hour')))";
+  AND last_at > GREATEST(clock_timestamp() - interval '1 hour', success.at))";
 
 constexpr const char* waiting_sql = R"(
 SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint

@@ -39,6 +39,8 @@ TEST_CASE("a relay asks for a lower rate by 454 to a message, or in words") {
       {at_rcpt, 450, "4.7.1 Error: too many recipients from 192.0.2.1", lower_rate},
       {at_end, 421, "4.7.28 our system has detected an unusual rate of mail", lower_rate},
       {at_end, 452, "4.3.1 Quota Exceeded", lower_rate},
+      {at_end, 450, "4.7.0 Policy: sending limit reached for now", lower_rate},
+      {at_mail, 451, "4.7.500 Server busy. Please try again later from [192.0.2.1].", lower_rate},
   });
 }
 

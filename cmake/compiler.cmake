@@ -37,26 +37,28 @@ endif()
 
 # For code that runs once per command, not per token: optimizing it takes most of a release build and saves nothing.
 set(MAILROOM_COLD_OPTIONS "$<$<CONFIG:Release>:-O1>")
+if(MAILROOM_SANITIZE)
+  # Optimizing what the sanitizers add takes more than half of the compilation. It pays only where tests run code
+  # millions of times.
+  set(MAILROOM_COLD_OPTIONS -O0)
+endif()
 # The garbage collector of g++ takes a tenth of a unity build, because it scans the large files repeatedly.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(mailroom_compiler INTERFACE
     "SHELL:--param ggc-min-expand=300" "SHELL:--param ggc-min-heapsize=524288")
 endif()
 
-# mailroom_instrument(TARGET): lets libFuzzer see which code of TARGET an input reaches.
-function(mailroom_instrument target)
-  if(MAILROOM_FUZZ)
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
-endfunction()
-
-# mailroom_add_core(NAME [COLD] SOURCES… LINK…): one static library for one directory of core/.
+# mailroom_add_core(NAME [COLD] [BUSY] [FUZZED] SOURCES… LINK…): one static library for one directory of core/. COLD: it
+# runs once per command. BUSY: tests without a server run it millions of times, so that it is optimized under the
+# sanitizers too. FUZZED: libFuzzer sees which of its code an input reaches.
 function(mailroom_add_core name)
-  cmake_parse_arguments(ARG "COLD" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;BUSY;FUZZED" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(mailroom_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(mailroom_${name} PUBLIC mailroom_compiler ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
-  mailroom_instrument(mailroom_${name})
-  if(ARG_COLD)
+  if(ARG_FUZZED AND MAILROOM_FUZZ)
+    target_compile_options(mailroom_${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+  if(ARG_COLD OR (MAILROOM_SANITIZE AND NOT ARG_BUSY))
     target_compile_options(mailroom_${name} PRIVATE ${MAILROOM_COLD_OPTIONS})
   endif()
 endfunction()

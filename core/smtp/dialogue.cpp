@@ -43,8 +43,10 @@ void Dialogue::begin(TimePoint now) {
   overdue_at_ = now + limits_.timeout;
 }
 
-void Dialogue::connecting(TimePoint now) {
+void Dialogue::connecting(TimePoint now, bool over_tls) {
   mails_ = 0;
+  is_plain_ = !over_tls;
+  replaces_refusal_ = false;
   authenticated_ = false;
   offers_smtputf8_ = false;
   offers_pipelining_ = false;
@@ -66,6 +68,13 @@ void Dialogue::sent(std::string_view bytes, TimePoint now) {
   const bool answers_challenge = exchange_.step == SmtpStep::auth && exchange_.code == 334;
   const auto step = answers_challenge ? SmtpStep::auth : step_of(verb);
   if (!step) return;
+  // HELO after a refusal of EHLO: that stands until there is a reply.
+  const bool is_helo = *step == SmtpStep::hello && exchange_.step == SmtpStep::hello && exchange_.code >= 400;
+  if (is_helo) {
+    replaces_refusal_ = true;
+    overdue_at_ = now + limit();
+    return;
+  }
   if (*step == SmtpStep::hello) {
     offers_smtputf8_ = offers_pipelining_ = false;
     auth_offer_.reset();
@@ -88,11 +97,16 @@ void Dialogue::note_offer(std::string_view offer) {
 }
 
 void Dialogue::received(std::string_view line) {
+  if (std::exchange(replaces_refusal_, false)) step_to(exchange_.step, overdue_at_ - limit());
   // Lines after a complete reply to the same step belong to no command.
   if (exchange_.code != 0) return;
   if (exchange_.step == SmtpStep::hello && line.size() > 4) note_offer(line.substr(4));
-  if (!reply_.add(line)) return;
+  if (!reply_.add(line)) {
+    if (exchange_.step == SmtpStep::connect && !has_reply_code(line)) exchange_.stop = SmtpStop::no_smtp;
+    return;
+  }
   exchange_.code = reply_.code();
+  if (exchange_.step == SmtpStep::starttls && exchange_.code == 220) is_plain_ = false;
   if (exchange_.step == SmtpStep::auth && exchange_.code / 100 == 2) authenticated_ = true;
 }
 

@@ -27,8 +27,8 @@ class Dialogue {
 
   /// Begins an attempt at a mail.
   void begin(TimePoint now);
-  /// A socket is being opened.
-  void connecting(TimePoint now);
+  /// A socket is being opened; `over_tls`: TLS comes before the greeting.
+  void connecting(TimePoint now, bool over_tls = false);
   /// The reply to `bytes` is awaited next: a command, or a part of AUTH, of which nothing is kept.
   void sent(std::string_view bytes, TimePoint now);
   /// The message is being sent.
@@ -56,6 +56,8 @@ class Dialogue {
   /// The mechanisms after AUTH; nullopt if AUTH is not offered.
   const std::optional<std::string>& auth_offer() const { return auth_offer_; }
   bool is_authenticated() const { return authenticated_; }
+  /// True if the relay waits for a command over a connection without TLS.
+  bool is_plain() const { return is_plain_ && exchange_.code >= 200 && exchange_.code != 421; }
   /// The limit that holds in the current step.
   Milliseconds limit() const;
   TimePoint overdue_at() const { return overdue_at_; }
@@ -71,6 +73,8 @@ class Dialogue {
 
   // The connection.
   int mails_ = 0;
+  bool is_plain_ = false;
+  bool replaces_refusal_ = false;  ///< the next reply does, which is one to HELO
   bool authenticated_ = false;
   bool offers_smtputf8_ = false;
   bool offers_pipelining_ = false;

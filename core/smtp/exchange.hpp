@@ -26,6 +26,7 @@ enum class SmtpStop {
   lost,
   timed_out,
   interrupted,
+  no_smtp,             ///< what greets is no SMTP server
   no_auth,             ///< a user is configured, and the relay offers no AUTH
   no_login,            ///< no mechanism that is offered fits, or there is no token
   no_smtputf8,         ///< the recipient's address needs it

@@ -14,6 +14,8 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "base/error.hpp"
+#include "base/printable.hpp"
 #include "smtp/relay_url.hpp"
 
 namespace mailroom {
@@ -78,6 +80,14 @@ bool is_hello_name(std::string_view name) {
     return inet_pton(AF_INET, literal.c_str(), address.data()) == 1;
   }
   return is_host_name(name);
+}
+
+void check_hello_name(const std::string& name) {
+  if (is_hello_name(name)) return;
+  throw Error(
+      ExitCode::configuration, fmt::format("'{}' is no name for EHLO", shown_text(name)),
+      "send.hello_name is the full name of this host, mail.app.example, or its address, [192.0.2.1] or "
+      "[IPv6:2001:db8::1]");
 }
 
 std::string choose_hello_name(const HostNames& host) {

@@ -10,6 +10,9 @@ namespace mailroom {
 /// True for a name or an address literal that may stand in EHLO.
 bool is_hello_name(std::string_view name);
 
+/// Throws Error(configuration) unless `name` is one.
+void check_hello_name(const std::string& name);
+
 /// What is known of this host.
 struct HostNames {
   std::string name;                    ///< as gethostname() says it

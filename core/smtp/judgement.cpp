@@ -87,6 +87,8 @@ std::string_view step_name(SmtpStep step) {
 std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited) {
   const auto step = step_name(exchange.step);
   switch (exchange.stop) {
+    case SmtpStop::no_smtp:
+      return "what greets is no SMTP server";
     case SmtpStop::no_auth:
       return "the relay offers no AUTH, and a user is configured";
     case SmtpStop::no_login:

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
 #include "smtp/envelope.hpp"
 #include "smtp/hello_name.hpp"
 #include "smtp/relay_handle.hpp"
@@ -34,12 +33,7 @@ void check_relay(const RelayUrl& url, const RelayOptions& options) {
                 fmt::format("the relay {} has a user, and there is no password", url.address()),
                 "name the file that contains it in send.password_file, or remove the user from the URL");
   }
-  if (!options.hello_name.empty() && !is_hello_name(options.hello_name)) {
-    throw Error(
-        ExitCode::configuration, fmt::format("'{}' is no name for EHLO", shown_text(options.hello_name)),
-        "send.hello_name is the full name of this host, mail.app.example, or its address, [192.0.2.1] or "
-        "[IPv6:2001:db8::1]");
-  }
+  if (!options.hello_name.empty()) check_hello_name(options.hello_name);
   if (!options.ca_file.empty() && !std::ifstream(options.ca_file).good()) {
     throw Error(ExitCode::configuration, fmt::format("cannot read the CA file {}", options.ca_file),
                 "it is set by send.ca_file, and this user must be able to read it");
@@ -70,6 +64,11 @@ Delivery Relay::deliver(const Mail& mail) {
   bool again = false;
   auto delivery = handle_->attempt(mail, false, again);
   if (again) delivery = handle_->attempt(mail, true, again);
+  const auto is_turned_away = [&] {
+    return delivery.outcome == MailOutcome::unavailable && delivery.code == 421 && !delivery.before_mail;
+  };
+  while (is_turned_away() && handle_->open_elsewhere())
+    delivery = handle_->attempt(mail, false, again);
   return delivery;
 }
 

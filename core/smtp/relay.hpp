@@ -41,12 +41,16 @@ enum class RelayFault {
   none,
   unreachable,   ///< no connection: the name, the port or the network
   silent,        ///< a connection, and no greeting
+  no_smtp,       ///< what greets speaks another protocol
   no_starttls,   ///< it offers no STARTTLS or refuses it, and TLS is required
   tls,           ///< the TLS handshake fails
   certificate,   ///< its certificate is not trusted, has expired, or is for another name
   no_auth,       ///< no AUTH, and a user is configured
   no_mechanism,  ///< it offers no mechanism that fits, or there is no access token
   login,         ///< AUTH is refused
+  wants_login,   ///< no user is configured, and it wants one
+  wants_tls,     ///< it wants TLS of a connection without
+  busy,          ///< it takes no mail now, as it says
   no_smtputf8,   ///< it does not offer SMTPUTF8, which the sender needs
   sender,        ///< it refuses the sender
   refused,       ///< it refuses another command, or does not answer it

@@ -3,8 +3,10 @@
 #include "smtp/relay_connection.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <poll.h>
+#include <span>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -15,6 +17,7 @@ namespace {
 /// Of a longer line only its beginning is kept.
 constexpr std::size_t longest_line = 65'536;
 constexpr std::size_t kept_of_line = 4096;
+constexpr std::string_view goodbye = "QUIT\r\n";
 
 /// Initialises libcurl before its first use. It is not cleaned up: other threads may still use OpenSSL.
 CURL* new_handle() {
@@ -30,6 +33,16 @@ std::string curl_url(const RelayUrl& url, const std::string& hello_name) {
   for (const char c : hello_name)
     path += c == '[' ? "%5B" : c == ']' ? "%5D" : c == ':' ? "%3A" : std::string(1, c);
   return fmt::format("{}://{}/{}", url.implicit_tls ? "smtps" : "smtp", url.address(), path);
+}
+
+/// Keywords of EHLO are in any case (RFC 5321, section 2.4).
+void capitalise_starttls(std::span<char> line) {
+  constexpr std::string_view keyword = "STARTTLS";
+  constexpr std::size_t code = 4;
+  if (line.size() < code + keyword.size()) return;
+  const auto offered = line.subspan(code, keyword.size());
+  const auto capital = [](unsigned char c) { return static_cast<char>(std::toupper(c)); };
+  if (std::ranges::equal(offered, keyword, {}, capital)) std::ranges::copy(keyword, offered.begin());
 }
 
 }  // namespace
@@ -119,8 +132,12 @@ void RelayConnection::set_callbacks() {
 }
 
 std::size_t RelayConnection::on_line(char* line, std::size_t size, std::size_t count, void* self) {
-  static_cast<RelayConnection*>(self)->dialogue_.received({line, size * count});
-  return size * count;
+  auto& dialogue = static_cast<RelayConnection*>(self)->dialogue_;
+  // libcurl reads these bytes after this, and knows the keyword in capitals only.
+  if (dialogue.exchange().step == SmtpStep::hello) capitalise_starttls({line, size * count});
+  dialogue.received({line, size * count});
+  // Another value ends the connection.
+  return dialogue.exchange().stop == SmtpStop::no_smtp ? 0 : size * count;
 }
 
 int RelayConnection::on_debug(CURL* /*curl*/, curl_infotype kind, char* bytes, std::size_t size, void* self) {
@@ -140,48 +157,50 @@ curl_socket_t RelayConnection::on_open(void* self, curlsocktype /*purpose*/, cur
   std::string bytes(reinterpret_cast<const char*>(&address->addr), address->addrlen);
   if (std::ranges::find(connection.avoided_, bytes) != connection.avoided_.end()) return CURL_SOCKET_BAD;
   connection.address_ = std::move(bytes);
-  connection.dialogue_.connecting(steady_now());
+  connection.dialogue_.connecting(steady_now(), connection.url_.implicit_tls);
   return connection.sockets_.open(address->family, address->socktype, address->protocol);
 }
 
+/// A connection that is given up while it is opened, as without STARTTLS, libcurl closes without QUIT.
 int RelayConnection::on_close(void* self, curl_socket_t socket) {
-  return static_cast<RelayConnection*>(self)->sockets_.close(socket);
+  auto& connection = *static_cast<RelayConnection*>(self);
+  if (connection.is_opening_ && connection.dialogue_.is_plain()) connection.sockets_.say(socket, goodbye);
+  return connection.sockets_.close(socket);
 }
 
 CURLcode RelayConnection::open() {
-  constexpr std::chrono::minutes avoided_for{5};
   if (steady_now() >= avoided_until_) avoided_.clear();
   auto result = open_once();
-  if (address_.empty() && !avoided_.empty()) {
+  if (!was_reached_ && !avoided_.empty() && !sockets_.interrupted()) {
+    // The others are down: the first may serve again.
     avoided_.clear();
+    dialogue_.begin(steady_now());
     result = open_once();
   }
-  while (has_address_that_does_not_serve(result)) {
+  if (result != CURLE_OK && was_reached_) open_next(result);
+  return result;
+}
+
+bool RelayConnection::open_next(CURLcode& result) {
+  constexpr std::chrono::minutes avoided_for{5};
+  do {
+    if (sockets_.interrupted()) return false;
     avoided_.push_back(address_);
     avoided_until_ = steady_now() + avoided_for;
     const auto dialogue = dialogue_;
     const auto error = error_;
-    const auto was_reached = was_reached_;
     dialogue_.begin(steady_now());
     const auto next = open_once();
-    if (address_.empty()) {
-      // There is no other address.
+    if (!was_reached_) {
       dialogue_ = dialogue;
       error_ = error;
-      was_reached_ = was_reached;
+      was_reached_ = true;
       avoided_.clear();
-      break;
+      return false;
     }
     result = next;
-  }
-  return result;
-}
-
-/// True if a server has accepted the connection, and has then closed it, said that it does not serve, or
-/// nothing.
-bool RelayConnection::has_address_that_does_not_serve(CURLcode result) const {
-  if (result == CURLE_OK || address_.empty() || sockets_.interrupted()) return false;
-  return was_reached_ && dialogue_.exchange().step == SmtpStep::connect;
+  } while (result != CURLE_OK);
+  return true;
 }
 
 CURLcode RelayConnection::open_once() {
@@ -189,8 +208,10 @@ CURLcode RelayConnection::open_once() {
   address_.clear();
   renew_handle();
   error_.front() = '\0';
-  dialogue_.connecting(steady_now());
+  dialogue_.connecting(steady_now(), url_.implicit_tls);
+  is_opening_ = true;
   auto result = curl_easy_perform(curl_.get());
+  is_opening_ = false;
   curl_off_t connected_after = 0;
   curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected_after);
   was_reached_ = connected_after > 0;
@@ -253,7 +274,6 @@ bool RelayConnection::read_reply() {
 }
 
 void RelayConnection::close() {
-  constexpr std::string_view goodbye = "QUIT\r\n";
   std::size_t size = 0;
   if (is_quiet()) curl_easy_send(curl_.get(), goodbye.data(), goodbye.size(), &size);
   sockets_.end_reading();

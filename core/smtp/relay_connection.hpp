@@ -29,6 +29,9 @@ class RelayConnection {
   /// Opens a connection in place of the one before, up to EHLO over TLS. Where the name has several
   /// addresses, and one takes connections and does not serve, tries the next.
   CURLcode open();
+  /// Opens a connection to another address of the name, as the last one does not serve, and sets `result`.
+  /// False, with the dialogue as it was, if no other takes connections.
+  bool open_next(CURLcode& result);
   /// True if the connection is open, and nothing has come that no command has asked for.
   bool is_quiet();
   /// True if more has come than the replies that were read.
@@ -52,7 +55,6 @@ class RelayConnection {
   template <typename T>
   void set(CURLoption option, T value);
   CURLcode open_once();
-  bool has_address_that_does_not_serve(CURLcode result) const;
   void renew_handle();
   void set_connection();
   void set_security();
@@ -70,6 +72,7 @@ class RelayConnection {
   const RelayOptions& options_;
   RelaySockets& sockets_;
   Dialogue& dialogue_;
+  bool is_opening_ = false;
   bool is_open_ = false;
   bool was_reached_ = false;
   curl_socket_t socket_ = CURL_SOCKET_BAD;

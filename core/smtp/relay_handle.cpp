@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "smtp/judgement.hpp"
 #include "smtp/refusal.hpp"
+#include "smtp/relay_fault.hpp"
 #include "smtp/relay_wish.hpp"
 #include "smtp/reply_text.hpp"
 
@@ -36,6 +37,22 @@ std::string stuffed(std::string_view message) {
   bytes += message;
   if (!bytes.empty() && !bytes.ends_with(line_end)) bytes += line_end;
   return bytes += ".\r\n";
+}
+
+/// True if the relay has answered, and waits for the next command: QUIT is due before the connection ends
+/// (RFC 5321, section 4.1.1.10).
+bool awaits_command(const SmtpExchange& exchange) {
+  switch (exchange.stop) {
+    case SmtpStop::no_auth:
+    case SmtpStop::no_login:
+    case SmtpStop::no_smtputf8:
+    case SmtpStop::no_sender_smtputf8:
+      return true;
+    case SmtpStop::none:
+      return is_definite(exchange.code) && exchange.code != 421;
+    default:
+      return false;
+  }
 }
 
 std::string mail_command(const Mail& mail) {
@@ -112,7 +129,9 @@ bool RelayHandle::read_other_replies(SmtpStep refused) {
 
 void RelayHandle::clear_up(const SmtpExchange& exchange, MailOutcome outcome) {
   last_used_ = steady_now();
-  if (outcome == MailOutcome::accepted) return;
+  if (outcome == MailOutcome::accepted || exchange.stop == SmtpStop::no_smtputf8) return;
+  if (awaits_command(exchange) && (exchange.step < SmtpStep::mail || exchange.stop != SmtpStop::none))
+    return connection_.close();
   const bool is_refusal = exchange.stop == SmtpStop::none && exchange.step >= SmtpStep::mail &&
                           exchange.code >= 400 && exchange.code != 421;
   // A late reply to this mail would be taken for the reply to the next one.
@@ -141,6 +160,7 @@ SmtpExchange RelayHandle::finished_exchange() const {
 }
 
 RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
+  if (exchange.stop == SmtpStop::no_smtp) return RelayFault::no_smtp;
   if (exchange.stop == SmtpStop::no_auth) return RelayFault::no_auth;
   if (exchange.stop == SmtpStop::no_login) return RelayFault::no_mechanism;
   if (exchange.stop == SmtpStop::no_sender_smtputf8) return RelayFault::no_smtputf8;
@@ -148,8 +168,7 @@ RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
     case CURLE_OK:
       if (exchange.step == SmtpStep::auth) return RelayFault::login;
       if (exchange.code / 100 == 2) return RelayFault::none;
-      return exchange.step == SmtpStep::mail && exchange.code >= 400 ? RelayFault::sender
-                                                                     : RelayFault::refused;
+      break;
     case CURLE_USE_SSL_FAILED:
       return RelayFault::no_starttls;
     case CURLE_SSL_CONNECT_ERROR:
@@ -160,9 +179,18 @@ RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
     default:
       break;
   }
-  const bool has_answered = exchange.code != 0 || exchange.step != SmtpStep::connect;
-  if (has_answered) return RelayFault::refused;
+  if (exchange.code >= 400) return fault_of_refusal(exchange.step, exchange.code, dialogue_.reply().text());
+  if (exchange.code != 0 || exchange.step != SmtpStep::connect) return RelayFault::refused;
   return connection_.was_reached() ? RelayFault::silent : RelayFault::unreachable;
+}
+
+/// MAIL and RSET, at an address of the relay that takes mail.
+void RelayHandle::say_sender(const Mail& sample) {
+  do {
+    if (!command(mail_command(sample))) return;
+    if (dialogue_.exchange().code / 100 == 2) command("RSET");
+  } while (dialogue_.exchange().step == SmtpStep::mail && dialogue_.exchange().code == 421 &&
+           open_elsewhere() && is_fit_for(sample));
 }
 
 RelayCheck RelayHandle::check(const Mail* sample) {
@@ -171,13 +199,14 @@ RelayCheck RelayHandle::check(const Mail* sample) {
   if (is_fit_for(sample == nullptr ? Mail{} : *sample)) {
     if (sample == nullptr) {
       command("NOOP");
-    } else if (command(mail_command(*sample)) && dialogue_.exchange().code / 100 == 2) {
-      command("RSET");
+    } else {
+      say_sender(*sample);
     }
   }
   const auto exchange = finished_exchange();
   const auto fault = fault_of(exchange);
-  if (fault != RelayFault::none) connection_.drop();
+  if (fault != RelayFault::none && awaits_command(exchange)) connection_.close();
+  if (fault != RelayFault::none && !awaits_command(exchange)) connection_.drop();
   const bool has_reply = fault == RelayFault::none || exchange.code >= 400;
   const auto text =
       fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, MailOutcome::unavailable);
@@ -194,6 +223,7 @@ std::string RelayHandle::text_of(const SmtpExchange& exchange, MailOutcome outco
   const bool is_refusal = exchange.code >= 400 && is_definite(exchange.code);
   const bool is_own_stop = exchange.stop != SmtpStop::none && exchange.stop != SmtpStop::lost;
   if (is_refusal && (!is_own_stop || exchange.stop == SmtpStop::interrupted)) return reply.text();
+  if (exchange.stop == SmtpStop::no_smtp) return no_smtp_text(reply.text());
   if (exchange.stop == SmtpStop::no_login) return login_problem_;
   if (exchange.stop == SmtpStop::no_sender_smtputf8)
     return fmt::format("the relay does not offer SMTPUTF8, which the sender {} needs", utf8_sender_);

@@ -23,6 +23,10 @@ class RelayHandle {
   /// One attempt.
   Delivery attempt(const Mail& mail, bool on_fresh_connection, bool& again);
 
+  /// Connects to another address of the relay, as the last one has turned a mail away before it knew anything
+  /// of it. True if the next attempt() goes there.
+  bool open_elsewhere();
+
   /// Ends the connection.
   void rest() { connection_.close(); }
 
@@ -35,6 +39,7 @@ class RelayHandle {
  private:
   CURLcode open();
   void log_in();
+  bool lets_nobody_in() const;
   bool authenticate(AuthMechanism mechanism, const Credentials& credentials);
   bool try_mechanisms(const Credentials& credentials);
   bool command(const std::string& command);
@@ -46,6 +51,7 @@ class RelayHandle {
   bool reset();
   /// Prepares the connection for the next mail, after the replies of this one.
   void clear_up(const SmtpExchange& exchange, MailOutcome outcome);
+  void say_sender(const Mail& sample);
   bool read_other_replies(SmtpStep refused);
   SmtpExchange finished_exchange() const;
   RelayFault fault_of(const SmtpExchange& exchange) const;

@@ -7,15 +7,31 @@
 namespace mailroom {
 
 CURLcode RelayHandle::open() {
-  const auto opened = connection_.open();
-  if (opened == CURLE_OK && !url.user.empty()) log_in();
+  auto opened = connection_.open();
+  do {
+    if (opened == CURLE_OK) log_in();
+  } while (opened == CURLE_OK && lets_nobody_in() && connection_.open_next(opened));
   return opened;
+}
+
+bool RelayHandle::open_elsewhere() {
+  dialogue_.begin(steady_now());
+  if (!connection_.open_next(opened_)) return false;
+  if (opened_ == CURLE_OK) log_in();
+  return opened_ == CURLE_OK && !lets_nobody_in();
+}
+
+/// True if another address of the relay may be of more use than this one.
+bool RelayHandle::lets_nobody_in() const {
+  const auto& exchange = dialogue_.exchange();
+  const bool is_closing = exchange.step == SmtpStep::auth && exchange.code == 421;
+  return is_closing || (!url.user.empty() && !dialogue_.auth_offer());
 }
 
 /// Logs in where AUTH is offered. The exchange says why it fails; without an offer is_fit_for() does.
 void RelayHandle::log_in() {
   const auto& offer = dialogue_.auth_offer();
-  if (!offer) return;
+  if (url.user.empty() || !offer) return;
   const bool with_token = options_.tokens != nullptr;
   if (mechanisms_to_try(*offer, with_token).empty()) {
     login_problem_ = no_mechanism_text(*offer, with_token);

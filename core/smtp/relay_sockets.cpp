@@ -21,6 +21,11 @@ int RelaySockets::close(int socket) {
   return ::close(socket);
 }
 
+void RelaySockets::say(int socket, std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void RelaySockets::shut_down_all(int how) {
   for (const int each : open_)
     ::shutdown(each, how);

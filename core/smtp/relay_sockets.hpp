@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string_view>
 #include <sys/socket.h>
 #include <vector>
 
@@ -15,6 +16,8 @@ class RelaySockets {
   /// Opens a socket; -1 if that fails, or while interrupted.
   int open(int family, int type, int protocol);
   int close(int socket);
+  /// Sends a few bytes unless that would wait.
+  void say(int socket, std::string_view bytes);
 
   /// Ends the connections.
   void shut_down();

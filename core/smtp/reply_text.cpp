@@ -68,11 +68,32 @@ std::int64_t unit_seconds(std::string_view text) {
 
 }  // namespace
 
+bool has_reply_code(std::string_view line) {
+  return line.size() >= 3 && std::all_of(line.begin(), line.begin() + 3, is_digit);
+}
+
+std::string no_smtp_text(std::string_view greeting) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> greetings{
+      {{"* OK", "IMAP"},
+       {"* PREAUTH", "IMAP"},
+       {"* BYE", "IMAP"},
+       {"+OK", "POP3"},
+       {"-ERR", "POP3"},
+       {"HTTP/", "HTTP"},
+       {"SSH-", "SSH"},
+       {"\"IMPLEMENTATION\"", "ManageSieve"}}};
+  for (const auto& [start, protocol] : greetings) {
+    if (greeting.starts_with(start))
+      return fmt::format("no SMTP server, but one of {}: {}", protocol, greeting);
+  }
+  return fmt::format("no SMTP server: {}", greeting);
+}
+
 bool ReplyReader::add(std::string_view line) {
   while (line.ends_with('\n') || line.ends_with('\r'))
     line.remove_suffix(1);
   int code = 0;
-  const bool has_code = line.size() >= 3 && std::all_of(line.begin(), line.begin() + 3, is_digit);
+  const bool has_code = has_reply_code(line);
   if (has_code) std::from_chars(line.data(), line.data() + 3, code);
   const bool is_last = has_code && (line.size() == 3 || line[3] == ' ' || line[3] == '\t');
   const auto words = line.substr(has_code ? std::min<std::size_t>(line.size(), 4) : 0, kept_text);

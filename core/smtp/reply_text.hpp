@@ -9,6 +9,12 @@
 
 namespace mailroom {
 
+/// True if `line` begins with three digits.
+bool has_reply_code(std::string_view line);
+
+/// What `greeting` shows, such as `* OK IMAP4rev1 ready`, which is no reply of SMTP.
+std::string no_smtp_text(std::string_view greeting);
+
 /// Puts the lines of one SMTP reply together. Keeps a bounded amount of text, however long the reply is.
 class ReplyReader {
  public:

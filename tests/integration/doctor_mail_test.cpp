@@ -90,7 +90,24 @@ TEST_CASE("the doctor says why a relay takes no mail, in its words, and what to 
          options.play = TestRelay::at(RelayStep::greeting,
                                       RelayAnswer::reply("554 5.7.1 not you", RelayAnswer::Then::close));
        },
-       "takes no mail from this host: 554 5.7.1 not you", "ask the operator of the relay"}};
+       "takes no mail from this host: 554 5.7.1 not you", "ask the operator of the relay"},
+      {[](auto& options) {
+         options.play = TestRelay::at(RelayStep::auth, RelayAnswer::reply("454 4.7.0 Temporary failure"));
+       },
+       "does not let the user in now: 454 4.7.0 Temporary failure", "the senders try it again by themselves"},
+      {[](auto& options) {
+         options.play = TestRelay::at(RelayStep::auth,
+                                      RelayAnswer::reply("535 5.7.139 SmtpClientAuthentication is disabled"));
+       },
+       "does not let the user in: 535 5.7.139 ", "let the provider allow alice to use SMTP AUTH"},
+      {[](auto& options) {
+         options.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("421 4.3.2 shutting down"));
+       },
+       "takes no mail now: 421 4.3.2 shutting down", "the senders try it again by themselves"},
+      {[](auto& options) {
+         options.play = TestRelay::at(RelayStep::greeting, RelayAnswer::reply("* OK IMAP4rev1"));
+       },
+       "is no relay: no SMTP server, but one of IMAP: * OK IMAP4rev1", "587 for smtp://"}};
   for (const auto& [change, reason, hint] : cases) {
     auto options = doctor.server_for_alice();
     change(options);
@@ -107,6 +124,25 @@ TEST_CASE("the doctor says why a relay takes no mail, in its words, and what to 
   doctor.log_in_to(fmt::format("smtp://127.0.0.1:{}", closed.port()));
   CHECK(contains(doctor.relays(), fmt::format("failure: 127.0.0.1:{} cannot be reached: ", closed.port())));
   CHECK(judge(doctor.rig.examine("relay")) == ExitCode::unusable);
+}
+
+TEST_CASE("a relay that answers the doctor, and has taken no mails of the senders, may take them again") {
+  MailDoctor doctor;
+  const TestRelay server;
+  doctor.log_in_to(server.url());
+  const auto connection = doctor.database.connect();
+  migrate(*connection);
+  connection->run(fmt::format(
+      "INSERT INTO mailroom_sinks VALUES ('127.0.0.1:{}', 3, now() - interval '1 h', now(), now() + interval "
+      "'1 min', '550 5.1.0 Sender denied')",
+      server.port()));
+  const auto findings = doctor.rig.examine("relay");
+  REQUIRE(findings.size() == 2);
+  CHECK(contains(findings[1].reason, "answers this check; before, it has taken no mail of the senders for "));
+  CHECK(contains(findings[1].reason, "after 3 failures, the last: 550 5.1.0 Sender denied"));
+  CHECK(contains(findings[1].hint, "it may take mails again: the senders try it in "));
+  connection->run("UPDATE mailroom_sinks SET probe_at = now()");
+  CHECK(contains(doctor.rig.examine("relay").at(1).hint, "as soon as one runs and a mail is due"));
 }
 
 TEST_CASE("one relay that fails does not keep the doctor from the next") {

@@ -37,9 +37,10 @@ bool has_sent(const TestRelay& server, const std::string& verb) {
 
 /// Fault, code and reply.
 std::string text_of(const RelayCheck& check) {
-  const std::vector<std::string> names{"none",  "unreachable", "silent",  "no STARTTLS",
-                                       "tls",   "certificate", "no AUTH", "no mechanism",
-                                       "login", "no SMTPUTF8", "sender",  "refused"};
+  const std::vector<std::string> names{"none",         "unreachable", "silent",      "no SMTP",
+                                       "no STARTTLS",  "tls",         "certificate", "no AUTH",
+                                       "no mechanism", "login",       "wants login", "wants TLS",
+                                       "busy",         "no SMTPUTF8", "sender",      "refused"};
   return names.at(static_cast<std::size_t>(check.fault)) + ", " + std::to_string(check.code) + ": " +
          check.reply;
 }

@@ -37,7 +37,7 @@ void prepare_client(int socket) {
 
 TestRelay::TestRelay(Options options) : options_(std::move(options)), stop_(eventfd(0, EFD_CLOEXEC)) {
   if (!options_.play) options_.play = [](const RelayMoment&) { return RelayAnswer{}; };
-  std::tie(listener_, port_) = bind_on_loopback();
+  std::tie(listener_, port_) = bind_on_loopback(options_.port_on_second_address);
   if (listen(listener_, SOMAXCONN) != 0) throw std::runtime_error("cannot listen on 127.0.0.1");
   acceptor_ = std::thread([this] { accept_clients(); });
 }

@@ -69,6 +69,8 @@ class TestRelay {
     std::string mechanisms = "PLAIN";   ///< that are offered, separated by blanks
     std::string works{};                ///< the one that lets the user in, if not each
     std::string token{};                ///< of XOAUTH2
+    bool in_lower_case = false;         ///< the keywords of EHLO
+    int port_on_second_address = 0;     ///< listens on 127.0.0.2 and this port, if not 0
   };
 
   explicit TestRelay(Options options);

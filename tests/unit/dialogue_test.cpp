@@ -29,6 +29,21 @@ SmtpStep step_of(const Dialogue& dialogue) {
 
 }  // namespace
 
+TEST_CASE("a refusal of EHLO stands until HELO is answered") {
+  auto dialogue = new_dialogue();
+  dialogue.begin(start);
+  dialogue.connecting(start);
+  dialogue.received("220 relay\r\n");
+  dialogue.sent("EHLO me\r\n", start);
+  dialogue.received("421 4.7.0 busy\r\n");
+  dialogue.sent("HELO me\r\n", start);
+  CHECK(dialogue.exchange().code == 421);
+  CHECK(dialogue.reply().text() == "4.7.0 busy");
+  dialogue.received("250 relay\r\n");
+  CHECK(dialogue.exchange().code == 250);
+  CHECK(dialogue.reply().text() == "relay");
+}
+
 TEST_CASE("a dialogue follows one mail to its end") {
   auto dialogue = new_dialogue();
   dialogue.begin(start);

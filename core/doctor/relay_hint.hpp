@@ -1,0 +1,17 @@
+// What to do about a relay that takes no mail.
+#pragma once
+
+#include <string>
+
+#include "config/settings.hpp"
+#include "smtp/relay.hpp"
+
+namespace mailroom {
+
+/// What is wrong, as a predicate of the relay: `cannot be reached`.
+std::string problem_of(const RelayCheck& check);
+
+/// What helps.
+std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const Settings& settings);
+
+}  // namespace mailroom

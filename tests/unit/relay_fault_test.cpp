@@ -1,0 +1,84 @@
+// What is wrong when a relay refuses, by its code and its words.
+
+#include "smtp/relay_fault.hpp"
+
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace mailroom::test::relay_fault_test {
+
+TEST_CASE("the code and words of a refused login say what is wrong with it") {
+  struct Row {
+    int code;
+    std::string text;
+    LoginFault fault;
+  };
+  using enum LoginFault;
+  const std::vector<Row> rows{
+      {535, "5.7.8 Username and Password not accepted", password},
+      {535, "Authentication Credentials Invalid", password},
+      {535, "5.7.3 Authentication unsuccessful [AM0PR01CA0001]", unsure},
+      {534, "5.7.9 Application-specific password required. Learn more", app_password},
+      {535, "Login Fail. Please enter your authorization code to login", app_password},
+      {534, "5.7.14 Please log in via your web browser and then try again", sign_in},
+      {535, "5.7.139 Authentication unsuccessful, SmtpClientAuthentication is disabled for the Tenant.",
+       switched_off},
+      {535,
+       "5.7.139 Authentication unsuccessful, user is locked by your organization's security defaults policy.",
+       switched_off},
+      {550, "5.7.30 Basic authentication is not supported for Client Submission.", switched_off},
+      {504, "5.7.4 Unrecognized authentication type", mechanism},
+      {534, "5.7.9 Authentication mechanism is too weak", mechanism},
+      {538, "5.7.11 Encryption required for requested authentication mechanism", encryption},
+      {530, "5.7.0 Must issue a STARTTLS command first", encryption},
+      {451, "Authentication failed: Maximum credits exceeded", account},
+      {535, "5.7.8 account suspended", account},
+      {525, "5.7.1 Unauthorized IP address", host},
+      {432, "4.3.2 Concurrent connections limit exceeded", crowded},
+      {421, "4.7.0 Too many connections", crowded},
+      {454, "4.7.0 Temporary authentication failure", later},
+      {454, "4.7.0 Too many login attempts, please try again later", later},
+      {535, "5.7.0 (#AUTH005) Too many bad auth attempts.", later},
+      {421, "4.3.0 later", later},
+  };
+  for (const auto& row : rows) {
+    INFO(row.code << " " << row.text);
+    CHECK(static_cast<int>(fault_of_login(row.code, row.text)) == static_cast<int>(row.fault));
+  }
+}
+
+TEST_CASE("the code, the step and the words of a refusal say what is wrong") {
+  struct Row {
+    SmtpStep step;
+    int code;
+    std::string text;
+    RelayFault fault;
+  };
+  using enum RelayFault;
+  const std::vector<Row> rows{
+      {SmtpStep::mail, 421, "4.3.2 shutting down", busy},
+      {SmtpStep::mail, 450, "4.7.1 slow down", busy},
+      {SmtpStep::mail, 452, "4.3.1 Insufficient system storage", busy},
+      {SmtpStep::mail, 450, "4.1.8 <no-reply@app.example>: Sender address rejected: Domain not found",
+       sender},
+      {SmtpStep::mail, 553, "5.7.1 not owned by user", sender},
+      {SmtpStep::mail, 554, "5.7.1 Service unavailable; Client host [192.0.2.1] blocked using bl.example",
+       refused},
+      {SmtpStep::mail, 530, "5.7.0 Authentication required", wants_login},
+      {SmtpStep::mail, 550, "5.7.57 Client not authenticated to send mail", wants_login},
+      {SmtpStep::mail, 530, "5.7.0 Must issue a STARTTLS command first", wants_tls},
+      {SmtpStep::mail, 451, "5.7.3 STARTTLS is required to send mail", wants_tls},
+      {SmtpStep::connect, 421, "4.7.0 busy", busy},
+      {SmtpStep::connect, 554, "5.7.1 not you", refused},
+      {SmtpStep::hello, 550, "Access denied - Invalid HELO name", refused},
+      {SmtpStep::noop, 450, "later", busy},
+  };
+  for (const auto& row : rows) {
+    INFO(row.code << " " << row.text);
+    CHECK(static_cast<int>(fault_of_refusal(row.step, row.code, row.text)) == static_cast<int>(row.fault));
+  }
+}
+
+}  // namespace mailroom::test::relay_fault_test

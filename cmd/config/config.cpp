@@ -1,4 +1,4 @@
-// mailroom config: every setting with its value and origin, and whether a collector could start.
+// mailroom config: every setting with its value and origin, and whether collect and send could start.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include "base/printable.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/config/shown_setting.hpp"
+#include "cmd/send/send_setup.hpp"
 #include "db/conninfo.hpp"
 
 namespace mailroom {
@@ -51,6 +52,7 @@ ExitCode run_check(Context& context) {
   const auto& settings = context.settings();
   parse_conninfo(configured_database(settings).conninfo);
   const auto ring = load_key_ring(settings);
+  check_send_settings(settings);
   const auto fingerprint = ring.current.fingerprint();
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{
@@ -68,7 +70,7 @@ Run add_config(CommandSyntax& syntax) {
   syntax.needs_command();
   syntax.command("show", "show every key, its effective value and its origin",
                  [action] { *action = ConfigAction::show; });
-  syntax.command("check", "read configuration and keys as a collector does; exit code 3 on an error",
+  syntax.command("check", "read configuration and keys as collect and send do; exit code 3 on an error",
                  [action] { *action = ConfigAction::check; });
   return [action](Context& context) {
     return *action == ConfigAction::show ? run_show(context) : run_check(context);
@@ -81,14 +83,15 @@ const Command config_command{
     "config", "show or check the effective configuration",
     "Examples:\n"
     "  mailroom config show       show every value and its origin\n"
-    "  mailroom config check      check that a collector could start\n",
+    "  mailroom config check      check that collect, or send, could start\n",
     add_config,
     "Shows or checks the configuration that every command uses. Command-line options override environment "
     "variables, variables override the configuration file, and the file overrides the defaults. show "
     "prints each key with its effective value and its origin: an option, a variable, the file with line "
     "and column, or the default. Keys are masked, and so is the password in a connection string.\n\n"
-    "check reads configuration and keys as a collector does at startup, without connecting to the "
-    "database. It prints the fingerprint of the signing key, or reports the error and ends with exit "
+    "check reads configuration and keys as collect does at its start, without connecting to the "
+    "database; where send.relay is set, also what send needs: relays, passwords, the sender, the link and the "
+    "templates. It prints the fingerprint of the signing key, or reports the error and ends with exit "
     "status 3."};
 
 }  // namespace mailroom

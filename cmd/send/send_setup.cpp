@@ -5,6 +5,7 @@
 #include "config/required_keys.hpp"
 #include "mail/configured_mail.hpp"
 #include "smtp/configured_relays.hpp"
+#include "smtp/hello_name.hpp"
 
 namespace mailroom {
 
@@ -17,6 +18,14 @@ CourierOptions configured_relays(const Settings& settings, std::uint64_t seed) {
   options.connections = settings.send_connections;
   options.seed = seed;
   return options;
+}
+
+void check_send_settings(const Settings& settings) {
+  parse_configured_mail(settings);
+  if (!settings.send_hello_name.empty()) check_hello_name(settings.send_hello_name);
+  if (settings.send_relay.empty()) return;
+  read_relays(settings);
+  configured_writer(settings);
 }
 
 DeliveryPolicy delivery_policy(const Settings& settings) {

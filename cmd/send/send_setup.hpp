@@ -18,6 +18,10 @@ CourierOptions configured_relays(const Settings& settings, std::uint64_t seed);
 /// or a template cannot be used.
 std::shared_ptr<const MailWriter> configured_writer(const Settings& settings);
 
+/// Throws Error(configuration) for what `mailroom send` would refuse at its start; without a relay, for a
+/// value that is set and not valid.
+void check_send_settings(const Settings& settings);
+
 DeliveryPolicy delivery_policy(const Settings& settings);
 
 }  // namespace mailroom

@@ -214,7 +214,10 @@ std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text) {
   const bool is_bracketed = !text.empty() && text.back() == '>' && open != std::string_view::npos;
   const auto name = is_bracketed ? without_blanks(text.substr(0, open)) : std::string_view{};
   if (!is_printable(name)) return Refusal{"the name has a control character or invalid UTF-8"};
-  if (names_further_mailbox(name)) return Refusal{"it names more than one mailbox"};
+  const auto local = text.substr(0, text.rfind('@'));
+  const bool is_list =
+      !is_bracketed && local.find('@') != std::string_view::npos && names_further_mailbox(local);
+  if (is_list || names_further_mailbox(name)) return Refusal{std::string(several_mailboxes)};
   auto address = parse_address(is_bracketed ? text.substr(open + 1, text.size() - open - 2) : text);
   if (auto* refusal = std::get_if<Refusal>(&address)) return std::move(*refusal);
   return Mailbox{.name = unquoted(name), .address = std::get<Address>(std::move(address))};

@@ -30,6 +30,9 @@ struct Mailbox {
 /// puts quotes around a local part whose dots need them, and leaves everything else as it is.
 std::variant<Address, Refusal> parse_address(std::string_view text);
 
+/// Why parse_mailbox() refuses several.
+constexpr std::string_view several_mailboxes = "it names more than one mailbox";
+
 /// Reads `Name <local@domain>`, `"Name" <local@domain>`, `<local@domain>` or `local@domain`. Refuses several.
 std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text);
 

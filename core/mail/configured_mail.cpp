@@ -21,8 +21,12 @@ std::optional<Mailbox> read_mailbox(const Settings& settings, std::string_view k
   if (text.empty()) return std::nullopt;
   auto mailbox = parse_mailbox(text);
   if (const auto* refusal = std::get_if<Refusal>(&mailbox)) {
-    refuse_setting(settings, key, *refusal,
-                   "write it as no-reply@app.example or Example <no-reply@app.example>");
+    refuse_setting(
+        settings, key, *refusal,
+        refusal->reason == several_mailboxes
+            ? "keep one: mails have one sender, and answers go to one address; a name with a comma stands "
+              "in quotes, as \"Example, Inc.\" <no-reply@app.example>"
+            : "write it as no-reply@app.example or Example <no-reply@app.example>");
   }
   return std::get<Mailbox>(std::move(mailbox));
 }

@@ -159,10 +159,12 @@ TEST_CASE("a mailbox is an address, with or without a name") {
   CHECK(mailbox_of("Name") == "refused: the address has no @");
   CHECK(mailbox_of("Name <>") == "refused: the address has no @");
   CHECK(mailbox_of("Name <a@b.example") == "refused: the local part has a blank, which is not allowed");
-  CHECK(mailbox_of("a@b.example, c@d.example") == "refused: the local part has '@', which is not allowed");
-  for (const std::string several : {"A <a@b.example>, B <c@d.example>", "a@b.example, B <c@d.example>",
-                                    "\"A\" <a@b.example>, \"B\" <c@d.example>",
-                                    "A <a@b.example>; B <c@d.example>", "\"A\", \"B\" <c@d.example>"})
+  CHECK(mailbox_of("a@c@b.example") == "refused: the local part has '@', which is not allowed");
+  CHECK(mailbox_of("\"a@c, d\"@b.example") == "[] \"a@c, d\"@b.example");
+  for (const std::string several :
+       {"a@b.example, c@d.example", "A <a@b.example>, B <c@d.example>", "a@b.example, B <c@d.example>",
+        "\"A\" <a@b.example>, \"B\" <c@d.example>", "A <a@b.example>; B <c@d.example>",
+        "\"A\", \"B\" <c@d.example>"})
     CHECK(mailbox_of(several) == "refused: it names more than one mailbox");
   CHECK(mailbox_of("\"A <a@b.example>, B\" <c@d.example>") == "[A <a@b.example>, B] c@d.example");
   CHECK(mailbox_of("a\r\nBcc: x@y.example <a@b.example>") ==

@@ -37,7 +37,8 @@ struct Spec {
 /// A token is not sent to the server in place of what a command looks for: the server may log it.
 void refuse_token(const std::string& name, const std::string& text) {
   if (text.starts_with("login:") || !holds_token(text)) return;
-  throw Error(ExitCode::usage, name + " looks like a token, which it does not take", token_hint);
+  throw Error(ExitCode::usage, name + " looks like a token or the secret of one, which it does not take",
+              token_hint);
 }
 
 }  // namespace

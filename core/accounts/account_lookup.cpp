@@ -31,7 +31,8 @@ AccountName parse_name(const std::string& name) {
 /// A token is not sent to the server in place of a name, wherever it was read from: the server may log it.
 void refuse_token(const std::string& name) {
   if (name.starts_with("login:") || !holds_token(name)) return;
-  throw Error(ExitCode::usage, "a name looks like a token, which no account is looked up by", token_hint);
+  throw Error(ExitCode::usage,
+              "a name looks like a token or the secret of one, which no account is looked up by", token_hint);
 }
 
 std::vector<AccountRecord> find_candidates(Connection& connection, const std::string& name) {

@@ -77,6 +77,13 @@ bool may_be_secret(std::string_view word) {
   return is_mixed || !any_is(digits, [](int c) { return std::isxdigit(c) == 0; });
 }
 
+/// `64 digits`, or `x64 digits`: bytea begins with \x, and the backslash ends the previous word.
+bool is_secret_in_hex(std::string_view word) {
+  constexpr std::size_t digits = 64;
+  if (word.size() == digits + 1 && word.front() == 'x') word.remove_prefix(1);
+  return word.size() == digits && !any_is(word, [](int c) { return std::isxdigit(c) == 0; });
+}
+
 }  // namespace
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -221,6 +228,8 @@ bool holds_token(std::string_view text) {
   for (auto start = text.begin(); start != text.end();) {
     const auto* const end = std::find_if_not(start, text.end(), is_token_character);
     if (end - start == token_size) return true;
+    const bool is_address = end != text.end() && *end == '@';
+    if (!is_address && is_secret_in_hex({start, end})) return true;
     start = end == text.end() ? end : end + 1;
   }
   return false;

@@ -66,7 +66,9 @@ std::string without_secrets(std::string_view text);
 /// Quotes `text` for a shell if needed.
 std::string shell_word(const std::string& text);
 
-/// True if `text` is a signed token or contains one: 86 characters of base64url between others.
+/// True if `text` is a signed token or contains one, 86 characters of base64url between others, or the secret
+/// of one, as psql shows tokens.secret: 64 hexadecimal digits between others. Digits before an @ are an
+/// address.
 bool holds_token(std::string_view text);
 
 /// What to do where a token was given in place of a name.

@@ -69,7 +69,8 @@ void refuse_token(const SettingValue& value) {
   if (!holds_token(value.text)) return;
   const bool is_option = value.origin.kind == OriginKind::flag;
   throw Error(is_option ? ExitCode::usage : ExitCode::configuration,
-              fmt::format("{} ({}) holds a token instead of a name", value.key, describe(value.origin)),
+              fmt::format("{} ({}) holds a token, or the secret of one, instead of a name", value.key,
+                          describe(value.origin)),
               "tokens are for mailroom audit --token TOKEN and mailroom verify TOKEN");
 }
 

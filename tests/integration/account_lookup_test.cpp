@@ -31,16 +31,23 @@ TEST_CASE("a token is refused in place of a name, before the server sees it") {
   const auto connection = database.connect();
   const std::string token(86, 'x');
   insert(*connection, "ada@mail.example", token);
-  for (const auto& name : {token, "email:" + token, "https://app.example/activate/" + token}) {
-    CAPTURE(name);
-    try {
-      find_accounts(*connection, {"login:" + token, name});
-      FAIL("it was looked up");
-    } catch (const Error& error) {
-      CHECK(error.code() == ExitCode::usage);
-      CHECK(std::string(error.what()).find(token) == std::string::npos);
+  const std::string secret = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
+  insert(*connection, secret + "@mail.example", secret);
+  for (const auto& text : {token, secret, "\\x" + secret, "x" + secret}) {
+    for (const auto& name :
+         {text, "email:" + text, "https://app.example/activate/" + text, "<" + text + ">"}) {
+      CAPTURE(name);
+      try {
+        find_accounts(*connection, {"login:" + token, name});
+        FAIL("it was looked up");
+      } catch (const Error& error) {
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(std::string(error.what()).find(text) == std::string::npos);
+      }
     }
   }
+  CHECK(hint_for(*connection, {"login:" + secret}) == "found");
+  CHECK(hint_for(*connection, {secret + "@mail.example"}) == "found");
   CHECK(hint_for(*connection, {"login:" + token}) == "found");
 }
 

@@ -262,7 +262,9 @@ TEST_CASE("a parsed invocation runs after the parser is destroyed") {
 }
 
 TEST_CASE("a token is refused where a name is expected, and not repeated") {
-  for (const auto& token : {token_with_hyphens(1), token_with_hyphens(2), std::string(86, 'a')}) {
+  const auto secret = "\\x" + std::string(32, '0') + std::string(32, 'e');
+  for (const auto& token :
+       {token_with_hyphens(1), token_with_hyphens(2), std::string(86, 'a'), secret, secret.substr(2)}) {
     for (const auto& arguments :
          std::vector<std::vector<std::string>>{{"suspend", token},
                                                {"suspend", "https://app.example/activate?token=" + token},

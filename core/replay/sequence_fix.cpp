@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "db/array_text.hpp"
 
 namespace mailroom {
@@ -83,7 +84,9 @@ ORDER BY 1)")) {
   for (const auto& missed : fix.queues)
     fix.sequence_after = std::max(fix.sequence_after, missed.cursor);
   fix.others = read_sequences(transaction);
-  std::erase_if(fix.others, [](const TableSequence& sequence) { return !sequence.is_behind(); });
+  std::erase_if(fix.others, [](const TableSequence& sequence) {
+    return !sequence.is_behind() || sequence.table == "tokens";
+  });
   return fix;
 }
 
@@ -145,6 +148,17 @@ SELECT mailroom_record_operation('replay', $1, jsonb_build_object(
                       missed.queue, missed.cursor, details);
 }
 
+/// `error`, and who may do what this role may not.
+Error for_another_role(Connection& connection, const DatabaseError& error) {
+  const auto row = connection.run(
+      "SELECT pg_get_userbyid(relowner), current_user FROM pg_class WHERE oid = 'tokens'::regclass")[0];
+  return Error(error.code(),
+               fmt::format("{} may not set sequences: {}", shown_text(row[1].c_str()), error.what()),
+               fmt::format("run it as {}, the owner of the tables, or as a role with the privileges of "
+                           "mailroom_operator in docs/security.md",
+                           shown_text(row[0].c_str())));
+}
+
 /// The error that names the session whose open transaction writes to tokens.
 Error open_insert(Connection& connection) {
   const auto rows = connection.run(R"(
@@ -157,7 +171,7 @@ LIMIT 1)");
   const auto who = rows.empty() ? std::string("it has ended, or is prepared: see pg_prepared_xacts")
                                 : fmt::format(
                                       "it is pid {} ({}): wait until it ends, or end it with SELECT "
-                                      "pg_terminate_backend({})",
+                                      "pg_terminate_backend({});",
                                       rows[0][0].c_str(), rows[0][1].c_str(), rows[0][0].c_str());
   return Error(ExitCode::locked,
                "nothing was changed: a transaction that writes to tokens has been open for 5 s, and may hold "
@@ -175,7 +189,12 @@ std::int64_t SequenceFix::to_emit() const {
 }
 
 SequenceFix plan_sequence_fix(Connection& connection, std::chrono::seconds extension) {
-  return connection.transact([&](pqxx::work& transaction) { return read_fix(transaction, extension); });
+  try {
+    return connection.transact([&](pqxx::work& transaction) { return read_fix(transaction, extension); });
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+    throw for_another_role(connection, error);
+  }
 }
 
 SequenceFix check_sequence(Connection& connection) {
@@ -206,7 +225,8 @@ SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds 
       return fix;
     });
   } catch (const DatabaseError& error) {
-    if (error.sqlstate() != "55P03") throw;
+    if (error.sqlstate() == sqlstate::insufficient_privilege) throw for_another_role(connection, error);
+    if (error.sqlstate() != sqlstate::lock_not_available) throw;
     throw open_insert(connection);
   }
 }

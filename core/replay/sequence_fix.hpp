@@ -51,7 +51,8 @@ SequenceFix check_sequence(Connection& connection);
 /// Carries out the fix in a transaction of its own, with all queues and inserts into tokens locked, records
 /// it for each queue, and notifies `channel`. The other sequences come first, since the record needs them,
 /// and they stay ahead if the rest fails. Throws Error(locked) when a transaction that writes to tokens stays
-/// open for 5 s. Returns what was done.
+/// open for 5 s, and Error(failed), which names the owner of the tables, to a role that may not do it.
+/// Returns what was done.
 SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds extension,
                                    const OperationAuthor& author, const std::string& channel);
 

@@ -268,6 +268,25 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
   CHECK(roles.mailroom("reader", {"rewind-cursor", "--to-start", "-y"}).status == 1);
 }
 
+TEST_CASE("a collector's role that is told to repair a sequence learns which role can") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  insert_accounts(roles.owner(), 30);
+  REQUIRE(roles.mailroom("collector", {"collect", "--once"}).status == 0);
+  const std::string owner =
+      roles.owner().run("SELECT tableowner FROM pg_tables WHERE tablename = 'tokens'")[0][0].c_str();
+  for (const std::string sequence : {"mailroom_batches_id_seq", "tokens_id_seq"}) {
+    CAPTURE(sequence);
+    roles.owner().run(fmt::format("ALTER SEQUENCE {} RESTART", sequence));
+    const auto refused = roles.mailroom("collector", {"rewind-cursor", "--fix-sequence", "--yes"});
+    CHECK(refused.status == 1);
+    CAPTURE(refused.errors);
+    CHECK(refused.errors.find(fmt::format("hint: run it as {}, the owner of the tables, or as", owner)) !=
+          std::string::npos);
+    CHECK(roles.mailroom("operator", {"rewind-cursor", "--fix-sequence", "--yes"}).status == 0);
+  }
+}
+
 TEST_CASE("the documented operator runs the operator's commands, and cannot insert accounts") {
   TestDatabase database;
   const DocumentedRoles roles(database);

@@ -11,7 +11,8 @@
 #include "base/journal.hpp"
 #include "base/text.hpp"
 #include "cmd/syntax/arguments.hpp"
-#include "cmd/terminal/unknown_queue.hpp"
+#include "cmd/terminal/context.hpp"
+#include "queue/queue_definition.hpp"
 
 namespace mailroom {
 namespace {
@@ -62,6 +63,22 @@ void print_error(const std::string& message, const std::string& hint) noexcept {
     Output(2).write(without_secrets(stderr_is_journal() ? with_priority(text) : "mailroom: " + text));
   } catch (const std::exception&) {
     return;
+  }
+}
+
+/// `error`; that of an unknown queue with a hint at the queues that exist, or at the nearest of them. Opens a
+/// session for that; without one the hint stays as it is.
+Error explained_unknown_queue(const DatabaseError& error, Context& context) {
+  const std::string_view message = error.what();
+  const auto first = message.find('"');
+  const auto last = message.rfind('"');
+  if (error.sqlstate() != sqlstate::unknown_queue || first == last) return error;
+  try {
+    Connection connection(configured_database(context.settings()), "mailroom queue",
+                          {.answer = std::chrono::seconds(3)});
+    return unknown_queue(std::string(message.substr(first + 1, last - first - 1)), queue_names(connection));
+  } catch (const Error&) {
+    return error;
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/journal.hpp"
 #include "cmd/collect/collect_setup.hpp"
-#include "cmd/collect/handover_setup.hpp"
 #include "cmd/commands.hpp"
 #include "consumer/line_sink.hpp"
 #include "handover/carriers.hpp"

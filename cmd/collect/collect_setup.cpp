@@ -1,6 +1,14 @@
-// Translates settings into the options of Batcher, with the defaults that each queue defines.
+// Translates settings into the options of Batcher and of the sink that hands over. It makes the carrier
+// before the sink needs it, so that a reload that fails changes nothing.
 
 #include "cmd/collect/collect_setup.hpp"
+
+#include <fmt/format.h>
+#include <limits>
+#include <random>
+
+#include "handover/carriers.hpp"
+#include "handover/handover_sink.hpp"
 
 namespace mailroom {
 namespace {
@@ -15,6 +23,29 @@ Batcher::Options batcher_options(const Settings& settings) {
                                          .min_timeout = settings.batch_timeout.min,
                                          .line_cost = settings.line_cost};
   }
+  return options;
+}
+
+/// As many lines in a claim as may be in flight, unless the configuration says otherwise.
+Settings with_lines_in_flight(const Settings& settings) {
+  auto filled = settings;
+  const bool is_given =
+      setting_of(settings, "collect.lines_per_claim").origin.kind != OriginKind::default_value;
+  if (!is_given && settings.batch_limit.is_fixed()) filled.lines_per_claim = settings.sink_in_flight;
+  return filled;
+}
+
+HandoverSink::Options sink_options(const Settings& settings) {
+  HandoverSink::Options options;
+  options.in_flight = settings.sink_in_flight;
+  options.lines = settings.lines_per_claim;
+  options.line_limit = settings.batch_limit.max;
+  options.timeout = settings.sink_timeout;
+  // Each line has an id by which the other side can tell that it has it.
+  options.policy = {.when_unknown = settings.sink_when_unknown,
+                    .supersede = false,
+                    .resends = std::numeric_limits<int>::max()};
+  options.seed = std::random_device{}();
   return options;
 }
 
@@ -35,6 +66,25 @@ CollectorSetup collect_setup(const Settings& settings) {
                     .max_wait = settings.max_wait},
           .notify_always = settings.notify == NotifyWhen::always,
           .healthcheck_interval = settings.healthcheck_interval};
+}
+
+CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
+  const auto filled = with_lines_in_flight(settings);
+  auto setup = collect_setup(filled);
+  auto session = session_setup(settings, setup.key, parts.watcher);
+  session.delivers = true;
+  setup.connect = session_factory(session);
+  setup.session_identity = session_identity(session);
+  // Made here, so that a reload that fails changes nothing.
+  const CarrierSetup parts_of_carrier{settings, log, std::random_device{}()};
+  auto carrier =
+      std::make_shared<std::unique_ptr<Carrier>>(configured_carrier(settings).make(parts_of_carrier));
+  setup.make_sink = [carrier, options = sink_options(filled), stop = parts.signal.stop_fd(), &log,
+                     &watcher = parts.watcher, &observer = parts.observer] {
+    watcher.name_reader(fmt::format("the answers of {}", (*carrier)->name()));
+    return std::make_unique<HandoverSink>(std::move(*carrier), options, stop, log, observer);
+  };
+  return setup;
 }
 
 }  // namespace mailroom

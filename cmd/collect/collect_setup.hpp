@@ -1,4 +1,4 @@
-// The setup of a collector as far as it does not depend on the sink.
+// The setup of a collector: of any, and of one with a program or server in place of stdout.
 #pragma once
 
 #include "cmd/collect/consumer_run.hpp"
@@ -7,5 +7,8 @@ namespace mailroom {
 
 /// What collect does with any sink; sink and session are still to be set. Throws Error(configuration).
 CollectorSetup collect_setup(const Settings& settings);
+
+/// How collect hands its batches over, as sink.to or sink.exec says. Throws Error(configuration).
+CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log);
 
 }  // namespace mailroom

@@ -10,9 +10,9 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "config/settings.hpp"
+#include "db/configured_database.hpp"
 #include "db/connection.hpp"
 #include "db/wait_watch.hpp"
-#include "signing/configured_database.hpp"
 #include "signing/configured_keys.hpp"
 
 namespace mailroom {

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/duration.hpp"
+#include "base/text.hpp"
 #include "doctor/subject.hpp"
 #include "status/queue_health.hpp"
 #include "status/queue_sessions.hpp"
@@ -18,12 +19,6 @@ namespace mailroom {
 namespace {
 
 constexpr std::chrono::seconds patience{2};
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::string source_of_trigger(Connection& connection) {
   const auto rows = connection.run(R"(

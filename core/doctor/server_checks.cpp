@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
+#include "db/configured_database.hpp"
 #include "db/conninfo.hpp"
 #include "doctor/subject.hpp"
-#include "signing/configured_database.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sstream>
 
+#include "base/text.hpp"
 #include "schema/migration.hpp"
 #include "schema/statements.hpp"
 
@@ -120,12 +120,10 @@ ObjectKind kind_of(const std::string& word) {
   return static_cast<ObjectKind>(i);
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream text(list);
-  for (std::string part; std::getline(text, part, ',');)
-    parts.push_back(part);
-  return parts;
+std::vector<std::string> columns_of(std::string_view list) {
+  if (list.empty()) return {};
+  const auto names = split(list, ',');
+  return {names.begin(), names.end()};
 }
 
 Catalogue catalogue_of(const pqxx::result& rows) {
@@ -133,7 +131,7 @@ Catalogue catalogue_of(const pqxx::result& rows) {
   for (const auto& row : rows) {
     catalogue[{kind_of(row[0].c_str()), row[1].c_str()}] = {.definition = row[2].c_str(),
                                                             .table = row[3].c_str(),
-                                                            .columns = split(row[4].c_str()),
+                                                            .columns = columns_of(row[4].c_str()),
                                                             .must_be_given = row[5].as<bool>(),
                                                             .body_digest = row[6].c_str()};
   }

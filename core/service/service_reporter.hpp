@@ -1,20 +1,30 @@
 // Reports on a consumer to systemd, so that it is started, watched and shown correctly.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/loop_state.hpp"
+#include "db/database_target.hpp"
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
-#include "service/backlog.hpp"
 #include "service/service_manager.hpp"
 #include "service/service_status.hpp"
 
 namespace mailroom {
+
+/// Counts the tokens that wait; nullopt if that is not known. Waits a few seconds at most.
+using CountBacklog = std::function<std::optional<std::int64_t>()>;
+
+/// Counts as `mailroom status` does, in all of `queues`, on a session of its own that ends with the count.
+CountBacklog backlog_counter(const DatabaseTarget& target, const std::vector<std::string>& queues);
 
 /// Tells the service manager what a consumer does: that it is ready (after the first poll, or when its relay
 /// is unavailable), that it reloads and stops, its status, and that its loop turns. A thread of its own says

@@ -1,6 +1,6 @@
 // Reads the password file before any session does, so that a wrong one is an error of the configuration.
 
-#include "signing/configured_database.hpp"
+#include "db/configured_database.hpp"
 
 #include "base/password_file.hpp"
 #include "db/conninfo.hpp"

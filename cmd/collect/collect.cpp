@@ -18,8 +18,7 @@ struct CollectOptions {
 CollectorSetup make_setup(const Settings& settings, Context& context, StopWatcher& watcher) {
   const bool jsonl = settings.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   auto setup = collect_setup(settings);
-  auto session = session_setup(settings, setup.key, watcher);
-  session.log = &context.log();
+  const auto session = session_setup(settings, setup.key, watcher, context.log());
   setup.connect = session_factory(session);
   setup.session_identity = session_identity(session);
   setup.make_sink = [jsonl, &output = context.out()] {

@@ -71,8 +71,7 @@ CollectorSetup collect_setup(const Settings& settings) {
 CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto filled = with_lines_in_flight(settings);
   auto setup = collect_setup(filled);
-  auto session = session_setup(settings, setup.key, parts.watcher);
-  session.delivers = true;
+  const auto session = delivering_session_setup(settings, setup.key, parts.watcher, log);
   setup.connect = session_factory(session);
   setup.session_identity = session_identity(session);
   // Made here, so that a reload that fails changes nothing.

@@ -72,7 +72,12 @@ std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const C
 
 void check_schema(Connection& connection) {
   require_current_schema(connection);
-  require_all_rows(connection);
+  require_all_rows(connection, tables_of_claims());
+}
+
+void check_delivering_schema(Connection& connection) {
+  require_current_schema(connection);
+  require_all_rows(connection, tables_of_consumers());
 }
 
 /// Counts what became of the deliveries.
@@ -97,14 +102,24 @@ class DeliveryCount final : public ConsumerObserver {
 
 }  // namespace
 
-PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher) {
+PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
+                                    Log& log) {
   return {.conninfo = configured_database(settings),
           .queues = settings.queues,
           .channel = settings.channel,
           .check_schema = check_schema,
           .fingerprint = key.fingerprint(),
+          .log = &log,
           .watcher = &watcher,
           .with_creation = settings.metrics_listen.has_value()};
+}
+
+PgQueueSession::Setup delivering_session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
+                                               Log& log) {
+  auto setup = session_setup(settings, key, watcher, log);
+  setup.delivers = true;
+  setup.check_schema = check_delivering_schema;
+  return setup;
 }
 
 SessionFactory session_factory(const PgQueueSession::Setup& setup) {

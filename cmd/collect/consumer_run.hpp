@@ -34,7 +34,11 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
                       const MakeSetup& make_setup);
 
 /// A session with the configured queue, for a sink without outcomes.
-PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher);
+PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher, Log& log);
+
+/// The same for a sink with outcomes.
+PgQueueSession::Setup delivering_session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
+                                               Log& log);
 
 SessionFactory session_factory(const PgQueueSession::Setup& setup);
 

@@ -7,6 +7,7 @@
 
 #include "base/actor.hpp"
 #include "base/clock.hpp"
+#include "db/storable_text.hpp"
 
 namespace mailroom {
 
@@ -25,10 +26,20 @@ std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Co
   }
 }
 
+namespace {
+
+SchemaAuthor schema_author(Connection& connection, const std::string& reason) {
+  require_storable(connection, "--reason", reason);
+  return {.actor = storable(connection.facts(), operator_name()),
+          .reason = reason,
+          .program_version = MAILROOM_VERSION};
+}
+
+}  // namespace
+
 MigrationSession::MigrationSession(const MigrateOptions& options, Context& context)
     : connection(connect_to_migrate(options, context)),
-      migrator(*connection,
-               {.actor = operator_name(), .reason = options.reason, .program_version = MAILROOM_VERSION},
+      migrator(*connection, schema_author(*connection, options.reason),
                {.dry_run = options.dry_run,
                 .lock_timeout = *options.lock_timeout,
                 .wait = *options.wait,

@@ -135,7 +135,8 @@ void refuse_second_queue(Context& context, Connection& connection, const SchemaS
   const auto error = elsewhere(connection, {*place});
   throw Error(
       error.code(), error.what(),
-      fmt::format("{}; migrate --yes makes a second, empty queue in the schema {}", error.hint(), here));
+      fmt::format("migrate --yes makes a second, empty queue in the schema {}; for the one there is: {}",
+                  here, error.hint()));
 }
 
 /// Whether the configured schema is created if it does not exist.

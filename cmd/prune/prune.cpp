@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/actor.hpp"
 #include "base/duration.hpp"
 #include "base/json_text.hpp"
 #include "base/moment.hpp"
@@ -58,7 +57,7 @@ PruneSummary prune(const PruneOptions& options, Context& context, Connection& co
     if (summary.dry_run || summary.empty()) return summary;
     confirm(context, fmt::format("remove {} older than {}?", what_of(summary), format_duration(older_than)));
   }
-  const OperationAuthor author{.actor = operator_name(), .reason = options.reason};
+  const auto author = operator_author(connection, options.reason);
   return under_way(context, "removed", *options.pause,
                    [&](const auto& go_on) { return pruner.remove(author, go_on); });
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/actor.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/queue/queue_action.hpp"
@@ -139,8 +138,7 @@ ExitCode run_plan(const QueueOptions& options, Context& context, Connection& con
   const bool stays = options.dry_run || plan.changes_nothing();
   if (!stays) {
     if (changes_who_is_mailed(plan, effects)) confirm(context, question(plan, effects));
-    carry_out(connection, plan, {.actor = operator_name(), .reason = options.reason},
-              context.settings().channel);
+    carry_out(connection, plan, operator_author(connection, options.reason), context.settings().channel);
   }
   if (json) {
     auto object = plan_json(plan, effects, catalogue);

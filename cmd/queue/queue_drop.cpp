@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "base/actor.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/queue/queue_action.hpp"
@@ -95,7 +94,7 @@ ExitCode queue_drop(const QueueOptions& options, Context& context) {
   if (!options.dry_run) {
     confirm(context,
             fmt::format("drop queue {} with {}?", options.name, counted(plan.listed.waiting, "due token")));
-    drop_queue(*connection, options.name, {.actor = operator_name(), .reason = options.reason},
+    drop_queue(*connection, options.name, operator_author(*connection, options.reason),
                context.settings().channel);
   }
   context.print(json              ? drop_json(plan, catalogue, !options.dry_run)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/actor.hpp"
 #include "base/json_text.hpp"
 #include "cmd/queue/queue_action.hpp"
 
@@ -21,7 +20,7 @@ ExitCode run_pause(const QueueOptions& options, Context& context, bool pause) {
   const auto waits = context.watch_waits(*connection, "queue");
   require_queue(read_queues(*connection), options.name);
   const auto has_changed =
-      pause_queue(*connection, options.name, pause, {.actor = operator_name(), .reason = options.reason},
+      pause_queue(*connection, options.name, pause, operator_author(*connection, options.reason),
                   context.settings().channel);
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{{"queue", options.name}, {"paused", pause}, {"changed", has_changed}};

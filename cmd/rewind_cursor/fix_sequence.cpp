@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/actor.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/rewind_cursor/rewind_report.hpp"
@@ -110,8 +109,8 @@ ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& rea
       others == 0 ? std::string() : fmt::format(", {} ahead", counted(others, "other sequence"));
   confirm(context, fmt::format("set the token sequence to {}{} and emit {}?", plan.sequence_after, and_others,
                                counted(plan.to_emit(), "token")));
-  const auto done = carry_out_sequence_fix(
-      *connection, extension, {.actor = operator_name(), .reason = reason}, context.settings().channel);
+  const auto done = carry_out_sequence_fix(*connection, extension, operator_author(*connection, reason),
+                                           context.settings().channel);
   context.print(json ? fix_json(done, true)
                      : fmt::format("done: the token sequence is at {}{}; {} to be emitted\n",
                                    with_thousands(done.sequence_after), and_others,

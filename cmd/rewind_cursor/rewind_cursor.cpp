@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "accounts/account_lookup.hpp"
-#include "base/actor.hpp"
 #include "base/duration.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
@@ -136,9 +135,8 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   }
   refuse_above_limit(request, plan);
   confirm(context, rewind_question(request, plan));
-  const auto replayed =
-      carry_out_rewind(*connection, request, plan, {.actor = operator_name(), .reason = options.reason},
-                       context.settings().channel);
+  const auto replayed = carry_out_rewind(
+      *connection, request, plan, operator_author(*connection, options.reason), context.settings().channel);
   context.print(json ? rewind_json(request, plan, replayed) : render_rewind_result(plan, replayed));
   return ExitCode::done;
 }

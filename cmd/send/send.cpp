@@ -20,10 +20,10 @@ struct SendOptions {
   bool dry_run = false;
 };
 
-PgQueueSession::Setup delivering_session(const Settings& settings, const Key& key, StopWatcher& watcher) {
-  auto session = session_setup(settings, key, watcher);
+PgQueueSession::Setup sending_session(const Settings& settings, const Key& key, StopWatcher& watcher,
+                                      Log& log) {
+  auto session = delivering_session_setup(settings, key, watcher, log);
   session.program = "mailroom send";
-  session.delivers = true;
   session.reads_newer = settings.send_supersede;
   if (settings.send_per_account) session.counted_period = settings.send_per_account->period;
   return session;
@@ -31,7 +31,7 @@ PgQueueSession::Setup delivering_session(const Settings& settings, const Key& ke
 
 CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto key = load_key_ring(settings).current;
-  const auto session = delivering_session(settings, key, parts.watcher);
+  const auto session = sending_session(settings, key, parts.watcher, log);
   const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
   for (const auto& warning : writer->warnings())

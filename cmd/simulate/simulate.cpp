@@ -10,6 +10,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/simulate/simulate_report.hpp"
 #include "cmd/terminal/progress_bar.hpp"
+#include "process/connect_until_stopped.hpp"
 #include "process/retry_log.hpp"
 #include "simulation/emission_watch.hpp"
 #include "simulation/simulated_rows.hpp"
@@ -39,14 +40,15 @@ SimulationRequest make_request(const SimulateOptions& options) {
 /// Connects, and logs when a connection is lost or restored, erasing the progress bar first.
 class Line {
  public:
-  Line(Context& context, ProgressBar& bar)
+  Line(Context& context, const StopSignal& stop, ProgressBar& bar)
       : context_(context),
+        stop_(stop),
         target_(configured_database(context.settings())),
         bar_(bar),
         retries_(context.log()) {}
 
   std::unique_ptr<Connection> connect() const {
-    return std::make_unique<Connection>(target_, "mailroom simulate");
+    return connect_until_stopped(stop_, target_, "mailroom simulate");
   }
   void lost(const std::string& reason) {
     bar_.erase();
@@ -60,6 +62,7 @@ class Line {
 
  private:
   Context& context_;
+  const StopSignal& stop_;
   DatabaseTarget target_;
   ProgressBar& bar_;
   RetryLog retries_;
@@ -67,7 +70,7 @@ class Line {
 
 SimulationSummary play(const SimulationRequest& request, Context& context, const StopSignal& stop,
                        ProgressBar& bar) {
-  Line line(context, bar);
+  Line line(context, stop, bar);
   bool was_lost = false;
   const auto report = [&](const SimulationProgress& progress) {
     if (progress.lost > 0) line.lost(progress.reason);
@@ -87,8 +90,9 @@ SimulationSummary play(const SimulationRequest& request, Context& context, const
 }
 
 std::int64_t clean_up(std::unique_ptr<Connection> connection, const std::string& login_prefix,
-                      const std::function<bool()>& go_on, Context& context, ProgressBar& bar) {
-  Line line(context, bar);
+                      const std::function<bool()>& go_on, Context& context, const StopSignal& stop,
+                      ProgressBar& bar) {
+  Line line(context, stop, bar);
   LastingConnection lasting(std::move(connection), {.connect = [&] { return line.connect(); },
                                                     .patience = SimulationRequest{}.timeout,
                                                     .go_on = go_on,
@@ -141,7 +145,8 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
       const auto seed = report.seed ? report.seed : options.seed;
       const auto prefix = seed ? simulated_prefix(*seed) : std::string(simulated_login_start);
       report.removed = clean_up(
-          std::move(connection), prefix, [&] { return was_stopped || !stop.requested(); }, context, bar);
+          std::move(connection), prefix, [&] { return was_stopped || !stop.requested(); }, context, stop,
+          bar);
       report.cut_short = !was_stopped && stop.requested();
       report.stopped = report.stopped || report.cut_short;
     }

@@ -51,7 +51,7 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
   }
   if (options.watch) return watch_status(request, *options.watch, context);
 
-  const auto connection = context.connect_to_schema("status");
+  const auto connection = context.connect_to_schema("status", tables_of_consumers());
   const auto overview = read_overview(*connection, request);
   context.print(request.json ? render_json(overview)
                              : render_text(overview, {.colour = context.colour_on(context.out()),
@@ -89,8 +89,9 @@ const Command status_command{
     "\n"
     "Failures, exit code 8: tokens wait and no collector is connected, or none of\n"
     "them works; a collector has held a batch for more than 30 s; the queue's lock\n"
-    "is held for more than 10 s; the sequence is behind the cursor; a limit is\n"
-    "exceeded. Warnings, exit code 0: a batch was dead-lettered; a gap waits for a\n"
+    "is held for more than 10 s; a sequence is behind its table or the cursor; a\n"
+    "trigger does not fire without which tokens are lost; a limit is exceeded.\n"
+    "Warnings, exit code 0: a batch was dead-lettered; a gap waits for a\n"
     "transaction for more than 1 min, which delays only its own tokens; collectors\n"
     "sign with different keys; a queue is paused. ~ marks an estimate. --watch\n"
     "reports an outage and keeps trying.\n"

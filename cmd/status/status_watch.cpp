@@ -51,18 +51,24 @@ class StatusWatch {
         retries_(context.log()) {}
 
   void run() {
-    connection_ = context_.connect_to_schema("status");
+    try {
+      connect();
+    } catch (const ConnectionLost&) {
+      if (!signal_.requested()) throw;
+    }
     while (!signal_.requested()) {
       try {
         if (!connection_) reconnect();
         if (connection_) refresh_and_wait();
       } catch (const ConnectionLost& error) {
-        note_loss(error);
+        if (!signal_.requested()) note_loss(error);
       }
     }
   }
 
  private:
+  void connect() { connection_ = context_.connect_to_schema("status", tables_of_consumers(), &signal_); }
+
   void refresh_and_wait() {
     const auto next = environment_.now() + interval_;
     refresh();
@@ -141,7 +147,7 @@ class StatusWatch {
   void reconnect() {
     environment_.sleep_for(backoff_.next());
     if (signal_.requested()) return;
-    connection_ = context_.connect_to_schema("status");
+    connect();
     if (retries_.is_news()) context_.log().info("connected again");
   }
 

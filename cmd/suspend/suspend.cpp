@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "accounts/suspension.hpp"
-#include "base/actor.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
@@ -66,8 +65,9 @@ void replay(pqxx::transaction_base& transaction, const Settings& settings, Suspe
 SuspendOutcome carry_out(const SuspendOptions& options, Context& context, Connection& connection,
                          const std::vector<AccountRecord>& accounts) {
   const auto& settings = context.settings();
+  const auto author = operator_author(connection, options.reason);
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, {.actor = operator_name(), .reason = options.reason});
+    set_author(transaction, author);
     if (!options.undo)
       return SuspendOutcome{.changes = suspend_accounts(transaction, settings.queues, accounts)};
     SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.queues, accounts)};

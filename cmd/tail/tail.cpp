@@ -104,13 +104,14 @@ EventRenderer make_render(const TailOptions& options, Context& context,
   return [render](const Event& event) { return render(masked(event)); };
 }
 
-std::unique_ptr<Connection> connect(const DatabaseTarget& target, const std::string& channel) {
+std::unique_ptr<Connection> connect(const DatabaseTarget& target, const std::string& channel,
+                                    const StopSignal& stop) {
   const auto check = [](Connection& connection) {
     require_current_schema(connection);
     require_all_rows(connection);
     require_ids_to_spare(connection);
   };
-  return connect_reader(target, check, channel);
+  return connect_reader(target, check, channel, &stop);
 }
 
 void show_events(const TailOptions& options, Context& context, EventFilter filter) {
@@ -120,7 +121,13 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
   const auto target = configured_database(settings);
   std::unique_ptr<Connection> session;
   context.warn_of_visible_password();
-  context.explain_unreachable([&] { session = connect(target, options.follow ? settings.channel : ""); });
+  try {
+    context.explain_unreachable(
+        [&] { session = connect(target, options.follow ? settings.channel : "", signal); });
+  } catch (const ConnectionLost&) {
+    if (!signal.requested()) throw;
+    return;
+  }
   for (const auto& account : find_accounts(*session, options.accounts))
     filter.accounts.push_back(account.id);
 
@@ -128,8 +135,8 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
   const auto history = make_history(options, session->server_time());
   const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
   EventFeed feed(
-      std::move(session), [&] { return connect(target, settings.channel); }, history, std::move(filter),
-      window, context.log());
+      std::move(session), [&] { return connect(target, settings.channel, signal); }, history,
+      std::move(filter), window, context.log());
   PatientOutput output(context.out(), signal, [&] { feed.take_notifications(); });
   std::int64_t left = options.count.value_or(std::numeric_limits<std::int64_t>::max());
   feed.run(options.follow, environment, [&](const std::vector<Event>& events) {

@@ -9,10 +9,11 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
+#include "db/loss_hint.hpp"
 #include "db/pooler.hpp"
+#include "process/connect_until_stopped.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
-#include "schema/row_security.hpp"
 
 namespace mailroom {
 
@@ -67,28 +68,28 @@ void Context::explain_unreachable(const std::function<void()>& work) {
   try {
     work();
   } catch (const ConnectionLost& error) {
-    const auto& url = settings().database_url;
-    throw ConnectionLost(error.what(), url.empty()
-                                           ? "name the database with MAILROOM_DATABASE_URL, database.url or "
-                                             "libpq's PGHOST, PGDATABASE and PGUSER"
-                                           : "tried: " + redact_conninfo(url) +
-                                                 "; mailroom config show shows where that comes from");
+    throw ConnectionLost(error.what(), unreachable_hint(error, settings().database_url));
   }
 }
 
-std::unique_ptr<Connection> Context::connect(const std::string& purpose) {
+std::unique_ptr<Connection> Context::connect(const std::string& purpose, const StopSignal* stop) {
   std::unique_ptr<Connection> connection;
   warn_of_visible_password();
   explain_unreachable([&] {
-    connection = std::make_unique<Connection>(configured_database(settings()), "mailroom " + purpose);
+    const auto target = configured_database(settings());
+    const auto program = "mailroom " + purpose;
+    connection = stop == nullptr ? std::make_unique<Connection>(target, program)
+                                 : connect_until_stopped(*stop, target, program);
   });
   return connection;
 }
 
-std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpose) {
-  auto connection = connect(purpose);
+std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpose,
+                                                       const std::vector<std::string>& reads,
+                                                       const StopSignal* stop) {
+  auto connection = connect(purpose, stop);
   require_current_schema(*connection);
-  require_all_rows(*connection);
+  require_all_rows(*connection, reads);
   require_ids_to_spare(*connection);
   return connection;
 }

@@ -13,6 +13,8 @@
 #include "db/configured_database.hpp"
 #include "db/connection.hpp"
 #include "db/wait_watch.hpp"
+#include "process/stop_signal.hpp"
+#include "schema/row_security.hpp"
 #include "signing/configured_keys.hpp"
 
 namespace mailroom {
@@ -55,11 +57,14 @@ class Context {
   void warn_of_visible_password();
   /// Runs `work`. Adds a hint to a ConnectionLost: which database was tried, or how to name one.
   void explain_unreachable(const std::function<void()>& work);
-  /// Connects as `mailroom PURPOSE`. Throws ConnectionLost.
-  std::unique_ptr<Connection> connect(const std::string& purpose);
+  /// Connects as `mailroom PURPOSE`. Throws ConnectionLost; with `stop` also when it requests a stop
+  /// meanwhile.
+  std::unique_ptr<Connection> connect(const std::string& purpose, const StopSignal* stop = nullptr);
   /// connect(), then throws Error(schema) if this binary cannot work on the schema or the ids are used up,
-  /// and Error(failed) if row security hides rows.
-  std::unique_ptr<Connection> connect_to_schema(const std::string& purpose);
+  /// and Error(failed) if row security hides rows of the tables that the command reads.
+  std::unique_ptr<Connection> connect_to_schema(const std::string& purpose,
+                                                const std::vector<std::string>& reads = mailroom_tables(),
+                                                const StopSignal* stop = nullptr);
   /// While the result exists, warns of the sessions for which the statements of `connection`, which is
   /// connected as `mailroom PURPOSE`, wait for more than a second. Calls `before` ahead of each warning, in
   /// another thread.

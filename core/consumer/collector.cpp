@@ -67,6 +67,7 @@ void Collector::collect() {
       if (!session_) reconnect();
       if (session_) step();
     } catch (const ConnectionLost& error) {
+      if (!session_ && environment_.stop_requested()) continue;
       if (session_) retries_.worked();
       retries_.failed("connection lost", error.what(), environment_.now());
       drop_session();
@@ -108,6 +109,7 @@ void Collector::connect_first() {
     try {
       return adopt_session(setup_.connect());
     } catch (const Error& error) {
+      if (environment_.stop_requested()) return;
       const bool gives_up = environment_.now() >= give_up && !is_pid_locked(error);
       if (retry_for(error) != Retry::new_session || gives_up) throw;
       retries_.failed(is_pid_locked(error) ? "reconnecting" : "waiting for the database", reason_of(error),

@@ -12,6 +12,8 @@
 #include "consumer/session_checks.hpp"
 #include "db/array_text.hpp"
 #include "db/pooler.hpp"
+#include "db/storable_text.hpp"
+#include "process/connect_until_stopped.hpp"
 
 namespace mailroom {
 namespace {
@@ -21,6 +23,9 @@ constexpr Milliseconds last_patience{500};
 
 /// How long to wait for a second session while a batch is leased: a pooler may have no more to give.
 constexpr Milliseconds reader_patience{2000};
+
+/// How long a statement may take before the log says for whom it waits.
+constexpr Milliseconds wait_patience{3000};
 
 /// Payload of the notification that makes the other collectors drain the inserts that did not notify.
 constexpr const char* drain_payload = "drain";
@@ -69,10 +74,11 @@ PgQueueSession::PgQueueSession(const Setup& setup)
       target_(setup.conninfo),
       delivers_(setup.delivers),
       with_creation_(setup.with_creation),
-      connection_(setup.conninfo, setup.program),
+      session_(connect(setup)),
       queues_(setup.queues),
       channel_(setup.channel) {
   const auto waiting = wait();
+  watch_waits();
   require_own_session(connection_, setup.conninfo, setup.program);
   setup.check_schema(connection_);
   prepare_statements(setup);
@@ -81,6 +87,21 @@ PgQueueSession::PgQueueSession(const Setup& setup)
   for (const auto& queue : queues_)
     collector_ = connection_.run("SELECT mailroom_attach($1)", queue)[0][0].as<int>();
   if (!setup.fingerprint.empty()) show_fingerprint(connection_, setup.fingerprint);
+}
+
+std::unique_ptr<Connection> PgQueueSession::connect(const Setup& setup) {
+  if (setup.watcher == nullptr) return std::make_unique<Connection>(setup.conninfo, setup.program);
+  return connect_until_stopped(setup.watcher->signal(), setup.conninfo, setup.program);
+}
+
+void PgQueueSession::watch_waits() {
+  if (log_ == nullptr) return;
+  waits_.emplace(connection_,
+                 WaitWatch::Options{.target = target_,
+                                    .purpose = "mailroom watch",
+                                    .tell = [log = log_](const std::string& text) { log->warn(text); },
+                                    .patience = wait_patience,
+                                    .over = [log = log_] { log->info("the wait is over"); }});
 }
 
 void PgQueueSession::prepare_statements(const Setup& setup) {
@@ -225,8 +246,14 @@ pqxx::result PgQueueSession::run_claim(const char* statement, const ClaimRequest
                                   request.take_over, request.publish_cursor, delivers_, wake, batch,
                                   receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
                                   counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids),
-                                  outcomes_json(receipt), microseconds_since(receipt.signed_at),
+                                  storable_outcomes(receipt), microseconds_since(receipt.signed_at),
                                   microseconds_since(receipt.written_at), request.held);
+}
+
+std::optional<std::string> PgQueueSession::storable_outcomes(const Receipt& receipt) const {
+  auto outcomes = outcomes_json(receipt);
+  if (outcomes) outcomes = storable(connection_.facts(), std::move(*outcomes));
+  return outcomes;
 }
 
 ClaimReply PgQueueSession::acknowledge_alone(const Receipt& receipt) {
@@ -237,7 +264,7 @@ SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8, $9::jsonb,
 FROM mailroom_batches
 WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
       receipt.lease.batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
-      counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids), outcomes_json(receipt),
+      counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids), storable_outcomes(receipt),
       microseconds_since(receipt.signed_at), microseconds_since(receipt.written_at));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
   return {.receipt_void = !rows[0][0].as<bool>()};
@@ -252,7 +279,8 @@ std::vector<SinkState> PgQueueSession::share(const std::vector<SinkState>& news,
   return read_sinks(connection_.run(R"(
 SELECT name, failures, extract(epoch FROM since), extract(epoch FROM failed_at), extract(epoch FROM probe_at), reason
 FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
-                                    channel_, sinks_json(news), array_text(names), probe_ms));
+                                    channel_, storable(connection_.facts(), sinks_json(news)),
+                                    array_text(names), probe_ms));
 }
 
 void PgQueueSession::check_health() {

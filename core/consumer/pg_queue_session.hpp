@@ -14,6 +14,7 @@
 #include "consumer/batch_reader.hpp"
 #include "consumer/queue_session.hpp"
 #include "db/connection.hpp"
+#include "db/wait_watch.hpp"
 #include "process/stop_watcher.hpp"
 
 namespace mailroom {
@@ -27,7 +28,7 @@ class PgQueueSession final : public QueueSession {
     std::string channel;
     std::function<void(Connection&)> check_schema;
     std::string fingerprint{};       ///< 16 hexadecimal digits: publishes which key this collector signs with
-    Log* log = nullptr;              ///< outlives it; may be null
+    Log* log = nullptr;              ///< learns for what the session waits long; outlives it; may be null
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
     std::string program = "mailroom collect";  ///< its application_name, before `@HOST:PID`
     bool delivers = false;                     ///< for a sink with outcomes
@@ -68,6 +69,8 @@ class PgQueueSession final : public QueueSession {
     std::optional<pqxx::result> rows{};  ///< the tokens, if they came with the claim, one row per token
   };
 
+  static std::unique_ptr<Connection> connect(const Setup& setup);
+  void watch_waits();
   void prepare_statements(const Setup& setup);
   /// For any thread, while no other uses the connection.
   Claimed take(const ClaimRequest& request);
@@ -82,6 +85,8 @@ class PgQueueSession final : public QueueSession {
   const std::string& queue_of(const ClaimRequest& request) const {
     return request.queue.empty() ? queues_.front() : request.queue;
   }
+  /// Replies are others' words, in any language.
+  std::optional<std::string> storable_outcomes(const Receipt& receipt) const;
   ClaimReply acknowledge_alone(const Receipt& receipt);
   /// Keep the result for as long as a statement runs.
   StopWatcher::Wait wait(Milliseconds patience = StopWatcher::moment) {
@@ -93,7 +98,9 @@ class PgQueueSession final : public QueueSession {
   DatabaseTarget target_;
   bool delivers_;
   bool with_creation_;
-  Connection connection_;
+  std::unique_ptr<Connection> session_;
+  Connection& connection_ = *session_;
+  std::optional<WaitWatch> waits_{};
   std::vector<std::string> queues_;
   std::string channel_;
   std::optional<std::string> silent_;  ///< array of transactions that may not have notified; nullopt: unknown

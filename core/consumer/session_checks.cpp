@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "db/qualified_name.hpp"
 #include "queue/preconditions.hpp"
 #include "queue/sequences.hpp"
 
@@ -21,7 +22,7 @@ void check_trigger(Connection& connection) {
   }
   if (state == TriggerState::disabled) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is disabled",
-                enable_trigger_statement(connection, table, trigger));
+                enable_trigger_statement(quoted_schema(connection), table, trigger));
   }
 }
 

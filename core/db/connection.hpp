@@ -148,8 +148,9 @@ class Connection {
   int socket() const;
   int backend_pid() const;
 
-  /// True while a statement or a transaction runs; for another thread, also after the end of the connection.
-  std::shared_ptr<const std::atomic<bool>> busy() const { return busy_; }
+  /// Odd while a statement or a transaction runs, and another number for each; for another thread, also after
+  /// the end of the connection.
+  std::shared_ptr<const std::atomic<std::uint64_t>> activity() const { return activity_; }
 
  private:
   void open(const std::string& conninfo);
@@ -177,16 +178,22 @@ class Connection {
 
   /// While it exists, the connection is busy.
   struct Busy {
-    explicit Busy(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
-    ~Busy() { flag_ = false; }
+    explicit Busy(std::atomic<std::uint64_t>& activity)
+        : activity_(activity), is_outermost_(activity % 2 == 0) {
+      if (is_outermost_) ++activity_;
+    }
+    ~Busy() {
+      if (is_outermost_) ++activity_;
+    }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
-    std::atomic<bool>& flag_;
+    std::atomic<std::uint64_t>& activity_;
+    bool is_outermost_;
   };
 
   template <typename Body>
   auto guarded(Body&& body) -> decltype(body()) {
-    const Busy busy(*busy_);
+    const Busy busy(*activity_);
     try {
       return body();
     } catch (...) {
@@ -202,7 +209,7 @@ class Connection {
   SessionFacts facts_;
   bool is_own_ = false;               ///< behind a pooler: own_session() was called
   std::string transaction_settings_;  ///< for each transaction behind a pooler; otherwise empty
-  std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<std::uint64_t>> activity_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::unique_ptr<pqxx::connection> session_;
   std::unique_ptr<pqxx_compat::Subscription> subscription_;
   std::set<std::string> payloads_;

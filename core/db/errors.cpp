@@ -6,9 +6,11 @@
 #include <charconv>
 #include <initializer_list>
 #include <pqxx/pqxx>
+#include <regex>
 #include <string_view>
 
 #include "base/text.hpp"
+#include "db/loss_hint.hpp"
 
 namespace mailroom {
 namespace {
@@ -68,7 +70,8 @@ std::string reason_of_loss(std::string_view report) {
   const auto last_word = labelled(heard, "FATAL");
   // libpq and the server quote the value of a wrong libpq variable, which may contain a password.
   const auto reason = without_passwords(last_word.empty() ? said : last_word);
-  if (reason.find("statement pooling mode") == std::string::npos) throw ConnectionLost(reason);
+  if (reason.find("statement pooling mode") == std::string::npos)
+    throw ConnectionLost(reason, hint_for_loss(reason));
   throw Error(
       ExitCode::configuration, reason,
       "the connection goes through a pooler in statement mode: connect to the server directly, or set "
@@ -117,6 +120,29 @@ bool is_repeated_id(std::string_view message) {
                     "mailroom_operations_pkey\""});
 }
 
+bool is_about_encoding(std::string_view state) {
+  return is_one_of(state, {sqlstate::untranslatable, sqlstate::invalid_text});
+}
+
+/// `message`; if it says which bytes of UTF-8 the encoding of the database lacks, with the character instead:
+/// `character with byte sequence 0xe2 0x80 0xa6 in encoding "UTF8" has no equivalent in encoding "LATIN1"`.
+std::string with_character(const std::string& message) {
+  static const std::regex untranslated(
+      "character with byte sequence ((?:0x[0-9a-f]{2} ?)+) in encoding \"UTF8\" has no equivalent in encoding "
+      "\"([A-Za-z0-9_]+)\"");
+  std::smatch match;
+  if (!std::regex_match(message, match, untranslated)) return message;
+  std::string character;
+  const auto bytes = match[1].str();
+  for (const auto byte : split(bytes, ' ')) {
+    if (byte.empty()) continue;
+    unsigned value = 0;
+    std::from_chars(byte.data() + 2, byte.data() + byte.size(), value, 16);
+    character += static_cast<char>(value);
+  }
+  return "the database, whose encoding is " + match[2].str() + ", has no character '" + character + "'";
+}
+
 std::string hint_of(std::string_view state, std::string_view report) {
   if (state == sqlstate::unknown_queue)
     return "mailroom queue list shows the queues; collect.queue names those to collect from";
@@ -141,8 +167,13 @@ std::string hint_of(std::string_view state, std::string_view report) {
     return "PostgreSQL lets every role read it, so this right was revoked; mailroom doctor shows the GRANT "
            "that restores it";
   }
-  if (is_forbidden)
-    return "mailroom doctor shows what collect needs; docs/security.md has roles for the other commands";
+  if (is_forbidden) {
+    return "the owner of the tables may do this, and docs/security.md has a role for each command; mailroom doctor "
+           "shows what collect needs";
+  }
+  if (is_about_encoding(state)) {
+    return "write it without this character; an account can also be named by its id";
+  }
   return hint.empty() && !quotes_a_row(state) ? labelled(report, "DETAIL") : hint;
 }
 
@@ -151,6 +182,7 @@ std::string hint_of(std::string_view state, std::string_view report) {
   auto message = labelled(report, "ERROR");
   if (message.empty()) message = labelled(report, "FATAL");
   if (message.empty()) message = first_line(report);
+  if (state == sqlstate::untranslatable) message = with_character(message);
   if (!session_is_open || is_about_the_session(state)) throw_lost({}, message);
   // PostgreSQL quotes a value in full, however long, so shorten the text.
   throw DatabaseError(exit_code_of(state), shown_text(message), shown_text(hint_of(state, report)),

@@ -17,7 +17,7 @@ namespace {
 /// null: a synchronous standby. CREATE INDEX CONCURRENTLY waits for transactions like for locks.
 constexpr const char* blockers_sql = R"(
 SELECT b.pid, coalesce(nullif(h.application_name, ''), 'without a name'), coalesce(h.usename::text, 'unknown'),
-  (extract(epoch FROM clock_timestamp() - h.xact_start) * 1000)::bigint
+  (extract(epoch FROM clock_timestamp() - h.xact_start) * 1000)::bigint, h.wait_event = 'SyncRep' IS TRUE
 FROM pg_stat_activity w
   CROSS JOIN LATERAL (
     SELECT DISTINCT p AS pid FROM unnest(pg_blocking_pids(w.pid)) p WHERE w.wait_event_type = 'Lock'
@@ -34,6 +34,8 @@ std::string blocker_text(const Row& row) {
     return "a synchronous standby, which has not confirmed the commit: see synchronous_standby_names";
   if (row[0].template as<int>() == 0) return "a prepared transaction: see pg_prepared_xacts";
   const auto who = fmt::format("pid {} ({}, user {})", row[0].c_str(), row[1].c_str(), row[2].c_str());
+  if (row[4].template as<bool>())
+    return who + ", which waits for a synchronous standby: see synchronous_standby_names";
   const auto open = optional_of<Milliseconds::rep>(row[3]);
   if (!open) return who;
   return fmt::format("{}, whose transaction has been open for {}", who,
@@ -44,9 +46,11 @@ std::string blocker_text(const Row& row) {
 
 /// What the thread and its owner share.
 struct WaitWatch::State {
-  const std::shared_ptr<const std::atomic<bool>> busy;
+  const std::shared_ptr<const std::atomic<std::uint64_t>> activity;
   const int pid;
   const Options options;
+  std::uint64_t statement = 0;  ///< the activity at the last glance
+  TimePoint since{};            ///< the first glance at that statement
   std::unique_ptr<Connection> looking{};
   std::string seen{};  ///< the sessions at the last look
   std::string told{};
@@ -57,13 +61,16 @@ struct WaitWatch::State {
   bool done = false;
 
   void watch();
+  bool takes_long();
   void look();
   void tell(const std::string& text);
+  void rest();
 };
 
 WaitWatch::WaitWatch(const Connection& connection, Options options)
-    : state_(new State{
-          .busy = connection.busy(), .pid = connection.backend_pid(), .options = std::move(options)}) {
+    : state_(new State{.activity = connection.activity(),
+                       .pid = connection.backend_pid(),
+                       .options = std::move(options)}) {
   const BlockedSignals blocked;
   thread_ = std::thread([state = state_] { state->watch(); });
 }
@@ -81,17 +88,29 @@ void WaitWatch::State::watch() {
   std::unique_lock lock(mutex);
   while (!changed.wait_for(lock, interval, [this] { return ended; })) {
     lock.unlock();
-    if (*busy && may_look) {
-      look();
-    } else {
-      looking.reset();
-      seen.clear();
-      told.clear();
-    }
+    takes_long() && may_look ? look() : rest();
     lock.lock();
   }
   done = true;
   changed.notify_all();
+}
+
+bool WaitWatch::State::takes_long() {
+  const auto now = steady_now();
+  if (const std::uint64_t current = *activity; current != statement) {
+    rest();
+    statement = current;
+    since = now;
+  }
+  return statement % 2 == 1 && now - since >= options.patience;
+}
+
+void WaitWatch::State::rest() {
+  looking.reset();
+  seen.clear();
+  if (std::exchange(told, {}).empty() || !options.over) return;
+  const std::lock_guard lock(mutex);
+  if (!ended) options.over();
 }
 
 void WaitWatch::State::look() {

@@ -11,8 +11,9 @@
 #include "base/clock.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "doctor/queue_finding.hpp"
 #include "doctor/subject.hpp"
-#include "status/queue_health.hpp"
+#include "status/fix_commands.hpp"
 #include "status/queue_sessions.hpp"
 
 namespace mailroom {
@@ -60,10 +61,7 @@ Findings judge_name(const Settings& settings, const std::vector<std::string>& ch
 double judge_queue(Connection& connection, Findings& findings) {
   const auto queue =
       connection.transact([](pqxx::work& transaction) { return read_notification_queue(transaction); });
-  if (const auto found = judge_notifications(queue)) {
-    findings.push_back(found->severity == Severity::failure ? failure(found->text, {found->fix})
-                                                            : warning(found->text, {found->fix}));
-  }
+  if (const auto found = judge_notifications(queue)) findings.push_back(finding_of(*found));
   return queue.usage;
 }
 
@@ -81,6 +79,31 @@ bool hears_itself(Connection& connection) {
     poll(&watched, 1, static_cast<int>(left.count()));
   }
   return true;
+}
+
+/// Why no notification can be sent: the commit of another one takes long.
+Finding held_up(Connection& connection, const DatabaseError& error) {
+  const auto notifier =
+      connection.transact([](pqxx::work& transaction) { return find_notifier(transaction); });
+  if (!notifier) return not_checked(fmt::format("whether notifications arrive: {}", error.what()));
+  if (waits_for_standby(*notifier)) return finding_of(standby_awaited(*notifier));
+  return failure(
+      fmt::format("{}, {}, holds the lock under which every transaction that notifies commits: no INSERT "
+                  "into accounts can proceed",
+                  session_text(*notifier), activity_text(*notifier)),
+      {end_session(notifier->pid)});
+}
+
+void judge_arrival(Connection& connection, Findings& findings) {
+  try {
+    if (hears_itself(connection)) return;
+    findings.push_back(warning(
+        "a test notification did not arrive within " + format_duration(std::chrono::milliseconds(patience)),
+        {}, "point database.url at the server itself, without a pooler or proxy"));
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::lock_not_available) throw;
+    findings.push_back(held_up(connection, error));
+  }
 }
 
 }  // namespace
@@ -121,11 +144,7 @@ Findings check_channel(Subject& subject) {
     findings.push_back(not_checked("whether notifications arrive: the queue of notifications is full"));
     return findings;
   }
-  if (!hears_itself(*subject.connection)) {
-    findings.push_back(warning(
-        "a test notification did not arrive within " + format_duration(std::chrono::milliseconds(patience)),
-        {}, "point database.url at the server itself, without a pooler or proxy"));
-  }
+  judge_arrival(*subject.connection, findings);
   return or_fine(std::move(findings),
                  settings.channel + ", which the trigger on tokens notifies; a test notification arrived");
 }

@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "db/conninfo.hpp"
+#include "db/loss_hint.hpp"
 
 namespace mailroom {
 namespace {
@@ -76,9 +76,7 @@ Findings findings_of(Subject& subject, Work&& work) {
     return work();
   } catch (const ConnectionLost& error) {
     subject.connection.reset();
-    auto lost = failure(error.what(), {},
-                        "start the server, or set database.url to another one; the current target is " +
-                            describe_target(subject.settings->database_url));
+    auto lost = failure(error.what(), {}, unreachable_hint(error, subject.settings->database_url));
     lost.check = "database";
     return {lost};
   } catch (const DatabaseError& error) {

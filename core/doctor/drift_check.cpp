@@ -4,8 +4,8 @@
 
 #include "db/qualified_name.hpp"
 #include "doctor/qualified_rows.hpp"
-#include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
+#include "schema/schema_objects.hpp"
 
 namespace mailroom {
 namespace {

@@ -6,9 +6,9 @@
 #include "base/printable.hpp"
 #include "db/array_text.hpp"
 #include "doctor/qualified_rows.hpp"
-#include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
 #include "schema/row_security.hpp"
+#include "schema/schema_objects.hpp"
 
 namespace mailroom {
 namespace {
@@ -128,11 +128,19 @@ void judge_intruders(Connection& connection, Findings& findings) {
 }
 
 void judge_row_security(Connection& connection, const std::string& role, Findings& findings) {
-  const auto hidden = hidden_rows(connection);
-  if (hidden.tables.empty()) return;
-  findings.push_back(failure(
-      fmt::format("row security hides rows of {} from {}, so collect refuses to run", hidden.tables, role),
-      {hidden.fix}));
+  const auto hidden = hidden_rows(connection, tables_of_consumers());
+  if (!hidden.tables.empty()) {
+    findings.push_back(failure(
+        fmt::format("row security hides rows of {} from {}, so collect refuses to run", hidden.tables, role),
+        {hidden.fix}));
+    return;
+  }
+  const auto others = hidden_rows(connection, mailroom_tables());
+  if (others.tables.empty()) return;
+  findings.push_back(warning(
+      fmt::format("row security hides rows of {} from {}, so the commands for operators refuse to run",
+                  others.tables, role),
+      {others.fix}));
 }
 
 void judge_statistics(Connection& connection, const std::string& role, Findings& findings) {

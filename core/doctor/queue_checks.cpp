@@ -8,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "doctor/queue_finding.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
 #include "queue/queue_plan.hpp"
@@ -31,37 +32,19 @@ void judge_missed(const SequenceFix& fix, Findings& findings) {
   }
 }
 
-/// Reports a sequence behind the newest token or behind a cursor: rows were inserted with ids of their own,
-/// or the tables were truncated or restored.
-void judge_position(const SequenceFix& fix, Findings& findings) {
-  const auto drawn = with_thousands(fix.sequence_before);
-  if (fix.newest_token > fix.sequence_before) {
-    findings.push_back(
-        failure(fmt::format("tokens_id_seq is at {}, behind the newest token {}: the next INSERT fails",
-                            drawn, with_thousands(fix.newest_token)),
-                {fix_sequence_command}));
-  }
+/// Reports the sequences that are behind their table or a cursor.
+void judge_positions(const SequenceFix& fix, Findings& findings) {
+  const TableSequence tokens{.name = "tokens_id_seq",
+                             .table = "tokens",
+                             .position = fix.sequence_before,
+                             .newest = fix.newest_token};
+  if (tokens.is_behind()) findings.push_back(finding_of(judge_sequence(tokens)));
   for (const auto& missed : fix.queues) {
-    if (missed.cursor <= fix.sequence_before) continue;
-    findings.push_back(failure(
-        fmt::format("tokens_id_seq is at {}, behind the cursor of the queue {} at {}: every claim fails. "
-                    "Tokens were truncated or restored. The fix emits the tokens created since then and "
-                    "no others",
-                    drawn, missed.queue, with_thousands(missed.cursor)),
-        {fix_sequence_command}));
+    if (const auto found = judge_cursor(missed.queue, missed.cursor, fix.sequence_before))
+      findings.push_back(finding_of(*found));
   }
-}
-
-/// Reports the other sequences that are behind their tables: a switch-over to a logical replica does not copy
-/// them.
-void judge_others(const SequenceFix& fix, Findings& findings) {
-  for (const auto& sequence : fix.others) {
-    const auto reason = fmt::format("{} is at {}, behind the newest id of {}, {}: {}", sequence.name,
-                                    with_thousands(sequence.position), sequence.table,
-                                    with_thousands(sequence.newest), sequence.consequence());
-    findings.push_back(sequence.is_of_mailroom() ? failure(reason, {fix_sequence_command})
-                                                 : warning(reason, {fix_sequence_command}));
-  }
+  for (const auto& sequence : fix.others)
+    findings.push_back(finding_of(judge_sequence(sequence)));
 }
 
 bool has_queue(Connection& connection, const std::string& queue) {
@@ -122,14 +105,6 @@ bool concerns_collectors(const QueueFinding& finding) {
   return std::find(codes.begin(), codes.end(), finding.code) != codes.end();
 }
 
-std::vector<std::string> commands_of(const QueueFinding& finding) {
-  std::vector<std::string> commands;
-  if (finding.fix.empty()) return commands;
-  for (const auto command : split(finding.fix, '\n'))
-    commands.emplace_back(command);
-  return commands;
-}
-
 }  // namespace
 
 Findings check_sequence(Subject& subject) {
@@ -148,9 +123,8 @@ Findings check_sequence(Subject& subject) {
                 std::move(statements)));
   }
   const auto fix = check_sequence(connection);
-  judge_position(fix, findings);
+  judge_positions(fix, findings);
   judge_missed(fix, findings);
-  judge_others(fix, findings);
   subject.gives_good_ids = findings.empty();
   const auto* rest = fix.is_complete ? "" : "; mailroom reconcile checks the many tokens of the last hour";
   return or_fine(std::move(findings), fmt::format("at {}, one id at a time, ahead of every cursor{}",
@@ -191,11 +165,11 @@ Findings check_collectors(Subject& subject) {
       collectors.insert(collector.session.pid);
     for (const auto& found : judge_queue(status, limits)) {
       if (!concerns_collectors(found)) continue;
-      // no_collector is only a warning: a new queue has no collector yet.
-      const bool fails = found.severity == Severity::failure && found.code != "no_collector";
-      const auto fix = commands_of(found);
-      const auto text = settings.queues.size() == 1 ? found.text : "queue " + queue + ": " + found.text;
-      findings.push_back(fails ? failure(text, fix, found.hint) : warning(text, fix, found.hint));
+      auto finding = finding_of(found);
+      // A new queue has no collector yet.
+      if (found.code == "no_collector") finding.verdict = CheckVerdict::warning;
+      if (settings.queues.size() > 1) finding.reason = "queue " + queue + ": " + found.text;
+      findings.push_back(std::move(finding));
     }
   }
   const auto count = static_cast<std::int64_t>(collectors.size());

@@ -8,6 +8,7 @@
 
 #include "db/pooler.hpp"
 #include "db/time_sql.hpp"
+#include "process/connect_until_stopped.hpp"
 
 namespace mailroom {
 namespace {
@@ -26,9 +27,11 @@ constexpr std::chrono::seconds rounding{2};
 
 std::unique_ptr<Connection> connect_reader(const DatabaseTarget& target,
                                            const std::function<void(Connection&)>& check_schema,
-                                           const std::string& channel) {
-  auto session = std::make_unique<Connection>(target, "mailroom tail");
-  require_own_session(*session, target, "mailroom tail");
+                                           const std::string& channel, const StopSignal* stop) {
+  const std::string program = "mailroom tail";
+  auto session = stop == nullptr ? std::make_unique<Connection>(target, program)
+                                 : connect_until_stopped(*stop, target, program);
+  require_own_session(*session, target, program);
   check_schema(*session);
   // The feed reads few rows of large tables: hash joins and merge joins would read too much.
   session->run(R"(

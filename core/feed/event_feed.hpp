@@ -16,10 +16,11 @@ namespace mailroom {
 
 /// Opens a session whose transactions are READ ONLY and REPEATABLE READ, and calls `check_schema`. Listens on
 /// `channel`, unless it is empty or the server is a standby, which has no notifications. Throws
-/// Error(configuration) if a pooler shares the session.
+/// Error(configuration) if a pooler shares the session, and ConnectionLost when `stop`, which may be null,
+/// requests a stop while it connects.
 std::unique_ptr<Connection> connect_reader(const DatabaseTarget& target,
                                            const std::function<void(Connection&)>& check_schema,
-                                           const std::string& channel);
+                                           const std::string& channel, const StopSignal* stop = nullptr);
 
 /// A stream of events: past ones and then, at each poll, those that have not been shown.
 ///

@@ -46,6 +46,7 @@ void EventFeed::run(bool follow, Environment& environment, const Show& show) {
       retries.worked();
     } catch (const ConnectionLost& error) {
       if (!follow) throw;
+      if (is_lost && finished()) return;
       if (!is_lost) retries.worked();
       retries.failed("connection lost", error.what(), environment.now());
       is_lost = true;

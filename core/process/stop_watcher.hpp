@@ -32,6 +32,8 @@ class StopWatcher {
   /// Replaces what Awaited::reader stands for.
   void name_reader(std::string reader);
 
+  const StopSignal& signal() const { return signal_; }
+
   /// What the collector's thread waits for now; for any thread to ask.
   Awaited awaited() const;
 

@@ -2,7 +2,15 @@
 
 #include "queue/operation_author.hpp"
 
+#include "base/actor.hpp"
+#include "db/storable_text.hpp"
+
 namespace mailroom {
+
+OperationAuthor operator_author(Connection& connection, const std::string& reason) {
+  require_storable(connection, "--reason", reason);
+  return {.actor = storable(connection.facts(), operator_name()), .reason = reason};
+}
 
 void set_author(pqxx::transaction_base& transaction, const OperationAuthor& author) {
   Connection::execute(transaction, R"(

@@ -13,6 +13,10 @@ struct OperationAuthor {
   std::string reason;  ///< may be empty
 };
 
+/// The operator who runs this process, and `reason`. Throws Error(usage) if the database cannot hold the
+/// reason: call it before anything is changed.
+OperationAuthor operator_author(Connection& connection, const std::string& reason);
+
 /// Sets both for the operations that the caller's transaction records.
 void set_author(pqxx::transaction_base& transaction, const OperationAuthor& author);
 

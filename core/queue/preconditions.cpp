@@ -29,9 +29,9 @@ WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' AND last_
                 quoted_schema(connection)));
 }
 
-std::string enable_trigger_statement(Connection& connection, const std::string& table,
-                                     const std::string& trigger) {
-  return fmt::format("ALTER TABLE {} ENABLE TRIGGER {};", qualified_name(connection, table), trigger);
+std::string enable_trigger_statement(const std::string& schema, std::string_view table,
+                                     std::string_view trigger) {
+  return fmt::format("ALTER TABLE {}.{} ENABLE TRIGGER {};", schema, table, trigger);
 }
 
 std::string ids_in_order_statement(Connection& connection) {

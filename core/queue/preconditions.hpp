@@ -16,9 +16,9 @@ TriggerState trigger_state(Connection& connection, const std::string& table, con
 /// it.
 void require_ids_to_spare(Connection& connection);
 
-/// The statement that enables a disabled trigger.
-std::string enable_trigger_statement(Connection& connection, const std::string& table,
-                                     const std::string& trigger);
+/// The statement that enables a disabled trigger; `schema` is quoted.
+std::string enable_trigger_statement(const std::string& schema, std::string_view table,
+                                     std::string_view trigger);
 
 /// True if the token sequence assigns one id at a time, each larger than the previous one.
 bool gives_ids_in_order(Connection& connection);

@@ -17,10 +17,10 @@ FROM (
   SELECT n, owner, has_sequence_privilege(c.oid, 'SELECT') AS is_readable, c.relname AS name, c.oid::regclass AS sequence,
     CASE owner WHEN 'mailroom_gaps' THEN format('SELECT %I.mailroom_newest_gap()', current_schema())
       ELSE format('SELECT max(id) FROM %I.%I', current_schema(), owner) END AS newest
-  FROM unnest('{mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,accounts}'::text[])
+  FROM unnest('{tokens,mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,accounts}'::text[])
          WITH ORDINALITY t (owner, n),
     LATERAL (SELECT to_regclass(format('%I.%I', current_schema(), owner)) AS oid) o,
-    LATERAL (SELECT CASE WHEN has_column_privilege(o.oid::oid, 'id', 'SELECT')
+    LATERAL (SELECT CASE WHEN has_column_privilege(o.oid::oid, 'id', 'SELECT') AND NOT row_security_active(o.oid::oid)
                     THEN pg_get_serial_sequence(o.oid::regclass::text, 'id')::regclass END AS oid) q
     JOIN pg_class c ON c.oid = q.oid
   WHERE CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, 'SELECT, USAGE') END) s)";
@@ -28,6 +28,7 @@ FROM (
 }  // namespace
 
 std::string TableSequence::consequence() const {
+  if (table == "tokens") return "the next INSERT fails";
   if (table == "accounts") return "an INSERT without an id of its own fails";
   if (table == "mailroom_operations") return "suspensions and operators' commands fail";
   if (table == "mailroom_schema_history") return "the next migration sets it ahead";

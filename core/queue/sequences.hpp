@@ -25,11 +25,12 @@ struct TableSequence {
   bool is_of_mailroom() const { return table != "accounts"; }
 };
 
-/// Reads the sequences of mailroom's tables and of accounts, but for that of tokens, whose ids the cursors
-/// also know. Leaves out those that the role may not read. Runs within the caller's transaction.
+/// Reads the sequences of mailroom's tables and of accounts. Leaves out those that the role may not read, or
+/// of whose tables row security hides rows. Runs within the caller's transaction.
 std::vector<TableSequence> read_sequences(pqxx::transaction_base& transaction);
 
-/// Sets those of `sequences` that are behind ahead of their tables. Never sets one back.
+/// Sets those of `sequences` that are behind ahead of their tables. Never sets one back. That of tokens has
+/// to be ahead of the cursors too.
 void advance_sequences(pqxx::transaction_base& transaction, const std::vector<TableSequence>& sequences);
 
 /// Returns statements, one for each sequence of batches and gaps that does not give ids one by one, in order:

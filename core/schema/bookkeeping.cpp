@@ -68,7 +68,7 @@ Present look_for_tables(Connection& connection) {
 void refuse_hidden_record(Connection& connection) {
   const auto is_hidden = connection.run(
       "SELECT row_security_active(to_regclass(quote_ident(current_schema()) || '.schema_migrations'))");
-  if (is_hidden[0][0].as<bool>()) require_all_rows(connection);
+  if (is_hidden[0][0].as<bool>()) require_all_rows(connection, {"schema_migrations"});
 }
 
 }  // namespace

@@ -35,7 +35,23 @@ const std::vector<std::string>& mailroom_tables() {
   return tables;
 }
 
-HiddenRows hidden_rows(Connection& connection) {
+const std::vector<std::string>& tables_of_claims() {
+  static const std::vector<std::string> tables{
+      "accounts",         "tokens",           "jobs",          "mailroom_queues",
+      "mailroom_budgets", "mailroom_batches", "mailroom_gaps", "mailroom_deliveries"};
+  return tables;
+}
+
+const std::vector<std::string>& tables_of_consumers() {
+  static const auto tables = [] {
+    auto all = tables_of_claims();
+    all.emplace_back("mailroom_sinks");
+    return all;
+  }();
+  return tables;
+}
+
+HiddenRows hidden_rows(Connection& connection, const std::vector<std::string>& tables) {
   // A policy does not help: collectors set row_security to off, and then each policy is an error.
   const auto row = connection.run(R"(
 SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
@@ -47,15 +63,15 @@ SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
 FROM pg_class c
 WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
   AND c.relname = ANY ($1::text[]) AND row_security_active(c.oid))",
-                                  array_text(mailroom_tables()))[0];
+                                  array_text(tables))[0];
   return {.tables = row[0].c_str(), .fix = row[1].c_str(), .owners_fix = row[2].c_str()};
 }
 
-void require_all_rows(Connection& connection) {
-  const auto hidden = hidden_rows(connection);
+void require_all_rows(Connection& connection, const std::vector<std::string>& tables) {
+  const auto hidden = hidden_rows(connection, tables);
   if (hidden.tables.empty()) return;
-  auto hint = hidden.fix + " -- as a superuser; a policy does not help";
-  if (!hidden.owners_fix.empty()) hint += ". Or, as the owner of the tables: " + hidden.owners_fix;
+  auto hint = "a policy does not help; as a superuser: " + hidden.fix;
+  if (!hidden.owners_fix.empty()) hint += " or as the owner of the tables: " + hidden.owners_fix;
   throw Error(ExitCode::failed,
               fmt::format("row security hides rows of {}, so results would be incomplete", hidden.tables),
               hint);

@@ -1,6 +1,6 @@
 // Reads the CREATE statements of the migrations. What a missing trigger leads to is listed by hand.
 
-#include "doctor/schema_objects.hpp"
+#include "schema/schema_objects.hpp"
 
 #include <array>
 #include <fmt/format.h>

@@ -19,8 +19,7 @@ class Judge {
   Judge(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
 
   std::vector<QueueFinding> findings() {
-    for (auto& finding : judge_sequences(status_))
-      found_.push_back(std::move(finding));
+    judge_what_was_stored();
     if (auto other = judge_other_schema(status_)) found_.push_back(std::move(*other));
     judge_pause();
     if (status_.on_standby) {
@@ -64,6 +63,15 @@ class Judge {
 
   bool is_paused() const { return status_.rules.pause.has_value(); }
   std::string resume() const { return "mailroom queue resume " + shell_word(status_.queue); }
+
+  void judge_what_was_stored() {
+    if (auto behind = judge_cursor(status_.queue, status_.cursor, status_.newest))
+      found_.push_back(std::move(*behind));
+    for (const auto& sequence : status_.sequences_behind)
+      found_.push_back(judge_sequence(sequence));
+    for (auto& finding : judge_triggers(status_.triggers, status_.schema))
+      found_.push_back(std::move(finding));
+  }
 
   void judge_pause() {
     if (!is_paused()) return;
@@ -222,7 +230,7 @@ class Judge {
                       session.wait.empty() ? "" : ", waiting for " + session.wait),
           {},
           fmt::format(
-              "SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({})); shows what blocks it",
+              "to see what blocks it: SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));",
               session.pid)};
     }
     const auto process = collector_process(session.application);

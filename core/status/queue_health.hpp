@@ -50,8 +50,15 @@ const char* severity_name(Severity severity);
 /// Maps each key's fingerprint to the collectors that sign with it: `pid 4567 and pid 4568`.
 std::map<std::string, std::string> pids_by_key(const QueueStatus& status);
 
-/// Returns the sequences that are behind the cursor or their table.
-std::vector<QueueFinding> judge_sequences(const QueueStatus& status);
+/// Returns a failure if the token sequence, whose last id is `drawn`, is behind the cursor of a queue.
+std::optional<QueueFinding> judge_cursor(const std::string& queue, std::int64_t cursor, std::int64_t drawn);
+
+/// Returns the problem of a sequence that is behind its table: a failure, or a warning where rows may have
+/// ids of their own.
+QueueFinding judge_sequence(const TableSequence& sequence);
+
+/// Returns the problems of triggers that do not fire; `schema` is quoted.
+std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std::string& schema);
 
 /// Returns the problem of a queue of notifications that fills up: a failure from half of it on.
 std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue);
@@ -59,6 +66,9 @@ std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue);
 /// Returns a failure if a collector, or the session that holds the queue's lock, waits for a synchronous
 /// standby.
 std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const HealthLimits& limits);
+
+/// The failure that `session` waits for a synchronous standby.
+QueueFinding standby_awaited(const ServerSession& session);
 
 /// True if the session waits for a synchronous standby to confirm its commit.
 bool waits_for_standby(const ServerSession& session);

@@ -93,6 +93,14 @@ WHERE a.datname = current_database() AND a.state = 'active' AND a.wait_event_typ
 ORDER BY a.state_change
 LIMIT 1)");
 
+// PostgreSQL takes this lock on "database 0" in PreCommit_Notify(), and keeps it until the commit is done.
+const std::string notifier_sql = with_locks(R"(
+SELECT {session}
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'object' AND l.database = 0 AND l.classid = 'pg_database'::regclass AND l.objid = 0
+  AND l.mode = 'AccessExclusiveLock' AND l.granted
+LIMIT 1)");
+
 // $1 gaps. Chooses the transactions that a gap waits for as mailroom_check_gap does. A transaction that has
 // inserted a token holds a lock on the table until it ends. The lock of a prepared transaction has no pid; it
 // is found by the virtual transaction that holds the lock on its id: the one of its session, or -1/XID after
@@ -183,6 +191,11 @@ std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transacti
 
 std::optional<ServerSession> find_longest_commit(pqxx::transaction_base& transaction) {
   const auto rows = Connection::execute(transaction, longest_commit_sql);
+  return rows.empty() ? std::nullopt : std::optional(read_session(rows[0]));
+}
+
+std::optional<ServerSession> find_notifier(pqxx::transaction_base& transaction) {
+  const auto rows = Connection::execute(transaction, notifier_sql);
   return rows.empty() ? std::nullopt : std::optional(read_session(rows[0]));
 }
 

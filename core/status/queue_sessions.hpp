@@ -26,6 +26,10 @@ std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transacti
 /// standby.
 std::optional<ServerSession> find_longest_commit(pqxx::transaction_base& transaction);
 
+/// The session, of any database of the server, that holds the lock under which transactions that notify
+/// commit.
+std::optional<ServerSession> find_notifier(pqxx::transaction_base& transaction);
+
 /// The sessions of this database that hold a mailroom lock and are not collectors.
 std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction);
 

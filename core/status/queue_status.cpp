@@ -97,8 +97,7 @@ QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& st
 
 void read_sequences_behind(pqxx::transaction_base& transaction, QueueStatus& status) {
   for (auto& sequence : read_sequences(transaction)) {
-    if (sequence.is_behind() && sequence.is_of_mailroom())
-      status.sequences_behind.push_back(std::move(sequence));
+    if (sequence.is_behind()) status.sequences_behind.push_back(std::move(sequence));
   }
 }
 
@@ -170,6 +169,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   Connection::execute(transaction, begin_sql);
   const auto position = read_position(transaction, status);
   read_sequences_behind(transaction, status);
+  status.triggers = read_trigger_status(transaction);
   status.rules = read_queue_rules(transaction, queue);
   auto connected = find_collectors(transaction, queue);
   status.collectors = std::move(connected.here);

@@ -12,6 +12,7 @@
 #include "status/delivery_status.hpp"
 #include "status/other_queue.hpp"
 #include "status/queue_rules.hpp"
+#include "status/trigger_status.hpp"
 
 namespace mailroom {
 
@@ -121,7 +122,8 @@ struct QueueStatus {
   bool on_standby = false;        ///< collectors and locks are on the primary, and not visible here
   std::int64_t cursor = 0;
   std::int64_t newest = 0;                      ///< the highest id that was drawn
-  std::vector<TableSequence> sequences_behind;  ///< of mailroom's tables other than tokens
+  std::vector<TableSequence> sequences_behind;  ///< their tables
+  TriggerStatus triggers;
   WaitingTokenCount waiting;
   std::vector<AttachedCollector> collectors;  ///< of this queue, or of an unknown one
   std::vector<ServerSession> elsewhere;       ///< consumers of this database that serve other queues only

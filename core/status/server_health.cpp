@@ -1,4 +1,4 @@
-// The rules about sequences, notifications, synchronous standbys and tokens in another schema.
+// The rules about notifications, synchronous standbys and tokens in another schema.
 
 #include <fmt/format.h>
 
@@ -27,27 +27,7 @@ std::string holders_text(const std::vector<ServerSession>& sessions) {
   return text;
 }
 
-QueueFinding sequence_behind(std::string text) {
-  return {Severity::failure, "sequence_behind", std::move(text), fix_sequence_command};
-}
-
 }  // namespace
-
-std::vector<QueueFinding> judge_sequences(const QueueStatus& status) {
-  std::vector<QueueFinding> found;
-  if (status.newest < status.cursor) {
-    found.push_back(sequence_behind(
-        fmt::format("the token sequence is at {}, behind the cursor at {}: every claim fails. Tokens were "
-                    "truncated or restored. The fix emits the tokens created since, and no others",
-                    with_thousands(status.newest), with_thousands(status.cursor))));
-  }
-  for (const auto& sequence : status.sequences_behind) {
-    found.push_back(sequence_behind(fmt::format(
-        "{} is at {}, behind the newest id of {}, {}: {}", sequence.name, with_thousands(sequence.position),
-        sequence.table, with_thousands(sequence.newest), sequence.consequence())));
-  }
-  return found;
-}
 
 std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) {
   if (queue.usage < NotificationQueue::worth_a_look) return std::nullopt;
@@ -59,7 +39,7 @@ std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) 
   std::string hint;
   if (queue.open_transactions.empty()) {
     text += ". No session has a transaction open that would hold it back: it empties by itself";
-    hint = "SELECT pg_notification_queue_usage(); shows how full it is";
+    hint = "to see how full it is: SELECT pg_notification_queue_usage();";
   } else {
     text += ". " + holders_text(queue.open_transactions);
     // The server moves the end of the queue only when somebody looks at it.
@@ -84,13 +64,17 @@ std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const 
   if (status.lock) consider(status.lock->session);
   if (status.longest_commit) consider(*status.longest_commit);
   if (longest == nullptr) return std::nullopt;
-  return QueueFinding{
+  return standby_awaited(*longest);
+}
+
+QueueFinding standby_awaited(const ServerSession& session) {
+  return {
       Severity::failure, "standby_awaited",
       fmt::format(
           "{} has waited for {} for a synchronous standby to confirm its commit, as every commit does: no claim and "
           "no INSERT can proceed. Start the standbys that synchronous_standby_names lists. The fix goes on without them; ending "
           "the session does not help",
-          session_text(*longest), age_text(*longest->silent_for)),
+          session_text(session), age_text(session.silent_for.value_or(Milliseconds{0}))),
       "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();"};
 }
 

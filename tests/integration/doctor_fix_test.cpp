@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "doctor/schema_objects.hpp"
 #include "replay/sequence_fix.hpp"
+#include "schema/schema_objects.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/operator_rig.hpp"
 #include "support/temporary_directory.hpp"
@@ -111,7 +111,7 @@ TEST_CASE(
   const DoctorRig rig(database);
   connection->run("SELECT setval('tokens_id_seq', 4)");
   CHECK(rig.examine("sequence")[0].reason ==
-        "tokens_id_seq is at 4, behind the newest token 5: the next INSERT fails");
+        "tokens_id_seq is at 4, behind the newest id of tokens, 5: the next INSERT fails");
   connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
   insert_accounts(*connection, 4, "new");
   const auto findings = rig.examine("sequence");

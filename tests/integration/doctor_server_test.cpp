@@ -1,6 +1,7 @@
 // Settings of the whole server affect its other users, so this test runs alone on the server.
 
 #include <fmt/format.h>
+#include <future>
 
 #include "status/queue_health.hpp"
 #include "support/doctor_rig.hpp"
@@ -88,15 +89,74 @@ TEST_CASE("a collector that waits for a synchronous standby is found, and the fi
   const auto longest = read_queue_status(*connection, "mailroom").longest_commit;
   REQUIRE(longest);
   CHECK(longest->application.starts_with("mailroom collect@"));
+  const std::string awaited = "waiting for a synchronous standby, which has not confirmed the commit";
+  REQUIRE(eventually([&] { return count(collector.log(), awaited) == 1; }));
+  CHECK(count(collector.log(), "the wait is over") == 0);
   std::istringstream fixes(found.front().fix);
   for (std::string fix; std::getline(fixes, fix);)
     CHECK(operators.type(fix).status == 0);
+  CHECK(eventually([&] { return count(collector.log(), "the wait is over") == 1; }));
+  CHECK(count(collector.log(), awaited) == 1);
   CHECK(eventually([&] {
     return value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NOT NULL") == 1;
   }));
   CHECK(collector.stop() == 0);
   connection->run("ALTER SYSTEM RESET ALL");
   connection->run("SELECT pg_reload_conf()");
+}
+
+TEST_CASE("doctor names the standby where the commit of another notification waits for it") {
+  TestDatabase database;
+  TestDatabase other(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  connection->run("ALTER SYSTEM SET synchronous_standby_names = 'gone'");
+  connection->run("SELECT pg_reload_conf()");
+  REQUIRE(eventually([&] {
+    return value<std::string>(*database.connect(), "SELECT current_setting('synchronous_standby_names')") ==
+           "gone";
+  }));
+  const DoctorRig rig(database);
+  CHECK(all_fine(rig.examine("channel")));
+  auto waiting = std::async(std::launch::async, [&] {
+    other.connect("signup")->run(
+        "DO $$ BEGIN CREATE TABLE written (); PERFORM pg_notify('other', ''); END $$");
+  });
+  REQUIRE(eventually(
+      [&] { return !connection->run("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'").empty(); }));
+  const auto findings = rig.examine("channel");
+  INFO(summary(findings));
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].reason.find("(signup") != std::string::npos);
+  CHECK(findings[0].reason.find("for a synchronous standby to confirm its commit") != std::string::npos);
+  const OperatorRig operators(database);
+  for (const auto& fix : findings[0].fix)
+    CHECK(operators.type(fix).status == 0);
+  waiting.get();
+  CHECK(all_fine(rig.examine("channel")));
+  connection->run("ALTER SYSTEM RESET ALL");
+  connection->run("SELECT pg_reload_conf()");
+}
+
+TEST_CASE("triggers that fire for no role, or nowhere on the server, are a failure of status") {
+  TestDatabase database;
+  const OperatorRig operators(database);
+  for (const std::string break_it : {"ALTER ROLE ALL SET session_replication_role = replica",
+                                     "ALTER SYSTEM SET session_replication_role = replica"}) {
+    INFO(break_it);
+    const auto connection = database.connect();
+    connection->run(break_it);
+    connection->run("SELECT pg_reload_conf()");
+    REQUIRE(eventually([&] {
+      return value<std::string>(*database.connect(), "SHOW session_replication_role") == "replica";
+    }));
+    const auto status = operators.mailroom({"status"});
+    CHECK(status.status == 8);
+    CHECK(status.output.find("session_replication_role is replica for ") != std::string::npos);
+    for (const auto& fix : fixes_in(status.output))
+      CHECK(operators.type(fix).status == 0);
+    CHECK(eventually([&] { return operators.mailroom({"status"}).status == 0; }));
+  }
 }
 
 }  // namespace mailroom::test::doctor_server_test

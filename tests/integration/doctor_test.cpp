@@ -1,6 +1,6 @@
 // mailroom doctor as a whole: what it finds, and that it changes nothing.
 
-#include "doctor/schema_objects.hpp"
+#include "schema/schema_objects.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"

@@ -26,6 +26,80 @@ TEST_CASE("the schema is created, checked and used in a database of any encoding
   CHECK(rig.mailroom({"migrate", "down", "--all", "--yes"}).status == 0);
 }
 
+TEST_CASE("a reason that the database's encoding lacks is refused before anything is changed") {
+  TestDatabase database(TestDatabase::Schema::none, "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+  const auto connection = database.connect();
+  const OperatorRig rig(database);
+  REQUIRE(rig.mailroom({"migrate"}).status == 0);
+  insert_accounts(*connection, 3);
+  connection->run("UPDATE tokens SET expires_at = 1, created_at = 0 WHERE id = 1");
+  const std::string state =
+      "SELECT (SELECT count(*) FROM mailroom_operations) || ' ' || (SELECT count(*) FROM tokens) || ' ' || "
+      "(SELECT count(*) FROM mailroom_schema_history)";
+  const auto before = value<std::string>(*connection, state);
+  for (auto words : std::vector<std::vector<std::string>>{{"suspend", "user1"},
+                                                          {"queue", "pause", "mailroom"},
+                                                          {"queue", "set", "mailroom", "--priority", "3"},
+                                                          {"queue", "create", "second", "--copy"},
+                                                          {"queue", "drop", "mailroom"},
+                                                          {"rewind-cursor", "--to-end"},
+                                                          {"prune", "--older-than", "1d"},
+                                                          {"migrate", "down", "1"},
+                                                          {"migrate", "force", "14"},
+                                                          {"migrate", "baseline", "14"}}) {
+    INFO(fmt::format("{}", fmt::join(words, " ")));
+    words.insert(words.end(), {"--yes", "--reason", "gr\u00FCn \u2026"});
+    const auto refused = rig.mailroom(words);
+    CAPTURE(refused.errors);
+    CHECK(refused.status == 2);
+    CHECK(refused.errors.find(
+              "error: --reason: the database, whose encoding is LATIN1, has no character '\u2026'\n"
+              "hint: write it without this character\n") != std::string::npos);
+    CHECK(value<std::string>(*connection, state) == before);
+  }
+  CHECK(rig.mailroom({"suspend", "user1", "--reason", "gr\u00FCn"}).status == 0);
+}
+
+TEST_CASE("a name that the database's encoding lacks is refused with a hint") {
+  TestDatabase database(TestDatabase::Schema::none, "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+  const OperatorRig rig(database);
+  REQUIRE(rig.mailroom({"migrate"}).status == 0);
+  const std::string name = "user\u20261";
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"suspend", name},
+                                             {"audit", name},
+                                             {"tail", "--account", name},
+                                             {"rewind-cursor", "--to-start", "--account", name},
+                                             {"queue", "create", name, "--copy", "--yes"},
+                                             {"status", "--queue", name},
+                                             {"collect", "--once", "--queue", name},
+                                             {"collect", "--once", "--channel", name}}) {
+    INFO(fmt::format("{}", fmt::join(words, " ")));
+    const auto refused = rig.mailroom(words);
+    CAPTURE(refused.errors);
+    CHECK(refused.status != 0);
+    CHECK(refused.errors.find("the database, whose encoding is LATIN1, has no character '\u2026'") !=
+          std::string::npos);
+    CHECK(refused.errors.find("hint: write it without this character") != std::string::npos);
+  }
+}
+
+TEST_CASE("an answer that the database's encoding lacks is recorded all the same") {
+  TestDatabase database(TestDatabase::Schema::none, "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+  const auto connection = database.connect();
+  const OperatorRig rig(database);
+  REQUIRE(rig.mailroom({"migrate"}).status == 0);
+  insert_accounts(*connection, 1);
+  const TemporaryDirectory directory;
+  directory.write(
+      "refuse",
+      "#!/bin/sh\nwhile read -r batch rest; do printf 'fail %s * reject nein \u2026\\n' \"$batch\" >&3; done\n",
+      0755);
+  rig.mailroom({"collect", "--once", "--exec", directory.path() / "refuse"});
+  CHECK(value<std::string>(*connection, "SELECT string_agg(reply, ' ') FROM mailroom_deliveries") ==
+        "nein ?");
+}
+
 TEST_CASE("no function of another application is changed, whatever its name is") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();

@@ -112,6 +112,34 @@ TEST_CASE("whatever sequences are behind, one command repairs them all, and each
   replica.check_repaired();
 }
 
+TEST_CASE("status has a line with the fix for each sequence of the schema that is behind its table") {
+  const Replica replica;
+  auto& connection = *replica.connection;
+  const auto owners = connection.run(
+      "SELECT d.refobjid::regclass::text, c.relname FROM pg_class c JOIN pg_depend d ON d.objid = c.oid "
+      "WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace AND d.deptype IN ('a', 'i') ORDER BY 1");
+  REQUIRE(owners.size() == tables.size() + 1);
+  for (const auto& row : owners) {
+    const std::string table = row[0].c_str();
+    const std::string sequence = row[1].c_str();
+    CAPTURE(table);
+    const auto before = value<std::int64_t>(connection, "SELECT last_value FROM " + sequence);
+    const auto newest = value<std::int64_t>(connection, "SELECT coalesce(max(id), 0) FROM " + table);
+    REQUIRE(newest > 0);
+    connection.run(fmt::format("ALTER SEQUENCE {} RESTART", sequence));
+    const auto status = replica.rig.mailroom({"status"});
+    const std::string severity = table == "accounts" ? "warning: " : "failure: ";
+    CHECK(status.output.find(severity + sequence + " is at 0, behind ") != std::string::npos);
+    const auto fixes = fixes_in(status.output);
+    CHECK(std::find(fixes.begin(), fixes.end(), advice) != fixes.end());
+    const auto doctor = replica.rig.mailroom({"doctor", "-o", "json"});
+    CHECK(doctor.output.find(sequence + " is at 0, behind the newest id of " + table) != std::string::npos);
+    CHECK(doctor.output.find(advice) != std::string::npos);
+    connection.run(fmt::format("SELECT setval('{}', {})", sequence, std::max(before, newest)));
+  }
+  CHECK_FALSE(replica.advises("status"));
+}
+
 TEST_CASE("the claim of a queue whose sequence of batches is behind is refused, and takes nothing twice") {
   Replica replica;
   replica.connection->run("SELECT setval('mailroom_batches_id_seq', 1)");

@@ -4,8 +4,8 @@
 
 #include "cmd/doctor/doctor_report.hpp"
 #include "db/pooler.hpp"
-#include "doctor/schema_objects.hpp"
 #include "doctor/subject.hpp"
+#include "schema/schema_objects.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::doctor_test {

@@ -1,0 +1,56 @@
+// Reads pg_trigger, and session_replication_role where a new session gets it from.
+
+#include "status/trigger_status.hpp"
+
+#include "db/array_text.hpp"
+#include "schema/schema_objects.hpp"
+
+namespace mailroom {
+namespace {
+
+/// $1 the triggers, $2 the table of each.
+constexpr const char* silent_sql = R"(
+SELECT e.name, t.oid IS NULL
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY e (name, owner, n)
+  LEFT JOIN pg_trigger t ON t.tgrelid = to_regclass(format('%I.%I', current_schema(), e.owner)) AND t.tgname = e.name::name
+WHERE t.oid IS NULL OR t.tgenabled NOT IN ('O', 'A')
+ORDER BY e.n)";
+
+/// A role's setting often holds for the whole server, so roles that may not insert accounts here are left
+/// out.
+constexpr const char* replica_sql = R"(
+SELECT CASE WHEN s.setrole <> 0 THEN 'the role ' || r.rolname
+            WHEN s.setdatabase <> 0 THEN 'this database' ELSE 'every role' END,
+  CASE WHEN s.setrole = 0 AND s.setdatabase = 0 THEN 'ALTER ROLE ALL RESET session_replication_role;'
+       WHEN s.setrole = 0 THEN format('ALTER DATABASE %I RESET session_replication_role;', current_database())
+       WHEN s.setdatabase = 0 THEN format('ALTER ROLE %I RESET session_replication_role;', r.rolname)
+       ELSE format('ALTER ROLE %I IN DATABASE %I RESET session_replication_role;', r.rolname, current_database()) END
+FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole
+WHERE EXISTS (SELECT FROM unnest(s.setconfig) c WHERE lower(c) = 'session_replication_role=replica')
+  AND (s.setdatabase = 0 OR s.setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))
+  AND (s.setrole = 0
+       OR has_any_column_privilege(s.setrole, to_regclass(format('%I.accounts', current_schema())), 'INSERT'))
+UNION ALL
+SELECT 'the server', E'ALTER SYSTEM RESET session_replication_role;\nSELECT pg_reload_conf();'
+FROM pg_settings
+WHERE name = 'session_replication_role' AND reset_val = 'replica' AND source IN ('configuration file', 'command line')
+ORDER BY 1)";
+
+}  // namespace
+
+TriggerStatus read_trigger_status(pqxx::transaction_base& transaction) {
+  std::vector<std::string_view> names;
+  std::vector<std::string_view> tables;
+  for (const auto& trigger : expected_triggers()) {
+    names.push_back(trigger.name);
+    tables.push_back(trigger.table);
+  }
+  TriggerStatus status;
+  for (const auto& row : Connection::execute(transaction, silent_sql, array_text(names), array_text(tables)))
+    status.silent.push_back({.name = row[0].c_str(), .is_missing = row[1].as<bool>()});
+  for (const auto& row : Connection::execute(transaction, replica_sql))
+    status.replica.push_back({.where = row[0].c_str(), .fix = row[1].c_str()});
+  return status;
+}
+
+}  // namespace mailroom

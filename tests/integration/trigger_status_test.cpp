@@ -1,0 +1,79 @@
+// What keeps accounts from getting tokens is a failure of status, by doctor's rules, and its fix ends it.
+
+#include <fmt/format.h>
+
+#include "schema/schema_objects.hpp"
+#include "status/queue_health.hpp"
+#include "support/doctor_rig.hpp"
+#include "support/operator_rig.hpp"
+#include "support/test_role.hpp"
+
+namespace mailroom::test::trigger_status_test {
+namespace {
+
+/// The findings of status about triggers.
+std::vector<QueueFinding> found(Connection& connection) {
+  auto findings = judge_queue(read_queue_status(connection, "mailroom"), {});
+  std::erase_if(findings, [](const QueueFinding& finding) {
+    return finding.code != "trigger_silent" && finding.code != "replication_role";
+  });
+  return findings;
+}
+
+/// Breaks it, compares status with doctor, and types the fix that status prints.
+void check_fixing(const TestDatabase& database, const std::string& break_it, Severity severity) {
+  INFO(break_it);
+  const auto connection = database.connect();
+  const OperatorRig rig(database);
+  REQUIRE(found(*connection).empty());
+  connection->run(break_it);
+  const auto findings = found(*connection);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == severity);
+  CHECK(DoctorRig(database).examine("triggers").front().reason == findings[0].text);
+  const auto status = rig.mailroom({"status"});
+  CHECK((status.status == 8) == (severity == Severity::failure));
+  const auto fixes = fixes_in(status.output);
+  CHECK(std::find(fixes.begin(), fixes.end(), findings[0].fix) != fixes.end());
+  CHECK(rig.type(findings[0].fix).status == 0);
+  CHECK(found(*database.connect()).empty());
+}
+
+}  // namespace
+
+TEST_CASE("status reports each trigger of mailroom that does not fire") {
+  const TestDatabase database;
+  for (const auto& trigger : expected_triggers()) {
+    const auto severity = trigger.is_vital ? Severity::failure : Severity::warning;
+    for (const std::string& break_it :
+         {fmt::format("ALTER TABLE {} DISABLE TRIGGER {}", trigger.table, trigger.name),
+          fmt::format("ALTER TABLE {} ENABLE REPLICA TRIGGER {}", trigger.table, trigger.name),
+          fmt::format("DROP TRIGGER {} ON {}", trigger.name, trigger.table)})
+      check_fixing(database, break_it, severity);
+  }
+}
+
+TEST_CASE("status reports that no trigger fires, for the database or for a role that inserts accounts") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole application(database, "application");
+  const TestRole other(database, "other");
+  connection->run("GRANT INSERT (email, login) ON accounts TO " + application.name());
+  const auto setting = "SET session_replication_role = 'REPLICA'";
+  check_fixing(database, fmt::format("ALTER DATABASE {} {}", database.name(), setting), Severity::failure);
+  check_fixing(database, fmt::format("ALTER ROLE {} {}", application.name(), setting), Severity::failure);
+  check_fixing(database,
+               fmt::format("ALTER ROLE {} IN DATABASE {} {}", application.name(), database.name(), setting),
+               Severity::failure);
+  connection->run(fmt::format("ALTER ROLE {} {}", other.name(), setting));
+  CHECK(found(*connection).empty());
+}
+
+TEST_CASE("a trigger that fires always is as good as one that is enabled") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("ALTER TABLE accounts ENABLE ALWAYS TRIGGER after_account_insert");
+  CHECK(found(*connection).empty());
+}
+
+}  // namespace mailroom::test::trigger_status_test

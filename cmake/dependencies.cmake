@@ -18,7 +18,7 @@ pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 
-# Each for one kind of sink of collect; core/handover has the options.
+# Each for one kind of sink of collect; core/carriers has the options.
 pkg_check_modules(LIBNATS IMPORTED_TARGET libnats)
 pkg_check_modules(LIBRABBITMQ IMPORTED_TARGET librabbitmq)
 

@@ -4,7 +4,7 @@
 #include "cmd/collect/collect_setup.hpp"
 #include "cmd/commands.hpp"
 #include "consumer/line_sink.hpp"
-#include "handover/carriers.hpp"
+#include "carriers/carriers.hpp"
 
 namespace mailroom {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
-#include "handover/carriers.hpp"
-#include "handover/handover_sink.hpp"
+#include "carriers/carriers.hpp"
+#include "delivery/carrier_sink.hpp"
 
 namespace mailroom {
 namespace {
@@ -35,8 +35,8 @@ Settings with_lines_in_flight(const Settings& settings) {
   return filled;
 }
 
-HandoverSink::Options sink_options(const Settings& settings) {
-  HandoverSink::Options options;
+CarrierSink::Options sink_options(const Settings& settings) {
+  CarrierSink::Options options;
   options.in_flight = settings.sink_in_flight;
   options.lines = settings.lines_per_claim;
   options.line_limit = settings.batch_limit.max;
@@ -81,7 +81,7 @@ CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& par
   setup.make_sink = [carrier, options = sink_options(filled), stop = parts.signal.stop_fd(), &log,
                      &watcher = parts.watcher, &observer = parts.observer] {
     watcher.name_reader(fmt::format("the answers of {}", (*carrier)->name()));
-    return std::make_unique<HandoverSink>(std::move(*carrier), options, stop, log, observer);
+    return std::make_unique<CarrierSink>(std::move(*carrier), options, stop, log, observer);
   };
   return setup;
 }

@@ -4,8 +4,8 @@
 
 #include "config/required_keys.hpp"
 #include "mail/configured_mail.hpp"
-#include "smtp/configured_relays.hpp"
-#include "smtp/hello_name.hpp"
+#include "carriers/smtp/configured_relays.hpp"
+#include "carriers/smtp/hello_name.hpp"
 
 namespace mailroom {
 

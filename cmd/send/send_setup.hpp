@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "cmd/terminal/context.hpp"
-#include "send/delivery_policy.hpp"
+#include "delivery/delivery_policy.hpp"
 #include "send/mail_writer.hpp"
-#include "smtp/courier.hpp"
+#include "carriers/smtp/courier.hpp"
 
 namespace mailroom {
 

@@ -7,7 +7,7 @@
 #include "base/journal.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/syntax/help_format.hpp"
-#include "handover/carriers.hpp"
+#include "carriers/carriers.hpp"
 
 namespace mailroom {
 namespace {

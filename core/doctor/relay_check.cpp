@@ -9,7 +9,7 @@
 #include "doctor/subject.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
-#include "smtp/configured_relays.hpp"
+#include "carriers/smtp/configured_relays.hpp"
 #include "status/delivery_status.hpp"
 #include "status/session_text.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "smtp/relay_fault.hpp"
+#include "carriers/smtp/relay_fault.hpp"
 
 namespace mailroom {
 namespace {

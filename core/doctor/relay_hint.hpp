@@ -4,7 +4,7 @@
 #include <string>
 
 #include "config/settings.hpp"
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 
 namespace mailroom {
 

@@ -1,7 +1,7 @@
 // Is there a sink that batches can be handed over to? Its carrier knows what to look at.
 
 #include "doctor/subject.hpp"
-#include "handover/carriers.hpp"
+#include "carriers/carriers.hpp"
 
 namespace mailroom {
 namespace {

@@ -12,11 +12,11 @@
 #include "base/log.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
-#include "send/claim_pace.hpp"
-#include "send/delivery_policy.hpp"
+#include "delivery/claim_pace.hpp"
+#include "delivery/delivery_policy.hpp"
 #include "send/mail_writer.hpp"
-#include "send/shared_breakers.hpp"
-#include "smtp/courier.hpp"
+#include "delivery/shared_breakers.hpp"
+#include "carriers/smtp/courier.hpp"
 
 namespace mailroom {
 

@@ -9,7 +9,7 @@
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
-#include "smtp/delivery.hpp"
+#include "delivery/delivery.hpp"
 
 namespace mailroom {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "db/connection.hpp"
-#include "send/delivery_policy.hpp"
+#include "delivery/delivery_policy.hpp"
 #include "send/mail_writer.hpp"
 
 namespace mailroom {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "bench/brokers.hpp"
-#include "handover/amqp_connection.hpp"
+#include "carriers/amqp/connection.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::bench {

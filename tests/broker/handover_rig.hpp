@@ -12,7 +12,7 @@
 
 #include "base/log.hpp"
 #include "config/settings.hpp"
-#include "handover/carriers.hpp"
+#include "carriers/carriers.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::test {

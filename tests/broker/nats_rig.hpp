@@ -6,7 +6,7 @@
 #include <string>
 
 #include "broker/handover_rig.hpp"
-#include "handover/nats_carrier.hpp"
+#include "carriers/nats/carrier.hpp"
 
 namespace mailroom::test {
 

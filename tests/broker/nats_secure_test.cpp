@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "broker/nats_rig.hpp"
-#include "handover/nats_connection.hpp"
+#include "carriers/nats/connection.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 

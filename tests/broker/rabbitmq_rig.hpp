@@ -5,8 +5,8 @@
 #include <string>
 
 #include "broker/handover_rig.hpp"
-#include "handover/amqp_carrier.hpp"
-#include "handover/amqp_connection.hpp"
+#include "carriers/amqp/carrier.hpp"
+#include "carriers/amqp/connection.hpp"
 
 namespace mailroom::test {
 

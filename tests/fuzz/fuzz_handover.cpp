@@ -2,9 +2,9 @@
 // a program.
 
 #include "fuzz/fuzz.hpp"
-#include "handover/command_words.hpp"
-#include "handover/exec_answer.hpp"
-#include "handover/http_answer.hpp"
+#include "carriers/exec/command_words.hpp"
+#include "carriers/exec/answer.hpp"
+#include "carriers/http/answer.hpp"
 
 using namespace mailroom;
 using fuzz::require;

@@ -6,11 +6,11 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
-#include "smtp/dialogue.hpp"
-#include "smtp/judgement.hpp"
-#include "smtp/relay_url.hpp"
-#include "smtp/relay_wish.hpp"
-#include "smtp/reply_text.hpp"
+#include "carriers/smtp/dialogue.hpp"
+#include "carriers/smtp/judgement.hpp"
+#include "carriers/smtp/relay_url.hpp"
+#include "carriers/smtp/relay_wish.hpp"
+#include "delivery/reply_text.hpp"
 
 using namespace mailroom;
 using fuzz::require;

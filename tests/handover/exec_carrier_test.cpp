@@ -1,6 +1,6 @@
 // The program that lines are handed over to, without a database: what each misbehaviour makes of its lines.
 
-#include "handover/exec_carrier.hpp"
+#include "carriers/exec/carrier.hpp"
 
 #include <csignal>
 #include <fstream>

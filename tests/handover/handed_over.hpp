@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "handover/carrier.hpp"
+#include "delivery/carrier.hpp"
 #include "support/build_paths.hpp"
 #include "support/subprocess.hpp"
 

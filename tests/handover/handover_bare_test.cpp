@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "handover/carriers.hpp"
+#include "carriers/carriers.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::handover_bare_test {

@@ -1,6 +1,6 @@
 // What the sink makes of the answers of a carrier that a test plays, without a database.
 
-#include "handover/handover_sink.hpp"
+#include "delivery/carrier_sink.hpp"
 
 #include <atomic>
 #include <map>
@@ -83,10 +83,10 @@ struct SinkRig {
   std::vector<Parcel> submitted;
   std::vector<std::string> bodies;
   PlayedCarrier* carrier = nullptr;
-  std::unique_ptr<HandoverSink> sink;
+  std::unique_ptr<CarrierSink> sink;
   TokenText token{};
 
-  explicit SinkRig(PlayedCarrier::Play play, HandoverSink::Options options = {}) {
+  explicit SinkRig(PlayedCarrier::Play play, CarrierSink::Options options = {}) {
     token.fill('a');
     options.policy.supersede = false;
     options.policy.resends = 1000;
@@ -96,7 +96,7 @@ struct SinkRig {
       return play(parcel);
     });
     carrier = played.get();
-    sink = std::make_unique<HandoverSink>(std::move(played), options, stop, log, observer);
+    sink = std::make_unique<CarrierSink>(std::move(played), options, stop, log, observer);
   }
   ~SinkRig() { close(stop); }
 
@@ -150,7 +150,7 @@ TEST_CASE("a token of another batch or with another text has another message id"
 }
 
 TEST_CASE("no more lines are in flight than allowed") {
-  HandoverSink::Options options;
+  CarrierSink::Options options;
   options.in_flight = 3;
   SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); }, options);
   rig.carrier->hold(3);
@@ -159,7 +159,7 @@ TEST_CASE("no more lines are in flight than allowed") {
 }
 
 TEST_CASE("lines are handed over and answered while the consumer is elsewhere") {
-  HandoverSink::Options options;
+  CarrierSink::Options options;
   options.in_flight = 2;
   std::atomic<int> submitted = 0;
   SinkRig rig(
@@ -190,7 +190,7 @@ TEST_CASE("a line that may have been taken is sent again within the batch") {
 }
 
 TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
-  HandoverSink::Options options;
+  CarrierSink::Options options;
   options.resend_for = 1s;
   int tries = 0;
   SinkRig rig(
@@ -206,7 +206,7 @@ TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
 }
 
 TEST_CASE("when the other side is unavailable the rest goes back to the queue, and no attempt counts") {
-  HandoverSink::Options options;
+  CarrierSink::Options options;
   options.in_flight = 1;
   SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::unavailable, "down"); }, options);
   const auto outcome = rig.hand_over(20);
@@ -249,7 +249,7 @@ TEST_CASE("an answer to a line that is not in flight is ignored") {
 }
 
 TEST_CASE("two batches share the lines, and each gets its own outcomes") {
-  HandoverSink::Options options;
+  CarrierSink::Options options;
   options.lines = 5;
   options.line_limit = 2;
   std::map<std::int64_t, std::vector<std::int64_t>> tokens;
@@ -280,7 +280,7 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
 }
 
 TEST_CASE("a claim of one line is as large as its limit says, whatever the last one was") {
-  HandoverSink::Options options;
+  CarrierSink::Options options;
   options.lines = 1;
   options.line_limit = 500;
   SinkRig rig([](const Parcel&) { return verdict(ParcelVerdict::accepted); }, options);

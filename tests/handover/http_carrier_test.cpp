@@ -1,6 +1,6 @@
 // The server that lines are posted to, without a database: what each of its answers makes of a line.
 
-#include "handover/http_carrier.hpp"
+#include "carriers/http/carrier.hpp"
 
 #include <sstream>
 

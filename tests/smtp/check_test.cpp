@@ -1,6 +1,6 @@
 // A check of a relay: everything that comes before a mail, and no mail.
 
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/refusing_port.hpp"
 #include "support/subprocess.hpp"

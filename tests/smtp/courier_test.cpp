@@ -1,6 +1,6 @@
 // Several connections, several relays, their breakers, and a stop while a relay hangs.
 
-#include "smtp/courier.hpp"
+#include "carriers/smtp/courier.hpp"
 
 #include <atomic>
 #include <fmt/format.h>

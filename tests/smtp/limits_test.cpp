@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "smtp/courier.hpp"
+#include "carriers/smtp/courier.hpp"
 #include "support/catch.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"

@@ -1,8 +1,8 @@
 // Authentication: never without TLS, never silently left out, and never in a reply.
 
 #include "base/error.hpp"
-#include "smtp/hello_name.hpp"
-#include "smtp/relay.hpp"
+#include "carriers/smtp/hello_name.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/test_certificate.hpp"
 #include "support/test_mail.hpp"

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"

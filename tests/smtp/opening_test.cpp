@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_certificate.hpp"

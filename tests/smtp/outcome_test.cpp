@@ -1,6 +1,6 @@
 // The outcome of one mail, for each answer at each step of the dialogue.
 
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/refusing_port.hpp"
 #include "support/test_mail.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <fmt/format.h>
 
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_mail.hpp"

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "smtp/courier.hpp"
+#include "carriers/smtp/courier.hpp"
 #include "support/catch.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"

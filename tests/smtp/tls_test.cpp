@@ -1,6 +1,6 @@
 // TLS: required, checked, and never left out.
 
-#include "smtp/relay.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/test_certificate.hpp"
 #include "support/test_mail.hpp"

@@ -1,4 +1,4 @@
-#include "smtp/breaker.hpp"
+#include "delivery/breaker.hpp"
 
 #include <random>
 #include <vector>

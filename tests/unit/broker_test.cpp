@@ -1,8 +1,8 @@
 // What URLs and answers of brokers mean.
 #include "base/error.hpp"
-#include "handover/amqp_answer.hpp"
-#include "handover/broker_url.hpp"
-#include "handover/nats_answer.hpp"
+#include "carriers/amqp/answer.hpp"
+#include "carriers/broker_url.hpp"
+#include "carriers/nats/answer.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::broker_test {

@@ -1,4 +1,4 @@
-#include "send/claim_pace.hpp"
+#include "delivery/claim_pace.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // What becomes of a token after an attempt to mail it, or without one.
 
-#include "send/delivery_policy.hpp"
+#include "delivery/delivery_policy.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "smtp/dialogue.hpp"
+#include "carriers/smtp/dialogue.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "smtp/envelope.hpp"
+#include "carriers/smtp/envelope.hpp"
 
 #include <random>
 #include <string>

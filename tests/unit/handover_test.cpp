@@ -5,11 +5,11 @@
 
 #include "crypto/base64.hpp"
 #include "crypto/sha256.hpp"
-#include "handover/carriers.hpp"
-#include "handover/cloud_event.hpp"
-#include "handover/command_words.hpp"
-#include "handover/exec_answer.hpp"
-#include "handover/handover_outcome.hpp"
+#include "carriers/carriers.hpp"
+#include "carriers/cloud_event.hpp"
+#include "carriers/exec/command_words.hpp"
+#include "carriers/exec/answer.hpp"
+#include "delivery/line_outcome.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::handover_test {
@@ -35,8 +35,8 @@ std::string read(std::string_view line) {
                      answer->token ? std::to_string(*answer->token) : "*", answer->text);
 }
 
-HandoverToken token_with(const std::string& text) {
-  HandoverToken token;
+CarriedToken token_with(const std::string& text) {
+  CarriedToken token;
   token.text = text;
   return token;
 }
@@ -91,7 +91,7 @@ TEST_CASE("a program answers with ok and fail, and everything else is no answer"
 
 TEST_CASE("a reply is recorded without anything that tells a token") {
   const std::string text(86, 'x');
-  const std::vector<HandoverToken> tokens{token_with("abcdefghijklmnop"), token_with(text)};
+  const std::vector<CarriedToken> tokens{token_with("abcdefghijklmnop"), token_with(text)};
   CHECK(shown_reply("queued as 4711", tokens) == "queued as 4711");
   CHECK(shown_reply("a\nb", tokens) == "a?b");
   CHECK(shown_reply(std::string(180, '.') + text, tokens) == "(not shown: it repeats the token)");
@@ -115,7 +115,7 @@ TEST_CASE("an answer counts for the tokens that it does not name") {
   answer.reply = "250";
   answer.wait = 1500ms;
   answer.tokens = {{5, ParcelVerdict::rejected, "no"}};
-  HandoverToken token;
+  CarriedToken token;
   token.history.token = 4;
   CHECK(delivery_of(answer, token).outcome == MailOutcome::accepted);
   CHECK(delivery_of(answer, token).reply == "250");

@@ -1,4 +1,4 @@
-#include "smtp/judgement.hpp"
+#include "carriers/smtp/judgement.hpp"
 
 #include <random>
 #include <vector>

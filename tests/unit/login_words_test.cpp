@@ -1,9 +1,9 @@
 // What a login says, and where its access token comes from.
 
 #include "base/error.hpp"
-#include "smtp/access_token.hpp"
-#include "smtp/hello_name.hpp"
-#include "smtp/login.hpp"
+#include "carriers/smtp/access_token.hpp"
+#include "carriers/smtp/hello_name.hpp"
+#include "carriers/smtp/login.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::login_words_test {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "smtp/at_once.hpp"
-#include "smtp/breaker.hpp"
-#include "smtp/pace.hpp"
+#include "carriers/smtp/at_once.hpp"
+#include "delivery/breaker.hpp"
+#include "delivery/pace.hpp"
 #include "support/catch.hpp"
 #include "support/simulated_relay.hpp"
 

@@ -1,6 +1,6 @@
-#include "smtp/pace.hpp"
+#include "delivery/pace.hpp"
 
-#include "smtp/at_once.hpp"
+#include "carriers/smtp/at_once.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::pace_test {

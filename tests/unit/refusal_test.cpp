@@ -1,6 +1,6 @@
 // Whom a relay's refusal is about, by what relays say.
 
-#include "smtp/refusal.hpp"
+#include "carriers/smtp/refusal.hpp"
 
 #include <vector>
 
@@ -46,6 +46,7 @@ TEST_CASE("the words and codes of relays say whom a refusal is about") {
       {550, "5.1.0 <no-reply@app.example>: Sender address rejected: User unknown in local recipient table",
        everyone},
       {550, "Sender verify failed: No Such User Here", everyone},
+      {550, "5.1.1 <no-reply@app.example>: Sender address rejected: User unknown", everyone},
       {554, "5.7.1 <user7@mail.example>: Recipient address rejected: Policy Rejection- Quota exceeded.",
        unclear},
       {550, "5.7.1 <user7@mail.example>: Recipient address rejected: SPF fail - not authorized", unclear},

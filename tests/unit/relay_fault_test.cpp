@@ -1,6 +1,6 @@
 // What is wrong when a relay refuses, by its code and its words.
 
-#include "smtp/relay_fault.hpp"
+#include "carriers/smtp/relay_fault.hpp"
 
 #include <string>
 #include <vector>

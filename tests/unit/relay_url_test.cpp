@@ -1,4 +1,4 @@
-#include "smtp/relay_url.hpp"
+#include "carriers/smtp/relay_url.hpp"
 
 #include <random>
 #include <string>

@@ -1,4 +1,4 @@
-#include "smtp/relay_wish.hpp"
+#include "carriers/smtp/relay_wish.hpp"
 
 #include "support/catch.hpp"
 

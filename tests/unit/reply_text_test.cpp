@@ -1,4 +1,4 @@
-#include "smtp/reply_text.hpp"
+#include "delivery/reply_text.hpp"
 
 #include <random>
 #include <string>

@@ -1,9 +1,9 @@
 // What posting to a server decides by values alone: URLs, addresses, signatures, answers.
 
 #include "base/error.hpp"
-#include "handover/http_answer.hpp"
-#include "handover/http_endpoint.hpp"
-#include "handover/webhook_signature.hpp"
+#include "carriers/http/answer.hpp"
+#include "carriers/http/endpoint.hpp"
+#include "carriers/http/webhook_signature.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -1,0 +1,39 @@
+// Stops at the start for a wrong setting. A server that cannot be reached now is tried again later.
+
+#include "carriers/amqp/carrier.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "carriers/amqp/check.hpp"
+#include "carriers/amqp/publisher.hpp"
+
+namespace mailroom {
+
+std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup) {
+  const auto& settings = setup.settings;
+  const auto target = read_amqp_target(settings);
+  auto publisher = std::make_unique<AmqpPublisher>(
+      target, AmqpPublishing{settings.sink_exchange, settings.sink_routing_key, settings.sink_event_source,
+                             settings.sink_timeout});
+  BrokerFailure failure;
+  auto connection = AmqpConnection::open_any(target, failure);
+  if (failure.is_lasting())
+    throw Error(ExitCode::configuration, describe_failure("sink.to", failure), hint_for(failure.fault));
+  if (connection != nullptr) {
+    for (const auto& finding : check_amqp_names(*connection, settings, target.vhost)) {
+      if (finding.level == SinkFinding::Level::failure) {
+        throw Error(ExitCode::configuration, finding.reason,
+                    finding.fix.empty() ? finding.hint : finding.hint + ": " + finding.fix.front());
+      }
+    }
+  }
+  publisher->start(std::move(connection), failure.text);
+  return publisher;
+}
+
+std::string amqp_library() {
+  return fmt::format("librabbitmq {}", amqp_version());
+}
+
+}  // namespace mailroom

@@ -1,0 +1,22 @@
+// RabbitMQ as a kind of sink: make it, check it, name its library.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carriers/carriers.hpp"
+
+namespace mailroom {
+
+/// Publishes lines to an exchange of RabbitMQ, which confirms each. Connects; throws Error(configuration) if
+/// that shows that a setting is wrong here or there, and not if no server can be reached.
+std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup);
+
+/// Looks at exchange and queue, and publishes nothing.
+std::vector<SinkFinding> check_amqp(const Settings& settings);
+
+/// `librabbitmq 0.11.0`
+std::string amqp_library();
+
+}  // namespace mailroom

@@ -1,0 +1,17 @@
+// Do the exchange and the queues of the configuration exist? For the start of collect and for doctor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/settings.hpp"
+#include "carriers/amqp/connection.hpp"
+#include "carriers/carriers.hpp"
+
+namespace mailroom {
+
+/// Looks for the exchange, or for the queues that the default exchange leads to; compares nothing.
+std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings,
+                                          const std::string& vhost);
+
+}  // namespace mailroom

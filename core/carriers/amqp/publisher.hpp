@@ -1,0 +1,116 @@
+// What carries lines to RabbitMQ for mailroom collect --to amqp://.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "carriers/amqp/connection.hpp"
+#include "delivery/carrier.hpp"
+
+namespace mailroom {
+
+constexpr auto amqp_not_stored = "the server could not store it (basic.nack)";
+
+struct AmqpPublishing {
+  std::string exchange;
+  std::string routing_key;   ///< with {queue} and {action}
+  std::string event_source;  ///< of CloudEvents; empty for none
+  Milliseconds timeout{};
+};
+
+/// The carrier of lines to RabbitMQ. librabbitmq is for one thread, so one publishes and reads the answers.
+class AmqpPublisher final : public Carrier {
+ public:
+  AmqpPublisher(AmqpTarget target, AmqpPublishing publishing);
+  ~AmqpPublisher() override;
+  AmqpPublisher(const AmqpPublisher&) = delete;
+  AmqpPublisher& operator=(const AmqpPublisher&) = delete;
+
+  void submit(Parcel parcel) override;
+  int fd() const override { return ready_; }
+  std::vector<Answer> take() override;
+  std::size_t unfinished() const override { return unfinished_; }
+  void cancel() override;
+  std::string name() const override { return target_.url.addresses(); }
+
+  /// Starts to publish, over `connection` if it is not null; otherwise `why` says why there is none yet.
+  void start(std::unique_ptr<AmqpConnection> connection, const std::string& why);
+
+ private:
+  using Instant = std::chrono::steady_clock::time_point;
+  struct Waiting {
+    Parcel parcel;
+    std::string body;  ///< a copy: a line may be answered while it is being written
+  };
+  struct Sent {
+    std::int64_t parcel;
+    std::string message_id;
+    std::size_t size;
+    Instant at;
+    std::string returned{};  ///< why the server could not route it; it confirms it all the same
+  };
+
+  void work();
+  bool has_ended() const;
+  /// False, after a pause, if no server lets mailroom in.
+  bool connect();
+  void use(std::unique_ptr<AmqpConnection> connection);
+  /// Publishes what waits and reads what has come; waits for more of either.
+  void serve();
+  bool publish(Waiting& waiting);
+  bool read_frames();
+  /// False if the connection is gone.
+  bool handle(const amqp_frame_t& frame);
+  bool handle_method(const amqp_method_t& method);
+  void confirm(std::uint64_t tag, bool multiple, bool is_stored);
+  void note_return(const amqp_basic_properties_t& properties);
+  void expire();
+  void pause(Milliseconds time);
+  /// Gives the connection up; `code` and `why` are the server's or the library's.
+  void drop(int code, const std::string& why);
+  /// With mutex_ held.
+  void answer(std::int64_t parcel, Instant since, ParcelVerdict verdict, int code, std::string reply);
+
+  const AmqpTarget target_;
+  const AmqpPublishing publishing_;
+  int ready_;                   ///< an eventfd, for the thread that takes
+  int wake_;                    ///< an eventfd, for the thread that publishes
+  std::size_t unfinished_ = 0;  ///< of the thread that submits and takes
+
+  // Of the thread that publishes.
+  std::unique_ptr<AmqpConnection> connection_;
+  std::size_t next_server_ = 0;
+  Milliseconds pause_{};
+  std::uint64_t next_tag_ = 1;
+  bool confirmed_some_ = false;
+  Instant last_confirm_{};
+  std::string returning_;  ///< why the server returns the message whose header comes next
+
+  mutable std::mutex mutex_;
+  std::condition_variable ended_changed_;
+  bool ended_ = false;
+  bool is_up_ = false;
+  int socket_ = -1;  ///< of the connection
+  bool is_writing_ = false;
+  std::string trouble_;  ///< why it is not up, or why the server takes nothing
+  int trouble_code_ = 0;
+  bool is_blocked_ = false;  ///< the server is low on memory or disk
+  /// It has refused to store a line. RabbitMQ 3.10 does so on a channel for good that was opened while the
+  /// queue had lost its leader, so that another one is opened once every line has its answer.
+  bool is_failing_ = false;
+  std::size_t size_limit_ = 0;  ///< of a message; 0: not known
+  std::string server_;
+  std::deque<Waiting> waiting_;
+  std::map<std::uint64_t, Sent> sent_;  ///< by delivery tag
+  std::vector<Answer> answers_;
+  std::thread thread_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,59 @@
+// The texts: what is wrong with a server, and where to change it.
+
+#include "carriers/broker_fault.hpp"
+
+#include <fmt/format.h>
+
+#include "base/printable.hpp"
+
+namespace mailroom {
+namespace {
+
+const char* problem_with(BrokerFault fault) {
+  switch (fault) {
+    case BrokerFault::none:
+      break;
+    case BrokerFault::unreachable:
+      return "cannot be reached";
+    case BrokerFault::tls:
+      return "cannot be used over TLS";
+    case BrokerFault::certificate:
+      return "has a certificate that is not accepted";
+    case BrokerFault::login:
+      return "does not let mailroom in";
+    case BrokerFault::refused:
+      return "refuses what mailroom needs";
+    case BrokerFault::missing:
+      return "lacks what the sink needs";
+  }
+  return "works";
+}
+
+}  // namespace
+
+std::string describe_failure(const std::string& server, const BrokerFailure& failure) {
+  return fmt::format("{} {}: {}", server, problem_with(failure.fault), shown_text(failure.text));
+}
+
+std::string hint_for(BrokerFault fault) {
+  switch (fault) {
+    case BrokerFault::none:
+    case BrokerFault::missing:
+      break;
+    case BrokerFault::unreachable:
+      return "start the server, let the firewall pass its port, or name another server in sink.to";
+    case BrokerFault::tls:
+      return "the server must offer TLS 1.2 or newer on that port; lines go over a network only with TLS";
+    case BrokerFault::certificate:
+      return "name the server in sink.to as its certificate does, renew the certificate, or set sink.ca_file to that of "
+             "its authority";
+    case BrokerFault::login:
+      return "check the user in sink.to, and sink.password_file or sink.credentials_file; for RabbitMQ also the virtual "
+             "host after the servers";
+    case BrokerFault::refused:
+      return "ask the operator of the broker which rights this user has";
+  }
+  return {};
+}
+
+}  // namespace mailroom

@@ -1,0 +1,107 @@
+// Chooses by the scheme of sink.to. Kinds that are not built stay in the list, for a hint at their option.
+
+#include "carriers/carriers.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "carriers/exec/carrier.hpp"
+#ifdef MAILROOM_NATS
+#include "carriers/nats/carrier.hpp"
+#endif
+#ifdef MAILROOM_AMQP
+#include "carriers/amqp/carrier.hpp"
+#endif
+#ifdef MAILROOM_HTTP
+#include "carriers/http/carrier.hpp"
+#endif
+
+namespace mailroom {
+namespace {
+
+const std::vector<CarrierKind> kinds{
+    {"exec", {}, "", make_exec_carrier, check_exec},
+#ifdef MAILROOM_HTTP
+    {"http", {"https", "http"}, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
+#else
+    {"http", {"https", "http"}, "MAILROOM_HTTP"},
+#endif
+#ifdef MAILROOM_NATS
+    {"nats", {"nats", "tls"}, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},
+#else
+    {"nats", {"nats", "tls"}, "MAILROOM_NATS"},
+#endif
+#ifdef MAILROOM_AMQP
+    {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP", make_amqp_carrier, check_amqp, amqp_library},
+#else
+    {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP"},
+#endif
+};
+
+const CarrierKind& kind_of_program() {
+  return *std::ranges::find_if(kinds, [](const auto& kind) { return kind.schemes.empty(); });
+}
+
+/// The schemes of the kinds that are built in.
+std::vector<std::string> usable_schemes() {
+  std::vector<std::string> schemes;
+  for (const auto& kind : kinds) {
+    if (kind.make == nullptr) continue;
+    for (const auto scheme : kind.schemes)
+      schemes.push_back(fmt::format("{}://", scheme));
+  }
+  return schemes;
+}
+
+/// What a URL that no sink takes can be replaced by.
+std::string hint_for_url() {
+  const auto schemes = usable_schemes();
+  if (schemes.empty()) return "this mailroom is built without the sinks of URLs: use sink.exec";
+  return fmt::format("it begins with {}", fmt::join(schemes, ", "));
+}
+
+std::string hint_for_build(const CarrierKind& kind) {
+  const auto schemes = usable_schemes();
+  return fmt::format("build it with -D {}=ON, or use {}", kind.option,
+                     schemes.empty() ? "sink.exec" : fmt::format("{}", fmt::join(schemes, ", ")));
+}
+
+const CarrierKind& kind_of_url(const std::string& url) {
+  const auto end = url.find("://");
+  const auto scheme = lower_case(url.substr(0, end == std::string::npos ? 0 : end));
+  const auto kind = std::ranges::find_if(
+      kinds, [&](const auto& each) { return std::ranges::count(each.schemes, scheme) > 0; });
+  if (kind == kinds.end()) {
+    // What is before the host may be a password.
+    const auto host = url.substr(url.rfind('@') + 1);
+    throw Error(ExitCode::configuration,
+                scheme.empty() || scheme.find('@') != std::string::npos
+                    ? fmt::format("sink.to is no URL: '{}'", shown_text(host))
+                    : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
+                hint_for_url());
+  }
+  if (kind->make == nullptr) {
+    throw Error(ExitCode::configuration,
+                fmt::format("this mailroom is built without the sink {}", kind->name), hint_for_build(*kind));
+  }
+  return *kind;
+}
+
+}  // namespace
+
+std::span<const CarrierKind> carrier_kinds() {
+  return kinds;
+}
+
+bool hands_over(const Settings& settings) {
+  return !settings.sink_to.empty() || !settings.sink_exec.empty();
+}
+
+const CarrierKind& configured_carrier(const Settings& settings) {
+  return settings.sink_to.empty() ? kind_of_program() : kind_of_url(settings.sink_to);
+}
+
+}  // namespace mailroom

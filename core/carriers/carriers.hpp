@@ -1,0 +1,55 @@
+// The list of carriers: which setting asks for each, and how it is made and checked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.hpp"
+#include "config/settings.hpp"
+#include "delivery/carrier.hpp"
+
+namespace mailroom {
+
+/// What a carrier is made from.
+struct CarrierSetup {
+  const Settings& settings;  ///< sink.*; not kept
+  Log& log;                  ///< outlives the carrier
+  std::uint64_t seed = 0;    ///< of jitter
+};
+
+/// What `mailroom doctor` found out about a sink.
+struct SinkFinding {
+  enum class Level { fine, warning, failure };
+  Level level = Level::fine;
+  std::string reason;              ///< on one line, without a secret
+  std::string hint{};              ///< what to do about it
+  std::vector<std::string> fix{};  ///< commands; they may run on another host
+};
+
+/// A kind of sink that lines are handed over to.
+struct CarrierKind {
+  std::string_view name;                  ///< `http`
+  std::vector<std::string_view> schemes;  ///< of URLs in sink.to; none: sink.exec
+  std::string_view option;                ///< the CMake option that it is built with
+  /// Throws Error(configuration). These three are null if it is not built.
+  std::unique_ptr<Carrier> (*make)(const CarrierSetup& setup) = nullptr;
+  /// Connects, and hands nothing over. Throws Error(configuration).
+  std::vector<SinkFinding> (*check)(const Settings& settings) = nullptr;
+  std::string (*library)() = nullptr;  ///< its library and version: `libcurl 7.88.1`; null for none
+};
+
+/// Every kind, also those that are not built.
+std::span<const CarrierKind> carrier_kinds();
+
+/// True if sink.to or sink.exec says where batches are handed over; otherwise they are written to stdout.
+bool hands_over(const Settings& settings);
+
+/// The kind that sink.to or sink.exec asks for. Throws Error(configuration) for a URL of an unknown scheme,
+/// and for a kind that is not built.
+const CarrierKind& configured_carrier(const Settings& settings);
+
+}  // namespace mailroom

@@ -1,0 +1,33 @@
+// Derives all attributes from the line, so that a repeated line is the same event.
+
+#include "carriers/cloud_event.hpp"
+
+#include <fmt/format.h>
+#include <iterator>
+
+#include "base/moment.hpp"
+
+namespace mailroom {
+
+std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const Parcel& parcel,
+                                                                        const std::string& source) {
+  if (source.empty()) return {};
+  return {{"specversion", "1.0"},    {"id", parcel.message_id},
+          {"source", source},        {"type", "mailroom." + parcel.action},
+          {"subject", parcel.queue}, {"time", moment_text(Moment(std::chrono::seconds(parcel.created_at)))}};
+}
+
+std::string cloud_event_header_value(std::string_view value) {
+  std::string text;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte < 0x7f && c != '"' && c != '%') {
+      text += c;
+    } else {
+      fmt::format_to(std::back_inserter(text), "%{:02X}", byte);
+    }
+  }
+  return text;
+}
+
+}  // namespace mailroom

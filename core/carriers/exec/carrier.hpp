@@ -1,0 +1,100 @@
+// What carries lines to the program of sink.exec.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carriers/carriers.hpp"
+#include "carriers/exec/answer.hpp"
+#include "carriers/exec/child.hpp"
+
+namespace mailroom {
+
+/// Starts a program, writes lines to its stdin, and reads its answers; docs/exec.md is the protocol. A
+/// program that ends, closes its answers or does not answer is started again. A line that it has read is
+/// unknown then; one that it has not read goes to the next program, or is unavailable if this one has
+/// answered nothing. Without a thread: fd() is an epoll descriptor, and take() does the work.
+class ExecCarrier final : public Carrier {
+ public:
+  struct Options {
+    std::vector<std::string> words;  ///< the program and its arguments
+    AckOn ack_on = AckOn::descriptor_3;
+    Milliseconds timeout{};  ///< without an answer, while lines wait for one
+  };
+
+  /// Starts the program. Throws Error(configuration) if that fails.
+  ExecCarrier(Options options, Log& log);
+  /// Closes the program's stdin and waits for its end, but not for long.
+  ~ExecCarrier() override;
+  ExecCarrier(const ExecCarrier&) = delete;
+  ExecCarrier& operator=(const ExecCarrier&) = delete;
+
+  void submit(Parcel parcel) override;
+  int fd() const override { return events_; }
+  std::vector<Answer> take() override;
+  std::size_t unfinished() const override { return given_.size() + answers_.size(); }
+  void cancel() override;
+  std::string name() const override { return name_; }
+
+ private:
+  struct Given {
+    Parcel parcel;
+    std::uint64_t end = 0;  ///< how much the program has read when it has read this; 0 if it is not to yet
+    TimePoint submitted{};
+    std::vector<TokenVerdict> failures{};
+  };
+
+  void start();
+  void try_start();
+  void watch(int fd, std::uint32_t events, int operation) const;
+  void serve();
+  void write_lines();
+  void fill();
+  void read_answers(std::size_t at_most);
+  /// How much of what was written the program has read.
+  std::uint64_t read_so_far() const;
+  /// Ends a program that reads no more, once it has answered what it has read.
+  void end_if_deaf();
+  void take_lines();
+  void take_answer(std::string_view line);
+  void note_stranger(std::string_view line);
+  bool complete(Given& given, ExecAnswer answer);
+  void answer(const Given& given, ParcelVerdict verdict, std::string reply);
+  /// The program has ended, or is ended now.
+  void end(const std::string& why);
+  void check_time();
+  void arm(TimePoint when) const;
+
+  Options options_;
+  Log& log_;
+  std::string name_;
+  int events_;
+  int timer_;
+  int ready_;  ///< an eventfd: answers_ is not empty
+  std::unique_ptr<ExecChild> child_;
+  std::map<std::string, Given, std::less<>> given_;  ///< by message id
+  std::deque<std::string> unsent_;                   ///< the message ids of those that are to be written
+  std::string output_;                               ///< being written
+  std::uint64_t filled_ = 0;                         ///< bytes that this program was to get so far
+  std::uint64_t written_ = 0;                        ///< of these, in its stdin
+  bool waits_to_write_ = false;
+  bool takes_input_ = false;
+  std::string input_;  ///< the begin of an answer
+  std::vector<Answer> answers_;
+  bool has_answered_ = false;  ///< this program
+  std::int64_t strangers_ =
+      0;  ///< lines of this program that answer nothing, since it has answered something
+  TimePoint progress_{};
+  TimePoint next_start_{};
+  Milliseconds pause_{0};
+  std::string why_;  ///< the program does not run
+};
+
+std::unique_ptr<Carrier> make_exec_carrier(const CarrierSetup& setup);
+std::vector<SinkFinding> check_exec(const Settings& settings);
+
+}  // namespace mailroom

@@ -1,0 +1,54 @@
+// The program that sink.exec names.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "carriers/exec/command_words.hpp"
+#include "carriers/exec/carrier.hpp"
+
+namespace mailroom {
+namespace {
+
+std::vector<std::string> program_of(const Settings& settings) {
+  auto words = command_words(settings.sink_exec);
+  if (!words || words->empty()) {
+    throw Error(ExitCode::configuration,
+                words ? "sink.exec names no program" : "sink.exec has a quote or a backslash without its end",
+                "quote as in a shell, for example --exec 'python3 \"my sender.py\"'");
+  }
+  return *std::move(words);
+}
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_exec_carrier(const CarrierSetup& setup) {
+  return std::make_unique<ExecCarrier>(ExecCarrier::Options{.words = program_of(setup.settings),
+                                                            .ack_on = setup.settings.sink_ack_on,
+                                                            .timeout = setup.settings.sink_timeout},
+                                       setup.log);
+}
+
+std::vector<SinkFinding> check_exec(const Settings& settings) {
+  const auto program = program_of(settings).front();
+  std::vector<std::string> places{program};
+  if (program.find('/') == std::string::npos) {
+    places.clear();
+    const char* path = std::getenv("PATH");
+    for (const auto directory : split(path == nullptr ? "/bin:/usr/bin" : path, ':'))
+      places.push_back(fmt::format("{}/{}", directory, program));
+  }
+  for (const auto& place : places) {
+    std::error_code unreadable;
+    if (access(place.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(place, unreadable))
+      return {{SinkFinding::Level::fine, fmt::format("{} can be started", shown_text(place))}};
+  }
+  return {{SinkFinding::Level::failure, fmt::format("{} cannot be started", shown_text(program)),
+           "sink.exec names a program, by its path or found in PATH, that this user may execute"}};
+}
+
+}  // namespace mailroom

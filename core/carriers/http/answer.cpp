@@ -1,0 +1,105 @@
+// Maps classes of status codes to verdicts. Only a 2xx with JSON may name single tokens.
+
+#include "carriers/http/answer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <time.h>
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::seconds longest_wait{86'400};
+
+ParcelVerdict verdict_of(int status) {
+  if (status / 100 == 2) return ParcelVerdict::accepted;
+  if (status == 401 || status == 407) return ParcelVerdict::unavailable;
+  if (status == 408 || status == 425 || status == 429) return ParcelVerdict::deferred;
+  if (status / 100 == 5) return ParcelVerdict::deferred;
+  return status / 100 == 4 ? ParcelVerdict::rejected : ParcelVerdict::unavailable;
+}
+
+std::string reply_of(const HttpResponse& response) {
+  switch (response.status / 100) {
+    case 2:
+      return {};
+    case 3:
+      if (response.location.empty()) return "the server redirects, and names no address";
+      return fmt::format("the server redirects to {}, which is not followed", response.location);
+    default:
+      return response.body;
+  }
+}
+
+std::optional<ParcelVerdict> named_verdict(const Json& outcome) {
+  if (outcome == "accepted") return ParcelVerdict::accepted;
+  if (outcome == "deferred") return ParcelVerdict::deferred;
+  if (outcome == "rejected") return ParcelVerdict::rejected;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Milliseconds> parse_retry_after(std::string_view text, std::time_t now) {
+  const auto value = trimmed(text);
+  if (value.empty()) return std::nullopt;
+  std::chrono::seconds wait{};
+  if (const auto seconds = parse_number<std::uint32_t>(value)) {
+    wait = std::chrono::seconds(*seconds);
+  } else {
+    std::tm date{};
+    const std::string copy(value);
+    const char* end = strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date);
+    if (end == nullptr || *end != '\0') return std::nullopt;
+    wait = std::chrono::seconds(timegm(&date) - now);
+  }
+  return std::clamp(wait, std::chrono::seconds(0), longest_wait);
+}
+
+std::vector<TokenVerdict> parse_token_outcomes(std::string_view body) {
+  const auto answer = Json::parse(body, nullptr, false);
+  const auto tokens = answer.is_object() ? answer.find("tokens") : answer.end();
+  if (!answer.is_object() || tokens == answer.end() || !tokens->is_array()) return {};
+  std::vector<TokenVerdict> verdicts;
+  for (const auto& token : *tokens) {
+    if (!token.is_object() || !token.contains("id") || !token["id"].is_number_integer()) continue;
+    const auto verdict = named_verdict(token.value("outcome", Json()));
+    if (!verdict) continue;
+    const auto reason = token.value("reason", Json());
+    verdicts.push_back({token["id"].get<std::int64_t>(), *verdict,
+                        reason.is_string() ? reason.get<std::string>() : std::string()});
+  }
+  return verdicts;
+}
+
+Answer judge_response(const HttpResponse& response, HttpEnd end, const std::string& failure,
+                      std::time_t now) {
+  Answer answer;
+  answer.code = response.status;
+  if (end == HttpEnd::unsent) {
+    answer.verdict = ParcelVerdict::unavailable;
+    answer.code = 0;
+    answer.reply = failure;
+    return answer;
+  }
+  const bool is_success = response.status / 100 == 2;
+  if (response.status == 0 || (end == HttpEnd::cut_off && is_success)) {
+    answer.verdict = ParcelVerdict::unknown;
+    answer.reply = failure;
+    return answer;
+  }
+  answer.verdict = verdict_of(response.status);
+  answer.reply = reply_of(response);
+  answer.wait = parse_retry_after(response.retry_after, now);
+  answer.throttled = response.status == 429 || (response.status == 503 && answer.wait);
+  if (is_success && response.is_json) answer.tokens = parse_token_outcomes(response.body);
+  return answer;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,69 @@
+// A webhook request, from its headers to the verdict on its line.
+#pragma once
+
+#include <array>
+#include <curl/curl.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "delivery/carrier.hpp"
+#include "carriers/http/answer.hpp"
+#include "carriers/http/endpoint.hpp"
+#include "carriers/http/webhook_signature.hpp"
+
+namespace mailroom {
+
+/// One request at a time to an endpoint. Reads at most 64 KiB of the header and of the body of an answer.
+class HttpPost {
+ public:
+  /// Throws Error(failed). `endpoint` must outlive this.
+  explicit HttpPost(const HttpEndpoint& endpoint);
+  HttpPost(const HttpPost&) = delete;
+  HttpPost& operator=(const HttpPost&) = delete;
+
+  /// Prepares the request with a parcel, for handle().
+  void prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now);
+  CURL* handle() const { return curl_.get(); }
+  /// What has become of the request, which ended with `result`.
+  Answer finish(CURLcode result, std::int64_t now) const;
+  /// What becomes of the request, which is given up.
+  Answer give_up(const std::string& why) const;
+  /// Only connects, with all checks. Why it fails, or empty.
+  std::string connect();
+
+ private:
+  template <typename T>
+  void set(CURLoption option, T value);
+  void set_connection();
+  void set_callbacks();
+  void add_header(const std::string& line);
+  Answer completed(Answer answer) const;
+  std::string failure_of(CURLcode result) const;
+
+  static curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
+  static int on_request(void* self, char* ip, char* local_ip, int port, int local_port);
+  static std::size_t on_header(char* line, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self);
+
+  struct FreeHandle {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+  struct FreeList {
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+
+  const HttpEndpoint& endpoint_;
+  std::unique_ptr<curl_slist, FreeList> headers_;
+  std::array<char, CURL_ERROR_SIZE> error_{};
+  std::unique_ptr<CURL, FreeHandle> curl_;
+  Parcel parcel_;
+  TimePoint began_{};
+  HttpResponse response_;
+  std::size_t header_size_ = 0;
+  bool was_sent_ = false;     ///< the request, or a part of it
+  bool is_too_long_ = false;  ///< the body, so that it is not read to its end
+  bool has_header_ = false;   ///< the whole of it
+};
+
+}  // namespace mailroom

@@ -1,0 +1,51 @@
+// Stops at the start for a stream that does not exist or does not take a queue's subjects.
+
+#include "carriers/nats/carrier.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "carriers/nats/answer.hpp"
+#include "carriers/nats/publisher.hpp"
+#include "carriers/nats/subjects.hpp"
+
+namespace mailroom {
+namespace {
+
+[[noreturn]] void refuse_stream(const std::string& message, const Settings& settings) {
+  throw Error(ExitCode::configuration, message, nats_stream_hint(settings));
+}
+
+void require_stream(const std::optional<NatsStream>& stream, const Settings& settings) {
+  // Without a leader the stream does not show; it will.
+  if (!stream || stream->failure.fault == BrokerFault::unreachable) return;
+  if (!stream->exists)
+    refuse_stream(fmt::format("sink.stream cannot be used: {}", stream->failure.text), settings);
+  for (const auto& queue : settings.queues) {
+    if (!subjects_taken(*stream, settings.sink_subject, queue).empty()) continue;
+    refuse_stream(fmt::format("the stream {} does not take {}", settings.sink_stream,
+                              nats_subject(settings.sink_subject, queue, "activation")),
+                  settings);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_nats_carrier(const CarrierSetup& setup) {
+  const auto& settings = setup.settings;
+  auto publisher = std::make_unique<NatsPublisher>(
+      read_nats_target(settings), NatsPublishing{settings.sink_stream, settings.sink_subject,
+                                                 settings.sink_event_source, settings.sink_timeout});
+  const auto failure = publisher->connect();
+  if (failure.is_lasting())
+    throw Error(ExitCode::configuration, describe_failure(publisher->name(), failure),
+                hint_for(failure.fault));
+  require_stream(publisher->read_stream(), settings);
+  return publisher;
+}
+
+std::string nats_library() {
+  return fmt::format("libnats {}", nats_GetVersion());
+}
+
+}  // namespace mailroom

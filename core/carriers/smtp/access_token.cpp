@@ -1,0 +1,114 @@
+// Parses what a file or a program gives, and keeps a token until shortly before its end.
+
+#include "carriers/smtp/access_token.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::chrono::seconds early{60};
+
+[[noreturn]] void refuse_token(const std::string& source, std::string_view problem) {
+  throw Error(
+      ExitCode::configuration, fmt::format("{} {}", source, problem),
+      "it must give one line with the access token, or a JSON object with access_token and expires_in");
+}
+
+bool is_token(std::string_view text) {
+  return !text.empty() && is_printable(text) && text.find_first_of(" \t\"{}") == std::string_view::npos;
+}
+
+/// Masks the value after a key such as `client_secret=` or `"refresh_token": "`, what follows `Bearer`, and
+/// tokens of JSON, which all begin so.
+std::string without_secrets(std::string text) {
+  static const std::array<std::pair<std::regex, const char*>, 4> patterns{{
+      {std::regex(R"re(((secret|password|passwd|token|key|assertion)["']?\s*=\s*["']?)[^\s"'&,;]+)re",
+                  std::regex::icase),
+       "$1***"},
+      {std::regex(R"re(((secret|password|passwd|token|key|assertion)["']?\s*:\s*["']?)[^\s"'&,;]{16,})re",
+                  std::regex::icase),
+       "$1***"},
+      {std::regex(R"re((bearer\s+)\S+)re", std::regex::icase), "$1***"},
+      {std::regex(R"re(eyJ[\w.-]+)re"), "***"},
+  }};
+  for (const auto& [pattern, replacement] : patterns)
+    text = std::regex_replace(text, pattern, replacement);
+  return text;
+}
+
+std::string last_line(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  text = text.substr(0, text.find_last_not_of(blanks) + 1);
+  text = text.substr(text.rfind('\n') + 1);
+  return std::string(text.substr(std::min(text.find_first_not_of(blanks), text.size())));
+}
+
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const auto value = object.find(name);
+  return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::string failure_words(std::string_view text) {
+  const auto object = nlohmann::json::parse(text, nullptr, false);
+  if (object.is_discarded() || !object.is_object()) return without_secrets(printable(last_line(text)));
+  const auto error = text_of(object, "error");
+  const auto description = text_of(object, "error_description");
+  const auto* const separator = error.empty() || description.empty() ? "" : ": ";
+  return without_secrets(printable(error + separator + description));
+}
+
+AccessToken parse_access_token(std::string_view text, const std::string& source) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
+    text.remove_suffix(1);
+  if (text.empty()) refuse_token(source, "gives no token");
+  AccessToken token{.text = std::string(text)};
+  if (text.front() == '{') {
+    const auto object = nlohmann::json::parse(text, nullptr, false);
+    if (object.is_discarded() || !object.is_object()) refuse_token(source, "gives JSON that does not parse");
+    token.text = text_of(object, "access_token");
+    if (const auto words = failure_words(text); token.text.empty() && !words.empty())
+      refuse_token(source, "gives no token: " + words);
+    const auto lives = object.find("expires_in");
+    if (lives != object.end() && lives->is_number())
+      token.lives = std::chrono::seconds(lives->get<std::int64_t>());
+  }
+  if (!is_token(token.text)) refuse_token(source, "gives something else than a token");
+  return token;
+}
+
+std::string TokenSource::token(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  const bool has_ended = ends_at_ && now >= *ends_at_;
+  if (keeps_ && !kept_.empty() && !has_ended) {
+    ++uses_;
+    return kept_;
+  }
+  auto fetched = fetch_();
+  kept_ = fetched.text;
+  uses_ = 1;
+  ends_at_.reset();
+  if (fetched.lives) ends_at_ = now + *fetched.lives - early;
+  return kept_;
+}
+
+bool TokenSource::was_kept(const std::string& token) {
+  const std::lock_guard lock(mutex_);
+  // Another thread has fetched a new one meanwhile.
+  if (token != kept_) return true;
+  kept_.clear();
+  return keeps_ && uses_ > 1;
+}
+
+}  // namespace mailroom

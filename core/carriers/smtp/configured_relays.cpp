@@ -1,0 +1,67 @@
+// Reads the files of passwords and tokens, and refuses settings that do not go together.
+
+#include "carriers/smtp/configured_relays.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/password_file.hpp"
+#include "config/required_keys.hpp"
+#include "carriers/smtp/hello_name.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The token of the relay's user; null if a password is used.
+std::shared_ptr<TokenSource> token_source(const Settings& settings) {
+  if (!settings.send_token_command.empty()) {
+    return std::make_shared<TokenSource>(
+        [command = settings.send_token_command, limit = settings.send_timeout] {
+          return parse_access_token(output_of_command(command, limit), "the program of send.token_command");
+        },
+        true);
+  }
+  if (settings.send_token_file.empty()) return nullptr;
+  return std::make_shared<TokenSource>(
+      [path = settings.send_token_file, readable = settings.allow_readable_key] {
+        return parse_access_token(read_token_file(path, readable), "the file of send.token_file");
+      },
+      false);
+}
+
+void require_one_login(const Settings& settings) {
+  const bool has_file = !settings.send_token_file.empty();
+  const bool has_command = !settings.send_token_command.empty();
+  if (has_file && has_command) {
+    throw Error(ExitCode::configuration, "send.token_file and send.token_command are both set",
+                "remove one of them: mailroom config show says where each comes from");
+  }
+}
+
+}  // namespace
+
+ConfiguredRelays read_relays(const Settings& settings) {
+  require_keys({relay_key}, settings);
+  ConfiguredRelays configured;
+  configured.relays = parse_relay_urls(settings.send_relay);
+  auto& options = configured.options;
+  options.ca_file = settings.send_ca_file;
+  options.hello_name = settings.send_hello_name.empty() ? own_hello_name() : settings.send_hello_name;
+  options.plaintext_for_tests = settings.send_plaintext_relay_for_tests;
+  options.timeout = settings.send_timeout;
+  options.throttled_by = settings.send_throttled_by;
+  if (!settings.send_password_file.empty()) {
+    options.password =
+        read_password_file(settings.send_password_file, settings.allow_readable_key, "send.password_file");
+  }
+  const bool needs_password = std::any_of(configured.relays.begin(), configured.relays.end(),
+                                          [](const RelayUrl& relay) { return !relay.user.empty(); });
+  require_one_login(settings);
+  options.tokens = token_source(settings);
+  if (needs_password && !options.tokens) require_keys({password_file_key}, settings);
+  for (const auto& relay : configured.relays)
+    check_relay(relay, options);
+  return configured;
+}
+
+}  // namespace mailroom

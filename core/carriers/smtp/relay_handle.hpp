@@ -1,0 +1,74 @@
+// The SMTP that Relay speaks. Users of Relay include neither this header nor those of libcurl.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "delivery/delivery.hpp"
+#include "carriers/smtp/dialogue.hpp"
+#include "carriers/smtp/login.hpp"
+#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay_connection.hpp"
+#include "carriers/smtp/relay_sockets.hpp"
+#include "carriers/smtp/relay_wish.hpp"
+
+namespace mailroom {
+
+/// Attempts at mails over one connection.
+class RelayHandle {
+ public:
+  RelayHandle(RelayUrl url, RelayOptions options);
+
+  /// One attempt.
+  Delivery attempt(const Mail& mail, bool on_fresh_connection, bool& again);
+
+  /// Connects to another address of the relay, as the last one has turned a mail away before it knew anything
+  /// of it. True if the next attempt() goes there.
+  bool open_elsewhere();
+
+  /// Ends the connection.
+  void rest() { connection_.close(); }
+
+  /// As an attempt on a fresh connection, up to the sender of `sample`; without one NOOP in place of a mail.
+  RelayCheck check(const Mail* sample);
+
+  const RelayUrl url;
+  RelaySockets sockets;
+
+ private:
+  CURLcode open();
+  void log_in();
+  bool lets_nobody_in() const;
+  bool authenticate(AuthMechanism mechanism, const Credentials& credentials);
+  bool try_mechanisms(const Credentials& credentials);
+  bool command(const std::string& command);
+  bool is_fit_for(const Mail& mail);
+  void transact(const Mail& mail);
+  bool send_envelope(const Mail& mail);
+  /// True if the open connection can carry a mail.
+  bool is_usable();
+  bool reset();
+  /// Prepares the connection for the next mail, after the replies of this one.
+  void clear_up(const SmtpExchange& exchange, MailOutcome outcome);
+  void say_sender(const Mail& sample);
+  bool read_other_replies(SmtpStep refused);
+  SmtpExchange finished_exchange() const;
+  RelayFault fault_of(const SmtpExchange& exchange) const;
+  bool is_silent(const SmtpExchange& exchange) const;
+  std::string text_of(const SmtpExchange& exchange, MailOutcome outcome) const;
+  RelayWish wish_of(const SmtpExchange& exchange, const std::string& text, const Mail& mail) const;
+
+  RelayOptions options_;
+  std::vector<std::string> secrets_;
+  Dialogue dialogue_;
+  RelayConnection connection_;
+  bool was_refused_ = false;  ///< the last mail, so that the relay may still know of it
+  bool is_rested_ = false;    ///< the connection was idle for some time before this attempt
+  TimePoint last_used_{};
+  CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
+  std::string login_problem_;   ///< why no login could begin
+  std::string utf8_sender_;     ///< of the last mail
+};
+
+}  // namespace mailroom

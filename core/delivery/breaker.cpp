@@ -1,0 +1,77 @@
+// Which deliveries show that a relay fails or works, and how the delay between probes grows.
+
+#include "delivery/breaker.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds shortest_delay{1000};
+constexpr Milliseconds longest_delay{30'000};
+/// A probe further in the future than this comes from a clock that has been set back since.
+constexpr Milliseconds longest_probe{300'000};
+
+bool shows_relay_fails(const Delivery& delivery) {
+  return delivery.outcome == MailOutcome::unavailable || delivery.about_relay;
+}
+
+/// True if the relay has said something about the mail, or has taken it.
+bool shows_relay_works(const Delivery& delivery) {
+  if (shows_relay_fails(delivery)) return false;
+  return delivery.code != 0 || delivery.outcome == MailOutcome::unknown;
+}
+
+/// `553 5.7.1 Sender address rejected`
+std::string reason_of(const Delivery& delivery) {
+  if (delivery.code == 0) return delivery.reply;
+  return fmt::format("{} {}{}", delivery.code, delivery.reply,
+                     delivery.about_relay ? " (to one mail after another)" : "");
+}
+
+}  // namespace
+
+Milliseconds breaker_delay(int failures, double chance) {
+  auto delay = shortest_delay;
+  for (int i = 1; i < failures && delay < longest_delay; ++i)
+    delay = std::min(2 * delay, longest_delay);
+  return delay - std::chrono::duration_cast<Milliseconds>(delay * (0.2 * std::clamp(chance, 0.0, 1.0)));
+}
+
+std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Milliseconds probe_time) {
+  if (!breaker.is_open()) return breaker;
+  if (now < breaker.next_probe && breaker.next_probe - now <= longest_probe) return std::nullopt;
+  auto probed = breaker;
+  probed.next_probe = now + std::min(probe_time, longest_probe);
+  return probed;
+}
+
+Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTime began, WallTime now,
+                       double chance) {
+  if (shows_relay_works(delivery)) return {};
+  auto after = breaker;
+  const bool is_old = breaker.is_open() && began < breaker.opened_at;
+  if (is_old) return after;
+  if (!shows_relay_fails(delivery)) {
+    // The probe said nothing, so the next mail is one.
+    if (after.is_open()) after.next_probe = now;
+    return after;
+  }
+  ++after.failures;
+  if (!breaker.is_open()) after.since = now;
+  after.opened_at = now;
+  after.next_probe = now + breaker_delay(after.failures, chance);
+  after.why = reason_of(delivery);
+  return after;
+}
+
+std::optional<std::chrono::seconds> time_to_probe(const Breaker& breaker, WallTime now) {
+  if (!breaker.is_open()) return std::nullopt;
+  constexpr std::chrono::seconds soon{1};
+  // No delay is that long, so a mail has been let through since.
+  if (breaker.next_probe - breaker.opened_at > breaker_delay(breaker.failures, 0)) return soon;
+  return std::max(std::chrono::ceil<std::chrono::seconds>(breaker.next_probe - now), soon);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,43 @@
+// The circuit breaker of a relay or another sink, as a value with pure functions.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "delivery/delivery.hpp"
+
+namespace mailroom {
+
+/// Keeps mails from a relay that takes none, and lets one through now and then to see whether it does. A
+/// value: processes may share it through a database.
+struct Breaker {
+  int failures = 0;     ///< in a row; 0: the breaker is closed, and mails pass
+  WallTime since;       ///< when it opened
+  WallTime opened_at;   ///< the last failure
+  WallTime next_probe;  ///< when the next mail may pass
+  std::string why;      ///< the last failure, printable: code and words of the relay, or why there are none
+
+  bool operator==(const Breaker&) const = default;
+  bool is_open() const { return failures > 0; }
+};
+
+/// How long a breaker stays open after this many failures: 1 s, doubling to 30 s, reduced by up to a fifth by
+/// `chance`, from 0 to 1.
+Milliseconds breaker_delay(int failures, double chance);
+
+/// The breaker after a mail has been let through, or nullopt if none may pass. The mail that passes an open
+/// breaker is its probe: for `probe_time` no other one passes, unless the probe ends.
+std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Milliseconds probe_time);
+
+/// The breaker after an attempt that began at `began`. An attempt that began before the breaker opened fails
+/// for the same reason, and does not extend the delay.
+Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTime began, WallTime now,
+                       double chance);
+
+/// The time until the next mail may pass, at least 1 s; nullopt if the breaker is closed. While a probe is
+/// under way, 1 s: it may end at any time.
+std::optional<std::chrono::seconds> time_to_probe(const Breaker& breaker, WallTime now);
+
+}  // namespace mailroom

@@ -1,0 +1,149 @@
+// The pauses between attempts, and the cases in which a relay may have the mail already.
+
+#include "delivery/delivery_policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace mailroom {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::array<int, 5> pauses{15, 30, 60, 120, 240};  ///< seconds, by the number of earlier attempts
+constexpr double jitter_share = 0.2;
+constexpr Seconds spread{1};            ///< half of the longest
+constexpr Seconds longest_pause{3600};  ///< that a relay may name
+
+Seconds pause_after(int attempts, double jitter) {
+  const auto last = static_cast<int>(pauses.size()) - 1;
+  const auto pause = pauses.at(static_cast<std::size_t>(std::clamp(attempts, 0, last)));
+  return Seconds(pause * (1 + jitter_share * jitter));
+}
+
+/// The wait until a relay's own time, or until the last moment at which the mail is still worth sending: a
+/// minute before its link ends it counts as expired, and the outcome takes a moment to be recorded.
+Seconds named_pause(Seconds pause, Seconds named, const MailHistory& history, WallTime now) {
+  constexpr std::chrono::seconds before_end{75};
+  if (named <= pause || history.expires_at == 0 || now == WallTime{}) return std::max(pause, named);
+  const Seconds left = std::chrono::seconds(history.expires_at) - before_end - now.time_since_epoch();
+  return left > pause ? std::min(named, left) : named;
+}
+
+int may_have_been_mailed(const MailHistory& history) {
+  return history.unknowns + history.take_overs;
+}
+
+int allowed_unknowns(const DeliveryPolicy& policy) {
+  return policy.when_unknown == WhenUnknown::resend ? policy.resends : 0;
+}
+
+TokenOutcome without_attempt(const MailHistory& history, DeliveryState state, std::string reason) {
+  if (may_have_been_mailed(history) > 0) {
+    state = DeliveryState::unknown;
+    reason = fmt::format("not tried again, an earlier attempt may have been accepted: {}", reason);
+  }
+  return {.token = history.token, .state = state, .unknowns = history.take_overs, .reply = std::move(reason)};
+}
+
+}  // namespace
+
+MailHistory history_of(const TokenRow& row, const Lease& lease, const char* defect) {
+  return {.token = row.id,
+          .state = row.state,
+          .defect = defect,
+          .attempts = row.attempts,
+          .unknowns = row.unknowns,
+          .take_overs = lease.attempt - 1,
+          .newer = row.newer,
+          .expires_at = row.expires_at,
+          .mailed = row.mailed};
+}
+
+std::optional<TokenOutcome> outcome_without_attempt(const MailHistory& history,
+                                                    const DeliveryPolicy& policy) {
+  switch (history.state) {
+    case TokenState::expired:
+      return without_attempt(history, DeliveryState::expired, "the token has expired");
+    case TokenState::consumed:
+      return without_attempt(history, DeliveryState::cancelled, "the token has been consumed");
+    case TokenState::wrong_status:
+      return without_attempt(history, DeliveryState::cancelled, "the account has the wrong status");
+    case TokenState::due:
+      break;
+  }
+  if (history.defect != nullptr) return without_attempt(history, DeliveryState::rejected, history.defect);
+  if (policy.supersede && history.newer) {
+    return without_attempt(history, DeliveryState::cancelled,
+                           fmt::format("superseded by token {}", *history.newer));
+  }
+  if (policy.per_account && history.mailed >= policy.per_account->count) {
+    return without_attempt(history, DeliveryState::cancelled,
+                           fmt::format("the account has had {} mails, and send.per_account is {}",
+                                       history.mailed, format_rate(*policy.per_account)));
+  }
+  if (may_have_been_mailed(history) > allowed_unknowns(policy)) {
+    return TokenOutcome{.token = history.token,
+                        .state = DeliveryState::unknown,
+                        .unknowns = history.take_overs,
+                        .reply = "an earlier attempt was cut off before its answer"};
+  }
+  return std::nullopt;
+}
+
+TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& delivery,
+                                const DeliveryPolicy& policy, double jitter) {
+  TokenOutcome outcome{.token = history.token,
+                       .attempts = delivery.counts ? 1 : 0,
+                       .unknowns = history.take_overs,
+                       .sink = delivery.relay,
+                       .code = delivery.code,
+                       .reply = delivery.reply};
+  const Seconds named =
+      std::min<Seconds>(delivery.retry_after.value_or(std::chrono::seconds(0)), longest_pause);
+  switch (delivery.outcome) {
+    case MailOutcome::accepted:
+      outcome.state = DeliveryState::accepted;
+      break;
+    case MailOutcome::rejected:
+      // The attempt before may have been accepted, although the relay refuses the mail now.
+      outcome.state = may_have_been_mailed(history) > 0 ? DeliveryState::unknown : DeliveryState::rejected;
+      break;
+    case MailOutcome::deferred:
+      outcome.state = DeliveryState::deferred;
+      // Those that waited for their turn together must not come back together.
+      outcome.wait = named_pause(
+          delivery.waits_for_turn ? named + spread * (1 + jitter) : pause_after(history.attempts, jitter),
+          named, history, delivery.ended);
+      break;
+    case MailOutcome::unknown:
+      ++outcome.unknowns;
+      outcome.state = may_have_been_mailed(history) < allowed_unknowns(policy) ? DeliveryState::deferred
+                                                                               : DeliveryState::unknown;
+      outcome.wait = pause_after(history.attempts, jitter);
+      break;
+    case MailOutcome::unavailable:
+      outcome.state = DeliveryState::deferred;
+      // The next probe is another mail: the relay may have meant this one.
+      outcome.wait = delivery.refusal.empty() ? named : std::max(named, pause_after(0, jitter));
+      break;
+  }
+  if (outcome.attempts == 0 && outcome.state == DeliveryState::deferred) {
+    // The answer is about the relay, and must not replace one about this mail.
+    outcome.sink.clear();
+    outcome.code = 0;
+    outcome.reply.clear();
+  }
+  return outcome;
+}
+
+std::string recordable_reply(const std::string& reply, std::string_view token) {
+  constexpr std::size_t telling = 12;
+  for (std::size_t i = 0; i + telling <= token.size(); ++i) {
+    if (reply.find(token.substr(i, telling)) != std::string::npos) return "(not shown: it repeats the token)";
+  }
+  return reply;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,49 @@
+// Which tokens are delivered, when one is tried again, and what is recorded of each.
+#pragma once
+
+#include <optional>
+
+#include "config/settings.hpp"
+#include "consumer/queue_session.hpp"
+#include "delivery/delivery.hpp"
+
+namespace mailroom {
+
+struct DeliveryPolicy {
+  WhenUnknown when_unknown = WhenUnknown::resend;
+  bool supersede = true;              ///< mail only the newest of several recovery tokens of an account
+  std::optional<Rate> per_account{};  ///< how many mails an account may get
+  int resends = 1;                    ///< with WhenUnknown::resend: how often a token is delivered again
+};
+
+/// What is known of a token before an attempt.
+struct MailHistory {
+  std::int64_t token = 0;
+  TokenState state = TokenState::due;
+  const char* defect = nullptr;         ///< why it cannot be mailed, for example its address; null if it can
+  int attempts = 0;                     ///< earlier attempts that the relay answered, or may have accepted
+  int unknowns = 0;                     ///< earlier attempts that it may have accepted, in other batches
+  int take_overs = 0;                   ///< earlier leases of this batch: each may have mailed it
+  std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
+  std::int64_t expires_at = 0;          ///< seconds since 1970; 0: not known
+  int mailed = 0;  ///< mails to its account within the period of DeliveryPolicy::per_account
+};
+
+MailHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);
+
+/// The outcome of a token that must not be mailed; nullopt if it may be. A token that an earlier attempt may
+/// have mailed is `unknown`, whatever the reason.
+std::optional<TokenOutcome> outcome_without_attempt(const MailHistory& history, const DeliveryPolicy& policy);
+
+/// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
+/// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that
+/// long, until shortly before its end. A token that the relay had no time for counts no attempt, and one that
+/// waited for its turn comes back within 2 s; one whose refusal seemed to be about every mail after 15 s.
+TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& delivery,
+                                const DeliveryPolicy& policy, double jitter);
+
+/// `reply`, or a note instead of it if it repeats a part of `token` from which the rest could be looked up:
+/// the database must not show tokens.
+std::string recordable_reply(const std::string& reply, std::string_view token);
+
+}  // namespace mailroom

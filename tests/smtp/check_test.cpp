@@ -120,6 +120,9 @@ TEST_CASE("a check names the sender, and no recipient") {
       {.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("553 5.7.1 not yours"))});
   CHECK(text_of(Relay(url_of(refusing), {}).check(&sample)) == "sender, 553: 5.7.1 not yours");
 
+  const TestRelay closing({.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("421 4.3.2 stopping"))});
+  CHECK(text_of(Relay(url_of(closing), {}).check(&sample)) == "busy, 421: 4.3.2 stopping");
+
   sample.needs_smtputf8 = true;
   sample.utf8_sender = "ü@mail.example";
   CHECK(text_of(Relay(url_of(server), {}).check(&sample)) ==

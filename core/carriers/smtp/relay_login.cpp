@@ -15,7 +15,6 @@ CURLcode RelayHandle::open() {
 }
 
 bool RelayHandle::open_elsewhere() {
-  dialogue_.begin(steady_now());
   if (!connection_.open_next(opened_)) return false;
   if (opened_ == CURLE_OK) log_in();
   return opened_ == CURLE_OK && !lets_nobody_in();

@@ -1,10 +1,10 @@
 // mailroom collect: batches of signed tokens on stdout, or handed over to a program or server.
 
 #include "base/journal.hpp"
+#include "carriers/carriers.hpp"
 #include "cmd/collect/collect_setup.hpp"
 #include "cmd/commands.hpp"
 #include "consumer/line_sink.hpp"
-#include "carriers/carriers.hpp"
 
 namespace mailroom {
 namespace {

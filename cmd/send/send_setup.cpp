@@ -2,10 +2,10 @@
 
 #include "cmd/send/send_setup.hpp"
 
-#include "config/required_keys.hpp"
-#include "mail/configured_mail.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 #include "carriers/smtp/hello_name.hpp"
+#include "config/required_keys.hpp"
+#include "mail/configured_mail.hpp"
 
 namespace mailroom {
 

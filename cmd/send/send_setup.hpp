@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "carriers/smtp/courier.hpp"
 #include "cmd/terminal/context.hpp"
 #include "delivery/delivery_policy.hpp"
 #include "send/mail_writer.hpp"
-#include "carriers/smtp/courier.hpp"
 
 namespace mailroom {
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/journal.hpp"
+#include "carriers/carriers.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/syntax/help_format.hpp"
-#include "carriers/carriers.hpp"
 
 namespace mailroom {
 namespace {

@@ -22,7 +22,7 @@ constexpr Milliseconds slow_answer{200};
 }  // namespace
 
 CarrierSink::CarrierSink(std::unique_ptr<Carrier> carrier, Options options, int stop_fd, Log& log,
-                           ConsumerObserver& observer)
+                         ConsumerObserver& observer)
     : carrier_(std::move(carrier)),
       name_(carrier_->name()),
       options_(options),

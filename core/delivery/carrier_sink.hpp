@@ -16,11 +16,11 @@
 #include "base/log.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
+#include "delivery/breaker.hpp"
 #include "delivery/carried_line.hpp"
 #include "delivery/claim_pace.hpp"
-#include "delivery/shared_breakers.hpp"
-#include "delivery/breaker.hpp"
 #include "delivery/pace.hpp"
+#include "delivery/shared_breakers.hpp"
 
 namespace mailroom {
 
@@ -43,7 +43,7 @@ class CarrierSink final : public Sink {
 
   /// `stop_fd` becomes readable when a stop is requested. The references must outlive this.
   CarrierSink(std::unique_ptr<Carrier> carrier, Options options, int stop_fd, Log& log,
-               ConsumerObserver& observer);
+              ConsumerObserver& observer);
   ~CarrierSink() override;
   CarrierSink(const CarrierSink&) = delete;
   CarrierSink& operator=(const CarrierSink&) = delete;
@@ -112,7 +112,7 @@ class CarrierSink final : public Sink {
   LineWriter writer_;                               ///< of the newest batch
   std::deque<OpenBatch> batches_;                   ///< the oldest first
   std::int64_t next_id_ = 0;                        ///< of a line, at the carrier
-  std::map<std::int64_t, CarriedLine> lines_;      ///< by id: those that are not concluded
+  std::map<std::int64_t, CarriedLine> lines_;       ///< by id: those that are not concluded
   std::deque<std::int64_t> waiting_;                ///< lines that were not submitted yet
   std::multimap<TimePoint, std::int64_t> resends_;  ///< lines to be submitted again, and when
   ClaimPace pace_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
-#include "delivery/line_outcome.hpp"
 #include "delivery/carrier_sink.hpp"
+#include "delivery/line_outcome.hpp"
 
 namespace mailroom {
 /// The other side was unavailable: one line shows whether it still is. What was not sent goes back to the

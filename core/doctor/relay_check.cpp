@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "carriers/smtp/configured_relays.hpp"
 #include "doctor/relay_hint.hpp"
 #include "doctor/secret_files.hpp"
 #include "doctor/subject.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
-#include "carriers/smtp/configured_relays.hpp"
 #include "status/delivery_status.hpp"
 #include "status/session_text.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "config/settings.hpp"
 #include "carriers/smtp/relay.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
 

@@ -1,7 +1,7 @@
 // Is there a sink that batches can be handed over to? Its carrier knows what to look at.
 
-#include "doctor/subject.hpp"
 #include "carriers/carriers.hpp"
+#include "doctor/subject.hpp"
 
 namespace mailroom {
 namespace {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "carriers/smtp/courier.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
 #include "delivery/claim_pace.hpp"
 #include "delivery/delivery_policy.hpp"
-#include "send/mail_writer.hpp"
 #include "delivery/shared_breakers.hpp"
-#include "carriers/smtp/courier.hpp"
+#include "send/mail_writer.hpp"
 
 namespace mailroom {
 

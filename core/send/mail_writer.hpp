@@ -6,10 +6,10 @@
 
 #include "consumer/queue_session.hpp"
 #include "crypto/token.hpp"
+#include "delivery/delivery.hpp"
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
-#include "delivery/delivery.hpp"
 
 namespace mailroom {
 

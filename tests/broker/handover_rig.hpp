@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "config/settings.hpp"
 #include "carriers/carriers.hpp"
+#include "config/settings.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::test {

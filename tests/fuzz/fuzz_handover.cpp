@@ -1,10 +1,10 @@
 // What other sides answer: lines of a program, and Retry-After and JSON of an HTTP server. And the command of
 // a program.
 
-#include "fuzz/fuzz.hpp"
-#include "carriers/exec/command_words.hpp"
 #include "carriers/exec/answer.hpp"
+#include "carriers/exec/command_words.hpp"
 #include "carriers/http/answer.hpp"
+#include "fuzz/fuzz.hpp"
 
 using namespace mailroom;
 using fuzz::require;

@@ -5,12 +5,12 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "fuzz/fuzz.hpp"
 #include "carriers/smtp/dialogue.hpp"
 #include "carriers/smtp/judgement.hpp"
 #include "carriers/smtp/relay_url.hpp"
 #include "carriers/smtp/relay_wish.hpp"
 #include "delivery/reply_text.hpp"
+#include "fuzz/fuzz.hpp"
 
 using namespace mailroom;
 using fuzz::require;

@@ -1,12 +1,11 @@
 // The program that lines are handed over to, without a database: what each misbehaviour makes of its lines.
 
-#include "carriers/exec/carrier.hpp"
-
 #include <csignal>
 #include <fstream>
 #include <sstream>
 #include <unistd.h>
 
+#include "carriers/exec/carrier.hpp"
 #include "handed_over.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"

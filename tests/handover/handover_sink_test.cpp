@@ -1,7 +1,5 @@
 // What the sink makes of the answers of a carrier that a test plays, without a database.
 
-#include "delivery/carrier_sink.hpp"
-
 #include <atomic>
 #include <map>
 #include <set>
@@ -10,6 +8,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "delivery/carrier_sink.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 

@@ -1,9 +1,8 @@
 // The server that lines are posted to, without a database: what each of its answers makes of a line.
 
-#include "carriers/http/carrier.hpp"
-
 #include <sstream>
 
+#include "carriers/http/carrier.hpp"
 #include "handed_over.hpp"
 #include "support/catch.hpp"
 #include "support/refusing_port.hpp"

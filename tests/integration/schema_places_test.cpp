@@ -88,7 +88,7 @@ TEST_CASE("a schema that the role may not use is named, with the grant that help
     const auto run = rig.run(words);
     CHECK(run.status == 5);
     CHECK(contains(run.errors, "the tables are in the schema public, which the role may not use"));
-    CHECK(contains(run.errors, fmt::format("hint: GRANT USAGE ON SCHEMA public TO {};", rig.role)));
+    CHECK(contains(run.errors, fmt::format(": GRANT USAGE ON SCHEMA public TO {};\n", rig.role)));
   }
   // Without a schema of its own there is none to work in.
   rig.owner->run(fmt::format("DROP SCHEMA {}", rig.role));

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "crypto/base64.hpp"
-#include "crypto/sha256.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/cloud_event.hpp"
-#include "carriers/exec/command_words.hpp"
 #include "carriers/exec/answer.hpp"
+#include "carriers/exec/command_words.hpp"
+#include "crypto/base64.hpp"
+#include "crypto/sha256.hpp"
 #include "delivery/line_outcome.hpp"
 #include "support/catch.hpp"
 

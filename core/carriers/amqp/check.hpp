@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "config/settings.hpp"
 #include "carriers/amqp/connection.hpp"
 #include "carriers/carriers.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "config/settings.hpp"
+#include "carriers/amqp/rabbitmq_c.hpp"
 #include "carriers/broker_fault.hpp"
 #include "carriers/broker_url.hpp"
-#include "carriers/amqp/rabbitmq_c.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
 

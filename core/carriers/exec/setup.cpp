@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "carriers/exec/command_words.hpp"
 #include "carriers/exec/carrier.hpp"
+#include "carriers/exec/command_words.hpp"
 
 namespace mailroom {
 namespace {

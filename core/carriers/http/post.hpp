@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "delivery/carrier.hpp"
 #include "carriers/http/answer.hpp"
 #include "carriers/http/endpoint.hpp"
 #include "carriers/http/webhook_signature.hpp"
+#include "delivery/carrier.hpp"
 
 namespace mailroom {
 

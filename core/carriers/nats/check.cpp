@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/duration.hpp"
-#include "carriers/nats/monitor_page.hpp"
 #include "carriers/nats/carrier.hpp"
 #include "carriers/nats/connection.hpp"
+#include "carriers/nats/monitor_page.hpp"
 #include "carriers/nats/subjects.hpp"
 
 namespace mailroom {

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "config/settings.hpp"
 #include "carriers/broker_fault.hpp"
 #include "carriers/broker_url.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
 

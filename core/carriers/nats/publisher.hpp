@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "delivery/carrier.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/connection.hpp"
+#include "delivery/carrier.hpp"
 
 namespace mailroom {
 

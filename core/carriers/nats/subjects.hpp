@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "config/settings.hpp"
 #include "carriers/nats/connection.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
 

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/password_file.hpp"
-#include "config/required_keys.hpp"
 #include "carriers/smtp/hello_name.hpp"
+#include "config/required_keys.hpp"
 
 namespace mailroom {
 namespace {

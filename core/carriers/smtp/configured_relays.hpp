@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "config/settings.hpp"
 #include "carriers/smtp/relay.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
 

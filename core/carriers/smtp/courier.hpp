@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "carriers/smtp/at_once.hpp"
-#include "delivery/pace.hpp"
 #include "carriers/smtp/relay.hpp"
 #include "carriers/smtp/relay_route.hpp"
+#include "delivery/pace.hpp"
 
 namespace mailroom {
 

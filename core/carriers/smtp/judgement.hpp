@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "delivery/delivery.hpp"
 #include "carriers/smtp/exchange.hpp"
+#include "delivery/delivery.hpp"
 
 namespace mailroom {
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.hpp"
 #include "carriers/smtp/access_token.hpp"
-#include "delivery/delivery.hpp"
 #include "carriers/smtp/relay_url.hpp"
+#include "delivery/delivery.hpp"
 
 namespace mailroom {
 

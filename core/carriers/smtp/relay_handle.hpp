@@ -5,13 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "delivery/delivery.hpp"
 #include "carriers/smtp/dialogue.hpp"
 #include "carriers/smtp/login.hpp"
 #include "carriers/smtp/relay.hpp"
 #include "carriers/smtp/relay_connection.hpp"
 #include "carriers/smtp/relay_sockets.hpp"
 #include "carriers/smtp/relay_wish.hpp"
+#include "delivery/delivery.hpp"
 
 namespace mailroom {
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "delivery/breaker.hpp"
 #include "carriers/smtp/refusal.hpp"
 #include "carriers/smtp/relay_url.hpp"
+#include "delivery/breaker.hpp"
 
 namespace mailroom {
 

@@ -65,7 +65,7 @@ class Pace {
   int room(int most) const;
   /// True if the other side has refused everything for so long that it is not only a limit of a minute.
   bool is_shut(TimePoint now) const {
-    return refused_in_row_ > 0 && now - refused_since_ > std::chrono::minutes(2);
+    return refused_in_row_ > 0 && now - refused_since_ > std::chrono::seconds(75);
   }
   /// When a mail was taken last.
   TimePoint last_taken() const { return last_taken_; }

@@ -33,6 +33,8 @@ TEST_CASE("the words and codes of relays say whom a refusal is about") {
       {550, "5.4.5 Daily user sending limit exceeded. For more information", everyone},
       {554, "5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message",
        everyone},
+      {554, "5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException", everyone},
+      {550, "5.1.0 no-reply@app.example sender rejected", everyone},
       {454, "Throttling failure: Daily message quota exceeded.", everyone},
       {550, "5.7.60 SMTP; Client does not have permissions to send as this sender", everyone},
       {550, "Domain app.example has exceeded the max emails per hour (100/100) allowed.", everyone},

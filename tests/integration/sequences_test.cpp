@@ -118,7 +118,7 @@ TEST_CASE("status has a line with the fix for each sequence of the schema that i
   const auto owners = connection.run(
       "SELECT d.refobjid::regclass::text, c.relname FROM pg_class c JOIN pg_depend d ON d.objid = c.oid "
       "WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace AND d.deptype IN ('a', 'i') ORDER BY 1");
-  REQUIRE(owners.size() == tables.size() + 1);
+  REQUIRE(static_cast<std::size_t>(owners.size()) == tables.size() + 1);
   for (const auto& row : owners) {
     const std::string table = row[0].c_str();
     const std::string sequence = row[1].c_str();
@@ -184,9 +184,14 @@ TEST_CASE("an id of a gap that a queue still lists is not given to another queue
   connection->run("DELETE FROM tokens WHERE id = 1");
   connection->run("SELECT setval('mailroom_gaps_id_seq', 4)");
   const auto session = attach(database, "second");
-  CHECK_THROWS_WITH(
-      session->claim({.queue = "second", .limit = 1}),
-      Catch::Contains("mailroom_gaps_id_seq is at 6, behind the newest id of mailroom_gaps, 7"));
+  std::string refusal;
+  try {
+    session->claim({.queue = "second", .limit = 1});
+  } catch (const std::exception& error) {
+    refusal = error.what();
+  }
+  CHECK(refusal.find("mailroom_gaps_id_seq is at 6, behind the newest id of mailroom_gaps, 7") !=
+        std::string::npos);
   const auto behind =
       connection->transact([](pqxx::work& transaction) { return read_sequences(transaction); });
   CHECK(std::count_if(behind.begin(), behind.end(),

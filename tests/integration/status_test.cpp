@@ -274,4 +274,31 @@ TEST_CASE("status reports a sequence behind the cursor") {
   CHECK(queue.finding("sequence_behind").severity == Severity::failure);
 }
 
+TEST_CASE("status counts what was refused since the last acceptance, from its first attempt on") {
+  Queue queue;
+  const auto record = [&](int token, const std::string& state, int attempts, const std::string& ages) {
+    queue.connection->run(
+        "INSERT INTO mailroom_deliveries (queue, token, state, attempts, code, reply, batch, first_at, last_at) "
+        "SELECT 'mailroom', $1, $2, $3, 451, 'later', 1, now() - a[1] * interval '1 s', now() - a[2] * interval '1 s' "
+        "FROM (SELECT string_to_array($4, ',')::int[] AS a) ages",
+        token, state, attempts, ages);
+  };
+  record(1, "rejected", 1, "3500,3500");
+  record(2, "accepted", 1, "600,600");
+  CHECK(queue.status().deliveries.refused.tokens == 0);
+  for (int token = 3; token < 13; ++token)
+    record(token, "deferred", 2, "300,5");
+  // Nobody has said anything of these.
+  record(13, "deferred", 0, "3000,4");
+  record(14, "rejected", 1, "9000,8000");
+  const auto refused = queue.status().deliveries.refused;
+  CHECK(refused.tokens == 10);
+  CHECK(refused.lasts >= std::chrono::seconds(300));
+  CHECK(refused.lasts < std::chrono::seconds(1500));
+  CHECK(refused.last == "451 later");
+  CHECK(queue.finding("only_refusals").severity == Severity::failure);
+  record(15, "accepted", 1, "1,1");
+  CHECK_FALSE(queue.has("only_refusals"));
+}
+
 }  // namespace mailroom::test::status_test

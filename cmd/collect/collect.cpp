@@ -16,7 +16,8 @@ struct CollectOptions {
 };
 
 CollectorSetup make_setup(const Settings& settings, Context& context, StopWatcher& watcher) {
-  const bool jsonl = settings.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
+  const bool jsonl =
+      settings.collect.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   auto setup = collect_setup(settings);
   const auto session = session_setup(settings, setup.key, watcher, context.log());
   setup.connect = session_factory(session);

@@ -14,14 +14,14 @@ namespace mailroom {
 namespace {
 
 Batcher::Options batcher_options(const Settings& settings) {
-  Batcher::Options options{.batch_timeout = settings.batch_timeout.max,
-                           .poll_interval = settings.poll_interval,
-                           .line_limit = settings.batch_limit.max,
-                           .lines_per_claim = settings.lines_per_claim};
-  if (!settings.batch_limit.is_fixed() || !settings.batch_timeout.is_fixed()) {
-    options.adaptive = Batcher::Adaptive{.min_limit = settings.batch_limit.min,
-                                         .min_timeout = settings.batch_timeout.min,
-                                         .line_cost = settings.line_cost};
+  Batcher::Options options{.batch_timeout = settings.collect.batch_timeout.max,
+                           .poll_interval = settings.collect.poll_interval,
+                           .line_limit = settings.collect.batch_limit.max,
+                           .lines_per_claim = settings.collect.lines_per_claim};
+  if (!settings.collect.batch_limit.is_fixed() || !settings.collect.batch_timeout.is_fixed()) {
+    options.adaptive = Batcher::Adaptive{.min_limit = settings.collect.batch_limit.min,
+                                         .min_timeout = settings.collect.batch_timeout.min,
+                                         .line_cost = settings.collect.line_cost};
   }
   return options;
 }
@@ -31,18 +31,19 @@ Settings with_lines_in_flight(const Settings& settings) {
   auto filled = settings;
   const bool is_given =
       setting_of(settings, "collect.lines_per_claim").origin.kind != OriginKind::default_value;
-  if (!is_given && settings.batch_limit.is_fixed()) filled.lines_per_claim = settings.sink_in_flight;
+  if (!is_given && settings.collect.batch_limit.is_fixed())
+    filled.collect.lines_per_claim = settings.sink.in_flight;
   return filled;
 }
 
 CarrierSink::Options sink_options(const Settings& settings) {
   CarrierSink::Options options;
-  options.in_flight = settings.sink_in_flight;
-  options.lines = settings.lines_per_claim;
-  options.line_limit = settings.batch_limit.max;
-  options.timeout = settings.sink_timeout;
+  options.in_flight = settings.sink.in_flight;
+  options.lines = settings.collect.lines_per_claim;
+  options.line_limit = settings.collect.batch_limit.max;
+  options.timeout = settings.sink.timeout;
   // Each line has an id by which the other side can tell that it has it.
-  options.policy = {.when_unknown = settings.sink_when_unknown,
+  options.policy = {.when_unknown = settings.sink.when_unknown,
                     .supersede = false,
                     .resends = std::numeric_limits<int>::max()};
   options.seed = std::random_device{}();
@@ -56,16 +57,16 @@ CollectorSetup collect_setup(const Settings& settings) {
           .session_identity = {},
           .key = load_key_ring(settings).current,
           .make_sink = {},
-          .queues = settings.queues,
+          .queues = settings.collect.queues,
           .turns = {.batcher = batcher_options(settings),
                     .batcher_of =
                         [settings](const QueueDefinition& queue) {
                           return batcher_options(with_queue_defaults(settings, queue.name, queue.batch_limit,
                                                                      queue.batch_timeout));
                         },
-                    .max_wait = settings.max_wait},
-          .notify_always = settings.notify == NotifyWhen::always,
-          .healthcheck_interval = settings.healthcheck_interval};
+                    .max_wait = settings.queue.max_wait},
+          .notify_always = settings.collect.notify == NotifyWhen::always,
+          .healthcheck_interval = settings.collect.healthcheck_interval};
 }
 
 CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {

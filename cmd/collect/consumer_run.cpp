@@ -42,30 +42,31 @@ Field timeout_field(const Batcher::Options& batcher) {
 }
 
 void log_configuration(Log& log, const Settings& settings, const Batcher::Options& batcher) {
-  log.info("configured", {{"queue", fmt::format("{}", fmt::join(settings.queues, ","))},
-                          {"channel", settings.channel},
+  log.info("configured", {{"queue", fmt::format("{}", fmt::join(settings.collect.queues, ","))},
+                          {"channel", settings.collect.channel},
                           limit_field(batcher),
                           timeout_field(batcher),
-                          {"healthcheck_interval", format_duration(settings.healthcheck_interval)}});
-  log.info("connecting", {{"to", describe_target(settings.database_url)}});
+                          {"healthcheck_interval", format_duration(settings.collect.healthcheck_interval)}});
+  log.info("connecting", {{"to", describe_target(settings.database.url)}});
 }
 
 DatabaseReader::Source metrics_source(const Settings& settings) {
   DatabaseReader::Source source{
-      .conninfo = configured_database(settings), .queues = settings.queues, .limits = {}};
-  source.limits.collector_silence = silence_limit(settings.poll_interval);
+      .conninfo = configured_database(settings), .queues = settings.collect.queues, .limits = {}};
+  source.limits.collector_silence = silence_limit(settings.collect.poll_interval);
   return source;
 }
 
 /// Serves metrics, if the configuration says where.
 std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const ConsumerKind& kind, Log& log) {
-  if (!settings.metrics_listen) return nullptr;
-  auto endpoint = std::make_unique<MetricsEndpoint>(*settings.metrics_listen,
-                                                    ConsumerMetrics::Options{.version = MAILROOM_VERSION,
-                                                                             .command = kind.command,
-                                                                             .queues = settings.queues,
-                                                                             .delivers = kind.delivers},
-                                                    metrics_source(settings), log);
+  if (!settings.metrics.listen) return nullptr;
+  auto endpoint =
+      std::make_unique<MetricsEndpoint>(*settings.metrics.listen,
+                                        ConsumerMetrics::Options{.version = MAILROOM_VERSION,
+                                                                 .command = kind.command,
+                                                                 .queues = settings.collect.queues,
+                                                                 .delivers = kind.delivers},
+                                        metrics_source(settings), log);
   log.info("serving metrics", {{"at", endpoint->address().text()}});
   return endpoint;
 }
@@ -105,13 +106,13 @@ class DeliveryCount final : public ConsumerObserver {
 PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
                                     Log& log) {
   return {.conninfo = configured_database(settings),
-          .queues = settings.queues,
-          .channel = settings.channel,
+          .queues = settings.collect.queues,
+          .channel = settings.collect.channel,
           .check_schema = check_schema,
           .fingerprint = key.fingerprint(),
           .log = &log,
           .watcher = &watcher,
-          .with_creation = settings.metrics_listen.has_value()};
+          .with_creation = settings.metrics.listen.has_value()};
 }
 
 PgQueueSession::Setup delivering_session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
@@ -144,13 +145,13 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   ConsumerObservers observers;
   const ServiceManager manager(context.log());
   ServiceReporter reporter(manager, signal, watcher);
-  reporter.count_with(backlog_counter(configured_database(settings), settings.queues));
+  reporter.count_with(backlog_counter(configured_database(settings), settings.collect.queues));
   observers.add(reporter);
   DeliveryCount deliveries;
   observers.add(deliveries);
   const ConsumerParts parts{signal, watcher, observers};
   auto setup = make_setup(settings, parts);
-  setup.count_waiting = backlog_counter(configured_database(settings), settings.queues);
+  setup.count_waiting = backlog_counter(configured_database(settings), settings.collect.queues);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings, setup.turns.batcher);
   const auto metrics = serve_metrics(settings, kind, context.log());
@@ -159,12 +160,12 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
     auto next = make_setup(fresh, parts);
-    next.count_waiting = backlog_counter(configured_database(fresh), fresh.queues);
+    next.count_waiting = backlog_counter(configured_database(fresh), fresh.collect.queues);
     next.changes = changes_between(running, fresh);
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
     if (metrics) metrics->configure(metrics_source(fresh));
-    reporter.count_with(backlog_counter(configured_database(fresh), fresh.queues));
+    reporter.count_with(backlog_counter(configured_database(fresh), fresh.collect.queues));
     running = fresh;
     fingerprint = next.key.fingerprint();
     return next;

@@ -48,7 +48,7 @@ PruneSummary under_way(Context& context, const std::string& verb, Milliseconds p
 
 /// Counts and asks, unless --yes is given, then removes. A dry run only counts.
 PruneSummary prune(const PruneOptions& options, Context& context, Connection& connection) {
-  const auto older_than = context.settings().audit_retention;
+  const auto older_than = context.settings().audit.retention;
   Pruner pruner(connection, older_than, options.step);
   if (options.dry_run || !context.global().yes) {
     auto summary =

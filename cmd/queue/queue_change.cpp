@@ -138,7 +138,8 @@ ExitCode run_plan(const QueueOptions& options, Context& context, Connection& con
   const bool stays = options.dry_run || plan.changes_nothing();
   if (!stays) {
     if (changes_who_is_mailed(plan, effects)) confirm(context, question(plan, effects));
-    carry_out(connection, plan, operator_author(connection, options.reason), context.settings().channel);
+    carry_out(connection, plan, operator_author(connection, options.reason),
+              context.settings().collect.channel);
   }
   if (json) {
     auto object = plan_json(plan, effects, catalogue);

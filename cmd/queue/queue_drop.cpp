@@ -36,8 +36,8 @@ DropPlan read_drop_plan(Connection& connection, const QueueCatalogue& catalogue,
   for (const auto& collector : status.collectors) {
     if (!collector.queue || *collector.queue == name) plan.consumers.push_back(collector.session.application);
   }
-  plan.is_configured =
-      std::find(settings.queues.begin(), settings.queues.end(), name) != settings.queues.end();
+  plan.is_configured = std::find(settings.collect.queues.begin(), settings.collect.queues.end(), name) !=
+                       settings.collect.queues.end();
   for (const auto& queue : catalogue.queues) {
     if (queue.name != name) plan.others.push_back(queue);
   }
@@ -95,7 +95,7 @@ ExitCode queue_drop(const QueueOptions& options, Context& context) {
     confirm(context,
             fmt::format("drop queue {} with {}?", options.name, counted(plan.listed.waiting, "due token")));
     drop_queue(*connection, options.name, operator_author(*connection, options.reason),
-               context.settings().channel);
+               context.settings().collect.channel);
   }
   context.print(json              ? drop_json(plan, catalogue, !options.dry_run)
                 : options.dry_run ? "dry run: nothing was changed\n"

@@ -21,7 +21,7 @@ ExitCode run_pause(const QueueOptions& options, Context& context, bool pause) {
   require_queue(read_queues(*connection), options.name);
   const auto has_changed =
       pause_queue(*connection, options.name, pause, operator_author(*connection, options.reason),
-                  context.settings().channel);
+                  context.settings().collect.channel);
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{{"queue", options.name}, {"paused", pause}, {"changed", has_changed}};
     context.print(json_text(object) + "\n");

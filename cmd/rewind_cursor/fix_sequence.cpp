@@ -110,7 +110,7 @@ ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& rea
   confirm(context, fmt::format("set the token sequence to {}{} and emit {}?", plan.sequence_after, and_others,
                                counted(plan.to_emit(), "token")));
   const auto done = carry_out_sequence_fix(*connection, extension, operator_author(*connection, reason),
-                                           context.settings().channel);
+                                           context.settings().collect.channel);
   context.print(json ? fix_json(done, true)
                      : fmt::format("done: the token sequence is at {}{}; {} to be emitted\n",
                                    with_thousands(done.sequence_after), and_others,

@@ -135,8 +135,9 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   }
   refuse_above_limit(request, plan);
   confirm(context, rewind_question(request, plan));
-  const auto replayed = carry_out_rewind(
-      *connection, request, plan, operator_author(*connection, options.reason), context.settings().channel);
+  const auto replayed =
+      carry_out_rewind(*connection, request, plan, operator_author(*connection, options.reason),
+                       context.settings().collect.channel);
   context.print(json ? rewind_json(request, plan, replayed) : render_rewind_result(plan, replayed));
   return ExitCode::done;
 }

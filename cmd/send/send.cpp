@@ -24,8 +24,8 @@ PgQueueSession::Setup sending_session(const Settings& settings, const Key& key, 
                                       Log& log) {
   auto session = delivering_session_setup(settings, key, watcher, log);
   session.program = "mailroom send";
-  session.reads_newer = settings.send_supersede;
-  if (settings.send_per_account) session.counted_period = settings.send_per_account->period;
+  session.reads_newer = settings.send.supersede;
+  if (settings.send.per_account) session.counted_period = settings.send.per_account->period;
   return session;
 }
 
@@ -40,18 +40,18 @@ CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, 
           .session_identity = session_identity(session),
           .key = key,
           .make_sink =
-              [writer, relays, policy = delivery_policy(settings), limit = settings.send_batch_limit,
+              [writer, relays, policy = delivery_policy(settings), limit = settings.send.batch_limit,
                stop = parts.signal.stop_fd(), &log, &observer = parts.observer] {
                 return std::make_unique<MailSink>(writer, relays, policy, limit, stop, log, observer);
               },
-          .queues = settings.queues,
+          .queues = settings.collect.queues,
           .turns = {.batcher = {.batch_timeout = Milliseconds(0),
-                                .poll_interval = settings.poll_interval,
-                                .line_limit = settings.send_batch_limit},
-                    .max_wait = settings.max_wait},
+                                .poll_interval = settings.collect.poll_interval,
+                                .line_limit = settings.send.batch_limit},
+                    .max_wait = settings.queue.max_wait},
           // A relay is slower than notifications are.
           .notify_always = true,
-          .healthcheck_interval = settings.healthcheck_interval};
+          .healthcheck_interval = settings.collect.healthcheck_interval};
 }
 
 ExitCode run_send(SendOptions options, Context& context) {

@@ -15,30 +15,30 @@ CourierOptions configured_relays(const Settings& settings, std::uint64_t seed) {
   CourierOptions options;
   options.relays = std::move(configured.relays);
   options.relay = std::move(configured.options);
-  options.connections = settings.send_connections;
+  options.connections = settings.send.connections;
   options.seed = seed;
   return options;
 }
 
 void check_send_settings(const Settings& settings) {
   parse_configured_mail(settings);
-  if (!settings.send_hello_name.empty()) check_hello_name(settings.send_hello_name);
-  if (settings.send_relay.empty()) return;
+  if (!settings.send.hello_name.empty()) check_hello_name(settings.send.hello_name);
+  if (settings.send.relay.empty()) return;
   read_relays(settings);
   configured_writer(settings);
 }
 
 DeliveryPolicy delivery_policy(const Settings& settings) {
-  return {.when_unknown = settings.send_when_unknown,
-          .supersede = settings.send_supersede,
-          .per_account = settings.send_per_account};
+  return {.when_unknown = settings.send.when_unknown,
+          .supersede = settings.send.supersede,
+          .per_account = settings.send.per_account};
 }
 
 std::shared_ptr<const MailWriter> configured_writer(const Settings& settings) {
   const auto mail = parse_configured_mail(settings);
   require_keys({from_key, link_key}, settings);
   return std::make_shared<MailWriter>(*mail.from, MessageBuilder(*mail.from, mail.reply_to, mail.headers),
-                                      load_templates(settings.send_templates), *mail.link);
+                                      load_templates(settings.send.templates), *mail.link);
 }
 
 }  // namespace mailroom

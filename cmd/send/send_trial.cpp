@@ -63,7 +63,7 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   // The id is new each time: mailboxes drop a second mail with the same Message-ID.
   std::random_device random;
   const auto key = fmt::format("{:08x}{:08x}", random(), random());
-  const MailValues trial_mail{.queue = settings.queues.front(),
+  const MailValues trial_mail{.queue = settings.collect.queues.front(),
                               .key = key,
                               .id = now.time_since_epoch().count(),
                               .values = example_mail(trial.action, trial.account, now, context)};

@@ -51,14 +51,14 @@ std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
 /// Emits the tokens again, in each queue those that it has not emitted.
 void replay(pqxx::transaction_base& transaction, const Settings& settings, SuspendOutcome& outcome) {
   const auto details = nlohmann::json{{"after", "suspend --undo"}}.dump();
-  for (const auto& queue : settings.queues) {
+  for (const auto& queue : settings.collect.queues) {
     std::vector<std::int64_t> tokens;
     for (const auto& change : outcome.changes) {
       const auto& of_queue = change.by_queue.at(queue);
       tokens.insert(tokens.end(), of_queue.begin(), of_queue.end());
     }
     outcome.replayable += static_cast<std::int64_t>(tokens.size());
-    outcome.replayed += replay_tokens(transaction, queue, tokens, details, settings.channel);
+    outcome.replayed += replay_tokens(transaction, queue, tokens, details, settings.collect.channel);
   }
 }
 
@@ -69,8 +69,8 @@ SuspendOutcome carry_out(const SuspendOptions& options, Context& context, Connec
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
     if (!options.undo)
-      return SuspendOutcome{.changes = suspend_accounts(transaction, settings.queues, accounts)};
-    SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.queues, accounts)};
+      return SuspendOutcome{.changes = suspend_accounts(transaction, settings.collect.queues, accounts)};
+    SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.collect.queues, accounts)};
     if (options.replay) replay(transaction, settings, outcome);
     return outcome;
   });

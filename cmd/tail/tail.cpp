@@ -123,7 +123,7 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
   context.warn_of_visible_password();
   try {
     context.explain_unreachable(
-        [&] { session = connect(target, options.follow ? settings.channel : "", signal); });
+        [&] { session = connect(target, options.follow ? settings.collect.channel : "", signal); });
   } catch (const ConnectionLost&) {
     if (!signal.requested()) throw;
     return;
@@ -135,7 +135,7 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
   const auto history = make_history(options, session->server_time());
   const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
   EventFeed feed(
-      std::move(session), [&] { return connect(target, settings.channel, signal); }, history,
+      std::move(session), [&] { return connect(target, settings.collect.channel, signal); }, history,
       std::move(filter), window, context.log());
   PatientOutput output(context.out(), signal, [&] { feed.take_notifications(); });
   std::int64_t left = options.count.value_or(std::numeric_limits<std::int64_t>::max());

@@ -42,7 +42,7 @@ std::string sources_json(const TemplateSet& templates) {
 ExitCode run_template_check(Context& context) {
   const auto& settings = context.settings();
   parse_configured_mail(settings);
-  const auto templates = load_templates(settings.send_templates);
+  const auto templates = load_templates(settings.send.templates);
   if (context.global().output == OutputFormat::json) {
     context.print(sources_json(templates));
     return ExitCode::done;

@@ -52,7 +52,7 @@ std::string build_message(const RenderedMail& mail, const ConfiguredMail& config
   const MessageBuilder builder(sender_or_example(configured, context), configured.reply_to,
                                configured.headers);
   MailContent content{.date = example_created_at,
-                      .queue = context.settings().queues.front(),
+                      .queue = context.settings().collect.queues.front(),
                       .key = "0000000000000000",
                       .token = 0,
                       .to = to,
@@ -105,7 +105,7 @@ std::string render_mail_json(const RenderedMail& mail, const TemplateValues& val
 ExitCode run_template_render(const RenderOptions& options, Context& context) {
   const auto& settings = context.settings();
   const auto configured = parse_configured_mail(settings);
-  const auto templates = load_templates(settings.send_templates);
+  const auto templates = load_templates(settings.send.templates);
   auto values = example_mail(options.action, options.account, example_created_at, context);
   values.link = link_or_example(configured, context).link(values.action, values.token);
   const auto mail = templates.render(values);

@@ -39,14 +39,14 @@ const Settings& Context::settings() {
 
 Log& Context::log() {
   if (!log_) {
-    auto level = settings().log_level;
+    auto level = settings().log.level;
     if (global_.quiet) level = LogLevel::error;
     if (global_.verbose) level = LogLevel::debug;
     log_.emplace(Log::Options{.level = level,
-                              .format = settings().log_format,
+                              .format = settings().log.format,
                               .colour = colour_on(err_),
                               .journal = stderr_is_journal(),
-                              .queue = fmt::format("{}", fmt::join(settings().queues, ","))});
+                              .queue = fmt::format("{}", fmt::join(settings().collect.queues, ","))});
   }
   return *log_;
 }
@@ -60,7 +60,7 @@ bool Context::colour_on(const Output& output) const {
 
 void Context::warn_of_visible_password() {
   if (setting_of(settings(), "database.url").origin.kind != OriginKind::flag) return;
-  if (!has_password(settings().database_url)) return;
+  if (!has_password(settings().database.url)) return;
   log().warn("the password in --database-url is visible in the process list; use a password file instead");
 }
 
@@ -68,7 +68,7 @@ void Context::explain_unreachable(const std::function<void()>& work) {
   try {
     work();
   } catch (const ConnectionLost& error) {
-    throw ConnectionLost(error.what(), unreachable_hint(error, settings().database_url));
+    throw ConnectionLost(error.what(), unreachable_hint(error, settings().database.url));
   }
 }
 

@@ -97,11 +97,11 @@ std::span<const CarrierKind> carrier_kinds() {
 }
 
 bool hands_over(const Settings& settings) {
-  return !settings.sink_to.empty() || !settings.sink_exec.empty();
+  return !settings.sink.to.empty() || !settings.sink.exec.empty();
 }
 
 const CarrierKind& configured_carrier(const Settings& settings) {
-  return settings.sink_to.empty() ? kind_of_program() : kind_of_url(settings.sink_to);
+  return settings.sink.to.empty() ? kind_of_program() : kind_of_url(settings.sink.to);
 }
 
 }  // namespace mailroom

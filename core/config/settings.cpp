@@ -140,7 +140,7 @@ void drop_overridden(SettingValues& values, std::string_view first, std::string_
 
 /// Throws if values exclude each other.
 void check_together(const Settings& settings) {
-  if (settings.lines_per_claim == 1 || settings.batch_limit.is_fixed()) return;
+  if (settings.collect.lines_per_claim == 1 || settings.collect.batch_limit.is_fixed()) return;
   refuse(setting_of(settings, "collect.lines_per_claim"), "1 if collect.batch_limit is a range",
          "a range lets lines grow with the load; for many short lines per claim, give one batch_limit");
 }
@@ -176,11 +176,11 @@ Settings with_queue_defaults(const Settings& settings, const std::string& queue,
 }
 
 const std::string& only_queue(const Settings& settings) {
-  if (settings.queues.size() == 1) return settings.queues.front();
-  throw Error(
-      ExitCode::usage,
-      fmt::format("collect.queue names {} queues, and this command needs one", settings.queues.size()),
-      "choose it with --queue " + settings.queues.front());
+  if (settings.collect.queues.size() == 1) return settings.collect.queues.front();
+  throw Error(ExitCode::usage,
+              fmt::format("collect.queue names {} queues, and this command needs one",
+                          settings.collect.queues.size()),
+              "choose it with --queue " + settings.collect.queues.front());
 }
 
 const SettingValue& setting_of(const Settings& settings, std::string_view key) {

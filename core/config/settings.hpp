@@ -35,6 +35,7 @@ struct ValueRange {
   T max{};
 
   bool is_fixed() const { return min == max; }
+  bool operator==(const ValueRange&) const = default;
 };
 
 enum class CollectFormat { csv, jsonl };
@@ -66,15 +67,27 @@ struct SettingValue {
   bool is_secret = false;             ///< never shown in a message; of database.url only the password
 };
 
-/// The effective configuration, parsed and checked.
-struct Settings {
-  std::string database_url;
-  std::string database_schema;             ///< or empty: the first schema of the search_path
-  std::string database_password_file;      ///< or empty
-  std::string signing_key;                 ///< 64 hexadecimal digits given inline, or empty
-  std::string signing_key_file;            ///< or empty; only one of the two is set
+// The sections of the configuration file. What is not parsed here is parsed where it is used; an empty text
+// says that a key is not set.
+
+struct DatabaseSettings {
+  std::string url;
+  std::string schema;  ///< or empty: the first schema of the search_path
+  std::string password_file;
+
+  bool operator==(const DatabaseSettings&) const = default;
+};
+
+struct SigningSettings {
+  std::string key;                         ///< 64 hexadecimal digits given inline
+  std::string key_file;                    ///< only one of the two is set
   std::vector<std::string> previous_keys;  ///< each 64 hexadecimal digits or a path
   bool allow_readable_key = false;
+
+  bool operator==(const SigningSettings&) const = default;
+};
+
+struct CollectSettings {
   std::string channel;
   std::vector<std::string> queues;
   ValueRange<int> batch_limit;
@@ -85,46 +98,91 @@ struct Settings {
   Milliseconds healthcheck_interval{};
   CollectFormat format = CollectFormat::csv;
   NotifyWhen notify = NotifyWhen::when_listening;
+
+  bool operator==(const CollectSettings&) const = default;
+};
+
+struct QueueSettings {
   Milliseconds max_wait{};  ///< for a queue of lower priority
-  std::string send_relay;   ///< not parsed; the texts and lists of send may be empty
-  std::string send_password_file;
-  std::string send_token_file;     ///< of OAuth 2, for the user of the relay
-  std::string send_token_command;  ///< for the shell
-  std::string send_ca_file;
-  std::string send_hello_name;
-  bool send_plaintext_relay_for_tests = false;
-  std::string send_from;                  ///< `Name <local@domain>`, not parsed
-  std::string send_reply_to;              ///< the same
-  std::string send_link;                  ///< not parsed
-  std::string send_templates;             ///< a directory
-  std::vector<std::string> send_headers;  ///< each `Name: value`, not parsed
-  int send_connections = 0;
-  int send_batch_limit = 0;
-  Milliseconds send_timeout{};
-  std::optional<Rate> send_per_account;
-  WhenUnknown send_when_unknown = WhenUnknown::resend;
-  bool send_supersede = true;
-  std::vector<std::string> send_throttled_by;  ///< parts of replies
-  std::string sink_to;                         ///< a URL, not parsed
-  std::string sink_exec;                       ///< a program and its arguments, not parsed
-  int sink_in_flight = 0;                      ///< lines
-  Milliseconds sink_timeout{};                 ///< for an answer
-  AckOn sink_ack_on = AckOn::descriptor_3;
-  WhenUnknown sink_when_unknown = WhenUnknown::resend;
-  std::string sink_ca_file;
-  std::vector<std::string> sink_signing_secret_files;  ///< the first is the newest
-  std::string sink_password_file;                      ///< of the user in sink_to
-  std::string sink_credentials_file;                   ///< of a NATS user
-  std::string sink_stream;
-  std::string sink_subject;   ///< with {queue} and {action}, as is sink_routing_key
-  std::string sink_monitor;   ///< a URL, not parsed
-  std::string sink_exchange;  ///< empty: the default exchange
-  std::string sink_routing_key;
-  std::string sink_event_source;                ///< of CloudEvents headers; empty: none
-  std::optional<ListenAddress> metrics_listen;  ///< nullopt: nowhere
-  Milliseconds audit_retention{};
-  LogLevel log_level = LogLevel::info;
-  LogFormat log_format = LogFormat::text;
+
+  bool operator==(const QueueSettings&) const = default;
+};
+
+struct SendSettings {
+  std::string relay;  ///< not parsed
+  std::string password_file;
+  std::string token_file;     ///< of OAuth 2, for the user of the relay
+  std::string token_command;  ///< for the shell
+  std::string ca_file;
+  std::string hello_name;
+  bool plaintext_relay_for_tests = false;
+  std::string from;                  ///< `Name <local@domain>`, not parsed
+  std::string reply_to;              ///< the same
+  std::string link;                  ///< not parsed
+  std::string templates;             ///< a directory
+  std::vector<std::string> headers;  ///< each `Name: value`, not parsed
+  int connections = 0;
+  int batch_limit = 0;
+  Milliseconds timeout{};
+  std::optional<Rate> per_account;
+  WhenUnknown when_unknown = WhenUnknown::resend;
+  bool supersede = true;
+  std::vector<std::string> throttled_by;  ///< parts of replies
+
+  bool operator==(const SendSettings&) const = default;
+};
+
+struct SinkSettings {
+  std::string to;          ///< a URL, not parsed
+  std::string exec;        ///< a program and its arguments, not parsed
+  int in_flight = 0;       ///< lines
+  Milliseconds timeout{};  ///< for an answer
+  AckOn ack_on = AckOn::descriptor_3;
+  WhenUnknown when_unknown = WhenUnknown::resend;
+  std::string ca_file;
+  std::vector<std::string> signing_secret_files;  ///< the first is the newest
+  std::string password_file;                      ///< of the user in `to`
+  std::string credentials_file;                   ///< of a NATS user
+  std::string stream;
+  std::string subject;   ///< with {queue} and {action}, as is routing_key
+  std::string monitor;   ///< a URL, not parsed
+  std::string exchange;  ///< empty: the default exchange
+  std::string routing_key;
+  std::string event_source;  ///< of CloudEvents headers; empty: none
+
+  bool operator==(const SinkSettings&) const = default;
+};
+
+struct MetricsSettings {
+  std::optional<ListenAddress> listen;  ///< nullopt: nowhere
+
+  bool operator==(const MetricsSettings&) const = default;
+};
+
+struct AuditSettings {
+  Milliseconds retention{};
+
+  bool operator==(const AuditSettings&) const = default;
+};
+
+struct LogSettings {
+  LogLevel level = LogLevel::info;
+  LogFormat format = LogFormat::text;
+
+  bool operator==(const LogSettings&) const = default;
+};
+
+/// The effective configuration, parsed and checked.
+struct Settings {
+  DatabaseSettings database;
+  SigningSettings signing;
+  CollectSettings collect;
+  QueueSettings queue;
+  SendSettings send;
+  SinkSettings sink;
+  MetricsSettings metrics;
+  AuditSettings audit;
+  LogSettings log;
 
   std::vector<SettingValue> values;  ///< every key, in the order of the documentation
   std::string file;                  ///< the configuration file that was read; empty for none

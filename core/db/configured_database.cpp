@@ -8,10 +8,10 @@
 namespace mailroom {
 
 DatabaseTarget configured_database(const Settings& settings) {
-  DatabaseTarget target(settings.database_url, settings.database_schema);
-  if (has_password(target.conninfo) || settings.database_password_file.empty()) return target;
-  target.password_file = settings.database_password_file;
-  target.allow_readable_file = settings.allow_readable_key;
+  DatabaseTarget target(settings.database.url, settings.database.schema);
+  if (has_password(target.conninfo) || settings.database.password_file.empty()) return target;
+  target.password_file = settings.database.password_file;
+  target.allow_readable_file = settings.signing.allow_readable_key;
   // A file that is wrong from the start is an error of the configuration.
   read_password_file(target.password_file, target.allow_readable_file, "database.password_file");
   return target;

@@ -44,17 +44,17 @@ Finding mismatch(const Settings& settings, const std::string& channel, const std
 }
 
 Findings judge_name(const Settings& settings, const std::vector<std::string>& channels) {
-  const auto polls =
-      "collectors see a new token only at the next poll, within " + format_duration(settings.poll_interval);
+  const auto polls = "collectors see a new token only at the next poll, within " +
+                     format_duration(settings.collect.poll_interval);
   if (channels.empty()) {
     return {
         warning("the source of the trigger on tokens names no channel to notify: " + polls, {},
                 "run CREATE OR REPLACE FUNCTION trg_after_token_inserted from migrations/13_waking.up.sql")};
   }
-  if (std::find(channels.begin(), channels.end(), settings.channel) != channels.end()) return {};
+  if (std::find(channels.begin(), channels.end(), settings.collect.channel) != channels.end()) return {};
   return {mismatch(settings, channels.front(),
                    fmt::format("collect.channel is {}, but the trigger on tokens notifies {}: {}",
-                               settings.channel, fmt::join(channels, " and "), polls))};
+                               settings.collect.channel, fmt::join(channels, " and "), polls))};
 }
 
 /// Reports a queue of notifications that fills up. Returns its usage.
@@ -145,8 +145,9 @@ Findings check_channel(Subject& subject) {
     return findings;
   }
   judge_arrival(*subject.connection, findings);
-  return or_fine(std::move(findings),
-                 settings.channel + ", which the trigger on tokens notifies; a test notification arrived");
+  return or_fine(
+      std::move(findings),
+      settings.collect.channel + ", which the trigger on tokens notifies; a test notification arrived");
 }
 
 }  // namespace mailroom

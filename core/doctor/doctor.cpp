@@ -76,7 +76,7 @@ Findings findings_of(Subject& subject, Work&& work) {
     return work();
   } catch (const ConnectionLost& error) {
     subject.connection.reset();
-    auto lost = failure(error.what(), {}, unreachable_hint(error, subject.settings->database_url));
+    auto lost = failure(error.what(), {}, unreachable_hint(error, subject.settings->database.url));
     lost.check = "database";
     return {lost};
   } catch (const DatabaseError& error) {

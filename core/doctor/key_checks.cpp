@@ -29,13 +29,13 @@ bool is_weak(const Key& key) {
 }
 
 std::string how_to_replace(const Settings& settings) {
-  if (settings.signing_key_file.empty()) return "export MAILROOM_SECRET_KEY=$(openssl rand -hex 32)";
-  return fmt::format("(umask 077; openssl rand -hex 32 > {})", shell_word(settings.signing_key_file));
+  if (settings.signing.key_file.empty()) return "export MAILROOM_SECRET_KEY=$(openssl rand -hex 32)";
+  return fmt::format("(umask 077; openssl rand -hex 32 > {})", shell_word(settings.signing.key_file));
 }
 
 std::string place_of_current(const Settings& settings) {
-  return settings.signing_key_file.empty() ? setting_of(settings, "signing.key").origin.where
-                                           : settings.signing_key_file;
+  return settings.signing.key_file.empty() ? setting_of(settings, "signing.key").origin.where
+                                           : settings.signing.key_file;
 }
 
 /// `fingerprint` is the current key's; empty if that key could not be loaded.
@@ -48,7 +48,7 @@ Findings judge_previous(const Settings& settings, const std::string& item, const
     return {failure(fmt::format("there is no key file {}", item), {}, "restore it, or " + hint)};
   }
   Findings findings;
-  if (!is_inline) findings = judge_permissions("key", item, settings.allow_readable_key);
+  if (!is_inline) findings = judge_permissions("key", item, settings.signing.allow_readable_key);
   if (any_failure(findings)) return findings;
   const auto key = load_previous_key(settings, item);
   if (key.fingerprint() == fingerprint)
@@ -66,7 +66,7 @@ Findings check_configuration(Subject& subject) {
   subject.settings_complete = true;
   const auto& settings = *subject.settings;
   subject.url_valid = false;
-  const bool has_secret = has_password(settings.database_url);
+  const bool has_secret = has_password(settings.database.url);
   subject.url_valid = true;
   if (has_secret && setting_of(settings, "database.url").origin.kind == OriginKind::flag) {
     return {warning("the password in --database-url is visible in the process list", {},
@@ -78,19 +78,19 @@ Findings check_configuration(Subject& subject) {
 
 Findings check_key(Subject& subject) {
   const auto& settings = *subject.settings;
-  if (settings.signing_key.empty() && settings.signing_key_file.empty()) {
+  if (settings.signing.key.empty() && settings.signing.key_file.empty()) {
     return {failure("no signing key is configured", {"(umask 077; openssl rand -hex 32 > mailroom.key)",
                                                      "export MAILROOM_SECRET_KEY_FILE=mailroom.key"})};
   }
   Findings findings;
-  if (const auto& path = settings.signing_key_file; !path.empty()) {
+  if (const auto& path = settings.signing.key_file; !path.empty()) {
     if (is_absent(path)) {
       const auto where = setting_of(settings, "signing.key_file").origin.where;
       return {failure(
           fmt::format("there is no key file {}", path), {how_to_replace(settings)},
           fmt::format("restore it, or name another file in {}; only if there never was a key:", where))};
     }
-    findings = judge_permissions("key", path, settings.allow_readable_key);
+    findings = judge_permissions("key", path, settings.signing.allow_readable_key);
   }
   if (any_failure(findings)) return findings;
   const auto key = load_current_key(settings);
@@ -106,11 +106,11 @@ Findings check_key(Subject& subject) {
 Findings check_previous_keys(Subject& subject) {
   const auto& settings = *subject.settings;
   Findings findings;
-  for (const auto& item : settings.previous_keys) {
+  for (const auto& item : settings.signing.previous_keys) {
     const auto more = judge_previous(settings, item, subject.fingerprint);
     findings.insert(findings.end(), more.begin(), more.end());
   }
-  const auto count = settings.previous_keys.size();
+  const auto count = settings.signing.previous_keys.size();
   return or_fine(findings, count == 0 ? "none" : fmt::format("{}, all readable", count));
 }
 

@@ -134,7 +134,7 @@ Findings check_sequence(Subject& subject) {
 Findings check_queue(Subject& subject) {
   auto& connection = *subject.connection;
   Findings findings;
-  for (const auto& queue : subject.settings->queues) {
+  for (const auto& queue : subject.settings->collect.queues) {
     const auto row = connection.run(R"(
 SELECT count(*) FILTER (WHERE job_type = $1) > 0, coalesce(string_agg(job_type, ', ' ORDER BY job_type), 'none')
 FROM jobs)",
@@ -146,7 +146,7 @@ FROM jobs)",
   }
   warn_of_pauses(connection, findings);
   warn_of_idle_actions(connection, findings);
-  const auto& queues = subject.settings->queues;
+  const auto& queues = subject.settings->collect.queues;
   return or_fine(std::move(findings), fmt::format("{} {} a row in jobs", fmt::join(queues, ", "),
                                                   queues.size() == 1 ? "has" : "have"));
 }
@@ -155,10 +155,10 @@ Findings check_collectors(Subject& subject) {
   if (subject.in_recovery) return {not_checked("collectors connect to the primary, not to this standby")};
   const auto& settings = *subject.settings;
   HealthLimits limits;
-  limits.collector_silence = silence_limit(settings.poll_interval);
+  limits.collector_silence = silence_limit(settings.collect.poll_interval);
   Findings findings;
   std::set<int> collectors;
-  for (const auto& queue : settings.queues) {
+  for (const auto& queue : settings.collect.queues) {
     if (!has_queue(*subject.connection, queue)) return {not_checked("there is no queue " + queue)};
     const auto status = read_queue_status(*subject.connection, queue);
     for (const auto& collector : status.collectors)
@@ -168,7 +168,7 @@ Findings check_collectors(Subject& subject) {
       auto finding = finding_of(found);
       // A new queue has no collector yet.
       if (found.code == "no_collector") finding.verdict = CheckVerdict::warning;
-      if (settings.queues.size() > 1) finding.reason = "queue " + queue + ": " + found.text;
+      if (settings.collect.queues.size() > 1) finding.reason = "queue " + queue + ": " + found.text;
       findings.push_back(std::move(finding));
     }
   }

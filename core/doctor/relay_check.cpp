@@ -73,12 +73,14 @@ Finding judge_senders_view(const UnavailableSink& sink) {
 Findings check_relays(Subject& subject) {
   if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
   const auto& settings = *subject.settings;
-  if (settings.send_relay.empty()) return {fine("not configured")};
+  if (settings.send.relay.empty()) return {fine("not configured")};
   Findings findings;
-  if (!settings.send_password_file.empty())
-    findings = judge_permissions("password", settings.send_password_file, settings.allow_readable_key);
-  if (!settings.send_token_file.empty()) {
-    for (auto& finding : judge_permissions("token", settings.send_token_file, settings.allow_readable_key))
+  if (!settings.send.password_file.empty())
+    findings =
+        judge_permissions("password", settings.send.password_file, settings.signing.allow_readable_key);
+  if (!settings.send.token_file.empty()) {
+    for (auto& finding :
+         judge_permissions("token", settings.send.token_file, settings.signing.allow_readable_key))
       findings.push_back(std::move(finding));
   }
   if (any_failure(findings)) return findings;

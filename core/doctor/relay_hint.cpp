@@ -10,23 +10,23 @@ namespace mailroom {
 namespace {
 
 bool has_token(const Settings& settings) {
-  return !settings.send_token_file.empty() || !settings.send_token_command.empty();
+  return !settings.send.token_file.empty() || !settings.send.token_command.empty();
 }
 
 /// A restart is right for each kind of service: a reload of one with credentials reads the copy of its last
 /// start.
 std::string secret_hint(const RelayUrl& relay, const Settings& settings) {
-  if (!settings.send_token_command.empty())
+  if (!settings.send.token_command.empty())
     return fmt::format(
         "run the command of send.token_command as the senders' user: it must print an access token of {} "
         "that the relay takes",
         relay.user);
-  if (!settings.send_token_file.empty())
+  if (!settings.send.token_file.empty())
     return fmt::format("write a valid access token of {} into {}: the next login reads it", relay.user,
-                       settings.send_token_file);
+                       settings.send.token_file);
   return fmt::format(
       "write the password of {} into {}, and restart the senders: systemctl restart 'mailroom-send@*'",
-      relay.user, settings.send_password_file);
+      relay.user, settings.send.password_file);
 }
 
 std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const Settings& settings) {

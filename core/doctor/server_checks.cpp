@@ -111,7 +111,7 @@ Finding judge_clock(milliseconds ahead, milliseconds round_trip) {
 }
 
 Findings check_database(Subject& subject) {
-  const auto& url = subject.settings->database_url;
+  const auto& url = subject.settings->database.url;
   subject.connection =
       std::make_unique<Connection>(configured_database(*subject.settings), "mailroom doctor");
   auto& connection = *subject.connection;

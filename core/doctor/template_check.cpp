@@ -36,12 +36,12 @@ Findings check_templates(Subject& subject) {
   if (!is_mail_configured(settings)) return {fine("not configured")};
   parse_configured_mail(settings);
   // Templates can be written before anything is sent.
-  if (!settings.send_relay.empty()) require_keys({from_key, link_key}, settings);
-  const auto templates = load_templates(settings.send_templates);
+  if (!settings.send.relay.empty()) require_keys({from_key, link_key}, settings);
+  const auto templates = load_templates(settings.send.templates);
   Findings findings;
   for (const auto& text : templates.warnings())
     findings.push_back(warning(text, {}));
-  return or_fine(std::move(findings), summary_of(templates, settings.send_templates));
+  return or_fine(std::move(findings), summary_of(templates, settings.send.templates));
 }
 
 }  // namespace mailroom

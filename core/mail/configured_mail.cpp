@@ -32,8 +32,8 @@ std::optional<Mailbox> read_mailbox(const Settings& settings, std::string_view k
 }
 
 std::optional<LinkTemplate> read_link(const Settings& settings) {
-  if (settings.send_link.empty()) return std::nullopt;
-  auto link = LinkTemplate::parse(settings.send_link);
+  if (settings.send.link.empty()) return std::nullopt;
+  auto link = LinkTemplate::parse(settings.send.link);
   if (const auto* refusal = std::get_if<Refusal>(&link)) {
     refuse_setting(settings, "send.link", {"the link " + refusal->reason},
                    "for example https://app.example/{action}?token={token}");
@@ -42,7 +42,7 @@ std::optional<LinkTemplate> read_link(const Settings& settings) {
 }
 
 std::vector<ExtraHeader> read_headers(const Settings& settings) {
-  auto headers = parse_extra_headers(settings.send_headers);
+  auto headers = parse_extra_headers(settings.send.headers);
   if (const auto* refusal = std::get_if<Refusal>(&headers)) {
     refuse_setting(settings, "send.headers", *refusal,
                    "write each as 'X-Name: value'; a value with a comma needs the configuration file");
@@ -53,8 +53,8 @@ std::vector<ExtraHeader> read_headers(const Settings& settings) {
 }  // namespace
 
 ConfiguredMail parse_configured_mail(const Settings& settings) {
-  return {.from = read_mailbox(settings, "send.from", settings.send_from),
-          .reply_to = read_mailbox(settings, "send.reply_to", settings.send_reply_to),
+  return {.from = read_mailbox(settings, "send.from", settings.send.from),
+          .reply_to = read_mailbox(settings, "send.reply_to", settings.send.reply_to),
           .link = read_link(settings),
           .headers = read_headers(settings)};
 }

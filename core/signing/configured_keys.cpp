@@ -15,18 +15,18 @@ constexpr auto previous_keys = "signing.previous_key_files";
 }  // namespace
 
 Key load_current_key(const Settings& settings) {
-  if (!settings.signing_key.empty()) {
-    return Key::from_hex(settings.signing_key, setting_of(settings, "signing.key").origin.where);
+  if (!settings.signing.key.empty()) {
+    return Key::from_hex(settings.signing.key, setting_of(settings, "signing.key").origin.where);
   }
-  if (!settings.signing_key_file.empty())
-    return Key::from_file(settings.signing_key_file, settings.allow_readable_key);
+  if (!settings.signing.key_file.empty())
+    return Key::from_file(settings.signing.key_file, settings.signing.allow_readable_key);
   throw Error(ExitCode::configuration, "no signing key is configured",
               "set MAILROOM_SECRET_KEY_FILE or signing.key_file; make a key with: openssl rand -hex 32");
 }
 
 Key load_previous_key(const Settings& settings, const std::string& item) {
   if (is_key_text(item)) return Key::from_hex(item, setting_of(settings, previous_keys).origin.where);
-  return Key::from_file(item, settings.allow_readable_key, describe_previous_keys(settings));
+  return Key::from_file(item, settings.signing.allow_readable_key, describe_previous_keys(settings));
 }
 
 std::string describe_previous_keys(const Settings& settings) {
@@ -37,7 +37,7 @@ std::string describe_previous_keys(const Settings& settings) {
 
 KeyRing load_key_ring(const Settings& settings) {
   KeyRing ring{load_current_key(settings), {}};
-  for (const auto& item : settings.previous_keys)
+  for (const auto& item : settings.signing.previous_keys)
     ring.previous.push_back(load_previous_key(settings, item));
   return ring;
 }

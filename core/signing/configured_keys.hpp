@@ -11,7 +11,7 @@ namespace mailroom {
 /// Loads the current key. Throws Error(configuration) if none is configured or it is invalid.
 Key load_current_key(const Settings& settings);
 
-/// Loads `item`, one of `settings.previous_keys`. Throws Error(configuration) if it is invalid.
+/// Loads `item`, one of `settings.signing.previous_keys`. Throws Error(configuration) if it is invalid.
 Key load_previous_key(const Settings& settings, const std::string& item);
 
 /// The name, origin and list syntax of the setting for previous keys, for a hint.

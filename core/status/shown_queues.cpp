@@ -9,13 +9,13 @@ bool names_queues(const Settings& settings) {
 }
 
 std::vector<std::string> shown_queues(Connection& connection, const Settings& settings) {
-  if (names_queues(settings)) return settings.queues;
+  if (names_queues(settings)) return settings.collect.queues;
   std::vector<std::string> queues;
   for (const auto& row : connection.run(R"(
 SELECT j.job_type FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type
 ORDER BY coalesce(q.priority, 0) DESC, j.job_type)"))
     queues.emplace_back(row[0].c_str());
-  return queues.empty() ? settings.queues : queues;
+  return queues.empty() ? settings.collect.queues : queues;
 }
 
 }  // namespace mailroom

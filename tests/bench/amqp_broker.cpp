@@ -67,9 +67,9 @@ class AmqpBroker final : public Broker {
 
   void connect() {
     Settings settings;
-    settings.sink_to = std::getenv(amqp_address);
-    settings.sink_password_file = std::getenv(password_file);
-    settings.sink_timeout = std::chrono::seconds(30);
+    settings.sink.to = std::getenv(amqp_address);
+    settings.sink.password_file = std::getenv(password_file);
+    settings.sink.timeout = std::chrono::seconds(30);
     BrokerFailure failure;
     connection_ = AmqpConnection::open_any(read_amqp_target(settings), failure);
     if (connection_ == nullptr) throw std::runtime_error("connecting: " + failure.text);

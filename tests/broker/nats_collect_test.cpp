@@ -7,7 +7,7 @@ namespace mailroom::test::nats_collect_test {
 
 TEST_CASE("collect hands each token over to JetStream once, and records it", "[collect]") {
   NatsRig rig;
-  HandedOver handed(rig.settings.sink_to, {});
+  HandedOver handed(rig.settings.sink.to, {});
   insert_accounts(*handed.database.connect(), 205);
   CHECK(handed.collect_once().empty());
   CHECK(rig.reader.read().size() == 21);
@@ -22,7 +22,7 @@ TEST_CASE("collect hands each token over to JetStream once, and records it", "[c
 
 TEST_CASE("collectors that are killed lose no token, and JetStream has none twice", "[collect]") {
   NatsRig rig;
-  HandedOver handed(rig.settings.sink_to, {});
+  HandedOver handed(rig.settings.sink.to, {});
   CHECK(handed.collect_with_kills(100).empty());
   const auto messages = rig.reader.read();
   for (const auto& [id, times] : messages)
@@ -33,7 +33,7 @@ TEST_CASE("collectors that are killed lose no token, and JetStream has none twic
 
 TEST_CASE("collectors and leaders that are killed lose no token", "[collect]") {
   NatsRig rig;
-  HandedOver handed(rig.settings.sink_to, {});
+  HandedOver handed(rig.settings.sink.to, {});
   const int leader = rig.reader.leader();
   {
     const Fault fault(handed.has_accepted(100), [&] { rig.nodes.kill(leader); });
@@ -50,7 +50,7 @@ TEST_CASE("collectors and leaders that are killed lose no token", "[collect]") {
 
 TEST_CASE("a killed leader makes a collector wait, and no token is lost or there twice", "[collect]") {
   NatsRig rig;
-  HandedOver handed(rig.settings.sink_to, {});
+  HandedOver handed(rig.settings.sink.to, {});
   insert_accounts(*handed.database.connect(), 20'000);
   const int leader = rig.reader.leader();
   {

@@ -78,11 +78,11 @@ void require_ok(natsStatus status, const char* what) {
 
 Settings nats_settings() {
   Settings settings;
-  settings.sink_to = from_script("MAILROOM_TEST_NATS");
-  settings.sink_stream = "MAILROOM";
-  settings.sink_subject = "mailroom.{queue}.{action}";
-  settings.sink_timeout = 30s;
-  settings.queues = {"mailroom"};
+  settings.sink.to = from_script("MAILROOM_TEST_NATS");
+  settings.sink.stream = "MAILROOM";
+  settings.sink.subject = "mailroom.{queue}.{action}";
+  settings.sink.timeout = 30s;
+  settings.collect.queues = {"mailroom"};
   return settings;
 }
 

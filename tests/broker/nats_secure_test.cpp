@@ -14,9 +14,9 @@ namespace {
 /// Settings that fit the cluster.
 Settings secure_settings() {
   auto settings = nats_settings();
-  settings.sink_to = "tls://mail%40room@" + settings.sink_to.substr(7);
-  settings.sink_ca_file = from_script("MAILROOM_TEST_NATS_CA");
-  settings.sink_password_file = from_script("MAILROOM_TEST_NATS_PASSWORD_FILE");
+  settings.sink.to = "tls://mail%40room@" + settings.sink.to.substr(7);
+  settings.sink.ca_file = from_script("MAILROOM_TEST_NATS_CA");
+  settings.sink.password_file = from_script("MAILROOM_TEST_NATS_PASSWORD_FILE");
   return settings;
 }
 
@@ -32,19 +32,19 @@ TEST_CASE("a certificate of another name is refused, also where other servers ar
           "[secure]") {
   NatsRig rig;
   rig.settings = secure_settings();
-  replace_all(rig.settings.sink_to, "localhost", "127.0.0.1");
+  replace_all(rig.settings.sink.to, "localhost", "127.0.0.1");
   CHECK(lacking(refusal_of([&] { rig.carrier(); }),
                 {"has a certificate that is not accepted", "IP address mismatch",
                  "name the server in sink.to as its certificate does"}) == std::vector<std::string>());
   // On this host TLS is not required, but where it is used it is verified.
-  rig.settings.sink_to.replace(0, 3, "nats");
+  rig.settings.sink.to.replace(0, 3, "nats");
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"IP address mismatch"}) == std::vector<std::string>());
 }
 
 TEST_CASE("a certificate of an unknown authority is refused", "[secure]") {
   NatsRig rig;
   rig.settings = secure_settings();
-  rig.settings.sink_ca_file.clear();
+  rig.settings.sink.ca_file.clear();
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted",
                                                      "set sink.ca_file"}) == std::vector<std::string>());
 }
@@ -54,8 +54,8 @@ TEST_CASE("the file of credentials is that of the service, if it has a copy", "[
   const TemporaryDirectory service;
   auto settings = nats_settings();
   const std::string text = "-----BEGIN NATS USER JWT-----\n-----BEGIN USER NKEY SEED-----\n";
-  settings.sink_credentials_file = own.write("mailroom.creds", text);
-  CHECK(read_nats_target(settings).credentials_file == settings.sink_credentials_file);
+  settings.sink.credentials_file = own.write("mailroom.creds", text);
+  CHECK(read_nats_target(settings).credentials_file == settings.sink.credentials_file);
   const auto copy = service.write("mailroom_mailroom.creds", text, 0440);
   setenv("CREDENTIALS_DIRECTORY", service.path().c_str(), 1);
   const auto target = read_nats_target(settings);
@@ -70,14 +70,14 @@ TEST_CASE("a wrong password is refused, and not shown", "[secure]") {
   chmod(file.c_str(), 0600);
   NatsRig rig;
   rig.settings = secure_settings();
-  rig.settings.sink_password_file = file;
+  rig.settings.sink.password_file = file;
   const auto refusal = refusal_of([&] { rig.carrier(); });
   CHECK(lacking(refusal, {"does not let mailroom in: Authorization Violation",
                           "check the user in sink.to, and sink.password_file"}) ==
         std::vector<std::string>());
   CHECK(refusal.find("wrong-password") == std::string::npos);
   rig.settings = secure_settings();
-  rig.settings.sink_to = "tls://" + nats_settings().sink_to.substr(7);
+  rig.settings.sink.to = "tls://" + nats_settings().sink.to.substr(7);
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"does not let mailroom in"}) ==
         std::vector<std::string>());
 }

@@ -61,7 +61,7 @@ std::string cluster_file(const std::string& name) {
 TEST_CASE("an acknowledgement with sequence 0 is none, and the line is repeated with its id", "[special]") {
   const LyingServer server;
   auto settings = nats_settings();
-  settings.sink_to = server.url();
+  settings.sink.to = server.url();
   std::ostringstream text;
   Log log{Log::Options{}, text};
   const auto carrier = make_nats_carrier({settings, log, 1});
@@ -99,7 +99,7 @@ TEST_CASE("collect counts no token as accepted that a server acknowledged with s
 
 TEST_CASE("lines go to servers that let a user in by a JWT", "[credentials]") {
   NatsRig rig;
-  rig.settings.sink_credentials_file = from_script("MAILROOM_TEST_NATS_CREDENTIALS");
+  rig.settings.sink.credentials_file = from_script("MAILROOM_TEST_NATS_CREDENTIALS");
   // The next server wants the signature of another nonce.
   hand_over_to_two_servers(rig);
   rig.nodes.restore();
@@ -113,19 +113,19 @@ TEST_CASE("credentials that the servers do not know, none, and a file that is no
           "[credentials]") {
   NatsRig rig;
   const std::string hint = "check the user in sink.to, and sink.password_file or sink.credentials_file";
-  rig.settings.sink_credentials_file = cluster_file("stranger.creds");
+  rig.settings.sink.credentials_file = cluster_file("stranger.creds");
   CHECK(lacking(refusal_of([&] { rig.carrier(); }),
                 {"does not let mailroom in: Authorization Violation", hint}) == std::vector<std::string>());
-  rig.settings.sink_credentials_file.clear();
+  rig.settings.sink.credentials_file.clear();
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"does not let mailroom in", hint}) ==
         std::vector<std::string>());
   const TemporaryDirectory directory;
-  rig.settings.sink_credentials_file = directory.path() / "notes";
-  std::ofstream(rig.settings.sink_credentials_file) << "no JWT\n";
-  chmod(rig.settings.sink_credentials_file.c_str(), 0600);
+  rig.settings.sink.credentials_file = directory.path() / "notes";
+  std::ofstream(rig.settings.sink.credentials_file) << "no JWT\n";
+  chmod(rig.settings.sink.credentials_file.c_str(), 0600);
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"/notes has no line BEGIN NATS USER JWT",
                                                      "a JWT and a seed"}) == std::vector<std::string>());
-  rig.settings.sink_credentials_file = cluster_file("none.creds");
+  rig.settings.sink.credentials_file = cluster_file("none.creds");
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"none.creds", "sink.credentials_file"}) ==
         std::vector<std::string>());
 }
@@ -165,7 +165,7 @@ TEST_CASE("doctor sees whether servers write to disk before they acknowledge, if
   NatsRig rig;
   const bool is_always = from_script("MAILROOM_TEST_NATS_SYNC") == "always";
   const auto worth = [&](const std::string& monitor) {
-    rig.settings.sink_monitor = monitor;
+    rig.settings.sink.monitor = monitor;
     return check_nats(rig.settings).back().reason;
   };
   const auto monitors = from_script("MAILROOM_TEST_NATS_MONITOR");
@@ -184,7 +184,7 @@ TEST_CASE("doctor sees whether servers write to disk before they acknowledge, if
   CHECK(lacking(worth(""), {"has the batch in memory"}) == std::vector<std::string>());
 
   // A client's port shows nothing.
-  const auto wrong = "http://" + rig.settings.sink_to.substr(7, rig.settings.sink_to.find(',') - 7);
+  const auto wrong = "http://" + rig.settings.sink.to.substr(7, rig.settings.sink.to.find(',') - 7);
   CHECK(lacking(worth(wrong), {"has the batch in memory"}) == std::vector<std::string>());
   const auto findings = check_nats(rig.settings);
   const auto& unseen = findings[findings.size() - 2];

@@ -16,7 +16,7 @@ TEST_CASE("JetStream stores each line once, with its id and header") {
   require_each_once(lines, rig.reader.read());
   CHECK(carrier->unfinished() == 0);
   CHECK(lines[0].answers.at(0).reply == "stream MAILROOM, sequence 1");
-  CHECK(rig.settings.sink_to.find(lines[0].answers.at(0).sink) != std::string::npos);
+  CHECK(rig.settings.sink.to.find(lines[0].answers.at(0).sink) != std::string::npos);
   CHECK(
       rig.reader.first_header() ==
       "mailroom.mailroom.activation\nNats-Msg-Id: " + lines[0].message_id +
@@ -27,7 +27,7 @@ TEST_CASE("JetStream stores each line once, with its id and header") {
 
 TEST_CASE("a line is a CloudEvent in binary mode where the settings name its source") {
   NatsRig rig;
-  rig.settings.sink_event_source = "/mailroom";
+  rig.settings.sink.event_source = "/mailroom";
   const auto line = make_lines(1)[0];
   CHECK(hand_over_once(*rig.carrier(), line).verdict == ParcelVerdict::accepted);
   CHECK(lacking(rig.reader.first_header(),
@@ -49,12 +49,12 @@ TEST_CASE("JetStream recognises a line that it has") {
 
 TEST_CASE("a stream that does not exist, or takes other subjects, is refused at the start") {
   NatsRig rig;
-  rig.settings.sink_stream = "OTHER";
+  rig.settings.sink.stream = "OTHER";
   CHECK(lacking(refusal_of([&] { rig.carrier(); }),
                 {"there is no stream OTHER", "nats stream add OTHER --subjects 'mailroom.>'"}) ==
         std::vector<std::string>());
-  rig.settings.sink_stream = "MAILROOM";
-  rig.settings.sink_subject = "mails.{queue}";
+  rig.settings.sink.stream = "MAILROOM";
+  rig.settings.sink.subject = "mails.{queue}";
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"the stream MAILROOM does not take mails.mailroom"}) ==
         std::vector<std::string>());
 }
@@ -122,7 +122,7 @@ TEST_CASE("the stream is made as docs/nats.md does it without a tool") {
   NatsRig rig;
   rig.reader.drop_stream("MAILROOM");
   auto commands = code_block("docs/nats.md", "bash", "STREAM.CREATE");
-  const auto port = rig.settings.sink_to.substr(rig.settings.sink_to.rfind(':') + 1);
+  const auto port = rig.settings.sink.to.substr(rig.settings.sink.to.rfind(':') + 1);
   commands.replace(commands.find("4222"), 4, port);
   const TemporaryDirectory directory;
   Subprocess shell({"/bin/bash", "-euc", commands}, {}, directory.path() / "answer",
@@ -142,7 +142,7 @@ TEST_CASE("the stream is made as docs/nats.md does it without a tool") {
 
 TEST_CASE("doctor looks at servers, stream and what an acknowledgement is worth") {
   NatsRig rig;
-  rig.settings.sink_monitor = from_script("MAILROOM_TEST_NATS_MONITOR");
+  rig.settings.sink.monitor = from_script("MAILROOM_TEST_NATS_MONITOR");
   auto findings = check_nats(rig.settings);
   REQUIRE(findings.size() == 5);
   CHECK(lacking(findings[0].reason, {" takes connections, NATS 2."}) == std::vector<std::string>());

@@ -7,15 +7,15 @@ namespace mailroom::test::rabbitmq_collect_test {
 namespace {
 
 std::map<std::string, std::string> environment_of(const Settings& settings) {
-  return {{"MAILROOM_SINK_PASSWORD_FILE", settings.sink_password_file},
-          {"MAILROOM_SINK_ROUTING_KEY", settings.sink_routing_key}};
+  return {{"MAILROOM_SINK_PASSWORD_FILE", settings.sink.password_file},
+          {"MAILROOM_SINK_ROUTING_KEY", settings.sink.routing_key}};
 }
 
 }  // namespace
 
 TEST_CASE("collect hands each token over to RabbitMQ once, and records it", "[collect]") {
   RabbitmqRig rig;
-  HandedOver handed(rig.settings.sink_to, environment_of(rig.settings));
+  HandedOver handed(rig.settings.sink.to, environment_of(rig.settings));
   insert_accounts(*handed.database.connect(), 205);
   CHECK(handed.collect_once().empty());
   CHECK(rig.reader.read(rig.queue).size() == 21);
@@ -26,7 +26,7 @@ TEST_CASE("collect hands each token over to RabbitMQ once, and records it", "[co
 TEST_CASE("collectors that are killed lose no token, and RabbitMQ has each under one message id",
           "[collect]") {
   RabbitmqRig rig;
-  HandedOver handed(rig.settings.sink_to, environment_of(rig.settings));
+  HandedOver handed(rig.settings.sink.to, environment_of(rig.settings));
   CHECK(handed.collect_with_kills(100).empty());
   const auto messages = rig.reader.read(rig.queue);
   CHECK(handed.wrong(emitted_ids(rig.reader.lines()), false) == 0);

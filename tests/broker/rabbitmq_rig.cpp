@@ -46,11 +46,11 @@ std::string described(const amqp_message_t& message) {
 
 Settings rabbitmq_settings() {
   Settings settings;
-  settings.sink_to = from_script("MAILROOM_TEST_RABBITMQ");
-  settings.sink_password_file = from_script("MAILROOM_TEST_RABBITMQ_PASSWORD_FILE");
-  settings.sink_routing_key = "{queue}";
-  settings.sink_timeout = 60s;
-  settings.queues = {"mailroom"};
+  settings.sink.to = from_script("MAILROOM_TEST_RABBITMQ");
+  settings.sink.password_file = from_script("MAILROOM_TEST_RABBITMQ_PASSWORD_FILE");
+  settings.sink.routing_key = "{queue}";
+  settings.sink.timeout = 60s;
+  settings.collect.queues = {"mailroom"};
   return settings;
 }
 
@@ -159,7 +159,7 @@ std::map<std::string, int> RabbitmqReader::read(const std::string& name) {
 RabbitmqRig::RabbitmqRig() {
   static int queues = 0;
   queue = "mailroom" + std::to_string(++queues);
-  settings.sink_routing_key = queue;
+  settings.sink.routing_key = queue;
   restore();
   reader.make_queue(queue);
 }

@@ -60,10 +60,10 @@ TEST_CASE("doctor's fixes make a queue as it should be, as typed") {
   rig.reader.drop_queue(rig.queue);
   run_fix(typed, check_amqp(rig.settings)[3]);
   CHECK(eventually(is_quorum));
-  rig.settings.sink_routing_key = rig.queue + " of Ann's";
+  rig.settings.sink.routing_key = rig.queue + " of Ann's";
   run_fix(typed, check_amqp(rig.settings)[3]);
   CHECK(eventually(is_quorum));
-  rig.reader.drop_queue(rig.settings.sink_routing_key);
+  rig.reader.drop_queue(rig.settings.sink.routing_key);
 }
 
 TEST_CASE("docs/rabbitmq.md makes a queue, and a user who can do what mailroom needs") {
@@ -72,9 +72,9 @@ TEST_CASE("docs/rabbitmq.md makes a queue, and a user who can do what mailroom n
   const auto commands = code_block("docs/rabbitmq.md", "sh", "import_definitions");
   CHECK(commands.find("add_user") != std::string::npos);
   typed.run(commands);
-  rig.settings.sink_routing_key = "{queue}";
-  rig.settings.sink_to.replace(7, rig.settings.sink_to.find('@') - 7, "mailroom");
-  rig.settings.sink_password_file = typed.file("rabbitmq-password");
+  rig.settings.sink.routing_key = "{queue}";
+  rig.settings.sink.to.replace(7, rig.settings.sink.to.find('@') - 7, "mailroom");
+  rig.settings.sink.password_file = typed.file("rabbitmq-password");
   CHECK(eventually([&] { return check_amqp(rig.settings).size() == 4; }));
   const auto findings = check_amqp(rig.settings);
   for (const auto& finding : findings)
@@ -129,8 +129,8 @@ TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwa
 
 TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong password are refused") {
   RabbitmqRig rig;
-  rig.settings.sink_to = from_script("MAILROOM_TEST_RABBITMQ_TLS");
-  rig.settings.sink_ca_file = from_script("MAILROOM_TEST_RABBITMQ_CA");
+  rig.settings.sink.to = from_script("MAILROOM_TEST_RABBITMQ_TLS");
+  rig.settings.sink.ca_file = from_script("MAILROOM_TEST_RABBITMQ_CA");
   const auto good = rig.settings;
   {
     const auto carrier = rig.carrier();
@@ -138,11 +138,11 @@ TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong pas
     hand_over(*carrier, lines);
     require_each_once(lines, rig.reader.read(rig.queue));
   }
-  replace_all(rig.settings.sink_to, "localhost", "127.0.0.1");
+  replace_all(rig.settings.sink.to, "localhost", "127.0.0.1");
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted"}) ==
         std::vector<std::string>());
   rig.settings = good;
-  rig.settings.sink_ca_file.clear();
+  rig.settings.sink.ca_file.clear();
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted",
                                                      "set sink.ca_file"}) == std::vector<std::string>());
   const TemporaryDirectory directory;
@@ -150,12 +150,12 @@ TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong pas
   std::ofstream(file) << "wrong-password\n";
   chmod(file.c_str(), 0600);
   rig.settings = good;
-  rig.settings.sink_password_file = file;
+  rig.settings.sink.password_file = file;
   const auto refusal = refusal_of([&] { rig.carrier(); });
   CHECK(lacking(refusal, {"does not let mailroom in", "ACCESS_REFUSED"}) == std::vector<std::string>());
   CHECK(refusal.find("wrong-password") == std::string::npos);
-  rig.settings.sink_to = good.sink_to + "/nowhere";
-  rig.settings.sink_password_file = good.sink_password_file;
+  rig.settings.sink.to = good.sink.to + "/nowhere";
+  rig.settings.sink.password_file = good.sink.password_file;
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"does not let mailroom in", "nowhere"}) ==
         std::vector<std::string>());
 }

@@ -36,10 +36,10 @@ std::size_t unread_bytes(int port) {
 
 /// The number of the node that the carrier is connected to, by the answer of a line.
 int node_of(const Settings& settings, const Answer& answer) {
-  const auto place = settings.sink_to.find(answer.sink);
+  const auto place = settings.sink.to.find(answer.sink);
   REQUIRE(place != std::string::npos);
-  return 1 + static_cast<int>(std::count(settings.sink_to.begin(),
-                                         settings.sink_to.begin() + static_cast<std::ptrdiff_t>(place), ','));
+  return 1 + static_cast<int>(std::count(settings.sink.to.begin(),
+                                         settings.sink.to.begin() + static_cast<std::ptrdiff_t>(place), ','));
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ TEST_CASE("RabbitMQ stores each line once, with its id and header") {
 
 TEST_CASE("a line has the attributes of a CloudEvent where the settings name its source") {
   RabbitmqRig rig;
-  rig.settings.sink_event_source = "/mailroom";
+  rig.settings.sink.event_source = "/mailroom";
   const auto line = make_lines(1)[0];
   CHECK(hand_over_once(*rig.carrier(), line).verdict == ParcelVerdict::accepted);
   rig.reader.read(rig.queue);
@@ -73,11 +73,11 @@ TEST_CASE("a line has the attributes of a CloudEvent where the settings name its
 
 TEST_CASE("a queue or exchange that does not exist is refused at the start") {
   RabbitmqRig rig;
-  rig.settings.sink_routing_key = "other.{queue}";
+  rig.settings.sink.routing_key = "other.{queue}";
   CHECK(lacking(refusal_of([&] { rig.carrier(); }),
                 {"there is no queue other.mailroom", "rabbitmqctl import_definitions"}) ==
         std::vector<std::string>());
-  rig.settings.sink_exchange = "nowhere";
+  rig.settings.sink.exchange = "nowhere";
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"there is no exchange nowhere"}) ==
         std::vector<std::string>());
 }
@@ -97,8 +97,8 @@ TEST_CASE("a line that no queue takes waits, and so does one for an exchange tha
 
 TEST_CASE("an exchange of one's own leads lines to the queues that are bound to it") {
   RabbitmqRig rig;
-  rig.settings.sink_exchange = "amq.direct";
-  rig.settings.sink_routing_key = "{queue}.{action}";
+  rig.settings.sink.exchange = "amq.direct";
+  rig.settings.sink.routing_key = "{queue}.{action}";
   const auto carrier = rig.carrier();
   const auto line = make_lines(1)[0];
   CHECK(hand_over_once(*carrier, line).code == 312);
@@ -140,8 +140,8 @@ TEST_CASE("a killed leader of the queue costs no line and repeats none") {
   const int leader = rabbitmq_leader(rig.queue);
   // Connected to another node, which knows what the leader has not confirmed.
   if (leader == 1)
-    rig.settings.sink_to.replace(rig.settings.sink_to.find("localhost"),
-                                 rig.settings.sink_to.find(',') + 1 - rig.settings.sink_to.find("localhost"),
+    rig.settings.sink.to.replace(rig.settings.sink.to.find("localhost"),
+                                 rig.settings.sink.to.find(',') + 1 - rig.settings.sink.to.find("localhost"),
                                  "");
   carrier = rig.carrier();
   auto lines = make_lines(6000);
@@ -225,7 +225,7 @@ TEST_CASE("what was sent is unknown when the sink gives it up, and what was not 
   const auto carrier = rig.carrier();
   for (const int node : {1, 2, 3})
     rig.nodes.stop(node);
-  const int port = std::stoi(rig.settings.sink_to.substr(rig.settings.sink_to.find(':', 7) + 1));
+  const int port = std::stoi(rig.settings.sink.to.substr(rig.settings.sink.to.find(':', 7) + 1));
   const auto line = make_lines(1)[0];
   carrier->submit(parcel_of(line, 5));
   CHECK(eventually([&] { return unread_bytes(port) > line.body.size(); }));

@@ -35,10 +35,11 @@ bool tells_secret(const std::string& text) {
 
 void check_loaded(const Settings& settings, const std::string& path) {
   require(settings.file == path, "the file is named");
-  require(settings.batch_limit.min >= 1 && settings.batch_limit.min <= settings.batch_limit.max &&
-              settings.batch_limit.max <= 10'000,
+  require(settings.collect.batch_limit.min >= 1 &&
+              settings.collect.batch_limit.min <= settings.collect.batch_limit.max &&
+              settings.collect.batch_limit.max <= 10'000,
           "the limit is within its bounds");
-  require(settings.signing_key.empty() || settings.signing_key.size() == secret.size(),
+  require(settings.signing.key.empty() || settings.signing.key.size() == secret.size(),
           "a key has 64 digits");
   for (const auto& value : settings.values)
     require(value.is_secret || value.text != secret, "a key that is shown by config is hidden there");

@@ -13,7 +13,7 @@ namespace {
 /// The message and hint for a URL.
 std::string refusal_of(const std::string& url) {
   Settings settings;
-  settings.sink_to = url;
+  settings.sink.to = url;
   try {
     configured_carrier(settings);
   } catch (const Error& error) {
@@ -43,8 +43,8 @@ TEST_CASE("a sink that is not built is listed, and says so by name with the opti
 
 TEST_CASE("a program takes lines without any library") {
   Settings settings;
-  settings.sink_exec = "cat";
-  settings.sink_timeout = std::chrono::seconds(1);
+  settings.sink.exec = "cat";
+  settings.sink.timeout = std::chrono::seconds(1);
   std::ostringstream text;
   Log log{Log::Options{}, text};
   CHECK(configured_carrier(settings).make({settings, log, 1})->name().starts_with("cat@"));

@@ -20,9 +20,9 @@ const std::string second_secret = "whsec_c2Vjb25kLXNlY3JldC1vZi10aGlydHktdHdvLWJ
 
 Settings settings_for(const std::string& url) {
   Settings settings;
-  settings.sink_to = url;
-  settings.sink_timeout = 20s;
-  settings.sink_in_flight = 64;
+  settings.sink.to = url;
+  settings.sink.timeout = 20s;
+  settings.sink.in_flight = 64;
   return settings;
 }
 
@@ -31,7 +31,7 @@ struct HttpRig {
   std::vector<std::string> bodies;
 
   explicit HttpRig(const Settings& settings, const std::vector<std::string>& secrets = {})
-      : carrier(parse_http_endpoint(settings), WebhookSigner(secrets), settings.sink_in_flight) {
+      : carrier(parse_http_endpoint(settings), WebhookSigner(secrets), settings.sink.in_flight) {
     bodies.reserve(1000);
   }
   void submit(int lines) {
@@ -60,7 +60,7 @@ Answer answer_of(const Settings& settings) {
 Answer answer_in(const std::string& mode, Milliseconds timeout = 20s) {
   WebhookProcess server(mode);
   auto settings = settings_for(server.url());
-  settings.sink_timeout = timeout;
+  settings.sink.timeout = timeout;
   return answer_of(settings);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("many lines are posted at the same time, each with a signature of ever
 TEST_CASE("a request is a CloudEvent in binary mode where the settings name its source") {
   WebhookProcess server("ok");
   auto settings = settings_for(server.url());
-  settings.sink_event_source = "https://app.example/mailroom";
+  settings.sink.event_source = "https://app.example/mailroom";
   HttpRig rig(settings);
   Parcel parcel;
   parcel.id = 1;
@@ -183,9 +183,9 @@ TEST_CASE("a server is trusted by its certificate only") {
   WebhookProcess server("ok", {"--certificate", certificate.certificate(), "--key", certificate.key()});
   auto settings = settings_for("https://localhost:" + server.port() + "/");
   CHECK(answer_of(settings).verdict == ParcelVerdict::unavailable);
-  settings.sink_ca_file = certificate.certificate();
+  settings.sink.ca_file = certificate.certificate();
   CHECK(answer_of(settings).verdict == ParcelVerdict::accepted);
-  settings.sink_to = "https://127.0.0.1:" + server.port() + "/";
+  settings.sink.to = "https://127.0.0.1:" + server.port() + "/";
   const auto other_name = answer_of(settings);
   CHECK(other_name.verdict == ParcelVerdict::unavailable);
   CHECK(other_name.reply.find("127.0.0.1") != std::string::npos);

@@ -163,9 +163,9 @@ TEST_CASE("the page of the configuration describes every key, and its example is
   const WorkingDirectory directory;
   directory.write("mailroom.yaml", example_configuration);
   const auto settings = load_settings({}, {});
-  CHECK(settings.batch_limit.max == 100);
-  CHECK(settings.log_format == LogFormat::logfmt);
-  CHECK(settings.previous_keys.size() == 1);
+  CHECK(settings.collect.batch_limit.max == 100);
+  CHECK(settings.log.format == LogFormat::logfmt);
+  CHECK(settings.signing.previous_keys.size() == 1);
 }
 
 }  // namespace mailroom::test::man_page_test

@@ -10,24 +10,24 @@ TEST_CASE("limit and timeout may be ranges, from every origin") {
   const test::WorkingDirectory directory;
   directory.write("mailroom.yaml", "collect: {batch_limit: 10..500, batch_timeout: 50ms..5s}");
   auto settings = load_settings({}, {});
-  CHECK(settings.batch_limit.min == 10);
-  CHECK(settings.batch_limit.max == 500);
-  CHECK(settings.batch_timeout.min == Milliseconds(50));
-  CHECK(settings.batch_timeout.max == Milliseconds(5000));
+  CHECK(settings.collect.batch_limit.min == 10);
+  CHECK(settings.collect.batch_limit.max == 500);
+  CHECK(settings.collect.batch_timeout.min == Milliseconds(50));
+  CHECK(settings.collect.batch_timeout.max == Milliseconds(5000));
   CHECK(setting_of(settings, "collect.batch_limit").text == "10..500");
   settings = load_settings({std::nullopt, {{"collect.batch_timeout", "0..250", "--batch-timeout"}}},
                            {{"MAILROOM_BATCH_LIMIT", "1..10000"}});
-  CHECK(settings.batch_limit.min == 1);
-  CHECK(settings.batch_limit.max == 10'000);
-  CHECK(settings.batch_timeout.min == Milliseconds(0));
-  CHECK(settings.batch_timeout.max == Milliseconds(250));
+  CHECK(settings.collect.batch_limit.min == 1);
+  CHECK(settings.collect.batch_limit.max == 10'000);
+  CHECK(settings.collect.batch_timeout.min == Milliseconds(0));
+  CHECK(settings.collect.batch_timeout.max == Milliseconds(250));
   // Both ends are the same: a fixed value, which several lines per claim do not exclude.
   settings = load_settings({}, {{"MAILROOM_BATCH_LIMIT", "7..7"},
                                 {"MAILROOM_BATCH_TIMEOUT", "0..1d"},
                                 {"MAILROOM_LINES_PER_CLAIM", "3"}});
-  CHECK(settings.batch_limit.is_fixed());
-  CHECK_FALSE(settings.batch_timeout.is_fixed());
-  CHECK(settings.lines_per_claim == 3);
+  CHECK(settings.collect.batch_limit.is_fixed());
+  CHECK_FALSE(settings.collect.batch_timeout.is_fixed());
+  CHECK(settings.collect.lines_per_claim == 3);
 }
 
 TEST_CASE("a range that is no range is refused with what it must be") {

@@ -36,105 +36,107 @@ struct Row {
 };
 
 const std::vector<Row> rows{
-    {"database.url", "", "host=f", "host=e", "host=g", [](const Settings& s) { return s.database_url; }},
-    {"database.schema", "", "f", "e", "g", [](const Settings& s) { return s.database_schema; }},
-    {"database.password_file", "", "f", "e", "g", [](const Settings& s) { return s.database_password_file; }},
-    {"signing.key_file", "", "f", "e", "g", [](const Settings& s) { return s.signing_key_file; }},
-    {"signing.key", "", digits_a, digits_b, digits_c, [](const Settings& s) { return s.signing_key; }},
+    {"database.url", "", "host=f", "host=e", "host=g", [](const Settings& s) { return s.database.url; }},
+    {"database.schema", "", "f", "e", "g", [](const Settings& s) { return s.database.schema; }},
+    {"database.password_file", "", "f", "e", "g", [](const Settings& s) { return s.database.password_file; }},
+    {"signing.key_file", "", "f", "e", "g", [](const Settings& s) { return s.signing.key_file; }},
+    {"signing.key", "", digits_a, digits_b, digits_c, [](const Settings& s) { return s.signing.key; }},
     {"signing.previous_key_files", "", "f1,f2", "e1," + digits_b, "g",
-     [](const Settings& s) { return joined(s.previous_keys); }},
+     [](const Settings& s) { return joined(s.signing.previous_keys); }},
     {"signing.allow_readable_key", "false", "true", "", "false",
-     [](const Settings& s) { return s.allow_readable_key ? "true" : "false"; }},
-    {"collect.channel", "token_insert", "f", "e", "g", [](const Settings& s) { return s.channel; }},
-    {"collect.queue", "mailroom", "f", "e,f", "g", [](const Settings& s) { return joined(s.queues); }},
+     [](const Settings& s) { return s.signing.allow_readable_key ? "true" : "false"; }},
+    {"collect.channel", "token_insert", "f", "e", "g", [](const Settings& s) { return s.collect.channel; }},
+    {"collect.queue", "mailroom", "f", "e,f", "g",
+     [](const Settings& s) { return joined(s.collect.queues); }},
     {"collect.batch_limit", "10", "1", "10000", "12",
-     [](const Settings& s) { return std::to_string(s.batch_limit.max); }},
+     [](const Settings& s) { return std::to_string(s.collect.batch_limit.max); }},
     {"collect.lines_per_claim", "1", "1", "10000", "12",
-     [](const Settings& s) { return std::to_string(s.lines_per_claim); }},
+     [](const Settings& s) { return std::to_string(s.collect.lines_per_claim); }},
     {"collect.batch_timeout", "5s", "0s", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.batch_timeout.max); }},
+     [](const Settings& s) { return format_duration(s.collect.batch_timeout.max); }},
     {"collect.line_cost", "100ms", "1ms", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.line_cost); }},
+     [](const Settings& s) { return format_duration(s.collect.line_cost); }},
     {"collect.healthcheck_interval", "4m30s", "1s", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.healthcheck_interval); }},
-    {"collect.format", "csv", "jsonl", "csv", "jsonl", [](const Settings& s) { return name_of(s.format); }},
+     [](const Settings& s) { return format_duration(s.collect.healthcheck_interval); }},
+    {"collect.format", "csv", "jsonl", "csv", "jsonl",
+     [](const Settings& s) { return name_of(s.collect.format); }},
     {"collect.poll_interval", "1s", "10ms", "1h", "3s",
-     [](const Settings& s) { return format_duration(s.poll_interval); }},
+     [](const Settings& s) { return format_duration(s.collect.poll_interval); }},
     {"collect.notify", "when_listening", "always", "when_listening", "always",
-     [](const Settings& s) { return s.notify == NotifyWhen::always ? "always" : "when_listening"; }},
+     [](const Settings& s) { return s.collect.notify == NotifyWhen::always ? "always" : "when_listening"; }},
     {"queue.max_wait", "30s", "0s", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.max_wait); }},
-    {"send.relay", "", "smtp://f", "smtp://e", "smtps://g", [](const Settings& s) { return s.send_relay; }},
-    {"send.password_file", "", "f", "e", "g", [](const Settings& s) { return s.send_password_file; }},
-    {"send.token_file", "", "f", "e", "g", [](const Settings& s) { return s.send_token_file; }},
-    {"send.token_command", "", "f", "e x", "g", [](const Settings& s) { return s.send_token_command; }},
-    {"send.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.send_ca_file; }},
+     [](const Settings& s) { return format_duration(s.queue.max_wait); }},
+    {"send.relay", "", "smtp://f", "smtp://e", "smtps://g", [](const Settings& s) { return s.send.relay; }},
+    {"send.password_file", "", "f", "e", "g", [](const Settings& s) { return s.send.password_file; }},
+    {"send.token_file", "", "f", "e", "g", [](const Settings& s) { return s.send.token_file; }},
+    {"send.token_command", "", "f", "e x", "g", [](const Settings& s) { return s.send.token_command; }},
+    {"send.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.send.ca_file; }},
     {"send.hello_name", "", "f.example", "[192.0.2.1]", "g.example",
-     [](const Settings& s) { return s.send_hello_name; }},
+     [](const Settings& s) { return s.send.hello_name; }},
     {"send.plaintext_relay_for_tests", "false", "true", "false", "true",
-     [](const Settings& s) { return s.send_plaintext_relay_for_tests ? "true" : "false"; }},
+     [](const Settings& s) { return s.send.plaintext_relay_for_tests ? "true" : "false"; }},
     {"send.from", "", "f@mail.example", "E <e@mail.example>", "g@mail.example",
-     [](const Settings& s) { return s.send_from; }},
+     [](const Settings& s) { return s.send.from; }},
     {"send.reply_to", "", "f@mail.example", "e@mail.example", "g@mail.example",
-     [](const Settings& s) { return s.send_reply_to; }},
+     [](const Settings& s) { return s.send.reply_to; }},
     {"send.link", "", "https://f/{token}", "https://e/{token}", "https://g/{token}",
-     [](const Settings& s) { return s.send_link; }},
-    {"send.templates", "", "f", "e", "g", [](const Settings& s) { return s.send_templates; }},
+     [](const Settings& s) { return s.send.link; }},
+    {"send.templates", "", "f", "e", "g", [](const Settings& s) { return s.send.templates; }},
     {"send.headers", "", "X-A:1,X-B:2", "X-C: 3,X-D: 4", "X-E: 5",
-     [](const Settings& s) { return joined(s.send_headers); }},
+     [](const Settings& s) { return joined(s.send.headers); }},
     {"send.connections", "4", "1", "64", "9",
-     [](const Settings& s) { return std::to_string(s.send_connections); }},
+     [](const Settings& s) { return std::to_string(s.send.connections); }},
     {"send.batch_limit", "10", "1", "10000", "9",
-     [](const Settings& s) { return std::to_string(s.send_batch_limit); }},
+     [](const Settings& s) { return std::to_string(s.send.batch_limit); }},
     {"send.timeout", "30s", "1s", "10m", "2m",
-     [](const Settings& s) { return format_duration(s.send_timeout); }},
+     [](const Settings& s) { return format_duration(s.send.timeout); }},
     {"send.per_account", "", "5/h", "1/d", "3/2d",
-     [](const Settings& s) { return s.send_per_account ? format_rate(*s.send_per_account) : ""; }},
+     [](const Settings& s) { return s.send.per_account ? format_rate(*s.send.per_account) : ""; }},
     {"send.when_unknown", "resend", "hold", "resend", "hold",
-     [](const Settings& s) { return s.send_when_unknown == WhenUnknown::hold ? "hold" : "resend"; }},
+     [](const Settings& s) { return s.send.when_unknown == WhenUnknown::hold ? "hold" : "resend"; }},
     {"send.supersede", "true", "false", "true", "false",
-     [](const Settings& s) { return s.send_supersede ? "true" : "false"; }},
+     [](const Settings& s) { return s.send.supersede ? "true" : "false"; }},
     {"send.throttled_by", "", "4.7.28", "a,b", "c",
-     [](const Settings& s) { return joined(s.send_throttled_by); }},
-    {"sink.to", "", "https://f", "https://e", "https://g", [](const Settings& s) { return s.sink_to; }},
-    {"sink.exec", "", "f", "e 'x y'", "g", [](const Settings& s) { return s.sink_exec; }},
+     [](const Settings& s) { return joined(s.send.throttled_by); }},
+    {"sink.to", "", "https://f", "https://e", "https://g", [](const Settings& s) { return s.sink.to; }},
+    {"sink.exec", "", "f", "e 'x y'", "g", [](const Settings& s) { return s.sink.exec; }},
     {"sink.in_flight", "64", "1", "1024", "9",
-     [](const Settings& s) { return std::to_string(s.sink_in_flight); }},
+     [](const Settings& s) { return std::to_string(s.sink.in_flight); }},
     {"sink.timeout", "30s", "100ms", "1h", "2m",
-     [](const Settings& s) { return format_duration(s.sink_timeout); }},
+     [](const Settings& s) { return format_duration(s.sink.timeout); }},
     {"sink.ack_on", "3", "stdout", "3", "stdout",
-     [](const Settings& s) { return s.sink_ack_on == AckOn::stdout ? "stdout" : "3"; }},
+     [](const Settings& s) { return s.sink.ack_on == AckOn::stdout ? "stdout" : "3"; }},
     {"sink.when_unknown", "resend", "hold", "resend", "hold",
-     [](const Settings& s) { return s.sink_when_unknown == WhenUnknown::hold ? "hold" : "resend"; }},
-    {"sink.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.sink_ca_file; }},
+     [](const Settings& s) { return s.sink.when_unknown == WhenUnknown::hold ? "hold" : "resend"; }},
+    {"sink.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.sink.ca_file; }},
     {"sink.signing_secret_files", "", "f1,f2", "e", "g1,g2",
-     [](const Settings& s) { return joined(s.sink_signing_secret_files); }},
-    {"sink.password_file", "", "f", "e", "g", [](const Settings& s) { return s.sink_password_file; }},
-    {"sink.credentials_file", "", "f", "e", "g", [](const Settings& s) { return s.sink_credentials_file; }},
-    {"sink.stream", "MAILROOM", "f", "e", "g", [](const Settings& s) { return s.sink_stream; }},
+     [](const Settings& s) { return joined(s.sink.signing_secret_files); }},
+    {"sink.password_file", "", "f", "e", "g", [](const Settings& s) { return s.sink.password_file; }},
+    {"sink.credentials_file", "", "f", "e", "g", [](const Settings& s) { return s.sink.credentials_file; }},
+    {"sink.stream", "MAILROOM", "f", "e", "g", [](const Settings& s) { return s.sink.stream; }},
     {"sink.subject", "mailroom.{queue}.{action}", "f", "e", "g",
-     [](const Settings& s) { return s.sink_subject; }},
+     [](const Settings& s) { return s.sink.subject; }},
     {"sink.monitor", "", "http://f", "http://e", "http://g",
-     [](const Settings& s) { return s.sink_monitor; }},
-    {"sink.exchange", "", "f", "e", "g", [](const Settings& s) { return s.sink_exchange; }},
-    {"sink.routing_key", "{queue}", "f", "e", "g", [](const Settings& s) { return s.sink_routing_key; }},
+     [](const Settings& s) { return s.sink.monitor; }},
+    {"sink.exchange", "", "f", "e", "g", [](const Settings& s) { return s.sink.exchange; }},
+    {"sink.routing_key", "{queue}", "f", "e", "g", [](const Settings& s) { return s.sink.routing_key; }},
     {"sink.event_source", "", "/f", "/e", "https://g/?h#i",
-     [](const Settings& s) { return s.sink_event_source; }},
+     [](const Settings& s) { return s.sink.event_source; }},
     {"metrics.listen", "", "127.0.0.1:9464", "[::1]:80", "unix:/run/mailroom.sock",
-     [](const Settings& s) { return s.metrics_listen ? s.metrics_listen->text() : ""; }},
+     [](const Settings& s) { return s.metrics.listen ? s.metrics.listen->text() : ""; }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
-     [](const Settings& s) { return format_duration(s.audit_retention); }},
+     [](const Settings& s) { return format_duration(s.audit.retention); }},
     {"log.level", "info", "debug", "warn", "error",
      [](const Settings& s) {
        return std::map<LogLevel, std::string>{{LogLevel::debug, "debug"},
                                               {LogLevel::info, "info"},
                                               {LogLevel::warn, "warn"},
                                               {LogLevel::error, "error"}}
-           .at(s.log_level);
+           .at(s.log.level);
      }},
     {"log.format", "text", "logfmt", "json", "text",
      [](const Settings& s) {
-       return std::vector<std::string>{"text", "logfmt", "json"}[static_cast<std::size_t>(s.log_format)];
+       return std::vector<std::string>{"text", "logfmt", "json"}[static_cast<std::size_t>(s.log.format)];
      }},
 };
 
@@ -193,16 +195,16 @@ TEST_CASE("the seven variables of the original collector are a complete configur
                                            {"MAILROOM_BATCH_TIMEOUT", "2500"},
                                            {"MAILROOM_HEALTHCHECK_INTERVAL", "60000"},
                                            {"MAILROOM_SOMEBODY_ELSES", "left alone"}});
-  CHECK(settings.database_url == "postgresql://h/d");
-  CHECK(settings.signing_key == digits_a);
-  CHECK(settings.channel == "token_insert_2");
-  CHECK(settings.queues == std::vector<std::string>{"sender"});
-  CHECK(settings.batch_limit.max == 25);
-  CHECK(settings.batch_limit.is_fixed());
-  CHECK(settings.batch_timeout.max == Milliseconds(2500));
-  CHECK(settings.batch_timeout.is_fixed());
-  CHECK(settings.healthcheck_interval == Milliseconds(60000));
-  CHECK(settings.format == CollectFormat::csv);
+  CHECK(settings.database.url == "postgresql://h/d");
+  CHECK(settings.signing.key == digits_a);
+  CHECK(settings.collect.channel == "token_insert_2");
+  CHECK(settings.collect.queues == std::vector<std::string>{"sender"});
+  CHECK(settings.collect.batch_limit.max == 25);
+  CHECK(settings.collect.batch_limit.is_fixed());
+  CHECK(settings.collect.batch_timeout.max == Milliseconds(2500));
+  CHECK(settings.collect.batch_timeout.is_fixed());
+  CHECK(settings.collect.healthcheck_interval == Milliseconds(60000));
+  CHECK(settings.collect.format == CollectFormat::csv);
 }
 
 TEST_CASE("a line end after a value in the environment or in the file is no part of it") {
@@ -210,10 +212,10 @@ TEST_CASE("a line end after a value in the environment or in the file is no part
   std::ofstream("mailroom.yaml") << "database:\n  schema: |\n    mail\ncollect:\n  queue: |\n    a, b\n";
   const auto settings = load_settings(
       {}, {{"MAILROOM_DATABASE_URL", "postgresql:///postgres\r\n"}, {"MAILROOM_CHANNEL_NAME", "\n"}});
-  CHECK(settings.database_url == "postgresql:///postgres");
-  CHECK(settings.database_schema == "mail");
-  CHECK(settings.queues == std::vector<std::string>{"a", "b"});
-  CHECK(settings.channel == "token_insert");
+  CHECK(settings.database.url == "postgresql:///postgres");
+  CHECK(settings.database.schema == "mail");
+  CHECK(settings.collect.queues == std::vector<std::string>{"a", "b"});
+  CHECK(settings.collect.channel == "token_insert");
 }
 
 TEST_CASE("the environment of the process is filtered by prefix") {
@@ -250,7 +252,7 @@ TEST_CASE("settings name the file that was read, and can be loaded without a bro
   directory.write("broken.yaml", "collect: {qeueu: named}");
   CHECK_THROWS_AS(load_settings({}, environment), Error);
   const auto settings = load_settings({}, environment, FileUse::ignored);
-  CHECK(settings.queues.front() == "second");
+  CHECK(settings.collect.queues.front() == "second");
   CHECK(settings.file.empty());
   CHECK(setting_of(settings, "collect.queue").origin.where == "MAILROOM_QUEUE_NAME");
 }
@@ -261,7 +263,7 @@ TEST_CASE("a file may be empty, or have only comments or sections without keys")
        {"", "\n# nothing\n", "---\n", "collect:\nlog:\n  # level: debug\n", "{}", "~"}) {
     INFO(text);
     directory.write("mailroom.yaml", text);
-    CHECK(load_settings({}, {}).batch_limit.max == 10);
+    CHECK(load_settings({}, {}).collect.batch_limit.max == 10);
   }
 }
 
@@ -269,33 +271,33 @@ TEST_CASE("of the key and the key file, the one of the higher origin is used") {
   const WorkingDirectory directory;
   directory.write("mailroom.yaml", "signing: {key_file: from-file}");
   auto settings = load_settings({}, {{"MAILROOM_SECRET_KEY", digits_a}});
-  CHECK(settings.signing_key == digits_a);
-  CHECK(settings.signing_key_file.empty());
+  CHECK(settings.signing.key == digits_a);
+  CHECK(settings.signing.key_file.empty());
   CHECK(setting_of(settings, "signing.key_file").text.empty());
   CHECK(setting_of(settings, "signing.key_file").origin.kind == OriginKind::default_value);
   directory.write("mailroom.yaml", "signing: {key: " + digits_a + "}");
   settings = load_settings({}, {{"MAILROOM_SECRET_KEY_FILE", "from-environment"}});
-  CHECK(settings.signing_key.empty());
-  CHECK(settings.signing_key_file == "from-environment");
+  CHECK(settings.signing.key.empty());
+  CHECK(settings.signing.key_file == "from-environment");
 }
 
 TEST_CASE("a relative path of a key file starts at the directory of the configuration file") {
   const WorkingDirectory directory;
   directory.write("etc/a.yaml", "signing: {key_file: keys/now, previous_key_files: [old, /abs/older]}");
   auto settings = load_settings({"etc/a.yaml", {}}, {});
-  CHECK(settings.signing_key_file == "etc/keys/now");
-  CHECK(settings.previous_keys == std::vector<std::string>{"etc/old", "/abs/older"});
+  CHECK(settings.signing.key_file == "etc/keys/now");
+  CHECK(settings.signing.previous_keys == std::vector<std::string>{"etc/old", "/abs/older"});
   CHECK(setting_of(settings, "signing.key_file").text == "keys/now");
   settings = load_settings({"etc/a.yaml", {}}, {{"MAILROOM_SECRET_KEY_FILE", "here"},
                                                 {"MAILROOM_PREVIOUS_SECRET_KEYS", "old, " + digits_b}});
-  CHECK(settings.signing_key_file == "here");
-  CHECK(settings.previous_keys == std::vector<std::string>{"old", digits_b});
+  CHECK(settings.signing.key_file == "here");
+  CHECK(settings.signing.previous_keys == std::vector<std::string>{"old", digits_b});
 }
 
 TEST_CASE("a path with a comma is one item of the file's list") {
   const WorkingDirectory directory;
   directory.write("mailroom.yaml", "signing: {previous_key_files: ['a,b', c]}");
-  CHECK(load_settings({}, {}).previous_keys == std::vector<std::string>{"a,b", "c"});
+  CHECK(load_settings({}, {}).signing.previous_keys == std::vector<std::string>{"a,b", "c"});
 }
 
 TEST_CASE("keys and connection strings are marked secret, and so is a list with a key in it") {
@@ -314,7 +316,7 @@ TEST_CASE("the signing key may be in a configuration file that only its owner ca
   for (const unsigned mode : {0600U, 0400U}) {
     std::filesystem::remove("mailroom.yaml");
     directory.write("mailroom.yaml", "signing:\n  key: " + digits_a + "\n", mode);
-    CHECK(load_settings({}, {}).signing_key == digits_a);
+    CHECK(load_settings({}, {}).signing.key == digits_a);
   }
   for (const auto& [mode, shown] : {std::pair{0640U, "0640"}, {0644U, "0644"}, {0602U, "0602"}}) {
     std::filesystem::permissions("mailroom.yaml", static_cast<std::filesystem::perms>(mode));

@@ -152,12 +152,12 @@ TEST_CASE("every kind of sink has a name of its own, and every scheme one kind")
 
 TEST_CASE("a URL that no sink takes is an error of the configuration, which shows no password") {
   Settings settings;
-  settings.sink_to = "kafka://broker:9092";
+  settings.sink.to = "kafka://broker:9092";
   CHECK_THROWS_WITH(configured_carrier(settings), "sink.to has an unknown scheme, 'kafka'");
-  settings.sink_to = "user:geheim@host";
+  settings.sink.to = "user:geheim@host";
   CHECK_THROWS_WITH(configured_carrier(settings), "sink.to is no URL: 'host'");
-  settings.sink_to = "";
-  settings.sink_exec = "sender";
+  settings.sink.to = "";
+  settings.sink.exec = "sender";
   CHECK(configured_carrier(settings).name == "exec");
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 HttpEndpoint endpoint_of(const std::string& url) {
   Settings settings;
-  settings.sink_to = url;
+  settings.sink.to = url;
   return parse_http_endpoint(settings);
 }
 

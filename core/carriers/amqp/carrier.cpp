@@ -14,8 +14,8 @@ std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup) {
   const auto& settings = setup.settings;
   const auto target = read_amqp_target(settings);
   auto publisher = std::make_unique<AmqpPublisher>(
-      target, AmqpPublishing{settings.sink_exchange, settings.sink_routing_key, settings.sink_event_source,
-                             settings.sink_timeout});
+      target, AmqpPublishing{settings.sink.exchange, settings.sink.routing_key, settings.sink.event_source,
+                             settings.sink.timeout});
   BrokerFailure failure;
   auto connection = AmqpConnection::open_any(target, failure);
   if (failure.is_lasting())

@@ -19,9 +19,9 @@ using AmqpLevel = SinkFinding::Level;
 /// unless the routing key names the action: not every queue has tokens of every action.
 std::vector<std::string> named_queues(const Settings& settings) {
   std::vector<std::string> names;
-  if (settings.sink_routing_key.find("{action}") != std::string::npos) return names;
-  for (const auto& queue : settings.queues)
-    names.push_back(filled_name(settings.sink_routing_key, queue, {}));
+  if (settings.sink.routing_key.find("{action}") != std::string::npos) return names;
+  for (const auto& queue : settings.collect.queues)
+    names.push_back(filled_name(settings.sink.routing_key, queue, {}));
   return names;
 }
 
@@ -93,7 +93,7 @@ std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Sett
                           "ask the operator of the broker whether it exists"});
     }
   };
-  const auto& exchange = settings.sink_exchange;
+  const auto& exchange = settings.sink.exchange;
   if (!exchange.empty()) {
     look(connection.find_exchange(exchange), fmt::format("exchange {}", exchange),
          "make it, with a quorum queue bound to it, or name another in sink.exchange", {});
@@ -132,10 +132,10 @@ std::vector<SinkFinding> check_amqp(const Settings& settings) {
   auto named = check_amqp_names(*first, settings, target.vhost);
   if (!named.empty()) {
     findings.insert(findings.end(), named.begin(), named.end());
-  } else if (!settings.sink_exchange.empty()) {
+  } else if (!settings.sink.exchange.empty()) {
     findings.push_back({AmqpLevel::fine,
                         fmt::format("the exchange {} exists; to which queues it leads cannot be seen",
-                                    settings.sink_exchange),
+                                    settings.sink.exchange),
                         "bind a quorum queue to it: a batch that no queue takes is not emitted"});
   } else {
     for (const auto& name : named_queues(settings))

@@ -90,9 +90,9 @@ std::string amqp_status_text(int status) {
 }
 
 AmqpTarget read_amqp_target(const Settings& settings) {
-  AmqpTarget target{.url = parse_broker_url(settings.sink_to, {{"amqp", 5672}, {"amqps", 5671}}),
-                    .ca_file = settings.sink_ca_file,
-                    .timeout = settings.sink_timeout};
+  AmqpTarget target{.url = parse_broker_url(settings.sink.to, {{"amqp", 5672}, {"amqps", 5671}}),
+                    .ca_file = settings.sink.ca_file,
+                    .timeout = settings.sink.timeout};
   target.has_tls = target.url.scheme == "amqps";
   target.vhost = target.url.path.empty() ? "/" : target.url.path;
   if (!target.has_tls)
@@ -109,12 +109,12 @@ AmqpTarget read_amqp_target(const Settings& settings) {
     return target;
   }
   target.user = target.url.user;
-  if (settings.sink_password_file.empty()) {
+  if (settings.sink.password_file.empty()) {
     throw Error(ExitCode::configuration, "sink.password_file is not set, and sink.to names a user",
                 "write the user's password into a file that only this user can read, and name it there");
   }
-  target.password =
-      read_password_file(settings.sink_password_file, settings.allow_readable_key, "sink.password_file");
+  target.password = read_password_file(settings.sink.password_file, settings.signing.allow_readable_key,
+                                       "sink.password_file");
   return target;
 }
 

@@ -15,7 +15,7 @@ namespace mailroom {
 namespace {
 
 std::vector<std::string> program_of(const Settings& settings) {
-  auto words = command_words(settings.sink_exec);
+  auto words = command_words(settings.sink.exec);
   if (!words || words->empty()) {
     throw Error(ExitCode::configuration,
                 words ? "sink.exec names no program" : "sink.exec has a quote or a backslash without its end",
@@ -28,8 +28,8 @@ std::vector<std::string> program_of(const Settings& settings) {
 
 std::unique_ptr<Carrier> make_exec_carrier(const CarrierSetup& setup) {
   return std::make_unique<ExecCarrier>(ExecCarrier::Options{.words = program_of(setup.settings),
-                                                            .ack_on = setup.settings.sink_ack_on,
-                                                            .timeout = setup.settings.sink_timeout},
+                                                            .ack_on = setup.settings.sink.ack_on,
+                                                            .timeout = setup.settings.sink.timeout},
                                        setup.log);
 }
 

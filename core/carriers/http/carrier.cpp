@@ -148,14 +148,14 @@ std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup) {
   const auto& settings = setup.settings;
   return std::make_unique<HttpCarrier>(
       parse_http_endpoint(settings),
-      WebhookSigner(settings.sink_signing_secret_files, settings.allow_readable_key),
-      settings.sink_in_flight);
+      WebhookSigner(settings.sink.signing_secret_files, settings.signing.allow_readable_key),
+      settings.sink.in_flight);
 }
 
 std::vector<SinkFinding> check_http(const Settings& settings) {
   using Level = SinkFinding::Level;
   const auto endpoint = parse_http_endpoint(settings);
-  const WebhookSigner signer(settings.sink_signing_secret_files, settings.allow_readable_key);
+  const WebhookSigner signer(settings.sink.signing_secret_files, settings.signing.allow_readable_key);
   std::vector<SinkFinding> findings;
   if (!signer.signs()) {
     findings.push_back({Level::warning, "requests are not signed, so the server cannot tell who sends them",

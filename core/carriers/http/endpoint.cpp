@@ -41,8 +41,8 @@ bool is_this_host(const std::string& host) {
 
 HttpEndpoint parse_http_endpoint(const Settings& settings) {
   const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
-  if (!is_printable(settings.sink_to) || !url ||
-      curl_url_set(url.get(), CURLUPART_URL, settings.sink_to.c_str(), 0) != CURLUE_OK) {
+  if (!is_printable(settings.sink.to) || !url ||
+      curl_url_set(url.get(), CURLUPART_URL, settings.sink.to.c_str(), 0) != CURLUE_OK) {
     refuse_endpoint("is malformed");
   }
   if (!part_of(url.get(), CURLUPART_USER).empty() || !part_of(url.get(), CURLUPART_PASSWORD).empty()) {
@@ -54,12 +54,12 @@ HttpEndpoint parse_http_endpoint(const Settings& settings) {
   if (part_of(url.get(), CURLUPART_SCHEME) == "http" && !is_this_host(host)) {
     refuse_endpoint("is http:// to another host", "use https://: tokens must not be readable on the network");
   }
-  return {.url = settings.sink_to,
+  return {.url = settings.sink.to,
           .name = fmt::format("{}:{}", host, part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT)),
-          .ca_file = settings.sink_ca_file,
+          .ca_file = settings.sink.ca_file,
           .user_agent = "mailroom/" MAILROOM_VERSION,
-          .event_source = settings.sink_event_source,
-          .timeout = settings.sink_timeout};
+          .event_source = settings.sink.event_source,
+          .timeout = settings.sink.timeout};
 }
 
 }  // namespace mailroom

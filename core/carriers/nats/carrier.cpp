@@ -21,10 +21,10 @@ void require_stream(const std::optional<NatsStream>& stream, const Settings& set
   if (!stream || stream->failure.fault == BrokerFault::unreachable) return;
   if (!stream->exists)
     refuse_stream(fmt::format("sink.stream cannot be used: {}", stream->failure.text), settings);
-  for (const auto& queue : settings.queues) {
-    if (!subjects_taken(*stream, settings.sink_subject, queue).empty()) continue;
-    refuse_stream(fmt::format("the stream {} does not take {}", settings.sink_stream,
-                              nats_subject(settings.sink_subject, queue, "activation")),
+  for (const auto& queue : settings.collect.queues) {
+    if (!subjects_taken(*stream, settings.sink.subject, queue).empty()) continue;
+    refuse_stream(fmt::format("the stream {} does not take {}", settings.sink.stream,
+                              nats_subject(settings.sink.subject, queue, "activation")),
                   settings);
   }
 }
@@ -34,8 +34,8 @@ void require_stream(const std::optional<NatsStream>& stream, const Settings& set
 std::unique_ptr<Carrier> make_nats_carrier(const CarrierSetup& setup) {
   const auto& settings = setup.settings;
   auto publisher = std::make_unique<NatsPublisher>(
-      read_nats_target(settings), NatsPublishing{settings.sink_stream, settings.sink_subject,
-                                                 settings.sink_event_source, settings.sink_timeout});
+      read_nats_target(settings), NatsPublishing{settings.sink.stream, settings.sink.subject,
+                                                 settings.sink.event_source, settings.sink.timeout});
   const auto failure = publisher->connect();
   if (failure.is_lasting())
     throw Error(ExitCode::configuration, describe_failure(publisher->name(), failure),

@@ -74,9 +74,9 @@ std::optional<NatsSync> read_sync(const BrokerServer& monitor) {
 /// Looks at the servers of sink.monitor, and says which do not show it.
 std::vector<NatsSync> read_syncs(const Settings& settings, std::vector<SinkFinding>& findings) {
   std::vector<NatsSync> syncs;
-  if (settings.sink_monitor.empty()) return syncs;
+  if (settings.sink.monitor.empty()) return syncs;
   for (const auto& monitor :
-       parse_broker_url(settings.sink_monitor, {{"http", 8222}}, "sink.monitor").servers) {
+       parse_broker_url(settings.sink.monitor, {{"http", 8222}}, "sink.monitor").servers) {
     if (const auto sync = read_sync(monitor)) {
       syncs.push_back(*sync);
     } else {
@@ -92,7 +92,7 @@ std::vector<NatsSync> read_syncs(const Settings& settings, std::vector<SinkFindi
 }  // namespace
 
 std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Settings& settings) {
-  const auto& name = settings.sink_stream;
+  const auto& name = settings.sink.stream;
   std::vector<SinkFinding> findings;
   const auto warn = [&](const std::string& reason, std::string hint) {
     findings.push_back({NatsLevel::warning, fmt::format("the stream {} {}", name, reason), std::move(hint)});
@@ -107,10 +107,10 @@ std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Setti
     findings.push_back({NatsLevel::failure, fmt::format("the stream {} acknowledges nothing", name),
                         "make it anew, without --no-ack"});
   }
-  for (const auto& queue : settings.queues) {
-    const auto refused = subjects_refused(stream, settings.sink_subject, queue);
+  for (const auto& queue : settings.collect.queues) {
+    const auto refused = subjects_refused(stream, settings.sink.subject, queue);
     if (refused.empty()) continue;
-    const bool takes_none = subjects_taken(stream, settings.sink_subject, queue).empty();
+    const bool takes_none = subjects_taken(stream, settings.sink.subject, queue).empty();
     findings.push_back({takes_none ? NatsLevel::failure : NatsLevel::warning,
                         fmt::format("the stream {} does not take {}", name, fmt::join(refused, ", ")),
                         "add these subjects to the stream, or change sink.subject"});
@@ -190,7 +190,7 @@ std::vector<SinkFinding> check_nats(const Settings& settings) {
   std::string version;
   const auto connection = check_servers(target, findings, version);
   if (connection == nullptr) return findings;
-  const auto stream = read_nats_stream(*connection, settings.sink_stream);
+  const auto stream = read_nats_stream(*connection, settings.sink.stream);
   if (!stream.exists) {
     const auto hint = stream.failure.fault == BrokerFault::missing
                           ? nats_stream_hint(settings)
@@ -203,7 +203,7 @@ std::vector<SinkFinding> check_nats(const Settings& settings) {
   if (judged.empty()) {
     judged.push_back(
         {NatsLevel::fine,
-         fmt::format("the stream {} has {} replicas, and recognises repetitions for {}", settings.sink_stream,
+         fmt::format("the stream {} has {} replicas, and recognises repetitions for {}", settings.sink.stream,
                      stream.replicas, format_duration(stream.duplicate_window))});
   }
   findings.insert(findings.end(), judged.begin(), judged.end());

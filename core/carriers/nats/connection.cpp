@@ -186,9 +186,9 @@ std::string nats_error_text(natsStatus status) {
 }
 
 NatsTarget read_nats_target(const Settings& settings) {
-  NatsTarget target{.url = parse_broker_url(settings.sink_to, {{"nats", 4222}, {"tls", 4222}}),
-                    .credentials_file = settings.sink_credentials_file,
-                    .ca_file = settings.sink_ca_file};
+  NatsTarget target{.url = parse_broker_url(settings.sink.to, {{"nats", 4222}, {"tls", 4222}}),
+                    .credentials_file = settings.sink.credentials_file,
+                    .ca_file = settings.sink.ca_file};
   if (!target.url.path.empty()) {
     throw Error(ExitCode::configuration, "sink.to continues after its servers",
                 "name the stream in sink.stream");
@@ -196,19 +196,19 @@ NatsTarget read_nats_target(const Settings& settings) {
   target.requires_tls =
       target.url.scheme == "tls" || !std::ranges::all_of(target.url.servers, &BrokerServer::is_loopback);
   if (!target.url.user.empty()) {
-    if (settings.sink_password_file.empty()) {
+    if (settings.sink.password_file.empty()) {
       throw Error(ExitCode::configuration, "sink.password_file is not set, and sink.to names a user",
                   "write the user's password into a file that only this user can read, and name it there");
     }
-    target.password =
-        read_password_file(settings.sink_password_file, settings.allow_readable_key, "sink.password_file");
+    target.password = read_password_file(settings.sink.password_file, settings.signing.allow_readable_key,
+                                         "sink.password_file");
   }
   if (!target.credentials_file.empty()) {
     // The library reads the file itself, which may be root's alone.
     target.credentials_file = secret_path(target.credentials_file);
     constexpr auto content = "nsc writes such a file for a user: a JWT and a seed";
     const SecretFile file(target.credentials_file, {"credentials", "sink.credentials_file", "", content},
-                          settings.allow_readable_key);
+                          settings.signing.allow_readable_key);
     // libnats reports such a file as a server that cannot be reached.
     for (const auto* part : {"BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"}) {
       if (file.text().find(part) != std::string_view::npos) continue;

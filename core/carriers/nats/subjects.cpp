@@ -41,11 +41,11 @@ std::vector<std::string> subjects_refused(const NatsStream& stream, const std::s
 }
 
 std::string nats_stream_hint(const Settings& settings) {
-  const auto prefix = settings.sink_subject.substr(0, settings.sink_subject.find_first_of(".{"));
+  const auto prefix = settings.sink.subject.substr(0, settings.sink.subject.find_first_of(".{"));
   return fmt::format(
       "make it, for example with NATS's own tool (docs/nats.md does without): nats stream add {} --subjects '{}.>' --storage file --replicas 3 --retention limits "
       "--dupe-window 1h --defaults; or name another in sink.stream and sink.subject",
-      settings.sink_stream, prefix);
+      settings.sink.stream, prefix);
 }
 
 }  // namespace mailroom

@@ -14,24 +14,24 @@ namespace {
 
 /// The token of the relay's user; null if a password is used.
 std::shared_ptr<TokenSource> token_source(const Settings& settings) {
-  if (!settings.send_token_command.empty()) {
+  if (!settings.send.token_command.empty()) {
     return std::make_shared<TokenSource>(
-        [command = settings.send_token_command, limit = settings.send_timeout] {
+        [command = settings.send.token_command, limit = settings.send.timeout] {
           return parse_access_token(output_of_command(command, limit), "the program of send.token_command");
         },
         true);
   }
-  if (settings.send_token_file.empty()) return nullptr;
+  if (settings.send.token_file.empty()) return nullptr;
   return std::make_shared<TokenSource>(
-      [path = settings.send_token_file, readable = settings.allow_readable_key] {
+      [path = settings.send.token_file, readable = settings.signing.allow_readable_key] {
         return parse_access_token(read_token_file(path, readable), "the file of send.token_file");
       },
       false);
 }
 
 void require_one_login(const Settings& settings) {
-  const bool has_file = !settings.send_token_file.empty();
-  const bool has_command = !settings.send_token_command.empty();
+  const bool has_file = !settings.send.token_file.empty();
+  const bool has_command = !settings.send.token_command.empty();
   if (has_file && has_command) {
     throw Error(ExitCode::configuration, "send.token_file and send.token_command are both set",
                 "remove one of them: mailroom config show says where each comes from");
@@ -43,16 +43,16 @@ void require_one_login(const Settings& settings) {
 ConfiguredRelays read_relays(const Settings& settings) {
   require_keys({relay_key}, settings);
   ConfiguredRelays configured;
-  configured.relays = parse_relay_urls(settings.send_relay);
+  configured.relays = parse_relay_urls(settings.send.relay);
   auto& options = configured.options;
-  options.ca_file = settings.send_ca_file;
-  options.hello_name = settings.send_hello_name.empty() ? own_hello_name() : settings.send_hello_name;
-  options.plaintext_for_tests = settings.send_plaintext_relay_for_tests;
-  options.timeout = settings.send_timeout;
-  options.throttled_by = settings.send_throttled_by;
-  if (!settings.send_password_file.empty()) {
-    options.password =
-        read_password_file(settings.send_password_file, settings.allow_readable_key, "send.password_file");
+  options.ca_file = settings.send.ca_file;
+  options.hello_name = settings.send.hello_name.empty() ? own_hello_name() : settings.send.hello_name;
+  options.plaintext_for_tests = settings.send.plaintext_relay_for_tests;
+  options.timeout = settings.send.timeout;
+  options.throttled_by = settings.send.throttled_by;
+  if (!settings.send.password_file.empty()) {
+    options.password = read_password_file(settings.send.password_file, settings.signing.allow_readable_key,
+                                          "send.password_file");
   }
   const bool needs_password = std::any_of(configured.relays.begin(), configured.relays.end(),
                                           [](const RelayUrl& relay) { return !relay.user.empty(); });

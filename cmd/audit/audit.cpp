@@ -194,7 +194,6 @@ Run add_audit(CommandSyntax& syntax) {
   auto batches = syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
   syntax.flag("--stages", options->stages, "show how long tokens took from stage to stage, and the slowest")
       .excludes(batches);
-  syntax.setting("--queue NAME", "collect.queue", "show a token's outcome in this queue [each]");
   return [options](Context& context) { return run_audit(*options, context); };
 }
 

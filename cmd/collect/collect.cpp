@@ -85,37 +85,6 @@ Run add_collect(CommandSyntax& syntax) {
                               "stop after N batches");
   syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
                   "keep trying to reach the database at startup for this long");
-  syntax.setting("--batch-limit N", "collect.batch_limit",
-                 "put at most N tokens in a batch; N..M adapts it [10]");
-  syntax.setting("--lines-per-claim N", "collect.lines_per_claim", "claim at most N lines at a time [1]");
-  syntax.setting("--batch-timeout DURATION", "collect.batch_timeout",
-                 "wait at most this long for a batch to fill; 50ms..5s adapts it [5s]");
-  syntax.setting("--line-cost DURATION", "collect.line_cost",
-                 "with a range: delay that one line saved is worth [100ms]");
-  syntax.setting("--format FORMAT", "collect.format", "write lines as csv or jsonl [csv]");
-  syntax.setting("--queue NAME", "collect.queue",
-                 "collect from this queue, or from several: recovery,mailroom [mailroom]");
-  syntax.setting("--channel NAME", "collect.channel",
-                 "listen for notifications on this channel [token_insert]");
-  syntax.setting("--poll-interval DURATION", "collect.poll_interval",
-                 "poll this often without a notification [1s]");
-  syntax.setting("--notify WHEN", "collect.notify",
-                 "choose when inserts notify: when_listening, always [when_listening]");
-  syntax.setting("--healthcheck-interval DURATION", "collect.healthcheck_interval",
-                 "check an idle connection this often [4m30s]");
-  syntax.setting("--to URL", "sink.to",
-                 "hand batches over to a server instead of stdout: https://, nats://, amqps://");
-  syntax.setting("--exec COMMAND", "sink.exec",
-                 "start a program, with its arguments, and hand batches over to it");
-  syntax.setting("--in-flight N", "sink.in_flight", "hand over N lines at the same time [64]");
-  syntax.setting("--ack-timeout DURATION", "sink.timeout",
-                 "with --to or --exec: wait at most this long for an answer [30s]");
-  syntax.setting("--ack-on WHERE", "sink.ack_on",
-                 "with --exec: read answers from descriptor 3 or from stdout [3]");
-  syntax.setting("--metrics ADDRESS", "metrics.listen",
-                 "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket");
-  syntax.setting("--key-file FILE", "signing.key_file",
-                 "read the signing key, 64 hexadecimal digits, from FILE");
   return [options](Context& context) { return run_collect(*options, context); };
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cmd/config/shown_setting.hpp"
+#include "config/key_table.hpp"
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "schema/bookkeeping.hpp"
@@ -22,9 +23,8 @@ std::vector<SettingChange> changes_between(const Settings& before, const Setting
   std::vector<SettingChange> changes;
   for (const auto& value : after.values) {
     const auto& old = setting_of(before, value.key);
-    // Log settings and the address of the metrics take effect at the next start.
-    const bool takes_effect = !value.key.starts_with("log.") && !value.key.starts_with("metrics.");
-    if (old.text != value.text) changes.push_back({value.key, shown(old), shown(value), takes_effect});
+    if (old.text == value.text) continue;
+    changes.push_back({value.key, shown(old), shown(value), find_key(value.key)->takes_effect});
   }
   return changes;
 }

@@ -3,16 +3,25 @@
 #include "cmd/config/shown_setting.hpp"
 
 #include "base/text.hpp"
+#include "config/key_table.hpp"
 #include "db/conninfo.hpp"
 
 namespace mailroom {
 
 std::string shown(const SettingValue& value) {
-  if (value.key == "database.url") return value.text.empty() ? "" : redact_conninfo(value.text);
-  if (value.key == "sink.to" || value.key == "sink.monitor" || value.key == "send.relay")
-    return without_url_passwords(value.text);
-  if (value.key == "sink.exec") return without_passwords(value.text);
-  if (value.key == "collect.channel" || value.key == "collect.queue") return without_secrets(value.text);
+  switch (find_key(value.key)->secrecy) {
+    case Secrecy::connection_string:
+      return value.text.empty() ? "" : redact_conninfo(value.text);
+    case Secrecy::url:
+      return without_url_passwords(value.text);
+    case Secrecy::command:
+      return without_passwords(value.text);
+    case Secrecy::name:
+      return without_secrets(value.text);
+    case Secrecy::none:
+    case Secrecy::key:
+      break;
+  }
   return value.is_secret && !value.text.empty() ? "***" : value.text;
 }
 

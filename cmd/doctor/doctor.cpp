@@ -20,10 +20,6 @@ ExitCode run_doctor(const std::string& role, Context& context) {
 }
 
 Run add_doctor(CommandSyntax& syntax) {
-  syntax.setting("--queue NAME", "collect.queue", "check this queue, a row of jobs [mailroom]");
-  syntax.setting("--channel NAME", "collect.channel", "check this notification channel [token_insert]");
-  syntax.setting("--key-file FILE", "signing.key_file",
-                 "read the signing key, 64 hexadecimal digits, from FILE");
   auto role = std::make_shared<std::string>();
   syntax.text("--as ROLE", *role,
               "insert an account as this role, which is rolled back [the role of the session]");

@@ -121,8 +121,6 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
 
 Run add_prune(CommandSyntax& syntax) {
   auto options = std::make_shared<PruneOptions>();
-  syntax.setting("--older-than DURATION", "audit.retention",
-                 "remove what ended longer ago (else audit.retention) [30d]");
   syntax.flag("--dry-run", options->dry_run, "count what would be removed, and change nothing");
   syntax.number<int>("--step N", options->step, {1, 100'000}, "remove at most N rows per transaction [1000]");
   syntax.duration("--pause DURATION", options->pause, {Milliseconds{0}, std::chrono::hours(1)},

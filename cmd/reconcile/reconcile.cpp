@@ -63,13 +63,11 @@ Run add_reconcile(CommandSyntax& syntax) {
   syntax.text("--since TIME", options->request.since,
               "account for tokens created from TIME on: 2h, 2026-11-21T09:30 [24h]");
   syntax.text("--until TIME", options->request.until, "account for tokens created before TIME [now]");
-  syntax.setting("--queue NAME", "collect.queue", "account for them in this queue [each]");
   syntax.flag("--list", options->list, "list all ids of unexplained tokens, as ranges");
   syntax
       .texts("--against FILE...", options->against,
              "compare with what consumers have written into these files, - for stdin; repeatable")
       .with_several_values();
-  syntax.setting("--key-file FILE", "signing.key_file", "verify these tokens with the signing key in FILE");
   return [options](Context& context) { return run_reconcile(*options, context); };
 }
 

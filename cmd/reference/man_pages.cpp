@@ -146,7 +146,7 @@ std::string statuses(bool with_fixes) {
 
 std::string facts_of(const KeyEntry& key) {
   std::vector<std::string> facts;
-  const auto choices = fmt::format("{}", fmt::join(key.choices, ", "));
+  const auto choices = fmt::format("{}", fmt::join(key.target.choices, ", "));
   if (!choices.empty()) facts.push_back("one of: " + scd_escaped(choices));
   if (key.is_list) facts.emplace_back("a list: separated by commas in the variable");
   if (!key.default_text.empty()) facts.push_back("default: " + scd_escaped(key.default_text));

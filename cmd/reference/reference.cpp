@@ -27,7 +27,7 @@ std::vector<std::string> choices_in(const std::string& type) {
 ValueReference read_value(const CLI::Option& option, const std::string& name, const KeyEntry* key) {
   using Kind = ValueReference::Kind;
   ValueReference value{.kind = Kind::text, .name = name, .choices = choices_in(option.get_type_name())};
-  if (key != nullptr) value.choices.assign(key->choices.begin(), key->choices.end());
+  if (key != nullptr) value.choices.assign(key->target.choices.begin(), key->target.choices.end());
   if (!value.choices.empty()) {
     value.kind = Kind::choice;
   } else if (name == "FILE" || name == "FILE...") {

@@ -170,7 +170,6 @@ Run add_rewind(CommandSyntax& syntax) {
                               "refuse to emit more than N tokens [1000]");
   syntax.text("--reason TEXT", options->reason, "record TEXT as the reason");
   syntax.flag("--dry-run", options->dry_run, "show the plan and stop");
-  syntax.setting("--queue NAME", "collect.queue", "rewind this queue, a row of jobs [mailroom]");
   return [options](Context& context) { return run_rewind(*options, context); };
 }
 

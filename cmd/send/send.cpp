@@ -87,23 +87,6 @@ Run add_send(CommandSyntax& syntax) {
   to.excludes(once);
   dry_run.excludes(once);
   dry_run.excludes(to);
-  syntax.setting("--relay URL", "send.relay", "send through this relay, or several separated by commas");
-  syntax.setting("--password-file FILE", "send.password_file", "read the password of the relay from FILE");
-  syntax.setting("--connections N", "send.connections", "deliver N mails at the same time [4]");
-  syntax.setting("--batch-limit N", "send.batch_limit", "have at most N tokens in progress [10]");
-  syntax.setting("--from ADDRESS", "send.from", "send from this address");
-  syntax.setting("--link URL", "send.link", "link in the mails, with {token} and {action}");
-  syntax.setting("--templates DIR", "send.templates", "use the templates in this directory");
-  syntax.setting("--queue NAME", "collect.queue",
-                 "send from this queue, or from several: recovery,mailroom [mailroom]");
-  syntax.setting("--channel NAME", "collect.channel",
-                 "listen for notifications on this channel [token_insert]");
-  syntax.setting("--poll-interval DURATION", "collect.poll_interval",
-                 "poll this often without a notification [1s]");
-  syntax.setting("--metrics ADDRESS", "metrics.listen",
-                 "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket");
-  syntax.setting("--key-file FILE", "signing.key_file",
-                 "read the signing key, 64 hexadecimal digits, from FILE");
   return [options](Context& context) { return run_send(*options, context); };
 }
 

@@ -74,7 +74,6 @@ Run add_status(CommandSyntax& syntax) {
                   "fail when the oldest token has waited longer");
   syntax.number<std::int64_t>("--max-pending N", options->limits.max_pending, {0},
                               "fail when more than N tokens wait");
-  syntax.setting("--queue NAME", "collect.queue", "show this queue in detail, or a table of several [all]");
   return [options](Context& context) { return run_status(*options, context); };
 }
 

@@ -159,7 +159,6 @@ Run add_suspend(CommandSyntax& syntax) {
   syntax.flag("--undo", options->undo, "lift the suspension");
   syntax.flag("--replay", options->replay, "with --undo, emit skipped tokens that are still due");
   syntax.text("--reason TEXT", options->reason, "record TEXT as the reason");
-  syntax.setting("--queue NAME", "collect.queue", "count and replay the tokens of these queues [mailroom]");
   return [options](Context& context) { return run_suspend(*options, context); };
 }
 

@@ -27,28 +27,23 @@ std::string version_text() {
 void add_global_options(CommandLine& line) {
   const auto group = "Global options";
   CommandSyntax syntax(line.app, line.overrides);
-  const auto file = syntax.value("-c,--config FILE",
-                                 "read configuration FILE (else MAILROOM_CONFIG, ./mailroom.yaml, "
-                                 "/etc/mailroom/mailroom.yaml)",
-                                 [&line](const std::string& path) { line.overrides.file = path; });
+  auto file = syntax.value("-c,--config FILE",
+                           "read configuration FILE (else MAILROOM_CONFIG, ./mailroom.yaml, "
+                           "/etc/mailroom/mailroom.yaml)",
+                           [&line](const std::string& path) { line.overrides.file = path; });
   const Choices<OutputFormat> formats{{"text", OutputFormat::text}, {"json", OutputFormat::json}};
   const Choices<ColourMode> colours{
       {"auto", ColourMode::automatic}, {"always", ColourMode::always}, {"never", ColourMode::never}};
-  for (auto option :
-       {file,
-        syntax.setting("--database-url URL", "database.url",
-                       "connect with this libpq URI or keyword=value list"),
-        syntax.setting("--schema NAME", "database.schema", "work in the schema NAME of the database"),
-        syntax.choice("-o,--output FORMAT", line.global.output, formats, "text or json",
-                      "print text or json"),
-        syntax.setting("--log-level LEVEL", "log.level",
-                       "log from this level on: debug, info, warn or error"),
-        syntax.setting("--log-format FORMAT", "log.format", "write log lines as text, logfmt or json"),
-        syntax.choice("--color WHEN", line.global.colour, colours, "auto, always or never",
-                      "use colors: auto, always or never"),
-        syntax.flag("-q,--quiet", line.global.quiet, "log errors only"),
-        syntax.flag("-v,--verbose", line.global.verbose, "log everything"),
-        syntax.flag("-y,--yes", line.global.yes, "answer every question with yes")}) {
+  file.in_group(group);
+  for (auto option : syntax.settings(""))
+    option.in_group(group);
+  for (auto option : {syntax.choice("-o,--output FORMAT", line.global.output, formats, "text or json",
+                                    "print text or json"),
+                      syntax.choice("--color WHEN", line.global.colour, colours, "auto, always or never",
+                                    "use colors: auto, always or never"),
+                      syntax.flag("-q,--quiet", line.global.quiet, "log errors only"),
+                      syntax.flag("-v,--verbose", line.global.verbose, "log everything"),
+                      syntax.flag("-y,--yes", line.global.yes, "answer every question with yes")}) {
     option.in_group(group);
   }
   line.app.set_help_flag("-h,--help", "show this help")->group(group);
@@ -94,6 +89,7 @@ CommandLine::CommandLine() {
     sub->set_help_flag("-h,--help", "show this help; global options: mailroom --help");
     CommandSyntax syntax(*sub, overrides);
     runs.emplace_back(sub, command.add(syntax));
+    syntax.settings(command.name);
   }
 }
 

@@ -3,12 +3,14 @@
 #include "cmd/syntax/command_syntax.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cmd/syntax/usage_error.hpp"
+#include "config/key_table.hpp"
 
 namespace mailroom {
 namespace {
@@ -39,6 +41,11 @@ void refuse_token(const std::string& name, const std::string& text) {
   if (text.starts_with("login:") || !holds_token(text)) return;
   throw Error(ExitCode::usage, name + " looks like a token or the secret of one, which it does not take",
               token_hint);
+}
+
+std::string help_of(const KeyEntry& entry, const KeyOption& option) {
+  const bool lacks_default = !entry.default_text.empty() && !option.help.ends_with(']');
+  return lacks_default ? fmt::format("{} [{}]", option.help, entry.default_text) : std::string(option.help);
 }
 
 }  // namespace
@@ -178,11 +185,21 @@ Option CommandSyntax::action(std::string& action, const std::string& help) {
   return choice("--action ACTION", action, choices, "activation or recovery", help);
 }
 
-Option CommandSyntax::setting(const std::string& spec, const std::string& key, const std::string& help) {
-  const auto store = [overrides = overrides_, name = name_of(spec), key](const std::string& text) {
-    overrides->flags.push_back({key, text, name});
-  };
-  return value(spec, help, store).stands_for(key);
+std::vector<Option> CommandSyntax::settings(std::string_view command) {
+  std::vector<Option> added;
+  for (const auto& entry : key_table()) {
+    for (const auto& option : entry.options) {
+      const auto commands = split(option.commands, ' ');
+      if (std::ranges::find(commands, command) == commands.end()) continue;
+      const std::string key(entry.key);
+      const std::string spec(option.spec);
+      const auto store = [overrides = overrides_, name = name_of(spec), key](const std::string& text) {
+        overrides->flags.push_back({key, text, name});
+      };
+      added.push_back(value(spec, help_of(entry, option), store).stands_for(key));
+    }
+  }
+  return added;
 }
 
 CommandSyntax CommandSyntax::command(const std::string& name, const std::string& summary,

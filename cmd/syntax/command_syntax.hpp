@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -117,8 +118,9 @@ class CommandSyntax {
   /// --action, which limits a command to tokens of one action. Stores the database's name of it in `action`.
   Option action(std::string& action, const std::string& help);
 
-  /// Overrides the configuration key `key`.
-  Option setting(const std::string& spec, const std::string& key, const std::string& help);
+  /// Adds the options that the key table has for `command`, each of which overrides a key; those of an empty
+  /// text are global.
+  std::vector<Option> settings(std::string_view command);
 
   /// Passes the value to `store`, which throws Error(usage) if it is invalid. Refuses what has the shape of a
   /// token, unless the value is a TOKEN, URL, FILE, DIR or COMMAND.

@@ -83,7 +83,6 @@ Run add_template(CommandSyntax& syntax) {
   auto flags = std::make_shared<PartFlags>();
   auto renders = std::make_shared<bool>(false);
   syntax.needs_command();
-  syntax.setting("--templates DIR", "send.templates", "use the templates in this directory");
   syntax.command("check", "load the templates and list their files; exit code 3 on an error", [] {});
   auto render = syntax.command("render", "show the mail for ACTION, with an example token",
                                [renders] { *renders = true; });

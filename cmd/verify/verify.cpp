@@ -171,8 +171,6 @@ Run add_verify(CommandSyntax& syntax) {
   syntax.flag("--offline", options->offline, "judge by the keys only, without the database");
   syntax.text("--code CODE", options->code, "try only this code of a recovery token (else all)");
   syntax.flag("--show-code", options->show_code, "show the code of a recovery token");
-  syntax.setting("--key-file FILE", "signing.key_file",
-                 "read the signing key, 64 hexadecimal digits, from FILE");
   return [options](Context& context) { return run_verify(*options, context); };
 }
 

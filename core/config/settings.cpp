@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 #include "config/parse_value.hpp"
+#include "config/unknown_key.hpp"
 #include "config/yaml_file.hpp"
 
 namespace mailroom {
@@ -167,7 +168,7 @@ Settings with_queue_defaults(const Settings& settings, const std::string& queue,
     if (text.empty() || value.origin.kind != OriginKind::default_value) return;
     const auto& entry = *find_key(key);
     value = value_of(entry, text, {OriginKind::default_value, "queue " + queue});
-    entry.store(value, defined);
+    entry.target.store(value, defined);
   };
   define("collect.batch_limit", batch_limit);
   define("collect.batch_timeout", batch_timeout);
@@ -203,7 +204,7 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
   drop_overridden(values, "sink.to", "sink.exec");
   for (const auto& value : values) {
     const bool is_given = value.origin.kind != OriginKind::default_value || !value.text.empty();
-    if (is_given) find_key(value.key)->store(value, settings);
+    if (is_given) find_key(value.key)->target.store(value, settings);
   }
   check_together(settings);
   return settings;

@@ -13,6 +13,7 @@
 #include "base/locale_text.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
+#include "config/unknown_key.hpp"
 #include "config/yaml_document.hpp"
 
 namespace mailroom {

@@ -53,7 +53,7 @@ Rate parse_paced_rate(const SettingValue& value) {
 std::string parse_batch_value(const SettingValue& value) {
   if (value.text == no_value) return "";
   Settings scratch;
-  find_key("collect." + value.key)->store(value, scratch);
+  find_key("collect." + value.key)->target.store(value, scratch);
   return value.text;
 }
 

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include "base/text.hpp"
 #include "cmd/commands.hpp"
+#include "config/key_table.hpp"
 #include "crypto/token.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
@@ -92,35 +94,28 @@ TEST_CASE("without options nothing is set") {
 }
 
 TEST_CASE("an override has its key, its text as typed, and the flag's name") {
-  struct Setting {
-    std::string flag, key;
-  };
-  const std::vector<Setting> settings{
-      {"--database-url", "database.url"},
-      {"--schema", "database.schema"},
-      {"--log-level", "log.level"},
-      {"--log-format", "log.format"},
-      {"--batch-limit", "collect.batch_limit"},
-      {"--batch-timeout", "collect.batch_timeout"},
-      {"--format", "collect.format"},
-      {"--queue", "collect.queue"},
-      {"--channel", "collect.channel"},
-      {"--poll-interval", "collect.poll_interval"},
-      {"--notify", "collect.notify"},
-      {"--healthcheck-interval", "collect.healthcheck_interval"},
-      {"--key-file", "signing.key_file"},
-  };
-  for (const auto& [flag, key] : settings) {
-    for (const auto& arguments :
-         std::vector<std::vector<std::string>>{{"collect", flag, " 5x"}, {"collect", flag + "= 5x"}}) {
-      INFO(flag);
-      const auto flags = parse_arguments(arguments).overrides.flags;
-      REQUIRE(flags.size() == 1);
-      CHECK(flags[0].key == key);
-      CHECK(flags[0].text == " 5x");
-      CHECK(flags[0].name == flag);
+  int options = 0;
+  for (const auto& entry : key_table()) {
+    for (const auto& option : entry.options) {
+      for (const auto command : split(option.commands, ' ')) {
+        const std::string flag(option.spec.substr(0, option.spec.find(' ')));
+        const auto& name = command.empty() ? "status" : std::string(command);
+        for (auto arguments :
+             std::vector<std::vector<std::string>>{{name, flag, " 5x"}, {name, flag + "= 5x"}}) {
+          CAPTURE(arguments);
+          if (name == "suspend" || name == "verify") arguments.emplace_back("a");
+          if (name == "template") arguments.emplace_back("check");
+          const auto flags = parse_arguments(arguments).overrides.flags;
+          REQUIRE(flags.size() == 1);
+          CHECK(flags[0].key == entry.key);
+          CHECK(flags[0].text == " 5x");
+          CHECK(flags[0].name == flag);
+          ++options;
+        }
+      }
     }
   }
+  CHECK(options > 80);
 }
 
 TEST_CASE("an unknown command is a usage error that suggests the nearest one") {

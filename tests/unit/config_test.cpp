@@ -369,7 +369,7 @@ TEST_CASE("every listed choice of a key is accepted, and an error lists the choi
     const auto load = [&](std::string_view text) {
       load_settings({std::nullopt, {{std::string(entry.key), std::string(text), "--flag"}}}, {});
     };
-    for (const auto& choice : entry.choices)
+    for (const auto& choice : entry.target.choices)
       CHECK_NOTHROW(load(choice));
     std::string refusal;
     try {
@@ -378,7 +378,7 @@ TEST_CASE("every listed choice of a key is accepted, and an error lists the choi
       refusal = error.what();
     }
     const bool takes_only_some = refusal.find("must be one of: ") != std::string::npos;
-    CHECK(takes_only_some == !entry.choices.empty());
+    CHECK(takes_only_some == !entry.target.choices.empty());
   }
 }
 

@@ -15,14 +15,11 @@ struct CollectOptions {
   std::optional<Milliseconds> wait;
 };
 
-CollectorSetup make_setup(const Settings& settings, Context& context, StopWatcher& watcher) {
+ConsumerSetup make_setup(const Settings& settings, Context& context) {
   const bool jsonl =
       settings.collect.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   auto setup = collect_setup(settings);
-  const auto session = session_setup(settings, setup.key, watcher, context.log());
-  setup.connect = session_factory(session);
-  setup.session_identity = session_identity(session);
-  setup.make_sink = [jsonl, &output = context.out()] {
+  setup.collector.make_sink = [jsonl, &output = context.out()] {
     return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
   };
   return setup;
@@ -72,9 +69,9 @@ ExitCode run_collect(const CollectOptions& options, Context& context) {
   warn_of_terminal(context);
   const ConsumerKind kind{.command = "collect", .peer = context.out().fd()};
   return run_consumer(context, kind, make_limits(options),
-                      [&context](const Settings& settings, const ConsumerParts& parts) {
+                      [&context](const Settings& settings, const ConsumerParts&) {
                         require_same_kind(settings, false);
-                        return make_setup(settings, context, parts.watcher);
+                        return make_setup(settings, context);
                       });
 }
 

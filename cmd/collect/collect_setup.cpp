@@ -52,35 +52,26 @@ CarrierSink::Options sink_options(const Settings& settings) {
 
 }  // namespace
 
-CollectorSetup collect_setup(const Settings& settings) {
-  return {.connect = {},
-          .session_identity = {},
-          .key = load_key_ring(settings).current,
-          .make_sink = {},
-          .queues = settings.collect.queues,
-          .turns = {.batcher = batcher_options(settings),
-                    .batcher_of =
-                        [settings](const QueueDefinition& queue) {
-                          return batcher_options(with_queue_defaults(settings, queue.name, queue.batch_limit,
-                                                                     queue.batch_timeout));
-                        },
-                    .max_wait = settings.queue.max_wait},
-          .notify_always = settings.collect.notify == NotifyWhen::always,
-          .healthcheck_interval = settings.collect.healthcheck_interval};
+ConsumerSetup collect_setup(const Settings& settings) {
+  auto setup = consumer_setup(settings);
+  auto& turns = setup.collector.turns;
+  turns.batcher = batcher_options(settings);
+  turns.batcher_of = [settings](const QueueDefinition& queue) {
+    return batcher_options(with_queue_defaults(settings, queue.name, queue.batch_limit, queue.batch_timeout));
+  };
+  setup.collector.notify_always = settings.collect.notify == NotifyWhen::always;
+  return setup;
 }
 
-CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
+ConsumerSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto filled = with_lines_in_flight(settings);
   auto setup = collect_setup(filled);
-  const auto session = delivering_session_setup(settings, setup.key, parts.watcher, log);
-  setup.connect = session_factory(session);
-  setup.session_identity = session_identity(session);
   // Made here, so that a reload that fails changes nothing.
   const CarrierSetup parts_of_carrier{settings, log, std::random_device{}()};
   auto carrier =
       std::make_shared<std::unique_ptr<Carrier>>(configured_carrier(settings).make(parts_of_carrier));
-  setup.make_sink = [carrier, options = sink_options(filled), stop = parts.signal.stop_fd(), &log,
-                     &watcher = parts.watcher, &observer = parts.observer] {
+  setup.collector.make_sink = [carrier, options = sink_options(filled), stop = parts.signal.stop_fd(), &log,
+                               &watcher = parts.watcher, &observer = parts.observer] {
     watcher.name_reader(fmt::format("the answers of {}", (*carrier)->name()));
     return std::make_unique<CarrierSink>(std::move(*carrier), options, stop, log, observer);
   };

@@ -5,10 +5,10 @@
 
 namespace mailroom {
 
-/// What collect does with any sink; sink and session are still to be set. Throws Error(configuration).
-CollectorSetup collect_setup(const Settings& settings);
+/// What collect does with any sink, which is still to be set. Throws Error(configuration).
+ConsumerSetup collect_setup(const Settings& settings);
 
 /// How collect hands its batches over, as sink.to or sink.exec says. Throws Error(configuration).
-CollectorSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log);
+ConsumerSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log);
 
 }  // namespace mailroom

@@ -101,40 +101,58 @@ class DeliveryCount final : public ConsumerObserver {
   std::int64_t rejected_ = 0;
 };
 
+/// Joins what a consumer does with its session.
+class SessionMaker {
+ public:
+  /// `watcher` and `log` must outlive this and the sessions.
+  SessionMaker(const ConsumerKind& kind, StopWatcher& watcher, Log& log)
+      : delivers_(kind.delivers), watcher_(watcher), log_(log) {}
+
+  /// The collector leaves its session if that of `setup` is another one than before.
+  CollectorSetup join(ConsumerSetup setup) {
+    auto& session = setup.session;
+    session.delivers = delivers_;
+    session.check_schema = delivers_ ? check_delivering_schema : check_schema;
+    session.watcher = &watcher_;
+    session.log = &log_;
+    // Metrics are served from the start on or not at all.
+    if (count_ > 0) session.with_creation = session_.with_creation;
+    if (session != session_) ++count_;
+    session_ = session;
+    setup.collector.session_identity = std::to_string(count_);
+    setup.collector.connect = [session] {
+      const StopWatcher::Wait waiting(session.watcher, Awaited::database);
+      return std::make_unique<PgQueueSession>(session);
+    };
+    setup.collector.count_waiting = backlog_counter(session.conninfo, session.queues);
+    return std::move(setup.collector);
+  }
+
+ private:
+  bool delivers_;
+  StopWatcher& watcher_;
+  Log& log_;
+  PgQueueSession::Setup session_{};  ///< of the last setup
+  int count_ = 0;
+};
+
 }  // namespace
 
-PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
-                                    Log& log) {
-  return {.conninfo = configured_database(settings),
-          .queues = settings.collect.queues,
-          .channel = settings.collect.channel,
-          .check_schema = check_schema,
-          .fingerprint = key.fingerprint(),
-          .log = &log,
-          .watcher = &watcher,
-          .with_creation = settings.metrics.listen.has_value()};
-}
-
-PgQueueSession::Setup delivering_session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
-                                               Log& log) {
-  auto setup = session_setup(settings, key, watcher, log);
-  setup.delivers = true;
-  setup.check_schema = check_delivering_schema;
-  return setup;
-}
-
-SessionFactory session_factory(const PgQueueSession::Setup& setup) {
-  return [setup] {
-    const StopWatcher::Wait waiting(setup.watcher, Awaited::database);
-    return std::make_unique<PgQueueSession>(setup);
-  };
-}
-
-std::string session_identity(const PgQueueSession::Setup& setup) {
-  const auto period = setup.counted_period ? format_duration(*setup.counted_period) : std::string();
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", setup.conninfo.conninfo, setup.conninfo.schema,
-                     setup.conninfo.password_file, fmt::join(setup.queues, ","), setup.channel,
-                     setup.fingerprint, setup.reads_newer, period);
+ConsumerSetup consumer_setup(const Settings& settings) {
+  auto key = load_key_ring(settings).current;
+  PgQueueSession::Setup session{.conninfo = configured_database(settings),
+                                .queues = settings.collect.queues,
+                                .channel = settings.collect.channel,
+                                .fingerprint = key.fingerprint(),
+                                .with_creation = settings.metrics.listen.has_value()};
+  return {.collector = {.connect = {},
+                        .session_identity = {},
+                        .key = std::move(key),
+                        .make_sink = {},
+                        .queues = settings.collect.queues,
+                        .turns = {.batcher = {}, .max_wait = settings.queue.max_wait},
+                        .healthcheck_interval = settings.collect.healthcheck_interval},
+          .session = std::move(session)};
 }
 
 ExitCode run_consumer(Context& context, const ConsumerKind& kind, const CollectorLimits& limits,
@@ -145,13 +163,13 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   ConsumerObservers observers;
   const ServiceManager manager(context.log());
   ServiceReporter reporter(manager, signal, watcher);
-  reporter.count_with(backlog_counter(configured_database(settings), settings.collect.queues));
   observers.add(reporter);
   DeliveryCount deliveries;
   observers.add(deliveries);
   const ConsumerParts parts{signal, watcher, observers};
-  auto setup = make_setup(settings, parts);
-  setup.count_waiting = backlog_counter(configured_database(settings), settings.collect.queues);
+  SessionMaker sessions(kind, watcher, context.log());
+  auto setup = sessions.join(make_setup(settings, parts));
+  reporter.count_with(setup.count_waiting);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings, setup.turns.batcher);
   const auto metrics = serve_metrics(settings, kind, context.log());
@@ -159,13 +177,12 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   SystemEnvironment environment(signal, kind.peer, &watcher);
   const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
-    auto next = make_setup(fresh, parts);
-    next.count_waiting = backlog_counter(configured_database(fresh), fresh.collect.queues);
+    auto next = sessions.join(make_setup(fresh, parts));
+    reporter.count_with(next.count_waiting);
     next.changes = changes_between(running, fresh);
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
     if (metrics) metrics->configure(metrics_source(fresh));
-    reporter.count_with(backlog_counter(configured_database(fresh), fresh.collect.queues));
     running = fresh;
     fingerprint = next.key.fingerprint();
     return next;

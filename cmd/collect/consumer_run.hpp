@@ -18,8 +18,14 @@ struct ConsumerParts {
   ConsumerObserver& observer;
 };
 
+/// What a consumer does, and the session in which it does it.
+struct ConsumerSetup {
+  CollectorSetup collector;
+  PgQueueSession::Setup session;
+};
+
 /// How to set up a consumer from the configuration; called at the start and at each reload. Throws Error.
-using MakeSetup = std::function<CollectorSetup(const Settings& settings, const ConsumerParts& parts)>;
+using MakeSetup = std::function<ConsumerSetup(const Settings& settings, const ConsumerParts& parts)>;
 
 /// Which consumer runs.
 struct ConsumerKind {
@@ -33,16 +39,8 @@ struct ConsumerKind {
 ExitCode run_consumer(Context& context, const ConsumerKind& kind, const CollectorLimits& limits,
                       const MakeSetup& make_setup);
 
-/// A session with the configured queue, for a sink without outcomes.
-PgQueueSession::Setup session_setup(const Settings& settings, const Key& key, StopWatcher& watcher, Log& log);
-
-/// The same for a sink with outcomes.
-PgQueueSession::Setup delivering_session_setup(const Settings& settings, const Key& key, StopWatcher& watcher,
-                                               Log& log);
-
-SessionFactory session_factory(const PgQueueSession::Setup& setup);
-
-/// Changes when session_factory() would make a session of another kind.
-std::string session_identity(const PgQueueSession::Setup& setup);
+/// What every consumer has of the configuration; its batches and its sink are still to be set. Throws
+/// Error(configuration).
+ConsumerSetup consumer_setup(const Settings& settings);
 
 }  // namespace mailroom

@@ -20,38 +20,26 @@ struct SendOptions {
   bool dry_run = false;
 };
 
-PgQueueSession::Setup sending_session(const Settings& settings, const Key& key, StopWatcher& watcher,
-                                      Log& log) {
-  auto session = delivering_session_setup(settings, key, watcher, log);
-  session.program = "mailroom send";
-  session.reads_newer = settings.send.supersede;
-  if (settings.send.per_account) session.counted_period = settings.send.per_account->period;
-  return session;
-}
-
-CollectorSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
-  const auto key = load_key_ring(settings).current;
-  const auto session = sending_session(settings, key, parts.watcher, log);
+ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
+  auto setup = consumer_setup(settings);
   const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
   for (const auto& warning : writer->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
-  return {.connect = session_factory(session),
-          .session_identity = session_identity(session),
-          .key = key,
-          .make_sink =
-              [writer, relays, policy = delivery_policy(settings), limit = settings.send.batch_limit,
-               stop = parts.signal.stop_fd(), &log, &observer = parts.observer] {
-                return std::make_unique<MailSink>(writer, relays, policy, limit, stop, log, observer);
-              },
-          .queues = settings.collect.queues,
-          .turns = {.batcher = {.batch_timeout = Milliseconds(0),
-                                .poll_interval = settings.collect.poll_interval,
-                                .line_limit = settings.send.batch_limit},
-                    .max_wait = settings.queue.max_wait},
-          // A relay is slower than notifications are.
-          .notify_always = true,
-          .healthcheck_interval = settings.collect.healthcheck_interval};
+  setup.session.program = "mailroom send";
+  setup.session.reads_newer = settings.send.supersede;
+  if (settings.send.per_account) setup.session.counted_period = settings.send.per_account->period;
+  setup.collector.make_sink = [writer, relays, policy = delivery_policy(settings),
+                               limit = settings.send.batch_limit, stop = parts.signal.stop_fd(), &log,
+                               &observer = parts.observer] {
+    return std::make_unique<MailSink>(writer, relays, policy, limit, stop, log, observer);
+  };
+  setup.collector.turns.batcher = {.batch_timeout = Milliseconds(0),
+                                   .poll_interval = settings.collect.poll_interval,
+                                   .line_limit = settings.send.batch_limit};
+  // A relay is slower than notifications are.
+  setup.collector.notify_always = true;
+  return setup;
 }
 
 ExitCode run_send(SendOptions options, Context& context) {

@@ -26,7 +26,7 @@ class PgQueueSession final : public QueueSession {
     DatabaseTarget conninfo;
     std::vector<std::string> queues;
     std::string channel;
-    std::function<void(Connection&)> check_schema;
+    void (*check_schema)(Connection&) = nullptr;
     std::string fingerprint{};       ///< 16 hexadecimal digits: publishes which key this collector signs with
     Log* log = nullptr;              ///< learns for what the session waits long; outlives it; may be null
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
@@ -36,6 +36,9 @@ class PgQueueSession final : public QueueSession {
     bool reads_newer = false;    ///< only with `delivers`: tokens have `newer`
     /// In which to count the mails to each account; only with `delivers`.
     std::optional<Milliseconds> counted_period{};
+
+    /// Unequal setups make different sessions.
+    bool operator==(const Setup&) const = default;
   };
 
   /// Connects, checks that no pooler shares the session (see pooler.hpp), checks the schema and the

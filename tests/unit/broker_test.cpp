@@ -8,7 +8,7 @@
 namespace mailroom::test::broker_test {
 namespace {
 
-const std::vector<BrokerScheme> schemes{{"nats", 4222}, {"tls", 4222}};
+const std::vector<UrlScheme> schemes{{"nats", 4222}, {"tls", 4222}};
 
 std::string refusal_of_url(const std::string& text) {
   try {
@@ -37,10 +37,10 @@ TEST_CASE("servers of a broker are read from a URL") {
   CHECK(url.user == "alice@mail.example");
   CHECK(url.path == "x y");
   CHECK(url.servers ==
-        std::vector<BrokerServer>{{"a.example", 4222}, {"b.example", 4333}, {"2001:db8::1", 1}});
+        std::vector<ServerAddress>{{"a.example", 4222}, {"b.example", 4333}, {"2001:db8::1", 1}});
   CHECK(url.addresses() == "a.example:4222,b.example:4333,[2001:db8::1]:1");
-  CHECK(BrokerServer{"127.0.0.9", 1}.is_loopback());
-  CHECK_FALSE(BrokerServer{"10.0.0.1", 1}.is_loopback());
+  CHECK(ServerAddress{"127.0.0.9", 1}.is_loopback());
+  CHECK_FALSE(ServerAddress{"10.0.0.1", 1}.is_loopback());
 }
 
 TEST_CASE("the setting that has a wrong URL is named, and a password without a scheme is not") {
@@ -48,7 +48,7 @@ TEST_CASE("the setting that has a wrong URL is named, and a password without a s
     parse_broker_url("alice:secret@host:8222", {{"http", 8222}}, "sink.monitor");
     FAIL("it was taken");
   } catch (const Error& error) {
-    CHECK(std::string(error.what()) == "sink.monitor '***@host:8222' has an unknown scheme");
+    CHECK(std::string(error.what()) == "sink.monitor '***@host:8222' does not begin with http://");
     CHECK(error.hint() == "write it as http://host, or http://user@host:port,host2:port");
   }
 }
@@ -65,9 +65,9 @@ TEST_CASE("other URLs of a broker are refused, without their passwords") {
         "sink.to 'nats://a:65536' has no port between 1 and 65535 after the colon");
   CHECK(refusal_of_url("nats://a b") ==
         "sink.to 'nats://a b' has a host that is neither a name nor an address");
-  CHECK(refusal_of_url("nats://[::1") == "sink.to 'nats://[::1' has no ] after its [");
+  CHECK(refusal_of_url("nats://[::1") == "sink.to 'nats://[:***' has no IPv6 address in its brackets");
   CHECK(refusal_of_url("nats://a?x") == "sink.to 'nats://a?x' continues after its servers");
-  CHECK(refusal_of_url("stan://a") == "sink.to 'stan://a' has an unknown scheme");
+  CHECK(refusal_of_url("stan://a") == "sink.to 'stan://a' does not begin with nats:// or tls://");
 }
 
 TEST_CASE("an acknowledgement of JetStream counts only with a sequence") {

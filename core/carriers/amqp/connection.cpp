@@ -118,7 +118,7 @@ AmqpTarget read_amqp_target(const Settings& settings) {
   return target;
 }
 
-std::unique_ptr<AmqpConnection> AmqpConnection::open(const AmqpTarget& target, const BrokerServer& server,
+std::unique_ptr<AmqpConnection> AmqpConnection::open(const AmqpTarget& target, const ServerAddress& server,
                                                      BrokerFailure& failure) {
   std::unique_ptr<AmqpConnection> connection(new AmqpConnection);
   connection->state_.reset(amqp_new_connection());
@@ -144,7 +144,7 @@ std::unique_ptr<AmqpConnection> AmqpConnection::open_any(const AmqpTarget& targe
   return nullptr;
 }
 
-BrokerFailure AmqpConnection::connect(const AmqpTarget& target, const BrokerServer& server) {
+BrokerFailure AmqpConnection::connect(const AmqpTarget& target, const ServerAddress& server) {
   auto* state = state_.get();
   auto* made = target.has_tls ? amqp_ssl_socket_new(state) : amqp_tcp_socket_new(state);
   if (made == nullptr) throw Error(ExitCode::failed, "librabbitmq makes no socket");

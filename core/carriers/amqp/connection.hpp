@@ -14,7 +14,7 @@ namespace mailroom {
 
 /// Where a RabbitMQ cluster is, and as whom to log in.
 struct AmqpTarget {
-  BrokerUrl url{};
+  ServerUrl url{};
   bool has_tls = false;
   std::string user{};
   std::string password{};
@@ -42,7 +42,7 @@ class AmqpConnection {
   static constexpr amqp_channel_t channel = 1;
 
   /// Null, and `failure` says why, if the server does not let mailroom in. Takes at most some seconds.
-  static std::unique_ptr<AmqpConnection> open(const AmqpTarget& target, const BrokerServer& server,
+  static std::unique_ptr<AmqpConnection> open(const AmqpTarget& target, const ServerAddress& server,
                                               BrokerFailure& failure);
   /// That of the first server that lets mailroom in; otherwise what the first says that says more than that
   /// it cannot be reached.
@@ -66,7 +66,7 @@ class AmqpConnection {
 
  private:
   AmqpConnection() = default;
-  BrokerFailure connect(const AmqpTarget& target, const BrokerServer& server);
+  BrokerFailure connect(const AmqpTarget& target, const ServerAddress& server);
   AmqpRefusal log_in(const AmqpTarget& target);
   template <typename Ask>
   AmqpRefusal on_own_channel(Ask ask);

@@ -27,7 +27,7 @@ std::string text_at(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-std::string version_of(const BrokerServer& server) {
+std::string version_of(const ServerAddress& server) {
   const auto greeting = nlohmann::json::parse(read_nats_greeting(server), nullptr, false);
   return greeting.is_object() ? text_at(greeting, "version") : std::string();
 }
@@ -62,7 +62,7 @@ std::unique_ptr<NatsConnection> check_servers(const NatsTarget& target, std::vec
 }
 
 /// nullopt if the monitoring page does not tell.
-std::optional<NatsSync> read_sync(const BrokerServer& monitor) {
+std::optional<NatsSync> read_sync(const ServerAddress& monitor) {
   const auto page = nlohmann::json::parse(read_monitor_page(monitor, "/jsz?config=true"), nullptr, false);
   if (!page.is_object() || !page.contains("config") || !page["config"].is_object()) return std::nullopt;
   const auto& config = page["config"];

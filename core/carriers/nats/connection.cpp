@@ -194,7 +194,7 @@ NatsTarget read_nats_target(const Settings& settings) {
                 "name the stream in sink.stream");
   }
   target.requires_tls =
-      target.url.scheme == "tls" || !std::ranges::all_of(target.url.servers, &BrokerServer::is_loopback);
+      target.url.scheme == "tls" || !std::ranges::all_of(target.url.servers, &ServerAddress::is_loopback);
   if (!target.url.user.empty()) {
     if (settings.sink.password_file.empty()) {
       throw Error(ExitCode::configuration, "sink.password_file is not set, and sink.to names a user",

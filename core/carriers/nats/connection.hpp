@@ -15,7 +15,7 @@ namespace mailroom {
 
 /// Where a NATS cluster is, and as whom to log in.
 struct NatsTarget {
-  BrokerUrl url{};
+  ServerUrl url{};
   bool requires_tls = false;
   std::string password{};          ///< of the URL's user
   std::string credentials_file{};  ///< with a JWT and a seed; empty: none

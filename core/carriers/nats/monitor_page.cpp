@@ -61,7 +61,7 @@ std::string first_line(CURL* handle) {
 
 }  // namespace
 
-std::string read_nats_greeting(const BrokerServer& server) {
+std::string read_nats_greeting(const ServerAddress& server) {
   const auto transfer = transfer_of("http://" + server.address());
   if (!transfer) return {};
   curl_easy_setopt(transfer.get(), CURLOPT_CONNECT_ONLY, 1L);
@@ -71,7 +71,7 @@ std::string read_nats_greeting(const BrokerServer& server) {
   return line.starts_with(before) ? line.substr(before.size()) : std::string();
 }
 
-std::string read_monitor_page(const BrokerServer& server, const std::string& path) {
+std::string read_monitor_page(const ServerAddress& server, const std::string& path) {
   const auto transfer = transfer_of("http://" + server.address() + path);
   if (!transfer) return {};
   std::string page;

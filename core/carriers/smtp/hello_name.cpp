@@ -16,7 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "carriers/smtp/relay_url.hpp"
+#include "config/server_url.hpp"
 
 namespace mailroom {
 namespace {

@@ -111,12 +111,12 @@ class SessionMaker {
   /// The collector leaves its session if that of `setup` is another one than before.
   CollectorSetup join(ConsumerSetup setup) {
     auto& session = setup.session;
-    session.delivers = delivers_;
+    session.detail.delivers = delivers_;
     session.check_schema = delivers_ ? check_delivering_schema : check_schema;
     session.watcher = &watcher_;
     session.log = &log_;
     // Metrics are served from the start on or not at all.
-    if (count_ > 0) session.with_creation = session_.with_creation;
+    if (count_ > 0) session.detail.with_creation = session_.detail.with_creation;
     if (session != session_) ++count_;
     session_ = session;
     setup.collector.session_identity = std::to_string(count_);
@@ -144,7 +144,7 @@ ConsumerSetup consumer_setup(const Settings& settings) {
                                 .queues = settings.collect.queues,
                                 .channel = settings.collect.channel,
                                 .fingerprint = key.fingerprint(),
-                                .with_creation = settings.metrics.listen.has_value()};
+                                .detail = {.with_creation = settings.metrics.listen.has_value()}};
   return {.collector = {.connect = {},
                         .session_identity = {},
                         .key = std::move(key),

@@ -27,8 +27,8 @@ ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, L
   for (const auto& warning : writer->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
   setup.session.program = "mailroom send";
-  setup.session.reads_newer = settings.send.supersede;
-  if (settings.send.per_account) setup.session.counted_period = settings.send.per_account->period;
+  setup.session.detail.reads_newer = settings.send.supersede;
+  if (settings.send.per_account) setup.session.detail.counted_period = settings.send.per_account->period;
   setup.collector.make_sink = [writer, relays, policy = delivery_policy(settings),
                                limit = settings.send.batch_limit, stop = parts.signal.stop_fd(), &log,
                                &observer = parts.observer] {

@@ -1,4 +1,4 @@
-// The optimum of docs/batching.md within the bounds, or no wait if the bounds leave none that pays.
+// A weighted mean of the gaps between arrivals, and the optimum of docs/batching.md within the bounds.
 
 #include "consumer/batch_choice.hpp"
 
@@ -7,6 +7,11 @@
 
 namespace mailroom {
 namespace {
+
+// Chosen with tests/adaptive: a longer memory notices the start of a burst later, a shorter one takes
+// chance for a change of the rate.
+constexpr double memory = 3;            ///< so many new gaps count as much as all earlier ones
+constexpr double pauses_to_forget = 8;  ///< after a pause of so many longest gaps, earlier gaps count half
 
 /// A line of `limit` tokens is awaited for this many times the time that it takes to fill on average. Then
 /// the tokens probably stay away.
@@ -18,6 +23,16 @@ double best_fill(double lines_per_gap) {
 }
 
 }  // namespace
+
+void ArrivalGap::arrived(int tokens, TimePoint now) {
+  if (tokens == 0) return;
+  const auto passed = std::max(Seconds(now - last_), Seconds(0));
+  last_ = now;
+  if (longest_ <= Seconds(0)) return;
+  const auto gap = std::min(passed / tokens, longest_);
+  const double weight = memory / (1 + passed / (pauses_to_forget * longest_));
+  mean_ = (weight * mean_ + tokens * gap) / (weight + tokens);
+}
 
 BatchChoice choose_batch(const BatchBounds& bounds, std::chrono::duration<double> gap) {
   using Seconds = std::chrono::duration<double>;

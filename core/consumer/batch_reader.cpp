@@ -7,7 +7,7 @@
 #include <chrono>
 #include <fmt/format.h>
 
-#include "consumer/token_fields.hpp"
+#include "consumer/claim_rows.hpp"
 #include "db/array_text.hpp"
 
 namespace mailroom {
@@ -43,6 +43,27 @@ bool is_range(const std::vector<std::int64_t>& ids) {
   return span / accounts_per_needed < ids.size();
 }
 
+TextSpan keep(std::string_view text, std::string& texts) {
+  const TextSpan kept{texts.size(), text.size()};
+  texts += text;
+  return kept;
+}
+
+std::string_view view(const std::string& texts, TextSpan text) {
+  return std::string_view(texts).substr(text.start, text.size);
+}
+
+/// The ids of the accounts, ascending, each once.
+std::vector<std::int64_t> accounts_of(const BatchTokens& tokens) {
+  std::vector<std::int64_t> ids;
+  ids.reserve(tokens.rows.size());
+  for (const auto& token : tokens.rows)
+    ids.push_back(token.row.account);
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
 template <typename Each>
 void read_accounts_of(Connection& connection, const std::vector<std::int64_t>& ids, const Each& each) {
   connection.copy_out<5>(fmt::format(accounts_sql, accounts_condition(ids)), each);
@@ -56,42 +77,16 @@ std::string accounts_condition(const std::vector<std::int64_t>& ids) {
   return fmt::format("id = ANY ((SELECT '{}'::bigint[])::bigint[])", array_text(ids));
 }
 
-template <typename Fields>
-void BatchReader::keep_account(const Fields& fields, Accounts& accounts) {
-  const auto email = keep(fields[1], accounts.texts);
-  const auto login = keep(fields[2], accounts.texts);
-  accounts.rows.push_back({read_number(fields[0]), email, login, fields[3] == "t", fields[4] == "t"});
-}
-
-void BatchReader::read(Connection& connection, const Lease& lease, bool with_creation, const Each& each,
-                       const InTwoSessions& in_two_sessions) {
-  accounts_.rows.clear();
-  accounts_.texts.clear();
-  next_row_ = 0;
-  near_account_ = 0;
-  const bool was_read = tokens_.lease == lease && SteadyClock::only().now() - tokens_.read_at < longest_ahead;
-  if (!was_read) read_tokens(connection, lease, with_creation, tokens_);
-  tokens_.lease = {};
-  if (!tokens_.rows.empty()) read_accounts(connection, each, in_two_sessions);
-}
-
-void BatchReader::read_ahead(Connection& connection, const Lease& lease, bool with_creation) {
-  read_tokens(connection, lease, with_creation, next_tokens_);
-}
-
-void BatchReader::advance() {
-  std::swap(tokens_, next_tokens_);
-  next_tokens_.lease = {};
-}
-
-void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool with_creation,
-                              Tokens& tokens) {
-  const auto began = SteadyClock::only().now();
-  tokens.lease = {};
+BatchTokens read_tokens(Connection& connection, const Lease& lease, bool with_creation, BatchTokens ahead) {
+  const auto began = steady_now();
+  if (ahead.lease == lease && began - ahead.read_at < longest_ahead) return ahead;
+  BatchTokens tokens = std::move(ahead);
+  tokens.lease = lease;
+  tokens.read_at = began;
   tokens.rows.clear();
   tokens.texts.clear();
   const auto keep_token = [&tokens](const auto& fields) {
-    Token token{.row = {}, .code = keep(fields[4], tokens.texts)};
+    BatchTokens::Token token{.row = {}, .code = keep(fields[4], tokens.texts)};
     token.row.id = read_number(fields[0]);
     token.row.account = read_number(fields[1]);
     token.row.action = read_action(fields[2]);
@@ -107,28 +102,38 @@ void BatchReader::read_tokens(Connection& connection, const Lease& lease, bool w
   } else {
     connection.copy_out<7>(sql, keep_token);
   }
-  tokens.lease = lease;
-  tokens.read_at = began;
+  return tokens;
 }
 
-void BatchReader::read_accounts(Connection& connection, const Each& each,
-                                const InTwoSessions& in_two_sessions) {
-  std::vector<std::int64_t> ids;
-  ids.reserve(tokens_.rows.size());
-  for (const auto& token : tokens_.rows)
-    ids.push_back(token.row.account);
-  std::ranges::sort(ids);
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+void BatchReader::Accounts::clear() {
+  rows.clear();
+  texts.clear();
+}
 
+template <typename Fields>
+void BatchReader::Accounts::add(const Fields& fields) {
+  const auto email = keep(fields[1], texts);
+  const auto login = keep(fields[2], texts);
+  rows.push_back({read_number(fields[0]), email, login, fields[3] == "t", fields[4] == "t"});
+}
+
+void BatchReader::join(Connection& connection, BatchTokens& tokens, const Each& each,
+                       const InTwoSessions& in_two_sessions) {
+  tokens.lease = {};
+  accounts_.clear();
+  next_row_ = 0;
+  near_account_ = 0;
+  if (tokens.rows.empty()) return;
+  const auto ids = accounts_of(tokens);
   if (in_two_sessions && !is_range(ids)) {
     read_parts(ids, in_two_sessions);
   } else {
     read_accounts_of(connection, ids, [&](const auto& fields) {
-      keep_account(fields, accounts_);
-      give_up_to(accounts_.rows.back().id, each);
+      accounts_.add(fields);
+      join_up_to(accounts_.rows.back().id, tokens, each);
     });
   }
-  give_up_to(ids.back(), each);
+  join_up_to(ids.back(), tokens, each);
 }
 
 void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions) {
@@ -141,10 +146,9 @@ void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSe
   in_two_sessions([&](Connection& connection) {
     for (auto i = next_part++; i < parts; i = next_part++) {
       auto& part = parts_[i];
-      part.rows.clear();
-      part.texts.clear();
+      part.clear();
       read_accounts_of(connection, {begin_of(i), begin_of(i + 1)},
-                       [&](const auto& fields) { keep_account(fields, part); });
+                       [&](const auto& fields) { part.add(fields); });
     }
   });
   for (const auto& part : parts_) {
@@ -157,18 +161,15 @@ void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSe
   }
 }
 
-void BatchReader::give_up_to(std::int64_t last, const Each& each) {
-  const auto view = [](const std::string& texts, Text text) {
-    return std::string_view(texts).substr(text.start, text.size);
-  };
-  for (; next_row_ < tokens_.rows.size() && tokens_.rows[next_row_].row.account <= last; ++next_row_) {
-    auto& [row, code] = tokens_.rows[next_row_];
+void BatchReader::join_up_to(std::int64_t last, BatchTokens& tokens, const Each& each) {
+  for (; next_row_ < tokens.rows.size() && tokens.rows[next_row_].row.account <= last; ++next_row_) {
+    auto& [row, code] = tokens.rows[next_row_];
     const auto* account = find_account(row.account);
     if (account == nullptr) continue;
     const bool allows =
         row.action == Action::activation ? account->allows_activation : account->allows_recovery;
     if (row.state == TokenState::wrong_status && allows) row.state = TokenState::due;
-    row.code = view(tokens_.texts, code);
+    row.code = view(tokens.texts, code);
     row.email = view(accounts_.texts, account->email);
     row.login = view(accounts_.texts, account->login);
     each(row);
@@ -187,12 +188,6 @@ const BatchReader::Account* BatchReader::find_account(std::int64_t id) {
   if (found == accounts_.rows.end() || found->id != id) return nullptr;
   near_account_ = static_cast<std::size_t>(found - accounts_.rows.begin());
   return &*found;
-}
-
-BatchReader::Text BatchReader::keep(std::string_view text, std::string& texts) {
-  const Text kept{texts.size(), text.size()};
-  texts += text;
-  return kept;
 }
 
 }  // namespace mailroom

@@ -1,4 +1,4 @@
-// Large batches: tokens and their accounts, read in two sessions while the next batch is claimed.
+// Large batches: their tokens and their accounts are read by two statements, and joined here.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,34 @@
 
 namespace mailroom {
 
-/// Reads a large batch in two statements, first its tokens, then their accounts, and joins them. A join on
-/// the server looks up each account by itself, which takes the server twice the CPU time.
+/// A text within a string that holds many.
+struct TextSpan {
+  std::size_t start;
+  std::size_t size;
+};
+
+/// The tokens of a large batch, without their accounts.
+struct BatchTokens {
+  struct Token {
+    TokenRow row;  ///< without its texts
+    TextSpan code;
+  };
+
+  Lease lease{};  ///< of the batch whose tokens these are
+  TimePoint read_at{};
+  std::vector<Token> rows{};
+  std::string texts{};
+};
+
+/// Reads the tokens of the batch of `lease`; none if it has been leased again since. Without `with_creation`
+/// they have no created_at. If `ahead` are its tokens, returns these, unless they were read over a second
+/// ago: they may have been consumed or have expired. Otherwise uses the memory of `ahead`. Runs in autocommit
+/// mode; throws as Connection::copy_out().
+BatchTokens read_tokens(Connection& connection, const Lease& lease, bool with_creation,
+                        BatchTokens ahead = {});
+
+/// Reads the accounts of a large batch, and joins its tokens with them. A join on the server looks up each
+/// account by itself, which takes the server twice the CPU time.
 ///
 /// Keeps its memory for the next batch.
 class BatchReader {
@@ -26,64 +52,39 @@ class BatchReader {
   /// them has thrown.
   using InTwoSessions = std::function<void(const Work&)>;
 
-  /// Calls `each` for each token of the batch that has an account, in the order of their ids, and for none if
-  /// the batch has been leased again since. The accounts are read after the tokens: a token that is consumed
-  /// meanwhile may be skipped for the status of its account. Without `with_creation` the rows have no
-  /// created_at. Accounts that are looked up one by one are read `in_two_sessions`, if there are two. Runs in
-  /// autocommit mode; throws as Connection::copy_out().
-  void read(Connection& connection, const Lease& lease, bool with_creation, const Each& each,
+  /// Calls `each` for each token that has an account, in the order of the tokens, and uses the tokens up:
+  /// only their memory is left. The accounts are read after the tokens: a token that is consumed meanwhile
+  /// may be skipped for the status of its account. Accounts that are looked up one by one are read
+  /// `in_two_sessions`, if there are two. Runs in autocommit mode; throws as Connection::copy_out().
+  void join(Connection& connection, BatchTokens& tokens, const Each& each,
             const InTwoSessions& in_two_sessions = {});
 
-  /// Reads the tokens of the next batch, so that read() has only its accounts left to read, unless a second
-  /// has gone by: they may have been consumed or have expired. Another thread may call read() meanwhile, for
-  /// the batch before.
-  void read_ahead(Connection& connection, const Lease& lease, bool with_creation);
-  /// Call before read(), when no read_ahead() runs: another one may run from then on.
-  void advance();
-
  private:
-  struct Text {
-    std::size_t start;
-    std::size_t size;
-  };
-  struct Token {
-    TokenRow row;  ///< without its texts
-    Text code;
-  };
-  struct Tokens {
-    Lease lease{};  ///< of the batch whose tokens these are
-    TimePoint read_at{};
-    std::vector<Token> rows{};
-    std::string texts{};
-  };
   struct Account {
     std::int64_t id;
-    Text email;
-    Text login;
+    TextSpan email;
+    TextSpan login;
     bool allows_activation;
     bool allows_recovery;
   };
   struct Accounts {
     std::vector<Account> rows{};  ///< by ascending id
     std::string texts{};
+
+    void clear();
+    template <typename Fields>
+    void add(const Fields& fields);
   };
 
-  static Text keep(std::string_view text, std::string& texts);
-  template <typename Fields>
-  static void keep_account(const Fields& fields, Accounts& accounts);
-  static void read_tokens(Connection& connection, const Lease& lease, bool with_creation, Tokens& tokens);
-  void read_accounts(Connection& connection, const Each& each, const InTwoSessions& in_two_sessions);
   /// In parts: each session reads the next one that neither has begun.
   void read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions);
-  /// Gives the tokens that come before the first one of an account above `last`.
-  void give_up_to(std::int64_t last, const Each& each);
+  /// Calls `each` for the tokens that come before the first one of an account above `last`.
+  void join_up_to(std::int64_t last, BatchTokens& tokens, const Each& each);
   const Account* find_account(std::int64_t id);
 
-  Tokens tokens_;
-  Tokens next_tokens_;
   Accounts accounts_;
   std::vector<Accounts> parts_;
-  std::size_t next_row_ = 0;      ///< the first token that has not been given
+  std::size_t next_row_ = 0;      ///< the first token that has not been joined
   std::size_t near_account_ = 0;  ///< the account of the next token is often this one or the one after it
 };
 

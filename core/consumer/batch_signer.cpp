@@ -53,8 +53,8 @@ void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& count
 
 }  // namespace
 
-GivenBatch BatchSigner::give(QueueSession& session, const Lease& lease, int line_limit, Sink& sink) {
-  GivenBatch batch{.receipt = {lease, {}}};
+SignedBatch BatchSigner::sign(const Lease& lease, int line_limit, const Rows& rows, Sink& sink) {
+  SignedBatch batch{.receipt = {lease, {}}};
   const auto began = clock_.now();
   auto fetched = began;
   bool is_open = false;
@@ -63,23 +63,23 @@ GivenBatch BatchSigner::give(QueueSession& session, const Lease& lease, int line
     sink.begin(lease, line_limit);
     is_open = true;
   };
-  session.fetch(lease, [&](const TokenRow& row) {
+  rows([&](const TokenRow& row) {
     if (!is_open) open();
     batch.last_token = row.id;
     add(row, batch, sink);
   });
   if (!is_open) open();
-  batch.given_at = clock_.now();
-  batch.receipt.signed_at = batch.given_at;
+  batch.signed_at = clock_.now();
+  batch.receipt.signed_at = batch.signed_at;
   batch.times.fetch = fetched - began;
-  batch.times.sign = batch.given_at - fetched;
+  batch.times.sign = batch.signed_at - fetched;
   return batch;
 }
 
-void BatchSigner::finish(GivenBatch& batch, Sink& sink, const std::function<void()>& when_slow) {
+void BatchSigner::finish(SignedBatch& batch, Sink& sink, const std::function<void()>& when_slow) {
   auto outcome = sink.finish(when_slow);
   const auto finished = clock_.now();
-  batch.times.write = finished - batch.given_at;
+  batch.times.write = finished - batch.signed_at;
   auto& receipt = batch.receipt;
   receipt.written_at = finished;
   receipt.counts.emitted = outcome.emitted;
@@ -87,7 +87,7 @@ void BatchSigner::finish(GivenBatch& batch, Sink& sink, const std::function<void
   receipt.outcomes = std::move(outcome.outcomes);
 }
 
-void BatchSigner::add(const TokenRow& row, GivenBatch& batch, Sink& sink) {
+void BatchSigner::add(const TokenRow& row, SignedBatch& batch, Sink& sink) {
   auto& counts = batch.receipt.counts;
   int* count = count_of(row.state, counts);
   const char* defect = count == nullptr ? defect_of(row) : nullptr;

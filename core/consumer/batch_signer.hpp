@@ -14,9 +14,9 @@
 namespace mailroom {
 
 /// A batch whose tokens a sink has.
-struct GivenBatch {
+struct SignedBatch {
   Receipt receipt;  ///< complete once the sink has finished the batch
-  TimePoint given_at{};
+  TimePoint signed_at{};
   BatchTimes times{};                    ///< without its claim
   std::vector<CreatedTokens> created{};  ///< when the tokens were created that the sink was given
   std::int64_t last_token = 0;           ///< the highest id; 0 if it has no token
@@ -34,16 +34,19 @@ class BatchSigner {
   /// Takes effect with the next batch.
   void configure(const Key& key) { hmac_ = Hmac(key); }
 
-  /// Opens the batch of the session's last claim at `sink`, and adds its tokens. Throws ConnectionLost from
-  /// the fetch: then the batch is not open, unless the session streams it.
-  GivenBatch give(QueueSession& session, const Lease& lease, int line_limit, Sink& sink);
+  /// Calls its argument for each row of a batch.
+  using Rows = std::function<void(const std::function<void(const TokenRow&)>& each)>;
+
+  /// Opens the batch of `lease` at `sink` when its first row comes, and adds its tokens. Throws what `rows`
+  /// throws: then the sink forgets the batch when the next one begins.
+  SignedBatch sign(const Lease& lease, int line_limit, const Rows& rows, Sink& sink);
   /// Completes `batch` once `sink` has finished it; it must be the oldest that is open there. Tokens that
   /// were not accepted count as skipped. Throws what the sink throws.
-  void finish(GivenBatch& batch, Sink& sink, const std::function<void()>& when_slow = {});
+  void finish(SignedBatch& batch, Sink& sink, const std::function<void()>& when_slow = {});
 
  private:
-  /// Gives a token to the sink, or skips and counts it.
-  void add(const TokenRow& row, GivenBatch& batch, Sink& sink);
+  /// Adds a token to the batch, or skips and counts it.
+  void add(const TokenRow& row, SignedBatch& batch, Sink& sink);
 
   Hmac hmac_;
   Log& log_;

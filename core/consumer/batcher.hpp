@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "base/clock.hpp"
-#include "consumer/arrival_gap.hpp"
 #include "consumer/batch_choice.hpp"
 #include "consumer/queue_session.hpp"
 

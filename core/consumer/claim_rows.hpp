@@ -1,8 +1,10 @@
 // The SQL between a collector and mailroom_claim(), for batches with and without outcomes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "consumer/queue_session.hpp"
 #include "db/connection.hpp"
@@ -13,26 +15,42 @@ namespace mailroom {
 /// A batch of at least this many tokens does not come with its claim.
 constexpr int streamed_size = 1000;
 
+/// What a consumer needs to know of tokens.
+struct TokenDetail {
+  bool delivers = false;       ///< what a sink with outcomes needs: the rest of TokenRow
+  bool with_creation = false;  ///< created_at, as with `delivers`; otherwise it is 0
+  bool reads_newer = false;    ///< only with `delivers`: `newer`
+  /// In which to count the mails to each account; only with `delivers`.
+  std::optional<Milliseconds> counted_period{};
+
+  bool operator==(const TokenDetail&) const = default;
+};
+
 /// Claims: 20 parameters, those of mailroom_claim() with the fields of its receipt.
 std::string claim_sql();
 /// The claim, joined with the tokens of a batch below `streamed_size`, one row for each.
 std::string claim_and_fetch_sql(bool with_creation);
 /// Reads the tokens of batch $1, if $2 is its attempt.
-std::string fetch_sql(bool with_creation);
-/// The same with what a sink with outcomes needs; `reads_newer` and `counted_period` as in
-/// PgQueueSession::Setup.
-std::string fetch_mails_sql(bool reads_newer, std::optional<Milliseconds> counted_period);
+std::string fetch_sql(const TokenDetail& detail);
 
 /// What the first row of a claim says of `queue`.
 ClaimReply read_reply(const pqxx::row& row, const std::string& queue);
 /// True if rows of a claim have the columns of tokens.
 bool has_tokens(const pqxx::result& claimed);
 
-/// Its views are valid as long as the result that has the row.
-TokenRow read_fetched(const pqxx::row& row, bool with_creation);
+/// A row of fetch_sql(). Its views are valid as long as the result that has the row.
+TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail);
 /// The same for a row of claim_and_fetch_sql(); nullopt if it has no token.
 std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation);
-/// The same for a row of fetch_mails_sql().
-TokenRow read_mail(const pqxx::row& row);
+
+// Fields of a token in PostgreSQL's text, from a statement or from COPY.
+
+/// Reads the hex form of bytea: `\x`, then two lower-case digits per byte. Returns nullopt unless it has 32
+/// bytes.
+std::optional<Secret> read_secret(std::string_view text);
+
+std::int64_t read_number(std::string_view text);
+
+Action read_action(std::string_view text);
 
 }  // namespace mailroom

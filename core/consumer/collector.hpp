@@ -1,26 +1,21 @@
-// The loop of collect and send: lease, sign, deliver, acknowledge, whatever session is lost meanwhile.
+// The loop of collect and send: claim, sign, deliver, acknowledge, whatever session is lost meanwhile.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/log.hpp"
-#include "consumer/batch_signer.hpp"
+#include "consumer/claimer.hpp"
 #include "consumer/consumer_observer.hpp"
-#include "consumer/queue_session.hpp"
-#include "consumer/queue_turns.hpp"
-#include "consumer/sink.hpp"
+#include "consumer/pipeline.hpp"
+#include "consumer/receipts.hpp"
+#include "consumer/session_keeper.hpp"
 #include "consumer/waker.hpp"
-#include "db/errors.hpp"
-#include "process/backoff.hpp"
 #include "process/environment.hpp"
-#include "process/retry_log.hpp"
 
 namespace mailroom {
 
@@ -53,14 +48,8 @@ struct CollectorLimits {
   Milliseconds wait_for_database{};           ///< how long to retry at the start; 0: try once
 };
 
-/// The main loop: claim, fetch, sign, give to the sink, acknowledge with the next claim. A batch is
-/// acknowledged only after the sink has finished it, so a crash repeats at most the batches that are open at
-/// the sink or wait for the claim, which are at most Sink::most_open() together. A session may claim a batch
-/// ahead, while the one before is read: it is neither written nor signed before that one is written. The
-/// receipt outlives the session: after a reconnect the collector still acknowledges the batch, and nothing is
-/// repeated, if no other collector was connected or all sessions ended (a server restart: the collectors wait
-/// for each other). A collector that stayed connected takes over the unacknowledged batch of an ended session
-/// at once, and repeats it if it was written: at most one batch per ended session.
+/// The main loop. SessionKeeper keeps its session, Claimer decides on the next claim, Pipeline takes claimed
+/// batches through the sink, and Receipts acknowledges them.
 class Collector {
  public:
   using Reload = std::function<CollectorSetup()>;
@@ -78,75 +67,20 @@ class Collector {
   void run();
 
  private:
-  /// A batch at the sink.
-  struct OpenBatch {
-    GivenBatch given;
-    int size = 0;
-    BatchTrigger trigger = BatchTrigger::full;
-  };
-  /// A claim, and what was known before it.
-  struct Claim {
-    QueueTurns::Turn turn;
-    ClaimRequest request;
-    TimePoint started;
-    bool was_last_poll = false;
-    bool was_paused = false;
-    ClaimReply reply{};
-    std::chrono::nanoseconds took{};
-  };
-  struct Totals {
-    std::int64_t batches = 0;
-    std::int64_t tokens = 0;
-    std::int64_t skipped = 0;
-  };
-
-  void connect_first();
-  void reconnect();
-  /// Prepares a retry; returns false, after acknowledging, if a retry does not help.
-  bool fixes(const DatabaseError& error);
-  void adopt_session(std::unique_ptr<QueueSession> session);
-  void drop_session();
+  void collect();
   void step();
-  void poll(const QueueTurns::Turn& turn);
-  /// Claims nothing until then: the sink is unavailable.
-  void hold(TimePoint until);
-  /// Throws Error(database): tokens wait, and the sink is unavailable.
-  [[noreturn]] void leave_tokens() const;
+  bool is_finished() const;
+  /// True if it claims again after the batch that is claimed now.
+  bool claims_on() const;
   /// Acknowledges a batch that would otherwise wait long for the next claim, or else waits.
   void wait_until(TimePoint until);
-  void acknowledge(Receipt receipt);
-  void note_pauses(const QueueTurns::Turn& turn, bool was_paused);
-  void collect();
-  PollingState::Options polling_state_options() const;
-  /// A claim for `turn` that starts now.
-  Claim prepare_claim(const QueueTurns::Turn& turn);
-  /// Does what follows from its reply.
-  void settle(const Claim& claim);
-  ClaimReply claim(const ClaimRequest& request);
-  void note_claim(const ClaimRequest& request, const ClaimReply& reply, std::chrono::nanoseconds took);
-  void report(const ClaimReply& reply);
-  /// Gives the batch to the sink. Another may stay open there.
-  void give(const Claim& claim);
-  /// Begins the next claim, if it can be made while this batch is read.
-  std::optional<Claim> begin_ahead(const Claim& claim);
-  void end_ahead(Claim& next);
-  /// Waits for the claim that was begun, whose batch is taken over later.
-  void forget_ahead();
-  /// How many batches may stay open while the next is claimed, after this reply.
-  std::size_t may_stay_open(const ClaimReply& reply) const;
-  void finish_oldest();
-  void finish_open();
-  /// The batch at the sink that belongs to the queue.
-  std::optional<std::int64_t> held_batch(const std::string& queue) const;
-  void acknowledge_last();
-  /// Does not wait for the queue's lock. Throws Error(locked) when the acknowledgement fails.
-  void acknowledge_without_lock();
+  /// With --once: throws Error(database) if the sink is unavailable, so that tokens stay in the queue.
+  void require_available(TimePoint now) const;
   void acknowledge_before_leaving();
   void reload();
-  void report_changes();
+  /// Makes `setup` the configuration.
+  void apply(CollectorSetup setup);
   void leave_session();
-  void log_totals();
-  bool finished() const;
 
   CollectorSetup setup_;
   CollectorLimits limits_;
@@ -154,28 +88,13 @@ class Collector {
   Environment& environment_;
   Log& log_;
   ConsumerObserver& observer_;
-
-  QueueTurns turns_;
+  SessionKeeper sessions_;
   Waker waker_;
-  BatchSigner signer_;
-  std::unique_ptr<Sink> sink_;
-  Backoff backoff_;
-  RetryLog retries_;
-  std::unique_ptr<QueueSession> session_;
-  std::deque<OpenBatch> open_;    ///< at the sink, the oldest first
-  std::deque<Receipt> receipts_;  ///< of batches that are finished and not yet acknowledged
-  TimePoint take_over_from_{};    ///< no take-over before: collectors may still reconnect and acknowledge
-  bool is_new_session_ = false;   ///< the sink has not been consulted with it
-  TimePoint next_wake_{};         ///< while polling: when to notify the collectors of other queues
-  TimePoint last_round_trip_{};
-  TimePoint last_published_{};
-  std::map<std::string, std::int64_t> passed_;  ///< the highest cursor of each queue that claims have shown
-  std::int64_t batches_written_ = 0;
-  bool drained_ = false;
-  std::optional<Claim> ahead_;   ///< made while the batch before was read, and not settled
-  bool is_reader_fast_ = false;  ///< the last batch was written in less time than it was read
-  bool is_reloading_ = false;    ///< as soon as nothing is claimed ahead
-  Totals since_idle_;
+  Receipts receipts_;
+  Pipeline pipeline_;
+  Claimer claimer_;
+  bool is_drained_ = false;
+  bool is_reloading_ = false;  ///< as soon as no claim is left that has been made
 };
 
 }  // namespace mailroom

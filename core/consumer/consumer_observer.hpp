@@ -1,6 +1,7 @@
 // What a consumer reports of its work, for metrics and the service manager.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -28,7 +29,8 @@ const char* batch_trigger_name(BatchTrigger trigger);
 struct BatchTimes {
   std::chrono::nanoseconds claim{};  ///< the statement that claimed it, which also fetches a small batch
   std::chrono::nanoseconds fetch{};  ///< then until its first token was there
-  std::chrono::nanoseconds sign{};  ///< then until its last token was signed; a large batch arrives meanwhile
+  std::chrono::nanoseconds sign{};   ///< then until its last token was signed. A large batch arrives
+                                     ///< meanwhile, and the next one may be claimed
   std::chrono::nanoseconds write{};  ///< then until the sink had finished it
 };
 
@@ -118,6 +120,29 @@ class ConsumerObservers final : public ConsumerObserver {
 
  private:
   std::vector<ConsumerObserver*> observers_;
+};
+
+/// Whether the loop of a consumer turns, for any thread to ask.
+class LoopState final : public ConsumerObserver {
+ public:
+  /// The loop counts as having turned `now`.
+  explicit LoopState(TimePoint now) : busy_from_(now) {}
+
+  void turned(TimePoint now) override { busy_from_ = now; }
+  void waits(TimePoint until) override { busy_from_ = until; }
+  void delivers() override { busy_from_ = TimePoint::max(); }
+
+  /// How long the loop has been overdue: 0 while it waits as it said, and while its sink delivers. Statements
+  /// usually take milliseconds; one that waits for a lock may take long, and the loop does not turn
+  /// meanwhile.
+  std::chrono::nanoseconds overdue(TimePoint now) const {
+    const auto from = busy_from_.load();
+    return from < now ? now - from : std::chrono::nanoseconds(0);
+  }
+
+ private:
+  static_assert(std::atomic<TimePoint>::is_always_lock_free);
+  std::atomic<TimePoint> busy_from_;
 };
 
 }  // namespace mailroom

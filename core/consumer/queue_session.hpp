@@ -170,6 +170,9 @@ struct QueueDefinition {
   std::string batch_timeout{};  ///< the same
 };
 
+/// Asks for a claim, or for none.
+using NextClaim = std::function<std::optional<ClaimRequest>()>;
+
 /// A collector's session with its queues. Its leases end with it. Every call throws ConnectionLost when the
 /// session has ended.
 class QueueSession : public SinkBoard {
@@ -185,16 +188,18 @@ class QueueSession : public SinkBoard {
   /// Acknowledges, then takes the next batch, in a transaction of its own. Throws DatabaseError MR001 when
   /// the queue has been dropped.
   virtual ClaimReply claim(const ClaimRequest& request) = 0;
-  /// Calls `each` for the rows of the batch that the last claim took, ordered by id; for none if the batch
-  /// has been taken over. A transaction may be open during the call, so `each` must not block.
+  /// Calls `each` for the rows of a batch that a claim of this session took, ordered by id; for none if the
+  /// batch has been taken over. A transaction may be open during the call, so `each` must not block.
   virtual void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) = 0;
-  /// True if the next claim can be made while fetch() reads the batch of `reply`.
-  virtual bool can_claim_ahead(const ClaimReply& /*reply*/) { return false; }
-  /// Begins claim(request) in the background, after can_claim_ahead(). Until end_claim() only fetch() may be
-  /// called, for the batch before.
-  virtual void begin_claim(const ClaimRequest& /*request*/) {}
-  /// Waits for the claim that was begun, and returns or throws what claim() would have.
-  virtual ClaimReply end_claim() { return {}; }
+  /// fetch(), and at the same time the claim that `next` asks for; returns its reply. Returns nullopt if
+  /// `next` asks for none, and from a session that cannot do both at once: it may not even call `next`.
+  /// Throws what either throws. Then a later claim takes over what this one has taken.
+  virtual std::optional<ClaimReply> fetch_and_claim(const Lease& lease,
+                                                    const std::function<void(const TokenRow&)>& each,
+                                                    const NextClaim& /*next*/) {
+    fetch(lease, each);
+    return std::nullopt;
+  }
   virtual Notified take_notifications() = 0;
   /// Does what `waking` says. `ask` returns true while a transaction is open that was open at the first `ask`
   /// after this session began or started to listen: a claim sees all others, or they notify.

@@ -11,7 +11,8 @@
 
 namespace mailroom {
 
-/// Decides which of its queues a consumer polls next. Pure: takes times and claim results, returns decisions.
+/// Decides which of its queues a consumer polls next, without clock or database: times and claim results come
+/// in, decisions go out. Keeps since when each queue has wanted a turn.
 ///
 /// Of the queues that want a poll, the one with the highest priority has its turn; of equals, the one that
 /// has wanted it longest. A queue that has wanted it for `max_wait` has its turn whatever its priority. A
@@ -42,6 +43,8 @@ class QueueTurns {
   void notified();
   /// A poll of every queue is wanted, also of those that waited for their budget or were paused.
   void released();
+  /// Whose turn it is. A queue that wants one has wanted it since the first call that found so. `polling` as
+  /// in Batcher::decide().
   Turn next(TimePoint now, bool polling = false);
   /// Records the reply to the claim that `turn` asked for, and when it started and finished. `complete`: it
   /// would have taken over an abandoned batch.

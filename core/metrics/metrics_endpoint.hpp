@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/log.hpp"
-#include "consumer/loop_state.hpp"
+#include "consumer/consumer_observer.hpp"
 #include "metrics/consumer_metrics.hpp"
 #include "metrics/database_reader.hpp"
 #include "metrics/http_server.hpp"

@@ -11,7 +11,6 @@
 
 #include "base/clock.hpp"
 #include "consumer/consumer_observer.hpp"
-#include "consumer/loop_state.hpp"
 #include "db/database_target.hpp"
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"

@@ -73,7 +73,7 @@ struct Allocations {
 /// Counts allocations of the second batch of `count` tokens; the first one allocates the buffers that
 /// signer and sink keep.
 Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
-  DueRows session(count);
+  const DueRows rows(count);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   Output output(nowhere);
   std::ostringstream text;
@@ -81,7 +81,7 @@ Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
   BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
   LineSink sink(std::move(encoder), output);
   const auto emit = [&](std::int64_t number) {
-    auto batch = signer.give(session, {number, 1}, count, sink);
+    auto batch = signer.sign({number, 1}, count, rows, sink);
     signer.finish(batch, sink);
     return batch.receipt.counts.emitted;
   };

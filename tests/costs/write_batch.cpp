@@ -12,12 +12,12 @@ using namespace mailroom;
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   const int tokens = std::stoi(arguments[1]);
-  test::DueRows session(tokens);
+  const test::DueRows rows(tokens);
   Output output(STDOUT_FILENO);
   Log log({}, std::cerr);
   BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
   LineSink sink(make_csv_encoder(), output);
-  auto batch = signer.give(session, {1, 1}, tokens, sink);
+  auto batch = signer.sign({1, 1}, tokens, rows, sink);
   signer.finish(batch, sink);
   return batch.receipt.counts.emitted == tokens ? 0 : 1;
 }

@@ -113,7 +113,7 @@ void DatabaseWorld::remove(std::int64_t token) {
 
 std::unique_ptr<QueueSession> DatabaseWorld::connect(bool delivers) {
   PgQueueSession::Setup setup{database_.conninfo(), {"mailroom"}, "token_insert", require_current_schema};
-  setup.delivers = delivers;
+  setup.detail.delivers = delivers;
   auto session = std::make_unique<PgQueueSession>(setup);
   std::vector<int> known;
   for (const auto& [pid, number] : session_of_)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -15,7 +16,7 @@
 namespace mailroom::fuzz {
 
 /// A batch whose rows are an input's: traits, email, login and code of each.
-class HostileBatch final : public QueueSession {
+class HostileBatch {
  public:
   HostileBatch(const std::uint8_t* data, std::size_t size) {
     for (Fields fields(data, size); !fields.is_empty();) {
@@ -48,15 +49,10 @@ class HostileBatch final : public QueueSession {
 
   std::size_t size() const { return rows_.size(); }
 
-  ClaimReply claim(const ClaimRequest&) override { return {}; }
-  void fetch(const Lease&, const std::function<void(const TokenRow&)>& each) override {
+  void operator()(const std::function<void(const TokenRow&)>& each) const {
     for (const auto& row : rows_)
       each(row);
   }
-  bool arrange(Waking) override { return false; }
-  Notified take_notifications() override { return Notified::no; }
-  void check_health() override {}
-  int socket() const override { return -1; }
 
   /// UTF-8 without control characters.
   static bool is_line(std::string_view text) {
@@ -92,9 +88,9 @@ class Writing {
   std::string line_of(HostileBatch& batch) {
     file_.empty();
     log_text_.str("");
-    auto given = signer_.give(batch, {7, 1, queue}, 1000, sink_);
-    signer_.finish(given, sink_);
-    const auto& counts = given.receipt.counts;
+    auto signed_batch = signer_.sign({7, 1, queue}, 1000, std::cref(batch), sink_);
+    signer_.finish(signed_batch, sink_);
+    const auto& counts = signed_batch.receipt.counts;
     const auto sound = batch.sound_rows().size();
     require(counts.emitted == static_cast<int>(sound), "every sound row is written, and no other");
     require(counts.invalid == static_cast<int>(batch.size() - sound), "every other row counts as invalid");

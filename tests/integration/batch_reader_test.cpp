@@ -27,14 +27,19 @@ std::string text_of(const TokenRow& row) {
                      row.created_at);
 }
 
+std::vector<std::string> join(Connection& connection, BatchReader& reader, BatchTokens& tokens,
+                              const BatchReader::InTwoSessions& in_two_sessions = {}) {
+  std::vector<std::string> rows;
+  reader.join(
+      connection, tokens, [&](const TokenRow& row) { rows.push_back(text_of(row)); }, in_two_sessions);
+  return rows;
+}
+
 std::vector<std::string> read(Connection& connection, BatchReader& reader, std::int64_t batch,
                               int attempt = 1, bool with_creation = true,
                               const BatchReader::InTwoSessions& in_two_sessions = {}) {
-  std::vector<std::string> rows;
-  reader.read(
-      connection, {.batch = batch, .attempt = attempt}, with_creation,
-      [&](const TokenRow& row) { rows.push_back(text_of(row)); }, in_two_sessions);
-  return rows;
+  auto tokens = read_tokens(connection, {.batch = batch, .attempt = attempt}, with_creation);
+  return join(connection, reader, tokens, in_two_sessions);
 }
 
 std::vector<std::string> joined(Connection& connection, std::int64_t batch, bool with_creation = true) {
@@ -111,9 +116,10 @@ TEST_CASE("a batch is read as the server would join it, whatever its tokens and 
     CHECK(read(*connection, reader, batch) == expected);
     CHECK(read(*connection, reader, batch, 1, false) == joined(*connection, batch, false));
     CHECK(read(*connection, reader, batch, 1, true, in_two_sessions) == expected);
-    reader.read_ahead(*other, {.batch = batch, .attempt = 1}, true);
-    reader.advance();
-    CHECK(read(*connection, reader, batch) == expected);
+    const Lease lease{.batch = batch, .attempt = 1};
+    auto ahead = read_tokens(*other, lease, true);
+    auto tokens = read_tokens(*connection, lease, true, std::move(ahead));
+    CHECK(join(*connection, reader, tokens) == expected);
   };
   check("{[1,1001)}", std::nullopt);
   check("{[5,100),[150,151),[200,900)}", std::nullopt);
@@ -140,22 +146,25 @@ TEST_CASE("tokens that were read ahead are used once, and for their lease only")
   insert_accounts(*connection, 3);
   const auto batch = add_batch(*connection, "{[1,4)}", std::nullopt);
   BatchReader reader;
-  const auto read_ahead = [&] {
-    reader.read_ahead(*connection, {.batch = batch, .attempt = 1}, true);
-    reader.advance();
+  const auto read_ahead = [&] { return read_tokens(*connection, {.batch = batch, .attempt = 1}, true); };
+  BatchTokens tokens;
+  const auto read_with = [&](BatchTokens ahead, int attempt) {
+    tokens = read_tokens(*connection, {.batch = batch, .attempt = attempt}, true, std::move(ahead));
+    return join(*connection, reader, tokens).size();
   };
-  read_ahead();
+  auto ahead = read_ahead();
   connection->run("DELETE FROM tokens WHERE id = 2");
-  CHECK(read(*connection, reader, batch).size() == 3);
-  CHECK(read(*connection, reader, batch).size() == 2);
-  read_ahead();
+  CHECK(read_with(std::move(ahead), 1) == 3);
+  // Only their memory is left.
+  CHECK(read_with(std::move(tokens), 1) == 2);
+  ahead = read_ahead();
   connection->run("DELETE FROM tokens WHERE id = 3");
-  CHECK(read(*connection, reader, batch, 2).empty());
-  CHECK(read(*connection, reader, batch).size() == 1);
-  read_ahead();
-  reader.advance();
+  CHECK(read_with(std::move(ahead), 2) == 0);
+  CHECK(read_with(std::move(tokens), 1) == 1);
+  ahead = read_ahead();
+  ahead.read_at -= std::chrono::seconds(1);
   connection->run("DELETE FROM tokens");
-  CHECK(read(*connection, reader, batch).empty());
+  CHECK(read_with(std::move(ahead), 1) == 0);
 }
 
 TEST_CASE(
@@ -173,7 +182,8 @@ TEST_CASE(
     transaction.exec("LOCK TABLE tokens");
     reading = std::async(std::launch::async, [&] {
       BatchReader reader;
-      reader.read(*connection, {.batch = batch, .attempt = 1}, false, [&](const TokenRow& row) {
+      auto tokens = read_tokens(*connection, {.batch = batch, .attempt = 1}, false);
+      reader.join(*connection, tokens, [&](const TokenRow& row) {
         rows.push_back(fmt::format("{} {} {}", row.id, row.email, row.state == TokenState::wrong_status));
       });
     });

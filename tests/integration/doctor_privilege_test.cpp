@@ -58,7 +58,7 @@ void send_as(const std::string& conninfo, const TestDatabase& database) {
                           .queues = {"mailroom"},
                           .channel = "token_insert",
                           .check_schema = require_current_schema,
-                          .delivers = true});
+                          .detail = {.delivers = true}});
   const auto reply = session.claim({.limit = 10, .partial = true, .take_over = true});
   REQUIRE(reply.lease);
   Receipt receipt{*reply.lease, {.emitted = 1}, std::vector<TokenOutcome>{}};

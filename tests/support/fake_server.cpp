@@ -3,8 +3,8 @@
 #include "support/fake_server.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <functional>
+#include <future>
 #include <stdexcept>
 #include <string>
 
@@ -68,19 +68,24 @@ class FakeSession final : public QueueSession {
       with_token_row(id, token, server_.earlier(number_, id), now, each);
   }
 
-  bool can_claim_ahead(const ClaimReply& /*reply*/) override {
-    return server_.claims_ahead != ClaimsAhead::never;
-  }
-  void begin_claim(const ClaimRequest& request) override {
-    begun_ = [this, request] { return claim(request); };
-    if (server_.claims_ahead == ClaimsAhead::after_fetch) return;
-    try {
-      begun_ = [reply = claim(request)] { return reply; };
-    } catch (...) {
-      begun_ = [error = std::current_exception()]() -> ClaimReply { std::rethrow_exception(error); };
+  std::optional<ClaimReply> fetch_and_claim(const Lease& lease,
+                                            const std::function<void(const TokenRow&)>& each,
+                                            const NextClaim& next) override {
+    const auto request = server_.claims_ahead == ClaimsAhead::never ? std::optional<ClaimRequest>() : next();
+    if (!request) {
+      fetch(lease, each);
+      return std::nullopt;
     }
+    auto claiming = std::async(std::launch::deferred, [&] { return claim(*request); });
+    if (server_.claims_ahead == ClaimsAhead::before_fetch) claiming.wait();
+    try {
+      fetch(lease, each);
+    } catch (...) {
+      claiming.wait();
+      throw;
+    }
+    return claiming.get();
   }
-  ClaimReply end_claim() override { return begun_(); }
 
   Notified take_notifications() override {
     const auto fault = server_.begin_call(Operation::take_notifications, number_);
@@ -104,7 +109,6 @@ class FakeSession final : public QueueSession {
  private:
   FakeServer& server_;
   int number_;
-  std::function<ClaimReply()> begun_;
 };
 
 FakeServer::FakeServer(FakeEnvironment& environment, const MakeFakeQueue& make_queue)

@@ -25,8 +25,7 @@ inline std::unique_ptr<PgQueueSession> attach(const TestDatabase& database,
 inline std::unique_ptr<PgQueueSession> attach_sender(const TestDatabase& database,
                                                      const std::string& queue = "mailroom") {
   PgQueueSession::Setup setup{database.conninfo(), {queue}, "token_insert", require_current_schema};
-  setup.delivers = true;
-  setup.reads_newer = true;
+  setup.detail = {.delivers = true, .reads_newer = true};
   return std::make_unique<PgQueueSession>(setup);
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "consumer/arrival_gap.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::batch_choice_test {

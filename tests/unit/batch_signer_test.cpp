@@ -15,33 +15,15 @@ using test::row_of;
 
 namespace {
 
-/// A session with one batch of rows.
-class RowsSession final : public QueueSession {
- public:
-  explicit RowsSession(std::vector<TokenRow> rows) : rows_(std::move(rows)) {}
-
-  ClaimReply claim(const ClaimRequest&) override { return {}; }
-  void fetch(const Lease&, const std::function<void(const TokenRow&)>& each) override {
-    std::for_each(rows_.begin(), rows_.end(), each);
-  }
-  bool arrange(Waking) override { return false; }
-  Notified take_notifications() override { return Notified::no; }
-  void check_health() override {}
-  int socket() const override { return -1; }
-
- private:
-  std::vector<TokenRow> rows_;
-};
-
 /// Writes rows as a batch in CSV.
 struct Writing {
   explicit Writing(const std::vector<TokenRow>& rows, int line_limit = 100) {
-    RowsSession session(rows);
     Output output(file.fd());
     Log log({.level = LogLevel::debug}, log_text);
     LineSink sink(make_csv_encoder(), output);
     BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
-    auto batch = signer.give(session, {1, 1}, line_limit, sink);
+    const auto each_row = [&](const auto& each) { std::for_each(rows.begin(), rows.end(), each); };
+    auto batch = signer.sign({1, 1}, line_limit, each_row, sink);
     signer.finish(batch, sink);
     counts = batch.receipt.counts;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "consumer/loop_state.hpp"
 #include "db/errors.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"

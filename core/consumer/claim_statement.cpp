@@ -1,0 +1,85 @@
+// One round trip acknowledges a batch, claims the next, and brings its tokens if it is small.
+
+#include "consumer/claim_statement.hpp"
+
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/id_range.hpp"
+#include "consumer/outcome_record.hpp"
+#include "db/storable_text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// By this process's clock, so that the server can tell when by its own.
+std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
+  if (!time) return std::nullopt;
+  return std::chrono::floor<std::chrono::microseconds>(steady_now() - *time).count();
+}
+
+}  // namespace
+
+ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
+    : connection_(connection), claimant_(std::move(claimant)) {
+  const auto& detail = claimant_.detail;
+  connection_.prepare("claim", claim_sql());
+  if (!detail.delivers) connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation));
+  connection_.prepare("idle cursor", "SELECT mailroom_idle_cursor FROM mailroom_idle_cursor($1)");
+}
+
+ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
+  if (request.without_lock) return {.reply = acknowledge_alone(*request.receipt)};
+  if (request.routine && !request.receipt) {
+    const auto cursor = connection_.run_prepared("idle cursor", queue_of(request));
+    if (!cursor.empty()) return {.reply = {.last = cursor[0][0].as<std::int64_t>()}};
+  }
+  pqxx::result rows;
+  const bool delivers = claimant_.detail.delivers;
+  try {
+    rows = run_claim(delivers ? "claim" : "claim and fetch", request);
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() == sqlstate::query_cancelled || delivers) throw;
+    // A failed fetch must not roll back the claim, or the batch's attempts would not be counted.
+    rows = run_claim("claim", request);
+  }
+  ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
+  if (claimed.reply.lease && has_tokens(rows) && claimed.reply.size < streamed_size) claimed.rows = rows;
+  return claimed;
+}
+
+pqxx::result ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {
+  const auto receipt = request.receipt.value_or(Receipt{});
+  std::optional<std::int64_t> batch;
+  if (request.receipt) batch = receipt.lease.batch;
+  const auto& counts = receipt.counts;
+  const char* wake = request.wakes ? claimant_.channel.c_str() : nullptr;
+  return connection_.run_prepared(
+      statement, claimant_.collector, queue_of(request), request.limit, request.partial, request.take_over,
+      request.publish_cursor, claimant_.detail.delivers, wake, batch, receipt.lease.attempt, counts.emitted,
+      counts.expired, counts.consumed, counts.wrong_status, counts.invalid,
+      multirange_text(counts.skipped_ids), storable_outcomes(receipt), microseconds_since(receipt.signed_at),
+      microseconds_since(receipt.written_at), request.held);
+}
+
+std::optional<std::string> ClaimStatement::storable_outcomes(const Receipt& receipt) const {
+  auto outcomes = outcomes_json(receipt);
+  if (outcomes) outcomes = storable(connection_.facts(), std::move(*outcomes));
+  return outcomes;
+}
+
+ClaimReply ClaimStatement::acknowledge_alone(const Receipt& receipt) {
+  const auto& counts = receipt.counts;
+  const auto rows = connection_.run(
+      R"(
+SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11)::mailroom_receipt)
+FROM mailroom_batches
+WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
+      receipt.lease.batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
+      counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids), storable_outcomes(receipt),
+      microseconds_since(receipt.signed_at), microseconds_since(receipt.written_at));
+  if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
+  return {.receipt_void = !rows[0][0].as<bool>()};
+}
+
+}  // namespace mailroom

@@ -1,0 +1,50 @@
+// The claim as a statement on a connection: what it takes, what it brings, and acknowledging without it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "consumer/claim_rows.hpp"
+#include "consumer/queue_session.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A claim of a session, and what came with it.
+struct ClaimedBatch {
+  ClaimReply reply{};
+  std::optional<pqxx::result> rows{};  ///< the tokens of a small batch, one row per token
+};
+
+/// Calls mailroom_claim().
+class ClaimStatement {
+ public:
+  /// Which consumer claims.
+  struct Claimant {
+    int collector = 0;  ///< the number that mailroom_attach() returned
+    std::vector<std::string> queues{};
+    std::string channel{};
+    TokenDetail detail{};
+  };
+
+  /// Prepares its statements. `connection` must outlive this.
+  ClaimStatement(Connection& connection, Claimant claimant);
+
+  /// As QueueSession::claim(). For any thread, while no other uses the connection.
+  ClaimedBatch run(const ClaimRequest& request);
+
+ private:
+  pqxx::result run_claim(const char* statement, const ClaimRequest& request);
+  ClaimReply acknowledge_alone(const Receipt& receipt);
+  /// Replies are others' words, in any language.
+  std::optional<std::string> storable_outcomes(const Receipt& receipt) const;
+  const std::string& queue_of(const ClaimRequest& request) const {
+    return request.queue.empty() ? claimant_.queues.front() : request.queue;
+  }
+
+  Connection& connection_;
+  Claimant claimant_;
+};
+
+}  // namespace mailroom

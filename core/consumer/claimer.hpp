@@ -1,0 +1,79 @@
+// Which queue the loop claims from next, when, and what it asks for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "consumer/made_claim.hpp"
+#include "consumer/pipeline.hpp"
+
+namespace mailroom {
+
+/// Makes the claims of a consumer: hears notifications, knows whose turn it is, and lets the session make a
+/// claim while it reads the batch before. The batch of such a claim is neither signed nor written before that
+/// one is written.
+class Claimer {
+ public:
+  struct Options {
+    std::vector<std::string> queues;  ///< those that it serves
+    QueueTurns::Options turns;
+  };
+  /// The next claim, or until when there is none unless a notification or a signal comes.
+  struct Next {
+    std::optional<MadeClaim> claim;
+    TimePoint until;
+  };
+
+  /// The references must outlive this.
+  Claimer(const Options& options, SessionKeeper& sessions, Receipts& receipts, Waker& waker,
+          Pipeline& pipeline, Environment& environment, Log& log);
+
+  void configure(const Options& options) { turns_.configure(options.queues, options.turns); }
+
+  /// Takes the notifications of the session. True if the states of sinks may have changed.
+  bool hear(TimePoint now);
+  /// Each queue wants a claim.
+  void notify() { turns_.notified(); }
+  /// Makes the next claim if one of the queues has its turn; or returns one that has been made.
+  Next next(TimePoint now);
+  /// Calls `each` for the rows of the batch of `claim`. `claims_on`: another claim follows at once, so the
+  /// session may make it meanwhile. Throws what the session throws: then no other claim has been made.
+  void read(const MadeClaim& claim, const std::function<void(const TokenRow&)>& each, bool claims_on);
+
+  /// True if a claim has been made that next() has not returned. It may have a batch.
+  bool has_claim() const { return ahead_ && is_valid(*ahead_); }
+  /// True if every queue has had a claim that found nothing to do, or is paused.
+  bool is_drained() const { return turns_.drained(); }
+
+ private:
+  /// False if its session has ended: its batch is taken over, like every lease of the session.
+  bool is_valid(const MadeClaim& claim) const { return claim.session == sessions_.number(); }
+  void begin_session();
+  MadeClaim make(const QueueTurns::Turn& turn);
+  /// A claim for `turn` that starts now, and acknowledges the oldest receipt.
+  MadeClaim prepare(const QueueTurns::Turn& turn);
+  /// The claim to be made while the batch of `claim` is read.
+  std::optional<MadeClaim> prepare_ahead(const MadeClaim& claim);
+  /// Does what follows from the reply.
+  Next settle(MadeClaim claim);
+  void note_pauses(const MadeClaim& claim);
+
+  SessionKeeper& sessions_;
+  Receipts& receipts_;
+  Waker& waker_;
+  Pipeline& pipeline_;
+  Environment& environment_;
+  Log& log_;
+  QueueTurns turns_;
+  int session_ = 0;  ///< the number of the session whose queues are known
+  TimePoint last_published_{};
+  TimePoint next_wake_{};  ///< while polling: when to notify the consumers of other queues
+  std::map<std::string, std::int64_t> passed_;  ///< the highest cursor of each queue that claims have shown
+  std::optional<MadeClaim> ahead_;              ///< made while the batch before was read, and not settled
+};
+
+}  // namespace mailroom

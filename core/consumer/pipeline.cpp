@@ -1,0 +1,103 @@
+// Keeps a batch open while the next is claimed, but no more batches without a receipt than the sink allows.
+
+#include "consumer/pipeline.hpp"
+
+namespace mailroom {
+
+Pipeline::Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
+                   Waker& waker, Environment& environment, Log& log, ConsumerObserver& observer)
+    : signer_(key, log, environment),
+      sink_(std::move(sink)),
+      sessions_(sessions),
+      receipts_(receipts),
+      waker_(waker),
+      environment_(environment),
+      log_(log),
+      observer_(observer) {}
+
+void Pipeline::configure(const Key& key, std::unique_ptr<Sink> sink) {
+  signer_.configure(key);
+  sink_ = std::move(sink);
+}
+
+Pipeline::Capacity Pipeline::capacity() const {
+  return {.batches = sink_->most_open(), .tokens = sink_->room(), .from = sink_->claims_from()};
+}
+
+void Pipeline::deliver(const MadeClaim& claim, const BatchSigner::Rows& rows, bool claims_on) {
+  const auto& reply = claim.reply;
+  auto batch = signer_.sign(*reply.lease, claim.turn.line_limit, rows, *sink_);
+  batch.times.claim = claim.took;
+  // Before this batch is written: no more than one is written and not acknowledged. If this fails, it is not
+  // written either, and leased again.
+  if (capacity().batches == 1) receipts_.acknowledge_all();
+  const auto trigger = claim.trigger(batch.last_token);
+  open_.push_back({.batch = std::move(batch), .size = reply.size, .trigger = trigger});
+  const auto most = may_stay_open(claim, claims_on);
+  while (open_.size() > most)
+    finish_oldest();
+}
+
+std::size_t Pipeline::may_stay_open(const MadeClaim& claim, bool claims_on) const {
+  if (!claims_on) return 0;
+  const auto [batches, tokens, from] = capacity();
+  // The last of several goes on while a claim acknowledges the one before.
+  if (!claim.reply.more || tokens == 0) return open_.size() > 1 ? 1 : 0;
+  return batches - 1;
+}
+
+std::optional<std::int64_t> Pipeline::open_batch(const std::string& queue) const {
+  for (const auto& open : open_) {
+    const auto& lease = open.batch.receipt.lease;
+    if (lease.queue == queue) return lease.batch;
+  }
+  return std::nullopt;
+}
+
+void Pipeline::finish_oldest() {
+  // While this consumer waits for its reader, the others need notifications.
+  const auto when_slow = [&] {
+    waker_.hand_over(sessions_.session_or_null());
+    environment_.note_wait(Awaited::reader);
+  };
+  auto open = std::move(open_.front());
+  open_.pop_front();
+  observer_.delivers();
+  signer_.finish(open.batch, *sink_, when_slow);
+  environment_.note_wait(Awaited::nothing);
+  observer_.turned(environment_.now());
+  note_finished(open, receipts_.add(std::move(open.batch.receipt)));
+}
+
+void Pipeline::note_finished(const OpenBatch& open, const Receipt& receipt) {
+  const auto& times = open.batch.times;
+  is_reader_fast_ = times.write <= times.fetch + times.sign;
+  observer_.finished({.receipt = receipt,
+                      .size = open.size,
+                      .trigger = open.trigger,
+                      .times = times,
+                      .created = open.batch.created});
+  const auto& counts = receipt.counts;
+  if (counts.emitted > 0) {
+    ++written_;
+    ++totals_.batches;
+  }
+  totals_.tokens += counts.emitted;
+  totals_.skipped += counts.skipped();
+  log_.debug("batch written",
+             {{"batch", receipt.lease.batch}, {"tokens", counts.emitted}, {"skipped", counts.skipped()}});
+}
+
+void Pipeline::finish_all() {
+  while (!open_.empty())
+    finish_oldest();
+}
+
+void Pipeline::log_totals() {
+  if (totals_.batches + totals_.skipped == 0) return;
+  log_.info("emitted",
+            {{"batches", totals_.batches}, {"tokens", totals_.tokens}, {"skipped", totals_.skipped}});
+  totals_ = {};
+}
+
+}  // namespace mailroom

@@ -1,0 +1,96 @@
+// Claimed batches on their way through the sink.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "consumer/batch_signer.hpp"
+#include "consumer/made_claim.hpp"
+#include "consumer/receipts.hpp"
+#include "consumer/sink.hpp"
+#include "consumer/waker.hpp"
+
+namespace mailroom {
+
+/// Signs claimed batches, keeps them open at the sink, and makes a receipt of each that the sink has
+/// finished. The only part of the loop that knows the sink.
+///
+/// A batch is acknowledged only after the sink has finished it, so a crash repeats at most the batches that
+/// are open at the sink or have a receipt. Together these are at most as many as may be open.
+class Pipeline {
+ public:
+  /// What the sink takes now.
+  struct Capacity {
+    std::size_t batches = 1;  ///< that may be open at the same time
+    int tokens = 0;           ///< with those in open batches
+    TimePoint from{};         ///< it is unavailable, and nothing is claimed before
+  };
+
+  /// The references must outlive this.
+  Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
+           Waker& waker, Environment& environment, Log& log, ConsumerObserver& observer);
+
+  /// Takes effect at once. No batch may be open.
+  void configure(const Key& key, std::unique_ptr<Sink> sink);
+
+  Capacity capacity() const;
+  /// False if finishing a batch would have to wait for the other side.
+  bool is_ready() const { return sink_->is_ready(); }
+  /// Why nothing is claimed, for people.
+  std::string unavailability() const { return sink_->unavailability(); }
+  /// Shares the states of sinks with other consumers; `heard`: they may have changed.
+  void consult(bool heard) { sink_->consult(sessions_.session(), heard); }
+
+  /// Opens the batch of `claim`, whose `rows` it reads, at the sink. It stays open there while the next one
+  /// is claimed if the sink lets it, and if `claims_on`: another claim follows at once.
+  void deliver(const MadeClaim& claim, const BatchSigner::Rows& rows, bool claims_on);
+  bool has_open() const { return !open_.empty(); }
+  /// The batch of `queue` that is open.
+  std::optional<std::int64_t> open_batch(const std::string& queue) const;
+  void finish_oldest();
+  void finish_all();
+
+  /// Batches with an emitted token.
+  std::int64_t written() const { return written_; }
+  /// True if the last batch was written in less time than it was read.
+  bool is_reader_fast() const { return is_reader_fast_; }
+  /// Tokens that a claim has skipped.
+  void count_skipped(int tokens) { totals_.skipped += tokens; }
+  /// Logs what was emitted since the last time, if anything was.
+  void log_totals();
+
+ private:
+  /// A batch at the sink.
+  struct OpenBatch {
+    SignedBatch batch;
+    int size = 0;
+    BatchTrigger trigger = BatchTrigger::full;
+  };
+  struct Totals {
+    std::int64_t batches = 0;
+    std::int64_t tokens = 0;
+    std::int64_t skipped = 0;
+  };
+
+  /// How many batches may stay open while the next is claimed.
+  std::size_t may_stay_open(const MadeClaim& claim, bool claims_on) const;
+  void note_finished(const OpenBatch& open, const Receipt& receipt);
+
+  BatchSigner signer_;
+  std::unique_ptr<Sink> sink_;
+  SessionKeeper& sessions_;
+  Receipts& receipts_;
+  Waker& waker_;
+  Environment& environment_;
+  Log& log_;
+  ConsumerObserver& observer_;
+  std::deque<OpenBatch> open_;  ///< the oldest first
+  std::int64_t written_ = 0;
+  bool is_reader_fast_ = false;
+  Totals totals_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,128 @@
+// Retries with back-off, and logs an outage less and less often.
+
+#include "consumer/session_keeper.hpp"
+
+#include <algorithm>
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds take_over_grace{1500};
+
+}  // namespace
+
+SessionKeeper::SessionKeeper(Options options, Environment& environment, Log& log, ConsumerObserver& observer)
+    : options_(std::move(options)),
+      environment_(environment),
+      log_(log),
+      observer_(observer),
+      backoff_(environment.random_seed()),
+      retries_(log) {}
+
+void SessionKeeper::connect_first(Milliseconds patience) {
+  const auto give_up = environment_.now() + patience;
+  while (!environment_.stop_requested()) {
+    observer_.turned(environment_.now());
+    try {
+      return adopt(options_.connect());
+    } catch (const Error& error) {
+      if (environment_.stop_requested()) return;
+      const bool gives_up = environment_.now() >= give_up && !is_pid_locked(error);
+      if (retry_for(error) != Retry::new_session || gives_up) throw;
+      retries_.failed(is_pid_locked(error) ? "reconnecting" : "waiting for the database", reason_of(error),
+                      environment_.now());
+    }
+    environment_.sleep_for(backoff_.next());
+  }
+}
+
+bool SessionKeeper::connect() {
+  if (session_) return true;
+  environment_.sleep_for(backoff_.next());
+  if (environment_.stop_requested()) return false;
+  adopt(options_.connect());
+  take_over_from_ = environment_.now() + take_over_grace;
+  return true;
+}
+
+QueueSession& SessionKeeper::connect_to_leave() {
+  if (session_) return *session_;
+  session_ = options_.connect();
+  ++number_;
+  return *session_;
+}
+
+void SessionKeeper::adopt(std::unique_ptr<QueueSession> session) {
+  session_ = std::move(session);
+  ++number_;
+  last_round_trip_ = environment_.now();
+  observer_.connected();
+  if (retries_.is_news()) log_.info("connected");
+}
+
+void SessionKeeper::drop() {
+  if (session_) observer_.disconnected();
+  session_.reset();
+}
+
+void SessionKeeper::lost(const ConnectionLost& error) {
+  if (!session_ && environment_.stop_requested()) return;
+  if (session_) retries_.worked();
+  retries_.failed("connection lost", error.what(), environment_.now());
+  drop();
+}
+
+bool SessionKeeper::fixes(const DatabaseError& error) {
+  const auto fix = retry_for(error);
+  if (fix == Retry::new_session) {
+    retries_.failed(is_pid_locked(error) ? "reconnecting" : "the server accepts no writes, reconnecting",
+                    reason_of(error), environment_.now());
+    drop();
+  } else if (fix == Retry::same_session && !environment_.stop_requested()) {
+    log_.warn("statement failed, retrying", {{"reason", error.what()}});
+    environment_.sleep_for(backoff_.next());
+  }
+  return fix != Retry::none;
+}
+
+ClaimReply SessionKeeper::claim(const ClaimRequest& request) {
+  const auto started = environment_.now();
+  auto reply = session_->claim(request);
+  note_claim(request, reply, environment_.now() - started);
+  return reply;
+}
+
+void SessionKeeper::note_claim(const ClaimRequest& request, const ClaimReply& reply,
+                               std::chrono::nanoseconds took) {
+  last_round_trip_ = environment_.now();
+  backoff_.reset();
+  retries_.worked();
+  observer_.claimed(
+      {.queue = request.queue, .reply = reply, .only_acknowledged = request.limit == 0, .took = took});
+  report(reply);
+}
+
+void SessionKeeper::report(const ClaimReply& reply) {
+  if (reply.receipt_void) {
+    log_.warn("a batch was taken over before it was acknowledged: it may have been emitted twice");
+  }
+  if (reply.dead) {
+    log_.error("batch dead-lettered after too many attempts", {{"batch", *reply.dead}});
+  }
+  if (reply.lease && reply.lease->attempt > 1) {
+    log_.info("taking over a batch", {{"batch", reply.lease->batch}, {"attempt", reply.lease->attempt}});
+  }
+}
+
+void SessionKeeper::wait(TimePoint until) {
+  const auto health = last_round_trip_ + options_.healthcheck_interval;
+  if (environment_.now() >= health) {
+    session_->check_health();
+    last_round_trip_ = environment_.now();
+    return;
+  }
+  observer_.waits(std::min(until, health));
+  environment_.wait(session_->socket(), std::min(until, health));
+}
+
+}  // namespace mailroom

@@ -1,0 +1,81 @@
+// Keeps a consumer connected: makes its session, notices its end, and makes the next one.
+#pragma once
+
+#include <memory>
+
+#include "base/log.hpp"
+#include "consumer/consumer_observer.hpp"
+#include "consumer/queue_session.hpp"
+#include "db/errors.hpp"
+#include "process/backoff.hpp"
+#include "process/environment.hpp"
+#include "process/retry_log.hpp"
+
+namespace mailroom {
+
+/// The session of a consumer, one after the other as they are lost.
+class SessionKeeper {
+ public:
+  /// How to connect, and after how long a silence to check the connection.
+  struct Options {
+    SessionFactory connect;
+    Milliseconds healthcheck_interval{};
+  };
+
+  /// `environment`, `log` and `observer` must outlive this.
+  SessionKeeper(Options options, Environment& environment, Log& log, ConsumerObserver& observer);
+
+  /// Takes effect with the next session; the interval at once.
+  void configure(Options options) { options_ = std::move(options); }
+
+  /// Makes the first session, within `patience`; 0: tries once. Makes none after a stop request. Throws what
+  /// `connect` threw when no retry has helped.
+  void connect_first(Milliseconds patience);
+  /// Makes a session if there is none, after a pause that grows. False after a stop request. Throws what
+  /// `connect` throws.
+  bool connect();
+  /// Makes a session if there is none, at once and also after a stop request: only to acknowledge.
+  QueueSession& connect_to_leave();
+  /// Ends the session. What it has leased can be taken over.
+  void drop();
+
+  /// There must be one.
+  QueueSession& session() { return *session_; }
+  /// Null if there is none.
+  QueueSession* session_or_null() { return session_.get(); }
+  /// Tells the sessions apart; 0 if there is none.
+  int number() const { return session_ ? number_ : 0; }
+  /// False for a while after a reconnect: other consumers may still reconnect and acknowledge their batches.
+  bool may_take_over(TimePoint now) const { return now >= take_over_from_; }
+
+  /// Drops the session, so that connect() makes another one.
+  void lost(const ConnectionLost& error);
+  /// Prepares a retry; false if a retry does not help.
+  bool fixes(const DatabaseError& error);
+  /// Waits for longer each time that it is called without a claim in between.
+  void pause() { environment_.pause_for(backoff_.next()); }
+
+  /// Claims on the session, and takes note of the reply.
+  ClaimReply claim(const ClaimRequest& request);
+  /// Takes note of the reply to a claim: the session works.
+  void note_claim(const ClaimRequest& request, const ClaimReply& reply, std::chrono::nanoseconds took);
+  /// Waits for a notification or a signal, until `until`; or checks the connection if that is due.
+  void wait(TimePoint until);
+
+ private:
+  void adopt(std::unique_ptr<QueueSession> session);
+  void report(const ClaimReply& reply);
+
+  Options options_;
+  Environment& environment_;
+  Log& log_;
+  ConsumerObserver& observer_;
+  Backoff backoff_;
+  RetryLog retries_;
+  std::unique_ptr<QueueSession> session_;
+  int number_ = 0;
+  TimePoint take_over_from_{};
+  TimePoint last_round_trip_{};
+};
+
+}  // namespace mailroom

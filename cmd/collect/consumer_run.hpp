@@ -3,9 +3,9 @@
 
 #include <functional>
 
+#include "claim/pg_queue_session.hpp"
 #include "cmd/terminal/context.hpp"
 #include "consumer/collector.hpp"
-#include "consumer/pg_queue_session.hpp"
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
 

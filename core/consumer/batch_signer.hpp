@@ -6,8 +6,8 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "claim/queue_session.hpp"
 #include "consumer/consumer_observer.hpp"
-#include "consumer/queue_session.hpp"
 #include "consumer/sink.hpp"
 #include "crypto/hmac.hpp"
 

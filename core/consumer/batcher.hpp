@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "claim/queue_session.hpp"
 #include "consumer/batch_choice.hpp"
-#include "consumer/queue_session.hpp"
 
 namespace mailroom {
 

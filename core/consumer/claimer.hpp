@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "consumer/made_claim.hpp"
 #include "consumer/pipeline.hpp"
 
 namespace mailroom {

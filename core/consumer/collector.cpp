@@ -11,9 +11,6 @@ namespace {
 
 constexpr Milliseconds longest_hold{100};  ///< without an acknowledgement, while nothing may be claimed
 
-/// Observes nothing.
-ConsumerObserver nobody;
-
 SessionKeeper::Options session_options(const CollectorSetup& setup) {
   return {.connect = setup.connect, .healthcheck_interval = setup.healthcheck_interval};
 }
@@ -105,10 +102,6 @@ void Collector::wait_until(TimePoint until) {
 }
 
 Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
-                     Log& log)
-    : Collector(std::move(setup), limits, std::move(reload), environment, log, nobody) {}
-
-Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
                      Log& log, ConsumerObserver& observer)
     : setup_(std::move(setup)),
       limits_(limits),
@@ -154,13 +147,14 @@ void Collector::reload() {
 }
 
 void Collector::apply(CollectorSetup setup) {
+  auto sink = setup.make_sink();
   pipeline_.finish_all();
   if (setup.session_identity != setup_.session_identity) leave_session();
   setup_ = std::move(setup);
   sessions_.configure(session_options(setup_));
   claimer_.configure({setup_.queues, setup_.turns});
   waker_.configure(polling_options(setup_));
-  pipeline_.configure(setup_.key, setup_.make_sink());
+  pipeline_.configure(setup_.key, std::move(sink));
   for (const auto& change : setup_.changes) {
     log_.info(change.takes_effect ? "changed" : "changed, effective after a restart",
               {{"setting", change.name}, {"from", change.before}, {"to", change.after}});

@@ -56,9 +56,7 @@ class Collector {
 
   /// `environment`, `log` and `observer` must outlive this.
   Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment, Log& log,
-            ConsumerObserver& observer);
-  /// Nobody observes it.
-  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment, Log& log);
+            ConsumerObserver& observer = nobody());
 
   /// Returns after a stop request or when a limit is reached, with every written batch acknowledged. Throws
   /// ConnectionLost when the database cannot be reached at the start, Error(output_closed) when the reader of

@@ -1,6 +1,7 @@
 // What a consumer reports of its work, for metrics and the service manager.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 
 namespace mailroom {
 
@@ -23,7 +24,10 @@ enum class BatchTrigger {
 };
 
 /// `full`.
-const char* batch_trigger_name(BatchTrigger trigger);
+inline const char* batch_trigger_name(BatchTrigger trigger) {
+  constexpr std::array names{"full", "timeout", "drain", "replay"};
+  return names.at(static_cast<std::size_t>(trigger));
+}
 
 /// How long each step of a batch took.
 struct BatchTimes {
@@ -100,25 +104,37 @@ class ConsumerObserver {
   virtual void stopping() {}
 };
 
+/// Observes nothing.
+inline ConsumerObserver& nobody() {
+  static ConsumerObserver observer;
+  return observer;
+}
+
 /// Tells several observers, in the order in which they were added.
 class ConsumerObservers final : public ConsumerObserver {
  public:
   /// `observer` must outlive this.
   void add(ConsumerObserver& observer) { observers_.push_back(&observer); }
 
-  void turned(TimePoint now) override;
-  void waits(TimePoint until) override;
-  void delivers() override;
-  void connected() override;
-  void disconnected() override;
-  void claimed(const ObservedClaim& claim) override;
-  void finished(const FinishedBatch& batch) override;
-  void answered(const SinkAnswer& answer) override;
-  void reloading() override;
-  void reloaded(bool succeeded) override;
-  void stopping() override;
+  void turned(TimePoint now) override { tell(&ConsumerObserver::turned, now); }
+  void waits(TimePoint until) override { tell(&ConsumerObserver::waits, until); }
+  void delivers() override { tell(&ConsumerObserver::delivers); }
+  void connected() override { tell(&ConsumerObserver::connected); }
+  void disconnected() override { tell(&ConsumerObserver::disconnected); }
+  void claimed(const ObservedClaim& claim) override { tell(&ConsumerObserver::claimed, claim); }
+  void finished(const FinishedBatch& batch) override { tell(&ConsumerObserver::finished, batch); }
+  void answered(const SinkAnswer& answer) override { tell(&ConsumerObserver::answered, answer); }
+  void reloading() override { tell(&ConsumerObserver::reloading); }
+  void reloaded(bool succeeded) override { tell(&ConsumerObserver::reloaded, succeeded); }
+  void stopping() override { tell(&ConsumerObserver::stopping); }
 
  private:
+  template <typename... Parameters, typename... Told>
+  void tell(void (ConsumerObserver::*what)(Parameters...), const Told&... told) {
+    for (auto* observer : observers_)
+      (observer->*what)(told...);
+  }
+
   std::vector<ConsumerObserver*> observers_;
 };
 

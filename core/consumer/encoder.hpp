@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {

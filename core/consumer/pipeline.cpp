@@ -16,6 +16,7 @@ Pipeline::Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& se
       observer_(observer) {}
 
 void Pipeline::configure(const Key& key, std::unique_ptr<Sink> sink) {
+  finish_all();
   signer_.configure(key);
   sink_ = std::move(sink);
 }

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/log.hpp"
+#include "claim/queue_session.hpp"
 #include "consumer/consumer_observer.hpp"
-#include "consumer/queue_session.hpp"
 #include "db/errors.hpp"
 #include "process/backoff.hpp"
 #include "process/environment.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {

@@ -3,8 +3,8 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "claim/queue_session.hpp"
 #include "consumer/polling_state.hpp"
-#include "consumer/queue_session.hpp"
 
 namespace mailroom {
 

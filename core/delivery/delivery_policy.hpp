@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "claim/queue_session.hpp"
 #include "config/settings.hpp"
-#include "consumer/queue_session.hpp"
 #include "delivery/delivery.hpp"
 
 namespace mailroom {

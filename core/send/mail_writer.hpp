@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 #include "crypto/token.hpp"
 #include "delivery/delivery.hpp"
 #include "mail/link_template.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/id_range.hpp"
-#include "consumer/pg_queue_session.hpp"
+#include "claim/pg_queue_session.hpp"
 #include "differential/queue_world.hpp"
 #include "support/test_database.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 
 namespace mailroom::test {
 

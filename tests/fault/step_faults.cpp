@@ -3,7 +3,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
-#include "consumer/pg_queue_session.hpp"
+#include "claim/pg_queue_session.hpp"
 #include "fault/step_collector.hpp"
 #include "fault/trial.hpp"
 

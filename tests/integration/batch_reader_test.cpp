@@ -1,6 +1,6 @@
 // A large batch is read in two statements and joined here. The join of the server is the oracle.
 
-#include "consumer/batch_reader.hpp"
+#include "claim/batch_reader.hpp"
 
 #include <array>
 #include <fmt/format.h>

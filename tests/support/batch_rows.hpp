@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 
 namespace mailroom::test {
 

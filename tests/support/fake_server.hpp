@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 #include "support/fake_environment.hpp"
 #include "support/fake_queue.hpp"
 

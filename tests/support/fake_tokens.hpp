@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 
 namespace mailroom::test {
 

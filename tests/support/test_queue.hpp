@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "consumer/pg_queue_session.hpp"
+#include "claim/pg_queue_session.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/test_database.hpp"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "consumer/batch_reader.hpp"
+#include "claim/batch_reader.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::accounts_condition_test {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "consumer/claim_rows.hpp"
-#include "consumer/queue_session.hpp"
+#include "claim/claim_rows.hpp"
+#include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {

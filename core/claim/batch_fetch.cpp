@@ -1,6 +1,6 @@
 // A batch that cannot be read ahead is read when its turn comes, with the same error if that lasts.
 
-#include "consumer/batch_fetch.hpp"
+#include "claim/batch_fetch.hpp"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // Reads columns by their position, so their order is that of the functions in the migrations. Trusts the
 // digits that the server writes, and checks only how long a secret is.
 
-#include "consumer/claim_rows.hpp"
+#include "claim/claim_rows.hpp"
 
 #include <array>
 #include <charconv>

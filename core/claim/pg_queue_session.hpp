@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "consumer/batch_fetch.hpp"
-#include "consumer/claim_statement.hpp"
-#include "consumer/queue_session.hpp"
+#include "claim/batch_fetch.hpp"
+#include "claim/claim_statement.hpp"
+#include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 #include "db/wait_watch.hpp"
 #include "process/stop_watcher.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
 /// The statements with which a session claims and reads batches, and what their rows say.

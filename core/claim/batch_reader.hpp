@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {

@@ -1,6 +1,6 @@
 // Joins equal outcomes of consecutive tokens, and writes text directly, since a batch may have thousands.
 
-#include "consumer/outcome_record.hpp"
+#include "claim/outcome_record.hpp"
 
 #include <algorithm>
 #include <array>

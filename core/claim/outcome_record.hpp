@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "consumer/queue_session.hpp"
+#include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {

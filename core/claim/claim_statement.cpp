@@ -1,12 +1,12 @@
 // One round trip acknowledges a batch, claims the next, and brings its tokens if it is small.
 
-#include "consumer/claim_statement.hpp"
+#include "claim/claim_statement.hpp"
 
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/id_range.hpp"
-#include "consumer/outcome_record.hpp"
+#include "claim/outcome_record.hpp"
 #include "db/storable_text.hpp"
 
 namespace mailroom {

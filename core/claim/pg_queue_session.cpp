@@ -1,12 +1,12 @@
 // Sets up the session with pinned plans, has it claim and fetch, and sorts its notifications.
 
-#include "consumer/pg_queue_session.hpp"
+#include "claim/pg_queue_session.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
 
-#include "consumer/outcome_record.hpp"
+#include "claim/outcome_record.hpp"
 #include "db/array_text.hpp"
 #include "db/pooler.hpp"
 #include "db/qualified_name.hpp"

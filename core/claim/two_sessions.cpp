@@ -1,6 +1,6 @@
 // Threads end before run() does. What still runs when the other session has failed is cancelled or awaited.
 
-#include "consumer/two_sessions.hpp"
+#include "claim/two_sessions.hpp"
 
 #include <future>
 

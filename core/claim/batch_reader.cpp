@@ -1,13 +1,13 @@
 // Streams tokens and accounts by COPY, accounts as a range or a list of ids, and merges both in memory.
 
-#include "consumer/batch_reader.hpp"
+#include "claim/batch_reader.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fmt/format.h>
 
-#include "consumer/claim_rows.hpp"
+#include "claim/claim_rows.hpp"
 #include "db/array_text.hpp"
 
 namespace mailroom {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <optional>
 
-#include "consumer/batch_reader.hpp"
-#include "consumer/claim_statement.hpp"
-#include "consumer/two_sessions.hpp"
+#include "claim/batch_reader.hpp"
+#include "claim/claim_statement.hpp"
+#include "claim/two_sessions.hpp"
 
 namespace mailroom {
 

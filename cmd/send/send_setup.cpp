@@ -4,13 +4,12 @@
 
 #include "carriers/smtp/configured_relays.hpp"
 #include "carriers/smtp/hello_name.hpp"
-#include "config/required_keys.hpp"
 #include "mail/configured_mail.hpp"
 
 namespace mailroom {
 
 CourierOptions configured_relays(const Settings& settings, std::uint64_t seed) {
-  require_keys({relay_key, from_key, link_key}, settings);
+  require_keys({"send.relay", "send.from", "send.link"}, settings);
   auto configured = read_relays(settings);
   CourierOptions options;
   options.relays = std::move(configured.relays);
@@ -36,7 +35,7 @@ DeliveryPolicy delivery_policy(const Settings& settings) {
 
 std::shared_ptr<const MailWriter> configured_writer(const Settings& settings) {
   const auto mail = parse_configured_mail(settings);
-  require_keys({from_key, link_key}, settings);
+  require_keys({"send.from", "send.link"}, settings);
   return std::make_shared<MailWriter>(*mail.from, MessageBuilder(*mail.from, mail.reply_to, mail.headers),
                                       load_templates(settings.send.templates), *mail.link);
 }

@@ -71,6 +71,7 @@ struct KeyEntry {
   std::string_view default_text;  ///< empty for none
   std::string_view meaning;       ///< one line
   KeyTarget target;
+  std::string_view example{};  ///< of a key without a default that some command needs
   std::vector<KeyOption> options{};
   Secrecy secrecy = Secrecy::none;
   bool is_list = false;      ///< a list in the file, joined by commas elsewhere
@@ -79,6 +80,10 @@ struct KeyEntry {
   // The table writes with these what only some keys have.
   KeyEntry& option(std::string_view commands, std::string_view spec, std::string_view help) {
     options.push_back({commands, spec, help});
+    return *this;
+  }
+  KeyEntry& like(std::string_view value) {
+    example = value;
     return *this;
   }
   KeyEntry& list() {

@@ -109,10 +109,12 @@ const std::vector<Entry> entries{
     Entry{"send.relay", "MAILROOM_SEND_RELAY", "",
           "SMTP relay, smtp:// or smtps://; several are separated by commas and tried in order",
           as_written(&SendSettings::relay)}
+        .like("smtp://user@relay.example:587")
         .hides(Secrecy::url)
         .option("send", "--relay URL", "send through this relay, or several separated by commas"),
     Entry{"send.password_file", "MAILROOM_SEND_PASSWORD_FILE", "",
           "file with the password for the user of the relay", into(&SendSettings::password_file, parse_path)}
+        .like("/etc/mailroom/relay-password")
         .option("send", "--password-file FILE", "read the password of the relay from FILE"),
     Entry{"send.token_file", "MAILROOM_SEND_TOKEN_FILE", "",
           "file with an OAuth 2 token instead, read at each login",
@@ -132,12 +134,14 @@ const std::vector<Entry> entries{
     Entry{"send.from", "MAILROOM_SEND_FROM", "",
           "sender of the mails: an address, or a name and the address in angle brackets",
           as_written(&SendSettings::from)}
+        .like("Example <no-reply@app.example>")
         .option("send", "--from ADDRESS", "send from this address"),
     Entry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
           as_written(&SendSettings::reply_to)},
     Entry{"send.link", "MAILROOM_SEND_LINK", "",
           "link in a mail: a URL with {token}, and with {action} for activation or recovery",
           as_written(&SendSettings::link)}
+        .like("https://app.example/{action}?token={token}")
         .option("send", "--link URL", "link in the mails, with {token} and {action}"),
     Entry{"send.templates", "MAILROOM_SEND_TEMPLATES", "",
           "directory of mail templates, which replace the built-in ones",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <type_traits>
 #include <utility>
 
 #include "base/duration.hpp"
@@ -41,16 +42,6 @@ std::optional<Ends> ends_of(std::string_view text) {
   return Ends{text.substr(0, dots), text.substr(dots + 2)};
 }
 
-/// Refuses a range whose ends are the wrong way round.
-template <typename T>
-ValueRange<T> ordered(const SettingValue& value, const Ends& ends, T min, T max) {
-  if (max < min) {
-    refuse(value, "a range from the smaller value to the larger",
-           fmt::format("write {}..{}", ends.second, ends.first));
-  }
-  return {min, max};
-}
-
 bool has_unit(std::string_view duration) {
   return duration.find_first_not_of("0123456789") != std::string_view::npos;
 }
@@ -62,6 +53,25 @@ void require_units(const SettingValue& value, const Ends& ends) {
   refuse(value, "a range with a unit at both ends",
          fmt::format("a bare number is milliseconds: write {}{}..{}{}", min, has_unit(min) ? "" : "ms", max,
                      has_unit(max) ? "" : "ms"));
+}
+
+/// A value that `parse` reads, or a range of two that `parse_end` reads, which are `kind`.
+template <typename T, typename Parse, typename ParseEnd>
+ValueRange<T> parse_range(const SettingValue& value, T least, T most, Parse parse, ParseEnd parse_end,
+                          const std::string& kind, const char* example) {
+  const auto ends = ends_of(value.text);
+  if (!ends) {
+    const T only = parse(value, least, most);
+    return {only, only};
+  }
+  const auto min = parse_end(ends->first);
+  const auto max = parse_end(ends->second);
+  const auto is_within = [&](const auto& end) { return end && *end >= least && *end <= most; };
+  if (!is_within(min) || !is_within(max)) refuse(value, "a range of two " + kind, example);
+  if constexpr (std::is_same_v<T, Milliseconds>) require_units(value, *ends);
+  if (*min <= *max) return {*min, *max};
+  refuse(value, "a range from the smaller value to the larger",
+         fmt::format("write {}..{}", ends->second, ends->first));
 }
 
 /// Names are sent to the server, which may log them. The message does not repeat the token.
@@ -115,39 +125,15 @@ Milliseconds parse_interval(const SettingValue& value, Milliseconds least, Milli
 }
 
 ValueRange<int> parse_count_range(const SettingValue& value, int least, int most) {
-  const auto ends = ends_of(value.text);
-  if (!ends) {
-    const int count = parse_count(value, least, most);
-    return {count, count};
-  }
-  const auto min = parse_number<int>(ends->first);
-  const auto max = parse_number<int>(ends->second);
-  const auto is_within = [&](const auto& end) { return end && *end >= least && *end <= most; };
-  if (!is_within(min) || !is_within(max)) {
-    refuse(value, fmt::format("a range of two whole numbers from {} to {}", least, most),
-           "for example 10..500");
-  }
-  return ordered(value, *ends, *min, *max);
+  return parse_range(value, least, most, parse_count, parse_number<int>,
+                     fmt::format("whole numbers from {} to {}", least, most), "for example 10..500");
 }
 
 ValueRange<Milliseconds> parse_interval_range(const SettingValue& value, Milliseconds least,
                                               Milliseconds most) {
-  const auto ends = ends_of(value.text);
-  if (!ends) {
-    const auto interval = parse_interval(value, least, most);
-    return {interval, interval};
-  }
-  const auto min = parse_duration(ends->first);
-  const auto max = parse_duration(ends->second);
-  const auto is_within = [&](const auto& end) { return end && *end >= least && *end <= most; };
-  if (!is_within(min) || !is_within(max)) {
-    refuse(
-        value,
-        fmt::format("a range of two durations from {} to {}", format_duration(least), format_duration(most)),
-        "for example 50ms..5s");
-  }
-  require_units(value, *ends);
-  return ordered(value, *ends, *min, *max);
+  return parse_range(value, least, most, parse_interval, parse_duration,
+                     fmt::format("durations from {} to {}", format_duration(least), format_duration(most)),
+                     "for example 50ms..5s");
 }
 
 std::optional<Rate> parse_rate_value(const SettingValue& value) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <stdexcept>
 #include <unistd.h>
@@ -158,6 +159,17 @@ EnvironmentVariables process_environment() {
     environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   return environment;
+}
+
+void require_keys(const std::vector<std::string_view>& keys, const Settings& settings) {
+  std::vector<std::string_view> missing;
+  std::ranges::copy_if(keys, std::back_inserter(missing),
+                       [&](const auto& key) { return setting_of(settings, key).text.empty(); });
+  if (missing.empty()) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("{} {} not set", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"),
+              fmt::format("for example {}: {}; mailroom.yaml.example describes each", missing.front(),
+                          find_key(missing.front())->example));
 }
 
 Settings with_queue_defaults(const Settings& settings, const std::string& queue,

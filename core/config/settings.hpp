@@ -191,6 +191,9 @@ struct Settings {
 /// The entry of `key`, which must be a configuration key.
 const SettingValue& setting_of(const Settings& settings, std::string_view key);
 
+/// Throws Error(configuration) that names every one of `keys` without a value, with an example of the first.
+void require_keys(const std::vector<std::string_view>& keys, const Settings& settings);
+
 /// `settings` with the batch limit and timeout that the database defines for a queue, where the configuration
 /// does not say otherwise. An empty text defines nothing. Throws Error(configuration) for an invalid value.
 Settings with_queue_defaults(const Settings& settings, const std::string& queue,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "config/required_keys.hpp"
 #include "doctor/subject.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/template_set.hpp"
@@ -36,7 +35,7 @@ Findings check_templates(Subject& subject) {
   if (!is_mail_configured(settings)) return {fine("not configured")};
   parse_configured_mail(settings);
   // Templates can be written before anything is sent.
-  if (!settings.send.relay.empty()) require_keys({from_key, link_key}, settings);
+  if (!settings.send.relay.empty()) require_keys({"send.from", "send.link"}, settings);
   const auto templates = load_templates(settings.send.templates);
   Findings findings;
   for (const auto& text : templates.warnings())

@@ -363,6 +363,28 @@ TEST_CASE("the example file has every key, its meaning and its variable, in the 
   }
 }
 
+TEST_CASE("a key changes its own section alone") {
+  const WorkingDirectory directory;
+  const auto before = load_settings({}, {});
+  for (const auto& row : rows) {
+    const auto& text = row.in_file == row.by_default ? row.in_flag : row.in_file;
+    const auto after = load_settings({std::nullopt, {{row.key, text, "--flag"}}}, {});
+    const std::map<std::string, bool> are_same{{"database", before.database == after.database},
+                                               {"signing", before.signing == after.signing},
+                                               {"collect", before.collect == after.collect},
+                                               {"queue", before.queue == after.queue},
+                                               {"send", before.send == after.send},
+                                               {"sink", before.sink == after.sink},
+                                               {"metrics", before.metrics == after.metrics},
+                                               {"audit", before.audit == after.audit},
+                                               {"log", before.log == after.log}};
+    for (const auto& [section, is_same] : are_same) {
+      CAPTURE(row.key, section);
+      CHECK(is_same != row.key.starts_with(section + "."));
+    }
+  }
+}
+
 TEST_CASE("every listed choice of a key is accepted, and an error lists the choices") {
   for (const auto& entry : key_table()) {
     INFO(entry.key);

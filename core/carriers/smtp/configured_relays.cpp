@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "base/password_file.hpp"
 #include "carriers/smtp/hello_name.hpp"
-#include "config/required_keys.hpp"
 
 namespace mailroom {
 namespace {
@@ -41,7 +40,7 @@ void require_one_login(const Settings& settings) {
 }  // namespace
 
 ConfiguredRelays read_relays(const Settings& settings) {
-  require_keys({relay_key}, settings);
+  require_keys({"send.relay"}, settings);
   ConfiguredRelays configured;
   configured.relays = parse_relay_urls(settings.send.relay);
   auto& options = configured.options;
@@ -58,7 +57,7 @@ ConfiguredRelays read_relays(const Settings& settings) {
                                           [](const RelayUrl& relay) { return !relay.user.empty(); });
   require_one_login(settings);
   options.tokens = token_source(settings);
-  if (needs_password && !options.tokens) require_keys({password_file_key}, settings);
+  if (needs_password && !options.tokens) require_keys({"send.password_file"}, settings);
   for (const auto& relay : configured.relays)
     check_relay(relay, options);
   return configured;

@@ -1,4 +1,13 @@
-# Run with cmake -P by embed_migrations.cmake. SOURCE holds N_name.up.sql and N_name.down.sql, from 0 on without gaps.
+# Run with cmake -P by embed_migrations.cmake. SOURCE holds N_name.up.sql and N_name.down.sql, from 0 on without gaps;
+# functions/*.sql; and functions.begin.sql, functions.end.sql and functions.down.sql, which are run around these.
+
+# Sets VARIABLE to the text of FILE as a C++ literal. Hexadecimal bytes need no quoting in C++ or CMake.
+function(read_literal file variable)
+  file(READ "${file}" hex HEX)
+  string(REGEX REPLACE "(................................................................)" "\\1\"\n\"" hex "${hex}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" hex "${hex}")
+  set(${variable} "\"${hex}\"" PARENT_SCOPE)
+endfunction()
 
 file(GLOB ups "${SOURCE}/*.up.sql")
 list(LENGTH ups count)
@@ -14,13 +23,24 @@ foreach(version RANGE ${last})
   endif()
   get_filename_component(name "${up}" NAME)
   string(REGEX REPLACE "^[0-9]+_(.*)\\.up\\.sql$" "\\1" name "${name}")
-  # Hexadecimal bytes need no quoting in C++ or CMake.
-  foreach(direction up down)
-    file(READ "${${direction}}" hex HEX)
-    string(REGEX REPLACE "(................................................................)" "\\1\"\n\"" hex "${hex}")
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" ${direction}_text "${hex}")
-  endforeach()
-  string(APPEND code "      {${version}, \"${name}\",\n\"${up_text}\",\n\"${down_text}\"},\n")
+  read_literal("${up}" up_text)
+  read_literal("${down}" down_text)
+  string(APPEND code "      {${version}, \"${name}\",\n${up_text},\n${down_text}},\n")
 endforeach()
-string(APPEND code "  };\n  return migrations;\n}\n\n}  // namespace mailroom\n")
+string(APPEND code "  };\n  return migrations;\n}\n\n")
+
+string(APPEND code "const FunctionFiles& embedded_function_files() {\n  static const FunctionFiles files{{\n")
+file(GLOB functions "${SOURCE}/functions/*.sql")
+list(SORT functions)
+foreach(file ${functions})
+  get_filename_component(name "${file}" NAME)
+  read_literal("${file}" text)
+  string(APPEND code "      {\"${name}\",\n${text}},\n")
+endforeach()
+string(APPEND code "    }")
+foreach(part begin end down)
+  read_literal("${SOURCE}/functions.${part}.sql" text)
+  string(APPEND code ",\n${text}")
+endforeach()
+string(APPEND code "};\n  return files;\n}\n\n}  // namespace mailroom\n")
 file(WRITE "${OUTPUT}" "${code}")

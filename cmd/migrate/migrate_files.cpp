@@ -10,9 +10,9 @@
 namespace mailroom {
 
 ExitCode migrate_export(const MigrateOptions& options, Context& context) {
-  const auto& migrations = embedded_migrations();
-  const auto written = export_migrations(migrations, options.directory);
-  const auto present = 2 * migrations.size() - written;
+  const auto files = exported_files(embedded_migrations(), embedded_functions().migration);
+  const auto written = write_files(files, options.directory);
+  const auto present = files.size() - written;
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{
         {"directory", options.directory}, {"written", written}, {"present", present}};

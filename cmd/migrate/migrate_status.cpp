@@ -22,11 +22,29 @@ struct SchemaStatus {
   SchemaState state;
   long newest = 0;
   Arrivals arrivals{};
+  std::optional<Moment> functions_made{};
 
   const char* verdict() const {
     if (state.dirty) return "dirty";
     if (!state.version) return "empty";
-    return *state.version < newest ? "pending" : *state.version > newest ? "newer" : "current";
+    if (*state.version > newest) return "newer";
+    return *state.version < newest ? "pending" : verdict_on_functions();
+  }
+  /// That on the newest version, whose functions may be of another mailroom.
+  const char* verdict_on_functions() const {
+    if (state.functions == FunctionState::newer) return "newer";
+    return state.functions == FunctionState::current ? "current" : "pending";
+  }
+  /// `applied`, `pending`, or `newer`: of a newer mailroom.
+  const char* functions_text() const {
+    if (state.version.value_or(-1) > newest) return "newer";
+    if (state.version.value_or(-1) < newest) return "pending";
+    const std::string verdict = verdict_on_functions();
+    return verdict == "newer" ? "newer" : verdict == "current" ? "applied" : "pending";
+  }
+  std::string functions_arrival() const {
+    return functions_made && std::string(functions_text()) == "applied" ? moment_text(*functions_made)
+                                                                        : std::string();
   }
   const char* verdict_on(const Migration& migration) const {
     if (!state.version || migration.version > *state.version) return "pending";
@@ -45,7 +63,12 @@ SchemaStatus read_status(Connection& connection) {
   if (!status.state.version) refuse_wrong_schema(connection);
   connection.alone([&](pqxx::transaction_base& transaction) {
     for (const auto& change : read_schema_history(transaction)) {
-      if (change.direction != "down") status.arrivals[change.version] = change.at;
+      if (change.direction == "down") continue;
+      if (change.name == "functions") {
+        status.functions_made = change.at;
+      } else {
+        status.arrivals[change.version] = change.at;
+      }
     }
   });
   return status;
@@ -60,6 +83,7 @@ std::string render_text(const SchemaStatus& status) {
   for (const auto& migration : embedded_migrations()) {
     table.add({migration.title(), status.verdict_on(migration), status.arrival_at(migration)});
   }
+  table.add({embedded_functions().migration.title(), status.functions_text(), status.functions_arrival()});
   text += table.render(80, 2);
   if (status.state.dirty) text += explain_dirty(embedded_migrations(), status.state) + "\n";
   return text;
@@ -81,6 +105,9 @@ std::string render_json(const SchemaStatus& status) {
     if (!arrival.empty()) entry["applied_at"] = arrival;
     object["migrations"].push_back(entry);
   }
+  object["functions"] = {{"state", status.functions_text()}, {"applied_at", nullptr}};
+  const auto arrival = status.functions_arrival();
+  if (!arrival.empty()) object["functions"]["applied_at"] = arrival;
   return json_text(object) + "\n";
 }
 

@@ -1,5 +1,6 @@
 // migrate up, down and goto: each step as it runs, and a question before data is deleted.
 
+#include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -110,11 +111,13 @@ std::string render_losses(const std::vector<Loss>& losses) {
 void ask_before_losing(const MigrateOptions& options, Context& context, Connection& connection,
                        const MigrationSteps& steps) {
   if (steps.empty() || steps.front().direction == Direction::up) return;
+  const auto& newest = *std::ranges::find_if(
+      steps, [](const MigrationStep& step) { return !step.migration->is_function_set(); });
   const auto losses = count_losses(connection, steps);
   std::int64_t rows = 0;
   for (const auto& loss : losses)
     rows += loss.rows;
-  const auto way = fmt::format("from version {} down to {}", steps.front().migration->version,
+  const auto way = fmt::format("from version {} down to {}", newest.migration->version,
                                version_text(steps.back().version_after()));
   const auto what = "deletes " + (rows == 0 ? std::string("no rows") : counted(rows, "row"));
   if (rows > 0) {
@@ -159,7 +162,9 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_
     return options.show_sql ? context.out().write("-- " + text) : context.say(text);
   };
   if (steps.empty()) {
-    tell(fmt::format("nothing to do: the schema has {}\n", version_text(state.version)));
+    tell(fmt::format(
+        "nothing to do: the schema has {}{}\n", version_text(state.version),
+        state.functions == FunctionState::newer ? ", with the functions of a newer mailroom" : ""));
   } else if (options.dry_run) {
     tell(fmt::format("dry run: everything was rolled back; the schema still has {}\n",
                      version_text(state.version)));
@@ -171,20 +176,25 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_
 
 ExitCode migrate_up(const MigrateOptions& options, Context& context) {
   const auto to = options.version.empty() ? std::nullopt : std::optional(read_version(options.version));
-  return carry_out(options, context, NoSchema::create,
-                   [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
+  return carry_out(options, context, NoSchema::create, [&](const SchemaState& state) {
+    return with_functions(plan_up(embedded_migrations(), state, to), state, embedded_functions().migration);
+  });
 }
 
 ExitCode migrate_down(const MigrateOptions& options, Context& context) {
   const auto count = options.all ? std::nullopt : std::optional(options.count);
-  return carry_out(options, context, NoSchema::refuse,
-                   [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, count); });
+  return carry_out(options, context, NoSchema::refuse, [&](const SchemaState& state) {
+    return with_functions(plan_down(embedded_migrations(), state, count), state,
+                          embedded_functions().migration);
+  });
 }
 
 ExitCode migrate_goto(const MigrateOptions& options, Context& context) {
   const auto to = read_version(options.version);
-  return carry_out(options, context, NoSchema::create,
-                   [&](const SchemaState& state) { return plan_goto(embedded_migrations(), state, to); });
+  return carry_out(options, context, NoSchema::create, [&](const SchemaState& state) {
+    return with_functions(plan_goto(embedded_migrations(), state, to), state, embedded_functions().migration,
+                          true);
+  });
 }
 
 }  // namespace mailroom

@@ -2,6 +2,8 @@
 
 #include "cmd/migrate/migrate_verify_report.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "base/json_text.hpp"
@@ -32,6 +34,14 @@ long newest_version() {
 
 std::string title_of(int version) {
   return embedded_migrations().at(static_cast<std::size_t>(version)).title();
+}
+
+/// What makes an object as it should be: `0_init`, or `functions/claim.sql`; empty if nothing does.
+std::string origin_of(const Verification& verification, const Difference& difference) {
+  if (!difference.made) return {};
+  const auto file = embedded_functions().file_of(difference.name.substr(0, difference.name.find('(')));
+  const bool is_of_set = difference.kind == ObjectKind::function && verification.version == newest_version();
+  return is_of_set && !file.empty() ? file : title_of(*difference.made);
 }
 
 std::string painted(const std::string& text, const char* paint, bool colour) {
@@ -75,7 +85,8 @@ std::string render_difference(const Verification& verification, const Difference
   const auto* const verdict = difference.found.empty()      ? "is missing"
                               : difference.expected.empty() ? "should not be there"
                                                             : "differs";
-  const auto made = difference.made ? " (" + title_of(*difference.made) + ")" : std::string();
+  const auto origin = origin_of(verification, difference);
+  const auto made = origin.empty() ? std::string() : " (" + origin + ")";
   auto text = title_line(fmt::format("{} {} {}{}", object_kind_word(difference.kind),
                                      qualified(verification, difference), verdict, made),
                          paint);
@@ -119,7 +130,36 @@ const char* verification_state(const Verification& verification) {
   if (verification.dirty) return "dirty";
   if (verification.match == SchemaMatch::earlier_form) return "earlier form";
   if (!verification.is_recorded && verification.match != SchemaMatch::fits) return "unrecorded";
-  return verification.is_sound() ? "matches" : "drifted";
+  if (!verification.drift.differences.empty() || !verification.edited.empty()) return "drifted";
+  return verification.lacks_functions() ? "pending" : "matches";
+}
+
+/// What is to be said of functions that were not compared.
+std::string functions_text(const Verification& verification) {
+  if (verification.version != newest_version()) return {};
+  switch (verification.functions) {
+    case FunctionState::absent:
+      return ", but has no functions";
+    case FunctionState::older:
+      return ", but its functions are those of an older mailroom";
+    case FunctionState::newer:
+      return "; its functions are those of a newer mailroom, and were not compared";
+    case FunctionState::current:
+      break;
+  }
+  return {};
+}
+
+const char* functions_word(FunctionState functions) {
+  constexpr std::array<const char*, 4> words{"absent", "older", "current", "newer"};
+  return words.at(static_cast<std::size_t>(functions));
+}
+
+/// True if a function of the set differs from what this binary makes.
+bool has_changed_functions(const Verification& verification) {
+  return std::ranges::any_of(verification.drift.differences, [&](const Difference& difference) {
+    return origin_of(verification, difference).starts_with("functions/");
+  });
 }
 
 std::string headline(const Verification& verification) {
@@ -129,8 +169,8 @@ std::string headline(const Verification& verification) {
                            ? fmt::format("version {}, the newest", newest)
                            : fmt::format("version {}; the newest is {}", verification.version, newest);
   if (verification.drift.differences.empty() && verification.edited.empty())
-    return fmt::format("{}: the schema {} is as the migrations build {}\n", state, verification.schema,
-                       version);
+    return fmt::format("{}: the schema {} is as the migrations build {}{}\n", state, verification.schema,
+                       version, functions_text(verification));
   return fmt::format(
       "{}: {} from version {}{} of the schema {}\n", state, verification.differ_text(), verification.version,
       verification.is_recorded ? "" : ", the nearer of the first and the newest,", verification.schema);
@@ -149,12 +189,16 @@ std::string advice(const Verification& verification) {
     return "Fix the differences, or record the version V that made the tables: mailroom migrate baseline V\n";
   }
   if (!verification.drift.differences.empty()) {
-    return "mailroom migrate export writes the files that are named in brackets.\n";
+    return "mailroom migrate export writes the files that are named in brackets.\n" +
+           (has_changed_functions(verification)
+                ? fmt::format("mailroom migrate goto {} makes the functions anew.\n", verification.version)
+                : std::string());
   }
   if (!verification.edited.empty()) {
     return fmt::format("The schema itself matches; mailroom migrate baseline {} accepts the new text.\n",
                        verification.version);
   }
+  if (verification.lacks_functions()) return "mailroom migrate makes the functions anew.\n";
   return {};
 }
 
@@ -164,7 +208,7 @@ nlohmann::ordered_json as_json(const Verification& verification, const Differenc
                                 {"migration", nullptr},
                                 {"expected", nullptr},
                                 {"found", nullptr}};
-  if (difference.made) object["migration"] = title_of(*difference.made);
+  if (const auto origin = origin_of(verification, difference); !origin.empty()) object["migration"] = origin;
   if (!difference.expected.empty()) object["expected"] = difference.expected;
   if (!difference.found.empty()) object["found"] = difference.found;
   return object;
@@ -191,6 +235,7 @@ nlohmann::ordered_json verification_object(const Verification& verification) {
                                 {"newest", newest_version()},
                                 {"recorded", verification.is_recorded},
                                 {"checksums", verification.checksums},
+                                {"functions", functions_word(verification.functions)},
                                 {"differences", nlohmann::ordered_json::array()},
                                 {"additions", nlohmann::ordered_json::array()},
                                 {"edited", nlohmann::ordered_json::array()}};

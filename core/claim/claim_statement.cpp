@@ -25,7 +25,7 @@ ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
   const auto& detail = claimant_.detail;
   connection_.prepare("claim", claim_sql());
   if (!detail.delivers) connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation));
-  connection_.prepare("idle cursor", "SELECT mailroom_idle_cursor FROM mailroom_idle_cursor($1)");
+  connection_.prepare("idle cursor", "SELECT cursor FROM mailroom_idle_cursor($1)");
 }
 
 ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {

@@ -11,8 +11,7 @@ namespace mailroom {
 namespace {
 
 /// Tables, columns, indexes and functions by kind and name; whether each is sound, and what fixes a function.
-/// An index is sound if it is valid, a function if it is independent of the caller's search_path. A stable
-/// set-returning SQL function is exempt: queries inline it, so its names resolve as theirs.
+/// An index is sound if it is valid, a function if it is pinned by the rule of migrations/functions.end.sql.
 constexpr const char* objects_sql = R"(
 WITH here AS (SELECT quote_ident($1)::regnamespace AS schema),
 tables AS (SELECT c.oid, c.relname FROM pg_class c, here WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p'))
@@ -29,7 +28,7 @@ UNION ALL
 SELECT 'function ' || p.proname,
   p.prosqlbody IS NOT NULL
     OR format('search_path=%I, pg_temp', $1::text) = ANY (p.proconfig) IS TRUE
-    OR (l.lanname = 'sql' AND p.proretset AND p.provolatile = 's' AND p.proconfig IS NULL),
+    OR (l.lanname = 'sql' AND p.provolatile = 's' AND 't' = ANY (coalesce(p.proargmodes, '{}')) AND p.proconfig IS NULL),
   format('ALTER FUNCTION %s SET search_path = %I, pg_temp;', p.oid::regprocedure, $1::text)
 FROM here, pg_proc p JOIN pg_language l ON l.oid = p.prolang
 WHERE p.pronamespace = schema
@@ -62,9 +61,9 @@ Finding missing(const CatalogueKey& key, const ExpectedObject& object, const std
       return failure(fmt::format("the constraint {} on {} is missing", name, object.table),
                      {in_schema(object.statement, home)});
     case ObjectKind::function:
-      return failure(fmt::format("the function {} is missing", name), {},
-                     fmt::format("run CREATE FUNCTION {} from migrations/{}.up.sql, and pin its search_path",
-                                 name, object.migration));
+      return failure(fmt::format("the function {} is missing", name),
+                     {fmt::format("mailroom migrate goto {}", embedded_migrations().back().version)},
+                     fmt::format("this makes all functions anew; {} is one of {}", name, object.migration));
     default:
       return failure(fmt::format("the {} {} is missing", object_kind_word(key.kind), name), {},
                      fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", name,

@@ -59,6 +59,14 @@ Finding judge_state(const SchemaState& state, long newest, long minimum_client) 
                    {"mailroom migrate"});
   }
   if (*state.version > newest) return judge_newer(*state.version, newest, minimum_client);
+  if (state.functions == FunctionState::absent)
+    return failure("the schema has none of mailroom's functions", {"mailroom migrate"});
+  if (state.functions == FunctionState::older)
+    return failure("the functions of the schema are those of an older mailroom", {"mailroom migrate"});
+  if (state.functions == FunctionState::newer) {
+    return warning(fmt::format("version {}, the newest, with the functions of a newer mailroom", newest), {},
+                   "they still support this mailroom; upgrade it too");
+  }
   return fine(fmt::format("version {}, the newest", newest));
 }
 

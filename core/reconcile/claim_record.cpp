@@ -39,7 +39,7 @@ LEFT JOIN LATERAL (
 // ones.
 constexpr const char* incomplete_sql = R"(
 SELECT coalesce((SELECT floor(extract(epoch FROM max(at)))::bigint FROM mailroom_schema_history
-                 WHERE version = 4 AND direction = 'up'), 0),
+                 WHERE name = 'queue_tables' AND direction = 'up'), 0),
   coalesce((SELECT max(extract(epoch FROM (details->>'before')::timestamptz)::bigint) FROM mailroom_operations
             WHERE kind = 'prune' AND details->>'before' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$'), 0))";
 

@@ -15,6 +15,7 @@ namespace {
 
 /// Computed here and not on the server, whose encoding may not have every character of the file.
 std::string checksum_of(const Migration& migration) {
+  if (migration.is_function_set()) return migration.checksum;
   auto text = migration.up;
   std::erase(text, '\r');
   return fmt::format("{:02x}", fmt::join(sha256({text}), ""));
@@ -34,6 +35,8 @@ void advance_history(pqxx::transaction_base& transaction) {
 struct Present {
   bool record = false;  ///< schema_migrations, with the columns of golang-migrate and mailroom
   bool tokens = false;
+  bool functions = false;           ///< the record of the set of functions
+  bool may_read_functions = false;  ///< that record
 };
 
 /// Throws Error(schema) if there is no schema, or if schema_migrations has other columns.
@@ -43,14 +46,20 @@ Present look_for_tables(Connection& connection) {
       "string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
       "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
       "('dirty', 'boolean'::regtype))), "
-      "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL "
-      "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t "
-      "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid")[0];
+      "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL, "
+      "f.oid IS NOT NULL, coalesce(has_function_privilege(f.oid, 'EXECUTE'), false) "
+      "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t CROSS JOIN "
+      "(SELECT to_regprocedure(quote_ident(current_schema()) || '.mailroom_function_set()') AS oid) f "
+      "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid, f.oid")
+                       [0];
   if (row[0].as<bool>()) {
     refuse_wrong_schema(connection);
     throw Error(ExitCode::schema, "no schema of the search_path exists", "create it, or fix the search_path");
   }
-  Present present{.record = !row[1].as<bool>(), .tokens = row[4].as<bool>()};
+  Present present{.record = !row[1].as<bool>(),
+                  .tokens = row[4].as<bool>(),
+                  .functions = row[5].as<bool>(),
+                  .may_read_functions = row[6].as<bool>()};
   if (!present.record || row[3].as<int>() == 2) return present;
   refuse_wrong_schema(connection);
   const auto columns = row[2].as<std::string>("");
@@ -62,6 +71,16 @@ Present look_for_tables(Connection& connection) {
                   advice_of_own_schema() +
                   "; or, if that tool made mailroom's tables and is no longer used, rename its table and run "
                   "mailroom migrate baseline V");
+}
+
+FunctionState function_state(Connection& connection, const Present& present) {
+  if (!present.functions) return FunctionState::absent;
+  // A role without the right to any function calls none that could be of another set.
+  if (!present.may_read_functions) return FunctionState::current;
+  const auto row = connection.run("SELECT checksum = $1, $1 = ANY (earlier) FROM mailroom_function_set()",
+                                  function_set_checksum())[0];
+  if (row[0].as<bool>()) return FunctionState::current;
+  return row[1].as<bool>() ? FunctionState::newer : FunctionState::older;
 }
 
 /// Throws Error(failed) if the record seems empty because row security hides it.
@@ -131,15 +150,18 @@ void create_configured_schema(Connection& connection) {
 SchemaState read_schema_state(Connection& connection) {
   require_configured_schema(connection);
   const auto present = look_for_tables(connection);
+  const auto functions = function_state(connection, present);
   if (present.record) {
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
     if (!rows.empty()) {
-      return {
-          .version = rows[0][0].as<long>(), .dirty = rows[0][1].as<bool>(), .lacks_tokens = !present.tokens};
+      return {.version = rows[0][0].as<long>(),
+              .dirty = rows[0][1].as<bool>(),
+              .lacks_tokens = !present.tokens,
+              .functions = functions};
     }
     refuse_hidden_record(connection);
   }
-  if (has_tables_of_our_names(connection)) return {.version = 0, .unrecorded = true};
+  if (has_tables_of_our_names(connection)) return {.version = 0, .unrecorded = true, .functions = functions};
   return {};
 }
 
@@ -206,6 +228,19 @@ void require_fitting(long version, long newest, long minimum_client) {
   }
 }
 
+void require_functions(FunctionState functions) {
+  switch (functions) {
+    case FunctionState::absent:
+      throw Error(ExitCode::schema, "the schema has none of mailroom's functions", "run: mailroom migrate");
+    case FunctionState::older:
+      throw Error(ExitCode::schema, "the functions of the schema are those of an older mailroom",
+                  "run: mailroom migrate");
+    case FunctionState::current:
+    case FunctionState::newer:
+      return;
+  }
+}
+
 void require_tables(Connection& connection, const SchemaState& state) {
   if (!state.version || state.unrecorded || state.lacks_tokens) refuse_wrong_schema(connection);
   if (state.version) return;
@@ -221,6 +256,7 @@ void require_current_schema(Connection& connection) {
   }
   const auto newest = embedded_migrations().back().version;
   require_fitting(*state.version, newest, *state.version > newest ? read_minimum_client(connection) : 0);
+  if (*state.version == newest) require_functions(state.functions);
 }
 
 }  // namespace mailroom

@@ -39,8 +39,8 @@ struct SchemaAuthor {
 };
 
 /// Within the caller's transaction: adds a row to mailroom_schema_history. Creates the table if needed. The
-/// checksum is the SHA-256 of the up file without carriage returns. `direction` is up, down, adopt, baseline
-/// or force.
+/// checksum is the SHA-256 of the up file without carriage returns, or that of the set of functions.
+/// `direction` is up, down, adopt, baseline or force.
 void record_history(pqxx::transaction_base& transaction, const Migration& migration,
                     const std::string& direction, Milliseconds took, const SchemaAuthor& author);
 
@@ -63,8 +63,13 @@ void require_tables(Connection& connection, const SchemaState& state);
 /// on a schema of version `version`: the schema is too old, or it requires a newer binary.
 void require_fitting(long version, long newest, long minimum_client);
 
+/// Throws Error(schema), with a fix as the hint, if the functions of the newest version that this binary
+/// knows are absent, or older than those of this binary.
+void require_functions(FunctionState functions);
+
 /// Throws Error(schema), with a fix as the hint, unless this binary can work on the schema: its version is at
-/// least the newest that this binary knows, it does not require a newer binary, and it is not dirty.
+/// least the newest that this binary knows, it does not require a newer binary, it is not dirty, and its
+/// functions are not older than those of this binary.
 void require_current_schema(Connection& connection);
 
 }  // namespace mailroom

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
-#include "schema/migration.hpp"
+#include "schema/function_set.hpp"
 #include "schema/statements.hpp"
 
 namespace mailroom {
@@ -106,7 +106,8 @@ SELECT 'function', format('%s(%s)', p.proname, replace(oidvectortypes(p.proargty
                              'UTF8')), 'hex')
     ELSE '' END
 FROM pg_proc p, named
-WHERE p.pronamespace = (SELECT schema_oid FROM named) AND (names IS NULL OR p.proname = ANY (names)) AND p.prokind IN ('f', 'p')
+WHERE p.pronamespace = (SELECT schema_oid FROM named) AND (names IS NULL OR p.proname = ANY (names))
+  AND p.proname <> 'mailroom_function_set' AND p.prokind IN ('f', 'p')
   AND ('pg_proc'::regclass::oid, p.oid) NOT IN (SELECT classid, objid FROM extension_owned)
 )";
 
@@ -223,6 +224,8 @@ std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, con
   for (const auto& migration : embedded_migrations()) {
     Connection::execute(transaction, "SELECT set_config('search_path', $1, true)", scratch.search_path);
     run_in_transaction(transaction, migration.up);
+    if (&migration == &embedded_migrations().back())
+      Connection::execute(transaction, embedded_functions().migration.up);
     Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
     const bool is_defined = !only || *only == migration.version;
     const auto rows = Connection::execute(

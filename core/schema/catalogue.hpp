@@ -43,10 +43,11 @@ using Catalogue = std::map<CatalogueKey, CatalogueEntry>;
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names = {});
 
-/// The catalogues of `schema` after each embedded migration, by version; except for version `only`, if given,
-/// without definitions and digests, which are most of the work. Runs the migrations in a scratch schema, so
-/// the caller must roll the transaction back. Does not change or lock existing objects. Throws Error(schema)
-/// without the privilege to create schemas in the database. Sets the transaction's search_path to pg_catalog.
+/// The catalogues of `schema` after each embedded migration, by version, that of the newest with the
+/// functions; except for version `only`, if given, without definitions and digests, which are most of the
+/// work. Runs the migrations in a scratch schema, so the caller must roll the transaction back. Does not
+/// change or lock existing objects. Throws Error(schema) without the privilege to create schemas in the
+/// database. Sets the transaction's search_path to pg_catalog.
 std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema,
                                         std::optional<long> only = {});
 

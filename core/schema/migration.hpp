@@ -1,4 +1,4 @@
-// The migrations, which the build embeds by cmake/write_migrations.cmake.
+// The migrations and the functions, which the build embeds by cmake/write_migrations.cmake.
 #pragma once
 
 #include <string>
@@ -6,18 +6,37 @@
 
 namespace mailroom {
 
-/// One version of the schema: the files migrations/N_name.up.sql and N_name.down.sql.
+/// One version of the schema: the files migrations/N_name.up.sql and N_name.down.sql. Or the set of
+/// functions, which has no version of its own: `version` is then the newest, for which it is made.
 struct Migration {
   int version;
   std::string name;
   std::string up;
   std::string down;
+  std::string checksum{};  ///< of the set of functions; empty for a version
 
-  /// `4_queue_tables`
-  std::string title() const { return std::to_string(version) + "_" + name; }
+  bool is_function_set() const { return !checksum.empty(); }
+  /// `6_queue_tables`; `functions`
+  std::string title() const { return is_function_set() ? name : std::to_string(version) + "_" + name; }
 };
 
 /// All migrations in this binary, by version, from 0 without gaps.
 const std::vector<Migration>& embedded_migrations();
+
+/// A file of migrations/functions.
+struct FunctionFile {
+  std::string name;  ///< `claim.sql`
+  std::string text;
+};
+
+/// The files of the functions and what is run around them.
+struct FunctionFiles {
+  std::vector<FunctionFile> files;  ///< by name
+  std::string begin;
+  std::string end;
+  std::string down;
+};
+
+const FunctionFiles& embedded_function_files();
 
 }  // namespace mailroom

@@ -46,20 +46,32 @@ void make_directory(const fs::path& directory) {
 
 }  // namespace
 
-std::size_t export_migrations(const std::vector<Migration>& migrations, const fs::path& directory) {
-  std::vector<std::pair<fs::path, std::string>> missing;
+std::vector<ExportedFile> exported_files(const std::vector<Migration>& migrations,
+                                         const Migration& functions) {
+  std::vector<ExportedFile> files;
   for (const auto& migration : migrations) {
-    for (const auto direction : {Direction::up, Direction::down}) {
-      const MigrationStep step{&migration, direction};
-      const auto path = directory / step.file();
-      const auto present = text_of(path);
-      if (present && *present != step.text()) {
-        throw Error(ExitCode::failed,
-                    fmt::format("{} exists with other content; nothing was written", path.string()),
-                    "export into an empty directory, and compare the two with diff -r");
-      }
-      if (!present) missing.emplace_back(path, step.text());
+    files.push_back({migration.title() + ".up.sql", migration.up});
+    files.push_back({migration.title() + ".down.sql", migration.down});
+  }
+  auto& up = files[files.size() - 2].text;
+  auto& down = files.back().text;
+  up += "\n" + functions.up;
+  down = functions.down + "\n" + down;
+  files.push_back({functions.title() + ".sql", functions.up});
+  return files;
+}
+
+std::size_t write_files(const std::vector<ExportedFile>& files, const fs::path& directory) {
+  std::vector<std::pair<fs::path, std::string>> missing;
+  for (const auto& file : files) {
+    const auto path = directory / file.name;
+    const auto present = text_of(path);
+    if (present && *present != file.text) {
+      throw Error(ExitCode::failed,
+                  fmt::format("{} exists with other content; nothing was written", path.string()),
+                  "export into an empty directory, and compare the two with diff -r");
     }
+    if (!present) missing.emplace_back(path, file.text);
   }
   make_directory(directory);
   for (const auto& [path, text] : missing)

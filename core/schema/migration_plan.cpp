@@ -27,7 +27,9 @@ long newest_of(const std::vector<Migration>& migrations) {
 }  // namespace
 
 std::string MigrationStep::file() const {
-  return fmt::format("{}.{}.sql", migration->title(), direction == Direction::up ? "up" : "down");
+  const bool is_up = direction == Direction::up;
+  if (is_up && migration->is_function_set()) return migration->title() + ".sql";
+  return fmt::format("{}.{}.sql", migration->title(), is_up ? "up" : "down");
 }
 
 std::string explain_dirty(const std::vector<Migration>& migrations, const SchemaState& state) {
@@ -93,6 +95,19 @@ MigrationSteps plan_down(const std::vector<Migration>& migrations, const SchemaS
   require_plannable(migrations, state);
   const auto current = state.version.value_or(-1);
   return steps_between(migrations, current, count ? std::max(current - *count, -1L) : -1);
+}
+
+MigrationSteps with_functions(MigrationSteps steps, const SchemaState& state, const Migration& functions,
+                              bool again) {
+  if (!steps.empty() && steps.front().direction == Direction::down) {
+    if (state.functions != FunctionState::absent) steps.insert(steps.begin(), {&functions, Direction::down});
+    return steps;
+  }
+  const auto end = steps.empty() ? state.version : steps.back().version_after();
+  const bool is_due = again || !steps.empty() || state.functions == FunctionState::absent ||
+                      state.functions == FunctionState::older;
+  if (end == functions.version && is_due) steps.push_back({&functions, Direction::up});
+  return steps;
 }
 
 MigrationSteps plan_goto(const std::vector<Migration>& migrations, const SchemaState& state, long to) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "schema/function_set.hpp"
 #include "schema/migration.hpp"
 
 namespace mailroom {
@@ -16,6 +17,7 @@ struct SchemaState {
   /// see recognised().
   bool unrecorded = false;
   bool lacks_tokens = false;  ///< a version is recorded, but there is no table tokens
+  FunctionState functions = FunctionState::absent;
 };
 
 enum class Direction { up, down };
@@ -24,13 +26,13 @@ struct MigrationStep {
   const Migration* migration;
   Direction direction;
 
-  /// The version after this step; nullopt: nothing applied.
+  /// The version after this step; nullopt: nothing applied. The functions go with the newest version.
   std::optional<long> version_after() const {
-    if (direction == Direction::up) return migration->version;
+    if (direction == Direction::up || migration->is_function_set()) return migration->version;
     return migration->version == 0 ? std::nullopt : std::optional<long>(migration->version - 1);
   }
   const std::string& text() const { return direction == Direction::up ? migration->up : migration->down; }
-  /// `4_queue_tables.up.sql`
+  /// `6_queue_tables.up.sql`
   std::string file() const;
 };
 
@@ -50,6 +52,12 @@ MigrationSteps plan_down(const std::vector<Migration>& migrations, const SchemaS
 
 /// The steps to version `to`, up or down. Throws Error(usage) for a version that does not exist.
 MigrationSteps plan_goto(const std::vector<Migration>& migrations, const SchemaState& state, long to);
+
+/// `steps` with those of the set `functions`: it is dropped before any step down, and made after the last
+/// step up to the newest version, also without such a step if the set is absent or older. A newer one stays,
+/// unless `again`, which makes it in any case.
+MigrationSteps with_functions(MigrationSteps steps, const SchemaState& state, const Migration& functions,
+                              bool again = false);
 
 /// Throws Error(usage) unless `migrations` contains `version`.
 void require_known_version(const std::vector<Migration>& migrations, long version);

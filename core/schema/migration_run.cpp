@@ -83,10 +83,19 @@ std::string MigrationRun::hint_for(const DatabaseError& error) const {
 }
 
 Error MigrationRun::explained(const DatabaseError& error) const {
+  auto file = step_.file();
   std::string where = "its commit";
   std::string statement;
   if (current_ != nullptr) {
-    where = fmt::format("line {}", current_->line + std::max(error.line(), 1) - 1);
+    const auto line = current_->line + std::max(error.line(), 1) - 1;
+    where = fmt::format("line {}", line);
+    if (const auto place =
+            step_.direction == Direction::up && step_.migration == &embedded_functions().migration
+                ? embedded_functions().place_of(line)
+                : std::nullopt) {
+      file = place->file;
+      where = fmt::format("line {}", place->line);
+    }
     statement = "\n  " + shortened_statement(current_->text, 76);
   }
   auto hint = hint_for(error);
@@ -94,8 +103,7 @@ Error MigrationRun::explained(const DatabaseError& error) const {
   hint += runs_alone() ? "the version is unchanged, and mailroom migrate tries it again"
                        : "the migration was rolled back, and the version is unchanged";
   return Error(ExitCode::schema,
-               fmt::format("migration {} failed at {}: {}{}", step_.file(), where, error.what(), statement),
-               hint);
+               fmt::format("migration {} failed at {}: {}{}", file, where, error.what(), statement), hint);
 }
 
 std::string oldest_holder(Connection& connection, Milliseconds at_least) {

@@ -107,7 +107,7 @@ void Migrator::run(const SchemaState& state, const MigrationSteps& steps, Migrat
 }
 
 void Migrator::record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took) {
-  record_version(transaction, step.version_after());
+  if (!step.migration->is_function_set()) record_version(transaction, step.version_after());
   record_history(transaction, *step.migration, step.direction == Direction::up ? "up" : "down", took,
                  author_);
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/text.hpp"
+#include "schema/function_set.hpp"
 #include "schema/statements.hpp"
 
 namespace mailroom {
@@ -106,7 +107,12 @@ ExpectedObjects read_expected_objects(const std::vector<Migration>& migrations) 
 }
 
 const ExpectedObjects& expected_objects() {
-  static const auto objects = read_expected_objects(embedded_migrations());
+  static const auto objects = [] {
+    auto all = read_expected_objects(embedded_migrations());
+    for (const auto& [name, file] : embedded_functions().made_in)
+      all[{ObjectKind::function, name}] = {.migration = file};
+    return all;
+  }();
   return objects;
 }
 

@@ -12,8 +12,9 @@ namespace mailroom {
 
 /// An object that migrations create.
 struct ExpectedObject {
-  std::string table{};      ///< of a column, constraint or index
-  std::string migration{};  ///< the last one that creates it: `0_init`
+  std::string table{};  ///< of a column, constraint or index
+  std::string
+      migration{};  ///< the last one that creates it: `0_init`; of a function its file: `functions/claim.sql`
   /// Creates a constraint, index or trigger again, on one line; an index with CONCURRENTLY, so that it blocks
   /// no writers. For in_schema().
   std::string statement{};
@@ -25,7 +26,7 @@ using ExpectedObjects = std::map<CatalogueKey, ExpectedObject>;
 /// What `migrations` create, from their text. A test compares it with a database.
 ExpectedObjects read_expected_objects(const std::vector<Migration>& migrations);
 
-/// What the embedded migrations create.
+/// What the embedded migrations and functions create.
 const ExpectedObjects& expected_objects();
 
 struct ExpectedTrigger {

@@ -56,12 +56,35 @@ SELECT current_schema(), quote_ident(current_schema()),
   return look;
 }
 
-Verification compare_with(const Inspection& look, long version) {
+/// `catalogue` without the functions of the set.
+Catalogue without_functions(Catalogue catalogue) {
+  std::erase_if(catalogue, [](const auto& object) {
+    return object.first.kind == ObjectKind::function &&
+           !embedded_functions().file_of(object.first.name.substr(0, object.first.name.find('('))).empty();
+  });
+  return catalogue;
+}
+
+/// Functions are compared if they are those that this binary makes at `version`: the set belongs to the
+/// newest, and other versions have the functions with which triggers begin.
+Drift drift_from(const Inspection& look, long version, FunctionState functions) {
+  const bool is_newest = version == embedded_migrations().back().version;
+  const auto at = static_cast<std::size_t>(version);
+  if (functions == (is_newest ? FunctionState::current : FunctionState::absent))
+    return compare(look.built, at, look.found);
+  auto built = look.built;
+  for (auto& catalogue : built)
+    catalogue = without_functions(std::move(catalogue));
+  return compare(built, at, without_functions(look.found));
+}
+
+Verification compare_with(const Inspection& look, long version, FunctionState functions) {
   return {.schema = look.schema,
           .quoted_schema = look.quoted_schema,
           .crypto_schema = look.crypto_schema,
           .version = version,
-          .drift = compare(look.built, static_cast<std::size_t>(version), look.found)};
+          .drift = drift_from(look, version, functions),
+          .functions = functions};
 }
 
 SchemaMatch match_of(const Inspection& look, const Drift& nearer) {
@@ -73,9 +96,9 @@ SchemaMatch match_of(const Inspection& look, const Drift& nearer) {
 
 /// Compares tables without a record with version 0, which is that of the original system, and with the
 /// newest.
-Verification recognise(const Inspection& look) {
-  auto nearer = compare_with(look, embedded_migrations().back().version);
-  auto first = compare_with(look, 0);
+Verification recognise(const Inspection& look, FunctionState functions) {
+  auto nearer = compare_with(look, embedded_migrations().back().version, functions);
+  auto first = compare_with(look, 0, functions);
   if (first.drift.differences.size() < nearer.drift.differences.size()) nearer = std::move(first);
   nearer.is_recorded = false;
   nearer.match = match_of(look, nearer.drift);
@@ -113,7 +136,8 @@ void compare_checksum(pqxx::transaction_base& transaction, const Migration& migr
       "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex'), direction, " +
           microseconds_sql("at") +
           ", actor, mailroom_version FROM mailroom_schema_history "
-          "WHERE version = $1 AND direction IN ('up', 'adopt', 'baseline') ORDER BY id DESC LIMIT 1",
+          "WHERE version = $1 AND name <> 'functions' AND direction IN ('up', 'adopt', 'baseline') "
+          "ORDER BY id DESC LIMIT 1",
       migration.version, migration.up);
   if (rows.empty()) return;
   ++verification.checksums;
@@ -167,23 +191,24 @@ std::string Verification::differ_text() const {
 
 Verification verify_schema(Connection& connection) {
   const auto state = comparable_state(connection);
-  if (state.unrecorded) return recognise(inspect_schema(connection));
+  if (state.unrecorded) return recognise(inspect_schema(connection), state.functions);
   // Version -1: golang-migrate failed in the first migration, and nothing was applied.
   const auto version = std::max(*state.version, 0L);
-  auto verification = compare_with(inspect_schema(connection, version), version);
+  auto verification = compare_with(inspect_schema(connection, version), version, state.functions);
   // The definitions of the other versions say where a difference comes from, and whether it is one.
   if (!verification.drift.differences.empty())
-    verification = compare_with(inspect_schema(connection), version);
+    verification = compare_with(inspect_schema(connection), version, state.functions);
   verification.dirty = state.dirty;
   compare_checksums(connection, verification);
   return verification;
 }
 
 Verification verify_before_claim(Connection& connection, long version) {
+  const auto functions = read_schema_state(connection).functions;
   const auto look = inspect_schema(connection);
-  const auto nearer = recognise(look);
+  const auto nearer = recognise(look, functions);
   if (nearer.match != SchemaMatch::differs) require_recognised(nearer);
-  auto verification = compare_with(look, version);
+  auto verification = compare_with(look, version, functions);
   compare_checksums(connection, verification);
   return verification;
 }
@@ -211,7 +236,7 @@ void require_recognised(const Verification& verification) {
 SchemaState recognised(Connection& connection, SchemaState state) {
   require_own_tables(connection, state);
   if (!state.unrecorded) return state;
-  const auto nearer = recognise(inspect_schema(connection));
+  const auto nearer = recognise(inspect_schema(connection), state.functions);
   require_recognised(nearer);
   state.version = nearer.version;
   return state;

@@ -36,10 +36,18 @@ struct Verification {
   Drift drift{};
   std::vector<EditedMigration> edited{};
   long checksums = 0;  ///< the number of versions that have a recorded checksum
+  /// Of the schema: functions of another set than that of this binary are not compared.
+  FunctionState functions = FunctionState::absent;
 
+  /// True at the newest version with functions that this binary would make anew.
+  bool lacks_functions() const {
+    return version == embedded_migrations().back().version &&
+           (functions == FunctionState::absent || functions == FunctionState::older);
+  }
   /// True if nothing differs from what this binary's migrations create.
   bool is_sound() const {
-    return !dirty && drift.differences.empty() && edited.empty() && match == SchemaMatch::fits;
+    return !dirty && drift.differences.empty() && edited.empty() && match == SchemaMatch::fits &&
+           (!is_recorded || !lacks_functions());
   }
   /// `one thing differs`, `3 things differ`
   std::string differ_text() const;

@@ -13,7 +13,7 @@ const std::vector<Sabotage>& sabotages() {
   static const std::string killed_in_rate = "rates: kill -9 at random";
   static const std::vector<Sabotage> all{
       {"a cursor alone, without gaps",
-       {{"mailroom_append_batch", "IF NOT isempty(v_unseen) THEN", "IF false THEN"}},
+       {{"mailroom_open_gap", "IF NOT isempty(v_unseen) THEN", "IF false THEN"}},
        nothing_wrong,
        6,
        true},
@@ -26,7 +26,7 @@ const std::vector<Sabotage>& sabotages() {
        {{"mailroom_window", "WHILE due < p_limit",
          "PERFORM set_config('broken.xmax', pg_snapshot_xmax(pg_current_snapshot())::text, true); "
          "WHILE due < p_limit"},
-        {"mailroom_append_batch", "pg_current_xact_id()", "current_setting('broken.xmax')::xid8"}},
+        {"mailroom_open_gap", "pg_current_xact_id()", "current_setting('broken.xmax')::xid8"}},
        another_order,
        4,
        true},
@@ -70,7 +70,7 @@ const std::vector<Sabotage>& sabotages() {
        4,
        true},
       {"the usual claim forgets batches in flight",
-       {{"mailroom_claim", "least(v_oldest, batch)", "batch"}},
+       {{"mailroom_claim", "least(v_oldest, v_id)", "v_id"}},
        "session ended behind others",
        2,
        true},
@@ -110,7 +110,7 @@ const std::vector<Sabotage>& sabotages() {
        "send: stop -m immediate and start",
        8},
       {"tokens that expire before a claim are forgotten",
-       {{"mailroom_claim_any", "v_window.last, v_window.expired", "v_window.last, 0"}},
+       {{"mailroom_claim", "coalesce(expired, 0), skipped", "0, skipped"}},
        "send: relay down until tokens expire",
        1,
        true},

@@ -66,6 +66,8 @@ TEST_CASE("a down migration deletes what it declares and nothing else, and an up
     CHECK(deleted_by(*connection, embedded_migrations()[version].up).empty());
     CHECK(declared_in(embedded_migrations()[version].up).empty());
   }
+  const auto& functions = embedded_functions().migration;
+  connection->transact([&](pqxx::work& transaction) { Connection::execute(transaction, functions.up); });
   Migrator(*connection, test_author()).claim(embedded_migrations().back().version);
   attach(database)->claim({.limit = 2, .partial = true});
   make_queue(*connection, "second", recoveries_only);
@@ -73,6 +75,7 @@ TEST_CASE("a down migration deletes what it declares and nothing else, and an up
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 2");
   for (const auto* table : {"accounts", "tokens", "jobs", "mailroom_batches", "mailroom_operations"})
     REQUIRE(contents(*connection)[table] > 0);
+  CHECK(deleted_by(*connection, functions.down).empty());
   for (auto version = embedded_migrations().size(); version-- > 0;) {
     CAPTURE(version);
     const auto& down = embedded_migrations()[version].down;

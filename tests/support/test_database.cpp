@@ -79,7 +79,9 @@ void migrate(Connection& connection) {
   Migrator migrator(connection, test_author());
   const auto state = recognised(connection, migrator.begin());
   MigrationObserver nobody;
-  migrator.run(state, plan_up(embedded_migrations(), state), nobody);
+  migrator.run(state,
+               with_functions(plan_up(embedded_migrations(), state), state, embedded_functions().migration),
+               nobody);
   // The session continues without the migration lock.
   connection.run("SELECT pg_advisory_unlock_all()");
 }

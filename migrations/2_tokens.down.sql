@@ -1,17 +1,23 @@
--- Turns a token's times back into integer, rounded to the nearest second. Fails and changes nothing if a time lies
--- after January 2038.
+-- Takes ids from the column's default again, and codes from random(), and turns a token's times back into integer, rounded
+-- to the nearest second. Fails and changes nothing if a time lies after January 2038.
 --
 -- Rewrites tokens under ACCESS EXCLUSIVE.
 
 -- The type of a column cannot change while a trigger names it.
 DROP TRIGGER after_token_consumed ON tokens;
+DROP TRIGGER before_token_insert ON tokens;
 
 ALTER TABLE tokens
+    ALTER COLUMN id SET DEFAULT nextval('tokens_id_seq'),
+    ALTER COLUMN code SET DEFAULT lpad(to_char(random() * 100000, 'FM00000'), 5, '0'),
     ALTER COLUMN expires_at TYPE integer,
     ALTER COLUMN expires_at SET DEFAULT extract(epoch FROM now() + interval '15 minute'),
     ALTER COLUMN consumed_at TYPE integer,
     ALTER COLUMN created_at TYPE integer,
     ALTER COLUMN created_at SET DEFAULT extract(epoch FROM now());
+
+DROP FUNCTION trg_before_token_insert();
+DROP FUNCTION mailroom_random_code();
 
 CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
     FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)

@@ -1,12 +1,11 @@
 -- Creates, changes, pauses and drops queues, and changes the budgets that queues share.
 --
--- New functions; locks nothing. At run time each takes the advisory lock of its queue, as a claim does, so consumers need
--- not stop; it records the operation and notifies p_channel with the payload 'queues', so that consumers read the
--- definitions again.
+-- Each takes the advisory lock of its queue, as a claim does, so consumers need not stop; it records the operation and
+-- notifies p_channel with the payload 'queues', so that consumers read the definitions again.
 
--- Returns the definition of a queue as JSON; the defaults for a queue that has no row in mailroom_queues. rate is that of
--- the queue alone; budget is the rate that it shares.
-CREATE FUNCTION mailroom_queue_definition(p_queue text) RETURNS jsonb LANGUAGE sql STABLE AS $$
+-- Returns the definition of a queue as JSON; the defaults for a queue that has no row in mailroom_queues. rate is that
+-- of the queue alone; budget is the rate that it shares.
+CREATE OR REPLACE FUNCTION mailroom_queue_definition(p_queue text) RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object(
         'actions', to_jsonb(q.actions), 'priority', coalesce(q.priority, 0),
         'rate', (SELECT jsonb_build_object('tokens', b.tokens, 'milliseconds', (extract(epoch FROM b.period) * 1000)::bigint,
@@ -17,9 +16,9 @@ CREATE FUNCTION mailroom_queue_definition(p_queue text) RETURNS jsonb LANGUAGE s
     FROM (SELECT) one LEFT JOIN mailroom_queues q ON q.name = p_queue AND q.dropped_at IS NULL
 $$;
 
--- Sets the rate of a budget, from now on: what has been taken does not delay tokens by more than a burst at the new rate.
--- Waits for the claims that read it.
-CREATE FUNCTION mailroom_write_budget(p_name text, p_rate jsonb) RETURNS void LANGUAGE plpgsql AS $$
+-- Sets the rate of a budget, from now on: what has been taken does not delay tokens by more than a burst at the new
+-- rate. Waits for the claims that read it.
+CREATE OR REPLACE FUNCTION mailroom_write_budget(p_name text, p_rate jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_tokens integer := (p_rate->>'tokens')::integer;
     v_period interval := (p_rate->>'milliseconds')::bigint * interval '1 ms';
@@ -34,7 +33,7 @@ END
 $$;
 
 -- Writes the definition of a queue, as mailroom_queue_definition() returns it. A shared budget must exist.
-CREATE FUNCTION mailroom_write_queue(p_queue text, p_definition jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION mailroom_write_queue(p_queue text, p_definition jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_budgets text[] := '{}';
     v_shared text := p_definition->>'budget';
@@ -60,14 +59,14 @@ END
 $$;
 
 -- Deletes a budget that no queue keeps.
-CREATE FUNCTION mailroom_forget_budget(p_name text) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION mailroom_forget_budget(p_name text) RETURNS void LANGUAGE sql AS $$
     DELETE FROM mailroom_budgets b WHERE b.name = p_name AND NOT EXISTS (
         SELECT FROM mailroom_queues q WHERE q.dropped_at IS NULL AND p_name = ANY (q.budgets))
 $$;
 
--- Creates a queue that emits the tokens above p_cursor; with p_like, those that the queue p_like has not taken yet: above its
--- cursor, and in its gaps. Raises MR007 if it exists, MR001 if p_like is unknown.
-CREATE FUNCTION mailroom_create_queue(p_queue text, p_cursor bigint, p_definition jsonb, p_channel text,
+-- Creates a queue that emits the tokens above p_cursor; with p_like, those that the queue p_like has not taken yet:
+-- above its cursor, and in its gaps. Raises MR007 if it exists, MR001 if p_like is unknown.
+CREATE OR REPLACE FUNCTION mailroom_create_queue(p_queue text, p_cursor bigint, p_definition jsonb, p_channel text,
                                       p_like text DEFAULT NULL)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -98,10 +97,9 @@ BEGIN
 END
 $$;
 
--- Changes the definition of a queue. New actions apply to the tokens above the cursor and in gaps, not to those that a batch
--- holds or that are deferred.
--- Raises MR001 for an unknown queue.
-CREATE FUNCTION mailroom_set_queue(p_queue text, p_definition jsonb, p_channel text) RETURNS void LANGUAGE plpgsql AS $$
+-- Changes the definition of a queue. New actions apply to the tokens above the cursor and in gaps, not to those that a
+-- batch holds or that are deferred. Raises MR001 for an unknown queue.
+CREATE OR REPLACE FUNCTION mailroom_set_queue(p_queue text, p_definition jsonb, p_channel text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_before jsonb;
 BEGIN
@@ -115,7 +113,7 @@ END
 $$;
 
 -- Sets the rate that queues share: {tokens, milliseconds, burst}.
-CREATE FUNCTION mailroom_set_budget(p_name text, p_rate jsonb, p_channel text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION mailroom_set_budget(p_name text, p_rate jsonb, p_channel text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM mailroom_write_budget(p_name, p_rate);
     PERFORM mailroom_record_operation('set budget', NULL, jsonb_build_object('budget', p_name, 'after', p_rate));
@@ -125,7 +123,7 @@ $$;
 
 -- Pauses a queue, or resumes it. A paused queue gives out no batch; batches that are leased are finished. Returns false
 -- if nothing changed. Raises MR001 for an unknown queue.
-CREATE FUNCTION mailroom_pause_queue(p_queue text, p_pause boolean, p_channel text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION mailroom_pause_queue(p_queue text, p_pause boolean, p_channel text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     v_actor text := coalesce(nullif(current_setting('mailroom.actor', true), ''),
                              nullif(current_setting('application_name'), ''), session_user);
@@ -147,7 +145,7 @@ $$;
 
 -- Drops a queue: its consumers stop, what is due in it is not emitted by it, and its deferred tokens are cancelled. The
 -- records of its batches and deliveries stay until they are pruned. Raises MR001 for an unknown queue.
-CREATE FUNCTION mailroom_drop_queue(p_queue text, p_channel text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION mailroom_drop_queue(p_queue text, p_channel text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_state record;
 BEGIN
@@ -167,21 +165,5 @@ BEGIN
     SET dropped_at = clock_timestamp(), budgets = '{}', paused_at = NULL, paused_by = NULL, pause_reason = NULL;
     PERFORM mailroom_forget_budget(p_queue);
     PERFORM pg_notify(p_channel, 'queues');
-END
-$$;
-
-DO $$
-DECLARE
-    v_function text;
-BEGIN
-    FOREACH v_function IN ARRAY ARRAY[
-        'mailroom_queue_definition(text)', 'mailroom_write_budget(text, jsonb)', 'mailroom_write_queue(text, jsonb)',
-        'mailroom_forget_budget(text)', 'mailroom_create_queue(text, bigint, jsonb, text, text)',
-        'mailroom_set_queue(text, jsonb, text)', 'mailroom_set_budget(text, jsonb, text)',
-        'mailroom_pause_queue(text, boolean, text)', 'mailroom_drop_queue(text, text)'
-    ]
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
-    END LOOP;
 END
 $$;

@@ -1,9 +1,11 @@
--- Drops the queue's tables with their records, and every queue but 'mailroom', which is all that the older type can hold. Sets
--- jobs.last_seq of that queue to its cursor, or to before the first due token that is not emitted: in a batch that is still
--- leased, in a gap, deferred, or of an action that only another queue takes. The next program thus repeats tokens and loses none.
+-- Drops the queue's tables and the record of operations, and every queue but 'mailroom', which is all that the older
+-- type can hold. Sets jobs.last_seq of that queue to its cursor, or to before the first due token that is not emitted:
+-- in a batch that is still leased, in a gap, deferred, or of an action that only another queue takes. The next program
+-- thus repeats tokens and loses none.
 --
 -- Takes ACCESS EXCLUSIVE on jobs and on the tables it drops.
 --
+-- deletes: table mailroom_operations
 -- deletes: table mailroom_sinks
 -- deletes: table mailroom_budgets
 -- deletes: table mailroom_queues
@@ -48,9 +50,9 @@ FROM own o WHERE jobs.job_type = 'mailroom';
 
 DELETE FROM jobs WHERE job_type <> 'mailroom';
 
-DROP FUNCTION mailroom_merge_gaps(bigint[]);
-DROP FUNCTION mailroom_newest_gap();
-DROP FUNCTION mailroom_require_newer(text, bigint, bigint);
+DROP TYPE mailroom_receipt;
+DROP TYPE mailroom_gap_check;
+DROP TABLE mailroom_operations;
 DROP TABLE mailroom_sinks;
 DROP TABLE mailroom_budgets;
 DROP TABLE mailroom_queues;

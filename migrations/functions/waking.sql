@@ -1,11 +1,10 @@
 -- Inserts notify only while no collector is polling: NOTIFY takes a cluster-wide lock at commit, which serializes the
 -- commits of producers. A polling collector holds the advisory lock (1835100526, oid of tokens) and needs no
 -- notifications.
---
--- Replaces the body of a function; locks nothing.
 
--- Tries the lock and releases it at once: if it was free, no collector is polling, and the insert notifies. One
--- expression, so that no interrupt between the two calls can leave the lock with the session.
+-- Notifies of a token unless a collector is polling. Tries the lock and releases it at once: if it was free, no
+-- collector is polling, and the insert notifies. One expression, so that no interrupt between the two calls can leave
+-- the lock with the session.
 CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (CASE WHEN pg_try_advisory_lock_shared(1835100526, TG_RELID::integer)
@@ -18,14 +17,14 @@ $$;
 
 -- Stops inserts from notifying until mailroom_start_listening() or the end of the session. Returns false if another
 -- collector is polling already, or an insert is trying the lock at this moment.
-CREATE FUNCTION mailroom_stay_polling() RETURNS boolean LANGUAGE sql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION mailroom_stay_polling() RETURNS boolean LANGUAGE sql VOLATILE AS $$
     SELECT pg_try_advisory_lock(1835100526, 'tokens'::regclass::oid::integer)
 $$;
 
 -- Lets inserts notify again. From now on mailroom_open_inserts(NULL) includes every transaction that did not notify
--- because of this session, until that transaction has ended. If there are several queues, it notifies p_channel, so that
--- the collectors of the others drain too. Returns false if this session was not polling.
-CREATE FUNCTION mailroom_start_listening(p_channel text) RETURNS boolean LANGUAGE plpgsql AS $$
+-- because of this session, until that transaction has ended. If there are several queues, it notifies p_channel, so
+-- that the collectors of the others drain too. Returns false if this session was not polling.
+CREATE OR REPLACE FUNCTION mailroom_start_listening(p_channel text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     v_was_polling boolean;
 BEGIN
@@ -45,23 +44,11 @@ $$;
 -- table lock of an INSERT, which they took before their trigger tried the advisory lock. Prepared transactions are
 -- always included, because they have no session to be identified by. A transaction releases its locks after it has
 -- become visible, so the next statement sees the rows of every transaction that is missing here.
-CREATE FUNCTION mailroom_open_inserts(p_among text[]) RETURNS text[] LANGUAGE sql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION mailroom_open_inserts(p_among text[]) RETURNS text[] LANGUAGE sql VOLATILE AS $$
     SELECT coalesce(array_agg(DISTINCT l.virtualtransaction), '{}')
     FROM pg_locks l
     WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted
       AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
       AND l.pid IS DISTINCT FROM pg_backend_pid()
       AND (p_among IS NULL OR l.virtualtransaction = ANY (p_among) OR l.pid IS NULL)
-$$;
-
-DO $$
-DECLARE
-    v_function text;
-BEGIN
-    FOREACH v_function IN ARRAY ARRAY['trg_after_token_inserted()', 'mailroom_stay_polling()', 'mailroom_start_listening(text)',
-                                      'mailroom_open_inserts(text[])']
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
-    END LOOP;
-END
 $$;

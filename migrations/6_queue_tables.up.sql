@@ -1,4 +1,5 @@
--- A queue is a row of jobs; its cursor, leases, gaps and deliveries are rows of new tables. A function merges gaps.
+-- A queue is a row of jobs; its cursor, leases, gaps, deliveries and rates are rows of new tables, and so is the record
+-- of operations.
 --
 -- Rewrites jobs (one small row) under ACCESS EXCLUSIVE; touches nothing else that exists.
 
@@ -113,8 +114,8 @@ COMMENT ON COLUMN mailroom_deliveries.earlier_attempts IS
 CREATE INDEX mailroom_deliveries_waiting_idx ON mailroom_deliveries (queue, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX mailroom_deliveries_last_at_idx ON mailroom_deliveries USING brin (last_at) WITH (pages_per_range = 16);
 
--- What makes a queue different from others. A queue without a row takes the tokens of every action, at priority 0, at any
--- rate. A queue that was dropped keeps its row, so that a consumer that still serves it learns that it is gone.
+-- What makes a queue different from others. A queue without a row takes the tokens of every action, at priority 0, at
+-- any rate. A queue that was dropped keeps its row, so that a consumer that still serves it learns that it is gone.
 CREATE TABLE mailroom_queues (
     name          text PRIMARY KEY,
     actions       token_action[] CHECK (cardinality(actions) > 0),
@@ -136,8 +137,8 @@ COMMENT ON COLUMN mailroom_queues.budgets IS
 COMMENT ON COLUMN mailroom_queues.batch_limit IS 'for consumers that are not configured otherwise, as in mailroom.yaml';
 COMMENT ON COLUMN mailroom_queues.paused_at IS 'since then it gives out no batch';
 
--- A rate that consumers keep together, and how much of it they have taken, as a time: the one at which the rate would have
--- allowed the last token. Updated by each claim that takes tokens within it, so it stays on one page.
+-- A rate that consumers keep together, and how much of it they have taken, as a time: the one at which the rate would
+-- have allowed the last token. Updated by each claim that takes tokens within it, so it stays on one page.
 CREATE TABLE mailroom_budgets (
     name        text PRIMARY KEY,
     tokens      integer NOT NULL CHECK (tokens > 0),
@@ -152,8 +153,8 @@ COMMENT ON COLUMN mailroom_budgets.tokens IS 'so many may be taken in each perio
 COMMENT ON COLUMN mailroom_budgets.burst IS 'so many may be taken at once';
 COMMENT ON COLUMN mailroom_budgets.taken_until IS 'the time at which the rate allows what has been taken';
 
--- The sinks, such as relays, that take nothing now. Consumers share what they learn, so that each sink is tried by one of
--- them at a time. A sink that works has no row.
+-- The sinks, such as relays, that take nothing now. Consumers share what they learn, so that each sink is tried by one
+-- of them at a time. A sink that works has no row.
 CREATE TABLE mailroom_sinks (
     name      text PRIMARY KEY,
     failures  integer NOT NULL,
@@ -171,67 +172,55 @@ COMMENT ON COLUMN mailroom_sinks.failed_at IS 'the last of them';
 COMMENT ON COLUMN mailroom_sinks.probe_at IS 'when a consumer may try it again';
 COMMENT ON COLUMN mailroom_sinks.reason IS 'the last failure, in the words of the sink';
 
--- Raises MR002 if p_id, which was drawn for a row of p_table, is not above p_newest, the highest id before it was drawn: the
--- sequence is behind its table, as after a switch-over to a logical replica. The row would not be the newest one, and the next
--- claim would take the same tokens again. A sequence only grows, so rows of other transactions cause no error.
-CREATE FUNCTION mailroom_require_newer(p_table text, p_id bigint, p_newest bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF p_id <= p_newest THEN
-        RAISE EXCEPTION '%_id_seq is at %, behind the newest id of %, %', p_table, p_id, p_table, p_newest
-            USING ERRCODE = 'MR002',
-                  HINT = 'run mailroom rewind-cursor --fix-sequence, which sets every sequence of mailroom ahead of its table';
-    END IF;
-END
-$$;
+-- Rewinds, replays, suspensions, prunings and changes of queues.
+CREATE TABLE mailroom_operations (
+    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    kind    text NOT NULL CHECK (kind IN ('rewind', 'replay', 'suspend', 'restore', 'prune',
+                                     'create queue', 'set queue', 'pause queue', 'resume queue', 'drop queue',
+                                     'set budget')),
+    actor   text NOT NULL,
+    db_user name NOT NULL DEFAULT session_user,
+    reason  text,
+    queue   text,
+    account bigint,
+    details jsonb NOT NULL DEFAULT '{}'
+);
 
--- Returns the highest id that a gap has, or had as long as the newest row of a queue lists it: an id that is used again would
--- make the gap of one queue that of another.
-CREATE FUNCTION mailroom_newest_gap() RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT greatest(
-        (SELECT max(h.id) FROM mailroom_gaps h),
-        (SELECT max(g.g) FROM jobs j, LATERAL (
-             SELECT b.gap_ids FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id DESC LIMIT 1) s,
-         unnest(s.gap_ids) g (g)))
-$$;
+COMMENT ON TABLE mailroom_operations IS 'operations of operators and applications on queues and accounts';
+COMMENT ON COLUMN mailroom_operations.actor IS
+    'the setting mailroom.actor of the transaction, or else the application_name of its session';
+COMMENT ON COLUMN mailroom_operations.account IS 'no foreign key: the record outlives the account';
 
--- Merges gaps of one size class that wait for the same transactions, so that each range is rewritten only O(log n)
--- times. Returns the remaining gaps of p_gaps, merged ones included.
-CREATE FUNCTION mailroom_merge_gaps(p_gaps bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
-DECLARE
-    v_gaps bigint[] := ARRAY(SELECT h.id FROM mailroom_gaps h WHERE h.id = ANY (p_gaps) ORDER BY h.id);
-    v_newest bigint;
-    v_merged bigint;
-    r record;
-BEGIN
-    IF cardinality(v_gaps) <= 40 THEN
-        RETURN v_gaps;
-    END IF;
-    FOR r IN
-        SELECT array_agg(h.id) AS members, h.pending,
-               (array_agg(h.horizon ORDER BY h.horizon DESC))[1] AS horizon
-        FROM mailroom_gaps h WHERE h.id = ANY (v_gaps) AND h.pending IS NOT NULL
-        GROUP BY h.pending, length(pg_column_size(h.ids)::text) HAVING count(*) >= 10
-    LOOP
-        v_newest := mailroom_newest_gap();
-        INSERT INTO mailroom_gaps (ids, horizon, pending)
-        SELECT range_agg(g), r.horizon, r.pending FROM mailroom_gaps h, unnest(h.ids) g WHERE h.id = ANY (r.members)
-        RETURNING id INTO v_merged;
-        PERFORM mailroom_require_newer('mailroom_gaps', v_merged, v_newest);
-        DELETE FROM mailroom_gaps WHERE id = ANY (r.members);
-        v_gaps := ARRAY(SELECT x FROM unnest(v_gaps || v_merged) x WHERE x <> ALL (r.members));
-    END LOOP;
-    RETURN v_gaps;
-END
-$$;
+CREATE INDEX mailroom_operations_at_idx ON mailroom_operations (at);
+CREATE INDEX mailroom_operations_account_idx ON mailroom_operations (account) WHERE account IS NOT NULL;
 
-DO $$
-DECLARE
-    v_function text;
-BEGIN
-    FOREACH v_function IN ARRAY ARRAY['mailroom_require_newer(text, bigint, bigint)', 'mailroom_newest_gap()',
-                                      'mailroom_merge_gaps(bigint[])']
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
-    END LOOP;
-END
-$$;
+-- The result of checking one gap: the ids that are visible now, those of them that the queue takes, and the
+-- transactions that may still show more.
+CREATE TYPE mailroom_gap_check AS (
+    id        bigint,
+    found     int8multirange,
+    taken     int8multirange,
+    pending   xid8[],
+    may_hold_more boolean
+);
+
+-- What a collector says of a batch that it has emitted. skipped_ids are the tokens that were not emitted; the counts
+-- expired to invalid say why. A sink with outcomes adds one for each token that it was given: an array of objects with
+-- first and last (the tokens that have this outcome), state (as in mailroom_deliveries), attempts and unknowns (how
+-- many to add), wait (seconds until a deferred token may be tried again), ago (seconds since the answer), sink, code
+-- and reply. signed_ago and written_ago are the microseconds since its last token was signed, and since the sink had
+-- finished it; null if unknown.
+CREATE TYPE mailroom_receipt AS (
+    batch        bigint,
+    attempt      integer,
+    emitted      integer,
+    expired      integer,
+    consumed     integer,
+    wrong_status integer,
+    invalid      integer,
+    skipped_ids  int8multirange,
+    outcomes     jsonb,
+    signed_ago   bigint,
+    written_ago  bigint
+);

@@ -1,0 +1,104 @@
+-- The tokens of a claimed batch, as lines and as mails.
+
+-- Returns the tokens of a batch that has a mask. A range of ids with a mask stands for as many ranges as it
+-- has tokens, and takes a fiftieth of the time to write.
+CREATE OR REPLACE FUNCTION mailroom_masked_ids(p_ids int8multirange, p_mask bit varying) RETURNS int8multirange
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(range_agg(int8range(lower(p_ids) + i, lower(p_ids) + i + 1)), '{}'::int8multirange)
+        FROM generate_series(0, length(p_mask) - 1) i WHERE get_bit(p_mask, i) = 1);
+
+-- Returns the tokens of a batch from the columns ids and ids_mask. Inlined; where there is no mask, that is all.
+CREATE OR REPLACE FUNCTION mailroom_batch_ids(p_ids int8multirange, p_mask bit varying) RETURNS int8multirange
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_mask IS NULL THEN p_ids ELSE mailroom_masked_ids(p_ids, p_mask) END;
+
+-- Returns the tokens of a batch, ordered by id; no rows if the batch has been leased again since. It has no SET clause,
+-- so that queries inline it. Its body is not parsed here, because that would keep the column types from changing. Each
+-- gap-free range becomes an index condition on tokens. The limit keeps the planner from reading all tokens, whatever
+-- the statistics say. OFFSET 0 makes it compute the first id once, which takes longer than all else that the mask
+-- costs.
+CREATE OR REPLACE FUNCTION mailroom_batch_rows(p_batch bigint, p_attempt integer)
+RETURNS TABLE (id bigint, account bigint, action token_action, secret bytea, code text, expires_at bigint, consumed_at bigint,
+               created_at bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT t.id, t.account, t.action, t.secret, t.code, t.expires_at, t.consumed_at, t.created_at
+    FROM (SELECT ids, ids_mask, lower(ids) AS first FROM mailroom_batches
+          WHERE mailroom_batches.id = p_batch AND mailroom_batches.attempts = p_attempt OFFSET 0) b, unnest(b.ids) u(g), LATERAL (
+        SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
+        ORDER BY tokens.id LIMIT 2000000000) t
+    WHERE CASE WHEN b.ids_mask IS NULL THEN true ELSE get_bit(b.ids_mask, (t.id - b.first)::integer) = 1 END
+$$;
+
+-- Returns the tokens of a batch with their accounts, and whether they may still be emitted.
+CREATE OR REPLACE FUNCTION mailroom_batch_tokens(p_batch bigint, p_attempt integer)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
+               created_at bigint, account bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login,
+           mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
+                                (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)),
+           t.created_at, t.account
+    FROM mailroom_batch_rows(p_batch, p_attempt) t JOIN accounts a ON a.id = t.account
+$$;
+
+-- Returns the same for use in the statement that claims the batch. The snapshot of that statement is older than the
+-- claim's reads and writes; a volatile function takes its own. Returns no rows if p_batch is null.
+CREATE OR REPLACE FUNCTION mailroom_fetch(p_batch bigint, p_attempt integer)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
+               created_at bigint, account bigint)
+LANGUAGE plpgsql STRICT AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM mailroom_batch_tokens(p_batch, p_attempt);
+END
+$$;
+
+-- Returns the same with what a sink with outcomes needs to know about each token: its earlier attempts, and what
+-- p_newer and p_period ask for: whether its account has a newer recovery token that may still be emitted (null if not),
+-- and how many mails of the queue the account was sent in the last p_period (0 if that is null). resent_at: since when
+-- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
+-- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
+-- secret; from those of its mail before it was emitted again; and from those of the same token in a copy of the
+-- database, by the oids: a copy is another sender, and a mailbox that drops duplicates must not drop the mail of one
+-- for that of the other. Retries, a failover and pg_upgrade keep them. Usually no token of the batch has a record,
+-- which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token,
+-- whatever the statistics say: the plan may be made while the tables are empty.
+CREATE OR REPLACE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean, p_period interval)
+RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
+               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint,
+               resent_at bigint, mail_key text)
+LANGUAGE sql STABLE AS $$
+    WITH again AS MATERIALIZED (
+        SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
+        FROM mailroom_batches k JOIN mailroom_batches s ON s.job_type = k.job_type AND s.id < k.id
+        WHERE k.id = p_batch AND s.resent IS NOT NULL
+          AND extract(epoch FROM s.claimed_at) >= coalesce((
+              SELECT t.created_at FROM tokens t WHERE t.id >= lower(k.ids) ORDER BY t.id LIMIT 1), 0) - 3600)
+    SELECT b.*, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
+           CASE WHEN p_newer AND b.action = 'password_recovery' THEN (
+               SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) n
+               WHERE n.id > b.id AND n.action = b.action
+                 AND mailroom_is_live(n.consumed_at, n.expires_at,
+                                      (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))) END,
+           CASE WHEN p_period IS NULL THEN 0 ELSE (
+               SELECT count(*) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) o, LATERAL (
+                   SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = o.id
+                   LIMIT 1) m
+               WHERE o.id <> b.id
+                 AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
+                     > (SELECT clock_timestamp()) - p_period) END,
+           r.at,
+           encode(substring(sha256(b.secret || convert_to(concat_ws(':',
+               (SELECT oid FROM pg_database WHERE datname = current_database()), 'tokens'::regclass::oid, r.id),
+               'UTF8')) FROM 1 FOR 8), 'hex')
+    FROM mailroom_batch_tokens(p_batch, p_attempt) b
+    JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = b.id
+          AND (SELECT EXISTS (SELECT FROM mailroom_batches k, LATERAL (
+                   SELECT FROM mailroom_deliveries r
+                   WHERE r.queue = k.job_type AND r.token >= lower(k.ids) AND r.token < upper(k.ids) LIMIT 1) x
+               WHERE k.id = p_batch))
+        LIMIT 1) d ON true
+    LEFT JOIN LATERAL (
+        SELECT a.id, a.at FROM again a WHERE a.ids @> b.id AND a.at >= b.created_at ORDER BY a.id DESC LIMIT 1) r ON true
+$$;

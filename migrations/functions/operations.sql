@@ -1,0 +1,28 @@
+-- The record of operations.
+
+-- Records an operation, with the actor and the reason that the transaction has set.
+CREATE OR REPLACE FUNCTION mailroom_record_operation(p_kind text, p_queue text, p_details jsonb) RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO mailroom_operations (kind, queue, details, actor, reason)
+    VALUES (p_kind, p_queue, p_details,
+            coalesce(nullif(current_setting('mailroom.actor', true), ''),
+                     nullif(current_setting('application_name'), ''), session_user),
+            nullif(current_setting('mailroom.reason', true), ''))
+$$;
+
+-- Returns the ids that an operation replayed or moved the cursor over; none for a row that was inserted by hand with
+-- other details than mailroom records.
+CREATE OR REPLACE FUNCTION mailroom_operation_ids(p_kind text, p_details jsonb) RETURNS int8multirange LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF p_kind = 'replay' THEN
+        RETURN coalesce((p_details->>'ids')::int8multirange, '{}');
+    ELSIF p_kind = 'rewind' AND p_details ? 'cursor_before' AND p_details ? 'cursor_after' THEN
+        RETURN int8multirange(int8range(
+            least((p_details->>'cursor_before')::bigint, (p_details->>'cursor_after')::bigint),
+            greatest((p_details->>'cursor_before')::bigint, (p_details->>'cursor_after')::bigint), '(]'));
+    END IF;
+    RETURN '{}';
+EXCEPTION WHEN data_exception THEN
+    RETURN '{}';
+END
+$$;

@@ -1,0 +1,139 @@
+-- Deletes old tokens, batches and deliveries, some of them a call. The caller calls again with what it reached.
+--
+-- Each reads rows in id order, after p_after and up to p_last, until it has found p_limit old rows or has read p_rows.
+-- Old is what ended before p_before (seconds since 1970). One statement finds them, so it sees a queue's cursor, gaps
+-- and open batches in one snapshot. It needs no queue lock: old tokens are never due, so a concurrent claim, rewind or
+-- replay only has fewer tokens to skip. The rows are then deleted unless another session has locked or changed them.
+--   old_rows how many old rows it found
+--   removed  how many of them it deleted; all with p_dry_run, which deletes none
+--   reached  the id after which to go on; null at the end: also after p_rows rows, all of which came within the time that is
+--            kept. Rows above them are hardly older, and become old no later than these.
+
+-- Returns the state of each queue, as mailroom_queue_state() does, but in the snapshot of the whole statement.
+CREATE OR REPLACE FUNCTION mailroom_queue_states() RETURNS TABLE (queue text, cursor bigint, open_from bigint, gap_ids bigint[])
+LANGUAGE sql STABLE AS $$
+    SELECT j.job_type, coalesce(b.cursor, j.last_seq, 0), coalesce(b.open_from, 1), coalesce(b.gap_ids, '{}')
+    FROM jobs j LEFT JOIN LATERAL (
+        SELECT * FROM mailroom_batches WHERE mailroom_batches.job_type = j.job_type ORDER BY id DESC LIMIT 1) b ON true
+$$;
+
+-- Returns which tokens stay, however old: those above last, which is p_last_token or the lowest cursor, and held, which
+-- are in a gap or an open batch. Multiranges are unnested because PostgreSQL 14 cannot aggregate them.
+CREATE OR REPLACE FUNCTION mailroom_prune_bounds(p_last_token bigint) RETURNS TABLE (last bigint, held int8multirange)
+LANGUAGE sql STABLE AS $$
+    WITH queues AS MATERIALIZED (SELECT * FROM mailroom_queue_states())
+    SELECT (SELECT least(min(q.cursor), p_last_token) FROM queues q), (
+        SELECT coalesce(range_agg(x.g), '{}') FROM (
+            SELECT unnest(h.ids) FROM queues q JOIN mailroom_gaps h ON h.id = ANY (q.gap_ids)
+            UNION ALL
+            SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask))
+            FROM queues q JOIN mailroom_batches b ON b.job_type = q.queue AND b.id >= q.open_from
+            WHERE b.emitted_at IS NULL AND b.dead_at IS NULL) x (g))
+$$;
+
+-- True if a token ended before p_before: it was consumed or else expired.
+CREATE OR REPLACE FUNCTION mailroom_token_is_old(p_consumed_at bigint, p_expires_at bigint, p_before bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(p_consumed_at, p_expires_at) < p_before;
+
+-- Deletes tokens that are old, not above a cursor, and in no gap and no open batch.
+CREATE OR REPLACE FUNCTION mailroom_prune_tokens(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
+    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_old bigint[];
+BEGIN
+    WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
+    looked AS MATERIALIZED (
+        SELECT t.id, mailroom_token_is_old(t.consumed_at, t.expires_at, p_before) AND t.id <= (SELECT last FROM bounds)
+               AND NOT (SELECT held FROM bounds) @> t.id AS is_old,
+               t.created_at >= p_before AS is_new
+        FROM tokens t WHERE t.id > p_after AND t.id <= p_last ORDER BY t.id LIMIT p_rows),
+    old AS MATERIALIZED (SELECT id FROM looked WHERE is_old LIMIT p_limit)
+    SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) ELSE (
+        SELECT CASE WHEN count(*) < p_rows OR NOT bool_and(l.is_new) THEN max(l.id) END FROM looked l) END
+    INTO v_old, reached FROM old o;
+    old_rows := cardinality(v_old); removed := old_rows;
+    IF NOT p_dry_run THEN
+        DELETE FROM tokens t USING (
+            SELECT k.id FROM unnest(v_old) o (id) JOIN tokens k ON k.id = o.id
+            WHERE mailroom_token_is_old(k.consumed_at, k.expires_at, p_before) FOR UPDATE OF k SKIP LOCKED) l
+        WHERE t.id = l.id;
+        GET DIAGNOSTICS removed = ROW_COUNT;
+    END IF;
+END
+$$;
+
+-- Deletes batches that are old, not the newest of a queue that still exists, and have no token left (with p_dry_run:
+-- would have none), so that every remaining token keeps the record of its emission.
+CREATE OR REPLACE FUNCTION mailroom_prune_batches(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
+    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_old bigint[];
+BEGIN
+    WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
+    looked AS MATERIALIZED (
+        SELECT b.id, b.job_type, mailroom_batch_ids(b.ids, b.ids_mask) AS ids,
+               greatest(b.emitted_at, b.dead_at) < to_timestamp(p_before) AS is_old,
+               b.claimed_at >= to_timestamp(p_before) AS is_new
+        FROM mailroom_batches b WHERE b.id > p_after AND b.id <= p_last ORDER BY b.id LIMIT p_rows),
+    old AS MATERIALIZED (
+        SELECT l.id FROM looked l
+        WHERE l.is_old
+          AND (EXISTS (SELECT FROM mailroom_batches n WHERE n.job_type = l.job_type AND n.id > l.id)
+               OR NOT EXISTS (SELECT FROM jobs j WHERE j.job_type = l.job_type))
+          AND NOT EXISTS (
+              SELECT FROM unnest(l.ids) u (g), LATERAL (
+                  SELECT FROM tokens t
+                  WHERE t.id >= lower(u.g) AND t.id < upper(u.g)
+                    AND NOT (p_dry_run AND mailroom_token_is_old(t.consumed_at, t.expires_at, p_before)
+                             AND t.id <= (SELECT last FROM bounds) AND NOT (SELECT held FROM bounds) @> t.id)
+                  LIMIT 1) t)
+        LIMIT p_limit)
+    SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) ELSE (
+        SELECT CASE WHEN count(*) < p_rows OR NOT bool_and(l.is_new) THEN max(l.id) END FROM looked l) END
+    INTO v_old, reached FROM old o;
+    old_rows := cardinality(v_old); removed := old_rows;
+    IF NOT p_dry_run THEN
+        DELETE FROM mailroom_batches b USING (
+            SELECT k.id FROM unnest(v_old) o (id) JOIN mailroom_batches k ON k.id = o.id
+            WHERE greatest(k.emitted_at, k.dead_at) < to_timestamp(p_before) FOR UPDATE OF k SKIP LOCKED) l
+        WHERE b.id = l.id;
+        GET DIAGNOSTICS removed = ROW_COUNT;
+    END IF;
+END
+$$;
+
+-- Deletes deliveries of a queue that are old, do not wait for another attempt, and whose token is gone (with p_dry_run:
+-- would be). p_after, p_last and reached are ids of tokens.
+CREATE OR REPLACE FUNCTION mailroom_prune_deliveries(p_queue text, p_after bigint, p_last bigint, p_last_token bigint,
+    p_before bigint, p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_old bigint[];
+BEGIN
+    WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
+    looked AS MATERIALIZED (
+        SELECT d.token AS id, d.not_before IS NULL AND d.last_at < to_timestamp(p_before) AND NOT EXISTS (
+                   SELECT FROM tokens t
+                   WHERE t.id = d.token
+                     AND NOT (p_dry_run AND mailroom_token_is_old(t.consumed_at, t.expires_at, p_before)
+                              AND t.id <= (SELECT last FROM bounds) AND NOT (SELECT held FROM bounds) @> t.id)) AS is_old,
+               d.last_at >= to_timestamp(p_before) AS is_new
+        FROM mailroom_deliveries d
+        WHERE d.queue = p_queue AND d.token > p_after AND d.token <= p_last ORDER BY d.token LIMIT p_rows),
+    old AS MATERIALIZED (SELECT id FROM looked WHERE is_old LIMIT p_limit)
+    SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) ELSE (
+        SELECT CASE WHEN count(*) < p_rows OR NOT bool_and(l.is_new) THEN max(l.id) END FROM looked l) END
+    INTO v_old, reached FROM old o;
+    old_rows := cardinality(v_old); removed := old_rows;
+    IF NOT p_dry_run THEN
+        DELETE FROM mailroom_deliveries d USING (
+            SELECT k.token FROM unnest(v_old) o (id) JOIN mailroom_deliveries k ON k.queue = p_queue AND k.token = o.id
+            WHERE k.not_before IS NULL AND k.last_at < to_timestamp(p_before) FOR UPDATE OF k SKIP LOCKED) l
+        WHERE d.queue = p_queue AND d.token = l.token;
+        GET DIAGNOSTICS removed = ROW_COUNT;
+    END IF;
+END
+$$;

@@ -1,0 +1,55 @@
+-- Tokens: the triggers that give a token its id and its account its status, what is due, and what a queue takes.
+
+-- Returns five decimal digits, all 100,000 equally likely (to within 4 in 10^10): the last 48 bits of a version 4
+-- UUID are random, and PostgreSQL takes them from a cryptographic source.
+CREATE OR REPLACE FUNCTION mailroom_random_code() RETURNS varchar LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN lpad((('x' || right(gen_random_uuid()::text, 12))::bit(48)::bigint % 100000)::text, 5, '0');
+
+-- Gives a token its id, after its transaction has its own: the proof that the queue loses no token depends on the
+-- order.
+CREATE OR REPLACE FUNCTION trg_before_token_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.id IS NOT NULL THEN
+        RAISE EXCEPTION 'tokens.id is assigned by the database, not by the application'
+            USING ERRCODE = 'generated_always',
+                  HINT = 'omit the column from the INSERT, and read the id back with RETURNING id';
+    END IF;
+    PERFORM pg_current_xact_id();
+    NEW.id := nextval('tokens_id_seq');
+    RETURN NEW;
+END
+$$;
+
+-- Consuming an activation token activates its account.
+CREATE OR REPLACE FUNCTION trg_after_token_consumed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.action = 'activation' THEN
+        UPDATE accounts SET status = 'active' WHERE id = NEW.account AND status = 'provisioned';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- True if a token is neither consumed nor expired at p_now (seconds since 1970): it is due if its account has the right
+-- status, too. It has no SET clause, so that queries inline it, and a body parsed here, so that no search_path matters.
+CREATE OR REPLACE FUNCTION mailroom_is_live(p_consumed_at bigint, p_expires_at bigint, p_now bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_consumed_at IS NULL AND p_expires_at > p_now;
+
+-- Returns 'due' if a token may be emitted, otherwise why it is skipped: 'consumed', 'expired' or 'wrong status' (of its
+-- account). Inlined, like the function above.
+CREATE OR REPLACE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
+                                     p_status account_status, p_now bigint)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_consumed_at IS NOT NULL THEN 'consumed'
+    WHEN p_expires_at <= p_now THEN 'expired'
+    WHEN p_action = 'activation'::token_action AND p_status = 'provisioned'::account_status THEN 'due'
+    WHEN p_action = 'password_recovery'::token_action AND p_status = 'active'::account_status THEN 'due'
+    ELSE 'wrong status'
+END;
+
+-- True if a queue that takes p_actions (null: all) takes the tokens of p_action. Inlined, like the function above.
+CREATE OR REPLACE FUNCTION mailroom_takes(p_actions token_action[], p_action token_action) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_actions IS NULL OR p_action = ANY (p_actions);

@@ -1,0 +1,56 @@
+// Versions of the schema are never edited, since databases have them: a change is another version, or a
+// function.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+
+#include "crypto/sha256.hpp"
+#include "schema/migration_plan.hpp"
+#include "support/catch.hpp"
+
+namespace mailroom::test::frozen_migrations_test {
+namespace {
+
+/// The SHA-256 of each file. A new version adds its two lines; no line ever changes.
+const std::map<std::string, std::string>& frozen() {
+  static const std::map<std::string, std::string> checksums{
+      {"0_init.down.sql", "0f8246429ff13e025d6eb691444ec5093c60d05a4e7b1912a6194870154bd88e"},
+      {"0_init.up.sql", "c798fd12020b432422ac9277780a7c7f71d3783564299e77b1ca3e908640d342"},
+      {"1_accounts.down.sql", "dd9ecddfd6e81a378520083ad0fac27b15fefc09074e0bc408a71c0af0025bd5"},
+      {"1_accounts.up.sql", "60dce08d6e375fa1477cf53809a9088b84fcd19ed8b78d6eaaf6f1ed3d0f272a"},
+      {"2_tokens.down.sql", "a682eaea9c822e6704615862703fb90f9d580e5279a20dedbf3400832954092c"},
+      {"2_tokens.up.sql", "af9baf9a2db48a3ff2613b63e2d1c27d8246e6b9a8a0362bfe489de7ff2f9e24"},
+      {"3_tokens_by_account.down.sql", "f05a803780bd1afe887f71d05bc0f853cc1bb58f7ec66be84151e980d7345eda"},
+      {"3_tokens_by_account.up.sql", "78e2b0cb642709b2dce1a21f200f9eb94da2bf2a1db0735ed596121c89e168d7"},
+      {"4_tokens_by_creation.down.sql", "6b7cd6c06113eaae255f233455b2e4ce22e30d181fe84f1076b02c3b2eb7df28"},
+      {"4_tokens_by_creation.up.sql", "54ba7e65351eec91f7c3711fcd3d5848e1aa2352888dff525f9764a0aa518ca4"},
+      {"5_tokens_by_consumption.down.sql",
+       "b192f9230983f7a3d6e3175a87009fb29b2c16846c817576e9330a8fb695dac4"},
+      {"5_tokens_by_consumption.up.sql", "6247f3966d53066fa88bcd073bfc6aca2eae6b022648611b7e6386d89e3e0360"},
+      {"6_queue_tables.down.sql", "7503bb368e7db60f85ac4276da9659818cb27aa53e90f08063d6dd3712346233"},
+      {"6_queue_tables.up.sql", "deaa75e50c9785f96ea0ec7d15fc5b139125a3095013653c56710bfd3f636d45"},
+  };
+  return checksums;
+}
+
+}  // namespace
+
+TEST_CASE("the files of every version are those that databases were made with") {
+  std::size_t files = 0;
+  for (const auto& migration : embedded_migrations()) {
+    for (const auto direction : {Direction::up, Direction::down}) {
+      const MigrationStep step{&migration, direction};
+      INFO(step.file());
+      auto text = step.text();
+      std::erase(text, '\r');
+      REQUIRE(frozen().count(step.file()) == 1);
+      CHECK(fmt::format("{:02x}", fmt::join(sha256({text}), "")) == frozen().at(step.file()));
+      ++files;
+    }
+  }
+  CHECK(files == frozen().size());
+}
+
+}  // namespace mailroom::test::frozen_migrations_test

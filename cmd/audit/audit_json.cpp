@@ -2,6 +2,8 @@
 
 #include "cmd/audit/audit_json.hpp"
 
+#include <algorithm>
+
 #include "base/json_text.hpp"
 #include "base/moment.hpp"
 #include "cmd/audit/audit_status.hpp"
@@ -12,6 +14,12 @@ namespace mailroom {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// `wrong_status`, as the counts of skipped tokens name it.
+Json reason_json(std::string reason) {
+  std::replace(reason.begin(), reason.end(), ' ', '_');
+  return reason.empty() ? Json(nullptr) : Json(reason);
+}
 
 Json or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
@@ -52,7 +60,7 @@ struct EventKeys {
   void operator()(const TokenSkip& skip) {
     object["tokens"] = {skip.token.id};
     object["batch"] = skip.batch;
-    object["details"] = {{"reason", or_null(skip.reason)}, {"reason_certain", skip.reason_certain}};
+    object["details"] = {{"reason", reason_json(skip.reason)}, {"reason_certain", skip.reason_certain}};
   }
   void operator()(const DeliveryAttempt& delivery) {
     object["tokens"] = {delivery.token.id};
@@ -134,8 +142,8 @@ void add_outcome(Json& object, const TokenReport& report) {
     if (!next) next = delivery.next;
     if (batch.is_null()) batch = delivery.delivery.batch;
   }
-  object["outcome"] = report.deliveries.empty() ? outcome_name(status.outcome)
-                                                : delivery_outcome_name(report.deliveries.front());
+  object["outcome"] =
+      outcome_name(report.deliveries.empty() ? status.outcome : report.deliveries.front().outcome);
   object["emitted"] = emitted;
   object["maybe_emitted"] = maybe;
   object["next"] = next ? Json(outcome_name(*next)) : Json(nullptr);
@@ -145,7 +153,7 @@ void add_outcome(Json& object, const TokenReport& report) {
 Json of_queue_json(const TokenReport& report) {
   Json object{{"queue", report.queue}};
   add_outcome(object, report);
-  object["reason"] = or_null(report.status.reason);
+  object["reason"] = reason_json(report.status.reason);
   object["reason_certain"] = report.status.reason_certain;
   return object;
 }
@@ -160,7 +168,7 @@ Json token_report_json(const TokenReport& report, Moment now) {
               {"expires_at", nullptr},
               {"consumed_at", nullptr}};
   add_outcome(object, report);
-  object["reason"] = or_null(report.status.reason);
+  object["reason"] = reason_json(report.status.reason);
   object["reason_certain"] = report.status.reason_certain;
   object["id_was_anothers"] = token.id_was_anothers;
   object["queues"] = array_json<Json>(report.by_queue, of_queue_json);

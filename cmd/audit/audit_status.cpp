@@ -7,7 +7,6 @@
 #include "base/duration.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
-#include "cmd/audit/token_delivery_text.hpp"
 #include "cmd/events/event_text.hpp"
 
 namespace mailroom {
@@ -17,6 +16,7 @@ std::string where_of(const BatchRecord& batch) {
   return where_and_actor(batch, shown_text(batch.claimed_by));
 }
 
+/// `emitted once, TIME in batch 12 by collect@host:77`
 std::string emitted_text(const TokenReport& report) {
   const auto& status = report.status;
   const auto& queues = report.token.queues;
@@ -26,7 +26,8 @@ std::string emitted_text(const TokenReport& report) {
                   ? fmt::format("emitted once{}, {} {}", more, time, where_of(*status.batch))
                   : fmt::format("emitted {}{}, last {} {}", times_text(status.times), more, time,
                                 where_of(*status.batch));
-  if (status.maybe > 0) text += fmt::format(", and maybe {} more", times_text(status.maybe));
+  if (status.maybe > 0) return text + fmt::format(", and maybe {} more", times_text(status.maybe));
+  if (status.batch->attempts > 1) text += ", and maybe at an earlier one";
   return text;
 }
 
@@ -44,40 +45,56 @@ std::string maybe_text(const TokenReport& report) {
 }
 
 std::string skipped_text(const TokenStatus& status) {
-  return fmt::format("not emitted: skipped at {}, {}", moment_text(status.skip->claimed_at),
-                     skip_reason_text(status.reason, status.reason_certain));
-}
-
-std::string skipped_in_batch_text(const TokenStatus& status) {
+  const auto reason = skip_reason_text(status.reason, status.reason_certain);
+  if (status.skip)
+    return fmt::format("not emitted: skipped at {}, {}", moment_text(status.skip->claimed_at), reason);
   return fmt::format("not emitted: {}, but skipped when its line was written, {}, {}",
-                     where_of(*status.batch), moment_text(*status.batch->emitted_at),
-                     skip_reason_text(status.reason, status.reason_certain));
+                     where_of(*status.batch), moment_text(*status.batch->emitted_at), reason);
 }
 
-std::string outcome_text(const TokenReport& report) {
+std::string unexplained_text(const TokenReport& report) {
+  const auto& status = report.status;
+  const std::string fault = fault_text(status.fault);
+  if (status.times + status.maybe > 0) return emitted_text(report) + "; unexplained: " + fault;
+  return status.fault == Fault::lost ? "not emitted: the cursor is past it, and no record says why"
+                                     : "not emitted: " + fault;
+}
+
+/// Of a token that a queue will find at its place.
+std::string waiting_text(const TokenStatus& status) {
+  const auto queue = shown_text(status.queue);
+  if (!status.reason.empty())
+    return fmt::format("not emitted: queue {} has not reached it yet, and will skip it", queue);
+  std::string before;
+  if (status.batch) {
+    before = fmt::format(", and batch {} {} before", status.batch->id,
+                         status.batch->emitted_at ? "skipped it" : "was dead-lettered");
+  }
+  if (status.outcome == Outcome::waiting)
+    return fmt::format("not emitted yet: it waits in queue {}{}", queue, before);
+  return fmt::format("not emitted yet: queue {} will emit it after {}{}", queue,
+                     status.outcome == Outcome::in_replay ? "a replay" : "a late commit", before);
+}
+
+std::string outcome_sentence(const TokenReport& report) {
   const auto& status = report.status;
   switch (status.outcome) {
     case Outcome::emitted:
+    case Outcome::emitted_again:
       return emitted_text(report);
     case Outcome::maybe_emitted:
       return maybe_text(report);
-    case Outcome::in_open_batch:
+    case Outcome::leased:
       return fmt::format("leased {} {}, not acknowledged yet", moment_text(status.batch->claimed_at),
                          where_of(*status.batch));
     case Outcome::dead:
       return fmt::format("not acknowledged: batch {} was dead-lettered {} after {} attempts",
                          status.batch->id, moment_text(*status.batch->dead_at),
                          with_thousands(status.batch->attempts));
-    case Outcome::skipped_in_batch:
-      return skipped_in_batch_text(status);
     case Outcome::waiting:
-      return fmt::format("not emitted yet: it waits in queue {}", shown_text(status.queue));
-    case Outcome::waiting_not_due:
-      return fmt::format("not emitted: queue {} has not reached it yet, and will skip it",
-                         shown_text(status.queue));
-    case Outcome::waiting_again:
-      return fmt::format("not emitted yet: queue {} will emit it after a replay or a late commit",
-                         shown_text(status.queue));
+    case Outcome::in_gap:
+    case Outcome::in_replay:
+      return waiting_text(status);
     case Outcome::skipped:
       return skipped_text(status);
     case Outcome::moved_past:
@@ -95,15 +112,62 @@ std::string outcome_text(const TokenReport& report) {
           "not emitted: {} its action, {}",
           status.queue.empty() ? "no queue takes" : "queue " + shown_text(status.queue) + " does not take",
           shown_text(report.token.action));
-    case Outcome::unexplained:
-      break;
+    default:
+      return unexplained_text(report);
   }
-  return "not emitted: the cursor is past it, and no record says why";
+}
+
+std::string prefixed(const char* separator, const std::string& text) {
+  return text.empty() ? text : separator + text;
+}
+
+std::string accepted_text(const TokenDelivery& status) {
+  const auto& attempt = status.decisive;
+  return fmt::format("accepted {}, {}{}{}{}", times_text(status.accepted),
+                     status.accepted == 1 ? "" : "last ", moment_text(attempt.at),
+                     prefixed(" by ", shown_text(attempt.sink)), prefixed(": ", answer_text(attempt)));
+}
+
+bool is_deferred(const DeliveryAttempt& attempt) {
+  return attempt.state == outcome_name(Outcome::deferred);
+}
+
+/// When a deferred delivery is tried again.
+std::string again_text(const TokenDelivery& status, Moment now) {
+  const auto& not_before = status.delivery.not_before;
+  if (status.fault != Fault::none) return "but nothing will try it again";
+  if (status.outcome == Outcome::leased || (!not_before && status.next == Outcome::leased))
+    return "leased for the next attempt";
+  if (!not_before || *not_before <= now) return "the next attempt is due";
+  return "the next attempt in " + coarse(std::chrono::ceil<std::chrono::seconds>(*not_before - now));
+}
+
+/// An outcome that no attempt follows by itself.
+std::string ended_text(const TokenDelivery& status) {
+  const auto& attempt = status.decisive;
+  const auto time = moment_text(attempt.at);
+  const auto answer = prefixed(": ", answer_text(attempt));
+  const auto sink = shown_text(attempt.sink);
+  if (attempt.state == outcome_name(Outcome::unknown))
+    return fmt::format("perhaps accepted, {}{}{}", time, prefixed(" by ", sink), answer);
+  const auto* certainty = status.maybe ? "perhaps accepted" : "not accepted";
+  // The time and the answer are those of the delivery before the rewind.
+  if (attempt.is_cancelled_by_rewind()) return fmt::format("{}: cancelled by a rewind", certainty);
+  const auto* by = attempt.state == outcome_name(Outcome::rejected) ? " by " : ", ";
+  return fmt::format("{}: {} {}{}{}", certainty, shown_text(attempt.state), time, prefixed(by, sink), answer);
+}
+
+/// What follows a delivery that was accepted, or given up.
+std::string following_text(const TokenDelivery& status, Moment now) {
+  const auto* again = status.accepted > 0 ? "delivered" : "tried";
+  if (status.next == Outcome::leased) return ", and leased again";
+  if (status.next) return fmt::format("; it will be {} again", again);
+  return is_deferred(status.delivery.last()) ? ", and deferred since: " + again_text(status, now) : "";
 }
 
 std::string next_text(const TokenStatus& status) {
   if (!status.next) return "";
-  return *status.next == Outcome::in_open_batch ? ", and leased again" : "; it will be emitted again";
+  return *status.next == Outcome::leased ? ", and leased again" : "; it will be emitted again";
 }
 
 /// What each queue did with the token; for one queue the deliveries, and what other queues did.
@@ -117,7 +181,7 @@ std::string what_became_of(const TokenReport& report, Moment now) {
   for (const auto& delivery : report.deliveries)
     text += (text.empty() ? "" : "; ") + token_delivery_text(delivery, now);
   if (!report.has_status()) return text;
-  return text + (text.empty() ? "" : "; ") + outcome_text(report) + next_text(report.status);
+  return text + (text.empty() ? "" : "; ") + outcome_sentence(report) + next_text(report.status);
 }
 
 std::string state_text(const TokenFacts& token, Moment now) {
@@ -158,6 +222,15 @@ std::string where_and_actor(const BatchRecord& batch, const std::string& collect
   const auto again =
       batch.attempts > 1 ? fmt::format(" at attempt {}", with_thousands(batch.attempts)) : std::string();
   return fmt::format("in batch {} by {}{}", batch.id, collector, again);
+}
+
+std::string token_delivery_text(const TokenDelivery& status, Moment now) {
+  const auto queue =
+      status.is_of_other_queue ? fmt::format("in queue {}, ", shown_text(status.delivery.queue)) : "";
+  if (status.accepted > 0) return queue + accepted_text(status) + following_text(status, now);
+  if (!is_deferred(status.decisive)) return queue + ended_text(status) + following_text(status, now);
+  return fmt::format("{}{}: deferred, {}{}", queue, status.maybe ? "perhaps accepted" : "not accepted yet",
+                     again_text(status, now), prefixed(": ", answer_text(status.decisive)));
 }
 
 std::string status_text(const TokenReport& report, Moment now) {

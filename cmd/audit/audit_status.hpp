@@ -9,6 +9,9 @@ namespace mailroom {
 
 /// The status of a token, as a sentence without a full stop.
 std::string status_text(const TokenReport& report, Moment now);
+/// What became of a delivery, as a part of a sentence: `accepted once, 2026-11-22T20:59:55Z by
+/// relay.example:25: 250 2.0.0 Ok: queued as 4Z1`.
+std::string token_delivery_text(const TokenDelivery& status, Moment now);
 /// The status of a batch, likewise.
 std::string batch_text(const BatchRecord& batch);
 

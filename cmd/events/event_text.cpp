@@ -117,7 +117,7 @@ void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt&
   const auto or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
   };
-  object["state"] = delivery.state;
+  object["outcome"] = delivery.state;
   object["sink"] = or_null(delivery.sink);
   object["code"] =
       delivery.code == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(delivery.code);

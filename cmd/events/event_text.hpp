@@ -29,7 +29,7 @@ nlohmann::ordered_json skipped_json(const SkipCounts& counts);
 std::string answer_text(const DeliveryAttempt& delivery);
 /// `accepted by relay.example:25: 250 2.0.0 Ok: queued as 4Z1`.
 std::string delivery_text(const DeliveryAttempt& delivery);
-/// Sets `state`, `sink`, `code` and `reply`, null where there is none.
+/// Sets `outcome`, `sink`, `code` and `reply`, null where there is none.
 void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt& delivery);
 
 /// A collector's name without that of the program: `collect@host:77`.

@@ -18,7 +18,7 @@ namespace {
 /// What a drop would do.
 struct DropPlan {
   ListedQueue listed;
-  std::int64_t in_flight = 0;  ///< batches that are leased
+  std::int64_t open = 0;  ///< batches that are leased
   std::int64_t deferred = 0;
   std::vector<std::string> consumers{};  ///< that are connected, and may serve the queue
   bool is_configured = false;
@@ -29,10 +29,10 @@ DropPlan read_drop_plan(Connection& connection, const QueueCatalogue& catalogue,
                         const Settings& settings) {
   const auto status = read_queue_status(connection, name);
   DropPlan plan{.listed = {.queue = require_queue(catalogue, name),
-                           .waiting = status.waiting.total(),
-                           .is_estimate = status.waiting.estimated},
-                .in_flight = static_cast<std::int64_t>(status.open_batches.size()),
-                .deferred = status.deliveries.deferred};
+                           .pending = status.pending.total(),
+                           .is_estimate = status.pending.estimated},
+                .open = static_cast<std::int64_t>(status.open_batches.size()),
+                .deferred = status.deliveries.deferred.tokens};
   for (const auto& collector : status.collectors) {
     if (!collector.queue || *collector.queue == name) plan.consumers.push_back(collector.session.application);
   }
@@ -49,18 +49,18 @@ std::string render_drop_plan(const DropPlan& plan) {
   auto text =
       fmt::format("queue {}: drop, with its cursor at {}\n", name, with_thousands(plan.listed.queue.cursor));
   text +=
-      plan.listed.waiting == 0
+      plan.listed.pending == 0
           ? "No token is due in it.\n"
           : fmt::format("{}{} due in it: nobody is mailed for {} by this queue.\n",
                         plan.listed.is_estimate ? "About " : "",
-                        counted(plan.listed.waiting, "token") + (plan.listed.waiting == 1 ? " is" : " are"),
-                        plan.listed.waiting == 1 ? "it" : "them");
+                        counted(plan.listed.pending, "token") + (plan.listed.pending == 1 ? " is" : " are"),
+                        plan.listed.pending == 1 ? "it" : "them");
   if (plan.deferred > 0)
     text += fmt::format("{} of them wait for another attempt, and are cancelled.\n",
                         with_thousands(plan.deferred));
-  if (plan.in_flight > 0) {
-    const bool one = plan.in_flight == 1;
-    text += fmt::format("warning: {} batch{} in flight; what becomes of {} is not recorded\n", plan.in_flight,
+  if (plan.open > 0) {
+    const bool one = plan.open == 1;
+    text += fmt::format("warning: {} batch{} in flight; what becomes of {} is not recorded\n", plan.open,
                         one ? " is" : "es are", one ? "it" : "them");
   }
   for (const auto& consumer : plan.consumers)
@@ -73,7 +73,7 @@ std::string render_drop_plan(const DropPlan& plan) {
 std::string drop_json(const DropPlan& plan, const QueueCatalogue& catalogue, bool carried_out) {
   const nlohmann::ordered_json object{{"queue", queue_json(plan.listed, catalogue)},
                                       {"deferred", plan.deferred},
-                                      {"batches_in_flight", plan.in_flight},
+                                      {"open_batches", plan.open},
                                       {"consumers", plan.consumers},
                                       {"configured", plan.is_configured},
                                       {"untaken_actions", untaken_actions(plan.others)},
@@ -93,7 +93,7 @@ ExitCode queue_drop(const QueueOptions& options, Context& context) {
   if (!json) context.say(render_drop_plan(plan));
   if (!options.dry_run) {
     confirm(context,
-            fmt::format("drop queue {} with {}?", options.name, counted(plan.listed.waiting, "due token")));
+            fmt::format("drop queue {} with {}?", options.name, counted(plan.listed.pending, "due token")));
     drop_queue(*connection, options.name, operator_author(*connection, options.reason),
                context.settings().collect.channel);
   }

@@ -8,9 +8,9 @@
 namespace mailroom {
 namespace {
 
-ListedQueue with_waiting(Connection& connection, const QueueRecord& queue) {
-  const auto status = read_queue_status(connection, queue.name);
-  return {.queue = queue, .waiting = status.waiting.total(), .is_estimate = status.waiting.estimated};
+ListedQueue with_pending(Connection& connection, const QueueRecord& queue) {
+  const auto pending = read_pending_tokens(connection, queue.name);
+  return {.queue = queue, .pending = pending.total(), .is_estimate = pending.estimated};
 }
 
 /// Omits a queue that another session has dropped meanwhile.
@@ -18,7 +18,7 @@ std::vector<ListedQueue> read_listed(Connection& connection, const QueueCatalogu
   std::vector<ListedQueue> queues;
   for (const auto& queue : catalogue.queues) {
     try {
-      queues.push_back(with_waiting(connection, queue));
+      queues.push_back(with_pending(connection, queue));
     } catch (const DatabaseError& error) {
       if (error.sqlstate() != sqlstate::unknown_queue) throw;
     }
@@ -43,7 +43,7 @@ ExitCode queue_list(const QueueOptions&, Context& context) {
 ExitCode queue_show(const QueueOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("queue");
   const auto catalogue = read_queues(*connection);
-  const auto listed = with_waiting(*connection, require_queue(catalogue, options.name));
+  const auto listed = with_pending(*connection, require_queue(catalogue, options.name));
   if (context.global().output == OutputFormat::json) {
     context.print(json_text(queue_json(listed, catalogue)) + "\n");
   } else {

@@ -56,8 +56,8 @@ Json budget_json(const Budget& budget, const QueueCatalogue& catalogue) {
 
 }  // namespace
 
-std::string waiting_text(const ListedQueue& listed) {
-  return (listed.is_estimate ? "about " : "") + with_thousands(listed.waiting);
+std::string pending_text(const ListedQueue& listed) {
+  return (listed.is_estimate ? "about " : "") + with_thousands(listed.pending);
 }
 
 std::string render_queue_list(const std::vector<ListedQueue>& queues, const QueueCatalogue& catalogue,
@@ -70,12 +70,12 @@ std::string render_queue_list(const std::vector<ListedQueue>& queues, const Queu
                    {"budget"},
                    {"paused"},
                    {"cursor", right},
-                   {"waiting", right}});
+                   {"pending", right}});
   for (const auto& listed : queues) {
     const auto texts = property_texts(listed.queue.properties);
     table.add({shown_text(listed.queue.name), texts[0].value, texts[1].value, texts[2].value,
                shown_text(texts[3].value), listed.queue.pause ? "yes" : "no",
-               with_thousands(listed.queue.cursor), waiting_text(listed)});
+               with_thousands(listed.queue.cursor), pending_text(listed)});
   }
   auto text = table.render(width);
   TextTable budgets({{"budget"}, {"rate"}, {"may go"}, {"queues"}});
@@ -97,7 +97,7 @@ std::string render_queue(const ListedQueue& listed, const QueueCatalogue& catalo
   table.add({"paused", pause_text(listed.queue.pause)});
   table.add({"cursor", fmt::format("{}, of {}", with_thousands(listed.queue.cursor),
                                    with_thousands(catalogue.newest))});
-  table.add({"waiting", waiting_text(listed)});
+  table.add({"pending", pending_text(listed)});
   for (const auto* budget : budgets_of(listed.queue, catalogue)) {
     table.add({budget->name == listed.queue.name ? "rate allows" : "budget allows",
                fmt::format("{} ({})", allowance_text(*budget), paced_text(budget->paced))});
@@ -117,7 +117,7 @@ nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogu
               {"batch_timeout", text_or_null(properties.batch_timeout)},
               {"paused", nullptr},
               {"cursor", queue.cursor},
-              {"waiting", {{"tokens", listed.waiting}, {"estimated", listed.is_estimate}}},
+              {"pending", {{"tokens", listed.pending}, {"estimated", listed.is_estimate}}},
               {"budgets", Json::array()}};
   if (const auto& pause = queue.pause) {
     object["paused"] = {{"since", moment_json<Json>(pause->since)},

@@ -14,12 +14,12 @@ namespace mailroom {
 /// A queue with what waits in it.
 struct ListedQueue {
   QueueRecord queue;
-  std::int64_t waiting = 0;
+  std::int64_t pending = 0;
   bool is_estimate = false;
 };
 
 /// `1,234`, or `about 1,234`
-std::string waiting_text(const ListedQueue& listed);
+std::string pending_text(const ListedQueue& listed);
 
 std::string render_queue_list(const std::vector<ListedQueue>& queues, const QueueCatalogue& catalogue,
                               std::size_t width);

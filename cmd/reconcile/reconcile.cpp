@@ -1,4 +1,4 @@
-// mailroom reconcile: accounts for every token of a period, and fails if one is unexplained.
+// mailroom reconcile: accounts for every token of a period, and fails if one was missed or is unexplained.
 
 #include <fmt/format.h>
 
@@ -63,7 +63,7 @@ Run add_reconcile(CommandSyntax& syntax) {
   syntax.text("--since TIME", options->request.since,
               "account for tokens created from TIME on: 2h, 2026-11-21T09:30 [24h]");
   syntax.text("--until TIME", options->request.until, "account for tokens created before TIME [now]");
-  syntax.flag("--list", options->list, "list all ids of unexplained tokens, as ranges");
+  syntax.flag("--list", options->list, "list all ids of missed and unexplained tokens, as ranges");
   syntax
       .texts("--against FILE...", options->against,
              "compare with what consumers have written into these files, - for stdin; repeatable")
@@ -80,17 +80,18 @@ const Command reconcile_command{
     "  mailroom reconcile --since 2026-11-01 --list\n"
     "  mailroom reconcile --since 25h -o prometheus\n"
     "\n"
-    "Exit code 8 if a token is unexplained. It reads one snapshot, takes no lock\n"
-    "that anything waits for, and works on a standby.\n",
+    "Exit code 8 if a token was missed or is unexplained. It reads one snapshot,\n"
+    "takes no lock that anything waits for, and works on a standby.\n",
     add_reconcile,
-    "Puts every committed token of a period into exactly one class per queue: emitted once, or several times and "
+    "Finds exactly one outcome for every committed token of a period in each queue: emitted once, or several times and "
     "which rewind, replay or take-over explains it; accepted, rejected, deferred and so on; skipped, and why; "
-    "waiting, in flight, or in a gap, and which session holds it; moved past by an operator, and by whom. What fits "
-    "nowhere is unexplained: a token that was lost, or a record that somebody changed.\n\n"
+    "waiting, leased, or in a gap, and which session holds it; moved past by an operator, and by whom. A token that "
+    "was created after the cursor had passed its id is missed. What fits nowhere is unexplained: a token that was "
+    "lost, or a record that somebody changed.\n\n"
     "--against reads what consumers have written, lines as collect writes them, verifies each token and compares them with "
     "the records: a token that is on record as emitted must be in a file, and as often as it was leased at most. It "
     "takes one queue, the files of all its consumers in the period, and the keys.\n\n"
     "It compares the records of batches with the tokens as ranges of ids, so ten million tokens take seconds. "
-    "Exit status 0 means that nothing is unexplained."};
+    "Exit status 0 means that nothing is missed or unexplained."};
 
 }  // namespace mailroom

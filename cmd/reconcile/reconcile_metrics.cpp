@@ -11,15 +11,13 @@ double in_unix_seconds(Moment moment) {
 }
 
 void add_queue(const QueueReconciliation& queue, MetricFamilies& metrics) {
-  std::map<TokenClass, std::int64_t> tokens;
-  for (int i = 0; i <= static_cast<int>(TokenClass::unexplained); ++i)
-    tokens[static_cast<TokenClass>(i)] = 0;
+  std::array<std::int64_t, outcome_count> tokens{};
   for (const auto& count : queue.counts)
-    tokens[count.token_class] += count.tokens;
-  for (const auto& [token_class, number] : tokens) {
+    tokens.at(static_cast<std::size_t>(count.outcome)) += count.tokens;
+  for (std::size_t i = 0; i < outcome_count; ++i) {
     metrics.gauge("mailroom_reconcile_tokens", "Tokens of the period, by what became of them.",
-                  {{"queue", queue.queue}, {"class", token_class_name(token_class)}},
-                  static_cast<double>(number));
+                  {{"queue", queue.queue}, {"outcome", outcome_name(static_cast<Outcome>(i))}},
+                  static_cast<double>(tokens[i]));
   }
 }
 

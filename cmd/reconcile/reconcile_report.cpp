@@ -1,8 +1,7 @@
-// The classes with their explanations, and the ids of unexplained tokens, as text and as JSON.
+// The outcomes with their explanations, and the ids of tokens at fault, as text and as JSON.
 
 #include "cmd/reconcile/reconcile_report.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,28 +17,21 @@ using Json = nlohmann::ordered_json;
 /// An explanation is shown whole, with the reason that an operator gave.
 constexpr std::size_t widest_report = 1000;
 
-/// `emitted again`
-std::string class_text(TokenClass token_class) {
-  std::string text = token_class_name(token_class);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
 std::string counts_table(const QueueReconciliation& queue) {
   TextTable table({{"tokens", TextTable::Align::right},
-                   {"class", TextTable::Align::left, true},
+                   {"outcome", TextTable::Align::left, true},
                    {"explanation", TextTable::Align::left, true}});
   for (const auto& count : queue.counts)
-    table.add({with_thousands(count.tokens), class_text(count.token_class), shown_text(count.explanation)});
+    table.add({with_thousands(count.tokens), outcome_text(count.outcome), shown_text(count.explanation)});
   return table.render(widest_report, 2);
 }
 
 /// A line for each range, so that a script can read them.
-std::string listed_ids(const UnexplainedIds& unexplained) {
+std::string listed_ids(const FaultyIds& faulty) {
   std::string text;
-  for (const auto& range : unexplained.ids)
+  for (const auto& range : faulty.ids)
     text += "    " + id_range_text(range) + "\n";
-  if (unexplained.omitted > 0) text += fmt::format("    and {} more\n", with_thousands(unexplained.omitted));
+  if (faulty.omitted > 0) text += fmt::format("    and {} more\n", with_thousands(faulty.omitted));
   return text;
 }
 
@@ -48,10 +40,10 @@ std::string render_queue(const QueueReconciliation& queue, bool lists_ids) {
   if (queue.tokens > 0) text += counts_table(queue);
   for (const auto& holder : queue.gap_holders)
     text += fmt::format("  a gap waits for {}\n", shown_text(holder));
-  for (const auto& unexplained : queue.unexplained) {
-    text += lists_ids ? fmt::format("  unexplained, {}:\n{}", unexplained.reason, listed_ids(unexplained))
-                      : fmt::format("  unexplained: {} ({})\n", id_ranges_text(unexplained.ids),
-                                    unexplained.reason);
+  for (const auto& faulty : queue.faulty) {
+    const auto* outcome = outcome_name(faulty.outcome);
+    text += lists_ids ? fmt::format("  {}, {}:\n{}", outcome, faulty.reason, listed_ids(faulty))
+                      : fmt::format("  {}: {} ({})\n", outcome, id_ranges_text(faulty.ids), faulty.reason);
   }
   return text;
 }
@@ -69,8 +61,10 @@ std::string render_output(const ConsumerOutput& output) {
 std::string verdict(const ReconcileReport& report) {
   if (is_explained(report)) return "every token is explained\n";
   std::string text;
-  if (const auto unexplained = report.result.unexplained_tokens(); unexplained > 0)
-    text += fmt::format("unexplained: {}\n", counted(unexplained, "token"));
+  for (const auto outcome : {Outcome::missed, Outcome::unexplained}) {
+    const auto tokens = report.result.tokens_with(outcome);
+    if (tokens > 0) text += fmt::format("{}: {}\n", outcome_name(outcome), counted(tokens, "token"));
+  }
   if (report.output != nullptr && report.output->defective > 0)
     text += fmt::format("not genuine, or unknown: {}\n", counted(report.output->defective, "token"));
   return text;
@@ -87,36 +81,38 @@ Json output_json(const ConsumerOutput* output) {
            })}};
 }
 
-Json ids_json(const UnexplainedIds& unexplained, bool lists_ids) {
+Json ids_json(const FaultyIds& faulty, bool lists_ids) {
   auto ranges = Json::array();
-  for (std::size_t i = 0; i < unexplained.ids.size() && (lists_ids || i < 10); ++i)
-    ranges.push_back({unexplained.ids[i].first, unexplained.ids[i].end - 1});
-  return {{"reason", unexplained.reason},
+  for (std::size_t i = 0; i < faulty.ids.size() && (lists_ids || i < 10); ++i)
+    ranges.push_back({faulty.ids[i].first, faulty.ids[i].end - 1});
+  return {{"outcome", outcome_name(faulty.outcome)},
+          {"reason", faulty.reason},
           {"ids", ranges},
-          {"complete", unexplained.omitted == 0 && ranges.size() == unexplained.ids.size()}};
+          {"complete", faulty.omitted == 0 && ranges.size() == faulty.ids.size()}};
 }
 
 Json queue_json(const QueueReconciliation& queue, bool lists_ids) {
   return {{"queue", queue.queue},
           {"tokens", queue.tokens},
-          {"unexplained", queue.unexplained_tokens()},
-          {"classes", array_json<Json>(queue.counts,
-                                       [](const auto& count) {
-                                         return Json{{"class", token_class_name(count.token_class)},
-                                                     {"explanation", count.explanation.empty()
-                                                                         ? Json(nullptr)
-                                                                         : Json(count.explanation)},
-                                                     {"tokens", count.tokens}};
-                                       })},
+          {"missed", queue.tokens_with(Outcome::missed)},
+          {"unexplained", queue.tokens_with(Outcome::unexplained)},
+          {"outcomes", array_json<Json>(queue.counts,
+                                        [](const auto& count) {
+                                          return Json{{"outcome", outcome_name(count.outcome)},
+                                                      {"explanation", count.explanation.empty()
+                                                                          ? Json(nullptr)
+                                                                          : Json(count.explanation)},
+                                                      {"tokens", count.tokens}};
+                                        })},
           {"gap_holders", queue.gap_holders},
-          {"unexplained_ids",
-           array_json<Json>(queue.unexplained, [&](const auto& each) { return ids_json(each, lists_ids); })}};
+          {"faulty_ids",
+           array_json<Json>(queue.faulty, [&](const auto& each) { return ids_json(each, lists_ids); })}};
 }
 
 }  // namespace
 
 bool is_explained(const ReconcileReport& report) {
-  return report.result.unexplained_tokens() == 0 &&
+  return report.result.tokens_with(Outcome::missed) + report.result.tokens_with(Outcome::unexplained) == 0 &&
          (report.output == nullptr || report.output->defective == 0);
 }
 
@@ -135,7 +131,8 @@ std::string render_json(const ReconcileReport& report) {
   const Json object{{"now", moment_json<Json>(result.now)},
                     {"since", moment_json<Json>(result.period.since)},
                     {"until", moment_json<Json>(result.period.until)},
-                    {"unexplained", result.unexplained_tokens()},
+                    {"missed", result.tokens_with(Outcome::missed)},
+                    {"unexplained", result.tokens_with(Outcome::unexplained)},
                     {"output", output_json(report.output)},
                     {"queues", array_json<Json>(result.queues, [&](const auto& queue) {
                        return queue_json(queue, report.lists_ids);

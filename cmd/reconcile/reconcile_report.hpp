@@ -10,10 +10,10 @@ namespace mailroom {
 struct ReconcileReport {
   const Reconciliation& result;
   const ConsumerOutput* output = nullptr;  ///< that it was compared with; null for none
-  bool lists_ids = false;                  ///< all ids that are unexplained; otherwise some of each reason
+  bool lists_ids = false;                  ///< all ids at fault; otherwise some of each reason
 };
 
-/// False if a token is unexplained, or one in the output of consumers is not genuine.
+/// False if a token is missed or unexplained, or one in the output of consumers is not genuine.
 bool is_explained(const ReconcileReport& report);
 
 std::string render_text(const ReconcileReport& report);

@@ -40,18 +40,15 @@ Json session_json(const ServerSession& session) {
 }
 
 Json pending_json(const QueueStatus& queue) {
-  const auto& waiting = queue.waiting;
-  const auto& oldest = waiting.oldest_created_at;
-  return {{"tokens", waiting.total()},
-          {"estimated", waiting.estimated},
-          {"above_cursor", waiting.above_cursor},
-          {"in_open_batches", waiting.in_open_batches},
-          {"in_gaps", waiting.in_gaps},
-          {"in_replay", waiting.in_replay},
-          {"deferred", waiting.deferred},
-          {"oldest_created_at", oldest ? moment_json<Json>(*oldest) : Json(nullptr)},
-          {"oldest_estimated", waiting.oldest_estimated},
-          {"lag_seconds", seconds_json(queue.lag())}};
+  const auto& pending = queue.pending;
+  const auto& oldest = pending.oldest_created_at;
+  Json object{{"tokens", pending.total()}, {"estimated", pending.estimated}};
+  for (const auto& [outcome, tokens] : pending.by_outcome())
+    object[outcome_name(outcome)] = tokens;
+  object["oldest_created_at"] = oldest ? moment_json<Json>(*oldest) : Json(nullptr);
+  object["oldest_estimated"] = pending.oldest_estimated;
+  object["lag_seconds"] = seconds_json(queue.lag());
+  return object;
 }
 
 Json collector_json(const AttachedCollector& collector) {
@@ -92,9 +89,9 @@ Json holder_json(const GapHolder& holder) {
 }
 
 Json deliveries_json(const DeliveryStatus& deliveries) {
-  Json states = Json::object();
-  for (const auto& [state, count] : deliveries.last_hour)
-    states[state] = count;
+  Json last_hour = Json::object();
+  for (const auto& [outcome, count] : deliveries.last_hour)
+    last_hour[outcome_name(outcome)] = count;
   const auto sink_json = [](const UnavailableSink& sink) -> Json {
     return {{"name", sink.name},
             {"failures", sink.failures},
@@ -102,9 +99,9 @@ Json deliveries_json(const DeliveryStatus& deliveries) {
             {"probe_in_seconds", seconds_json(sink.probe_in)},
             {"reason", sink.reason}};
   };
-  return {{"last_hour", states},
-          {"deferred", deliveries.deferred},
-          {"next_in_seconds", seconds_json(deliveries.next_in)},
+  return {{"last_hour", last_hour},
+          {"deferred", deliveries.deferred.tokens},
+          {"next_in_seconds", seconds_json(deliveries.deferred.next_in)},
           {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};
 }
 

@@ -44,7 +44,7 @@ std::string queue_state_text(const StatusReport& report) {
   std::string text;
   if (rules.pause) {
     text = fmt::format("paused {} by {}", age_text(rules.pause->lasts), shown_text(rules.pause->actor));
-  } else if (wait > Milliseconds{0} && report.queue.waiting.total() > 0) {
+  } else if (wait > Milliseconds{0} && report.queue.pending.total() > 0) {
     text = "rate: next in " + age_text(wait);
   }
   const auto failures = count_of(report.findings, Severity::failure);
@@ -68,7 +68,7 @@ std::string render_table(const StatusOverview& overview, std::size_t width) {
     const auto& queue = report.queue;
     const auto lag = queue.lag();
     table.add({shown_text(queue.queue), takes_text(queue.rules), std::to_string(queue.rules.priority),
-               fmt::format("{}{}", queue.waiting.estimated ? "~" : "", with_thousands(queue.waiting.total())),
+               fmt::format("{}{}", queue.pending.estimated ? "~" : "", with_thousands(queue.pending.total())),
                lag ? age_text(*lag) : "-", rate_text(queue.emissions.per_second()),
                queue.on_standby ? "?" : std::to_string(queue.collectors.size()), queue_state_text(report)});
   }

@@ -1,4 +1,4 @@
-// Lays out the screen of one queue, without the least important tables if it is too long.
+// Lays out the screen of one queue, without the least important tables if it is too long, and its line.
 
 #include "cmd/status/status_report.hpp"
 
@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 
 #include "base/locale_text.hpp"
 #include "base/moment.hpp"
@@ -19,24 +20,23 @@ namespace {
 
 constexpr std::size_t max_rows = 8;  ///< per table, so that the report fits on a screen
 
-std::string pending_text(const WaitingTokenCount& waiting) {
+/// `12 (3 leased, 2 in gap)`: the rest waits above the cursor.
+std::string pending_text(const PendingTokens& pending) {
   std::string parts;
-  const auto add = [&parts](std::int64_t count, const char* where) {
-    if (count > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", with_thousands(count), where);
-  };
-  add(waiting.in_open_batches, "in open batches");
-  add(waiting.in_gaps, "in gaps");
-  add(waiting.in_replay, "in replays");
-  add(waiting.deferred, "deferred");
-  return fmt::format("{}{}{}", waiting.estimated ? "~" : "", with_thousands(waiting.total()),
+  for (const auto& [outcome, tokens] : pending.by_outcome()) {
+    if (tokens > 0 && outcome != Outcome::waiting)
+      parts +=
+          fmt::format("{}{} {}", parts.empty() ? "" : ", ", with_thousands(tokens), outcome_text(outcome));
+  }
+  return fmt::format("{}{}{}", pending.estimated ? "~" : "", with_thousands(pending.total()),
                      parts.empty() ? "" : " (" + parts + ")");
 }
 
 std::string oldest_text(const QueueStatus& queue) {
   const auto lag = queue.lag();
   if (!lag) return "none";
-  return fmt::format("{}{} ({} ago)", queue.waiting.oldest_estimated ? "~" : "",
-                     moment_text(*queue.waiting.oldest_created_at), age_text(*lag));
+  return fmt::format("{}{} ({} ago)", queue.pending.oldest_estimated ? "~" : "",
+                     moment_text(*queue.pending.oldest_created_at), age_text(*lag));
 }
 
 std::string cursor_text(const QueueStatus& queue) {
@@ -46,14 +46,15 @@ std::string cursor_text(const QueueStatus& queue) {
 /// `1,204 accepted, 3 rejected in the last hour; 12 deferred, the next in 14s`
 std::string deliveries_text(const DeliveryStatus& deliveries) {
   std::string text;
-  for (const auto& [state, count] : deliveries.last_hour)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), state);
+  for (const auto& [outcome, count] : deliveries.last_hour)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), outcome_text(outcome));
   text = text.empty() ? "none in the last hour" : text + " in the last hour";
-  if (deliveries.deferred == 0) return text;
-  const auto next =
-      deliveries.next_in->count() == 0 ? "due now" : "the next in " + age_text(*deliveries.next_in);
-  return fmt::format("{}; {} waiting for another attempt, {}", text, counted(deliveries.deferred, "token"),
-                     next);
+  if (deliveries.deferred.tokens == 0) return text;
+  const auto next = deliveries.deferred.next_in->count() == 0
+                        ? "due now"
+                        : "the next in " + age_text(*deliveries.deferred.next_in);
+  return fmt::format("{}; {} waiting for another attempt, {}", text,
+                     counted(deliveries.deferred.tokens, "token"), next);
 }
 
 std::string sink_text(const UnavailableSink& sink) {
@@ -216,7 +217,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   if (rules.pause) text += line("paused", pause_text(*rules.pause));
   if (!rules.actions.empty()) text += line("takes", takes_text(rules));
   if (rules.priority != 0) text += line("priority", std::to_string(rules.priority));
-  text += line("pending", pending_text(queue.waiting));
+  text += line("pending", pending_text(queue.pending));
   text += line("oldest", oldest_text(queue));
   text += line("cursor", cursor_text(queue));
   text += line("emitted", emitted_text(queue.emissions));
@@ -243,6 +244,27 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
          render_tables(queue, style.width,
                        style.max_lines - std::min(style.max_lines, line_count(text + findings))) +
          findings;
+}
+
+std::string render_line(const StatusOutage& outage) {
+  return fmt::format("{} failure findings=unreachable for={}\n", moment_text(outage.now),
+                     age_text(outage.lasts));
+}
+
+std::string render_line(const StatusReport& report, const std::string& name) {
+  const auto& queue = report.queue;
+  const auto lag = queue.lag();
+  auto line =
+      fmt::format("{} {}{} pending={}{} lag={} rate={:.1f}/s collectors={} open={} gaps={} cursor={}",
+                  moment_text(queue.now), severity_name(worst(report.findings)),
+                  name.empty() ? "" : " queue=" + shown_text(name), queue.pending.estimated ? "~" : "",
+                  queue.pending.total(), lag ? age_text(*lag) : "0s", queue.emissions.per_second(),
+                  queue.collectors.size(), queue.open_batches.size(), queue.gap_ids, queue.cursor);
+  std::set<std::string> codes;
+  for (const auto& finding : report.findings) {
+    if (codes.insert(finding.code).second) line += (codes.size() == 1 ? " findings=" : ",") + finding.code;
+  }
+  return line + "\n";
 }
 
 }  // namespace mailroom

@@ -110,7 +110,7 @@ std::vector<TokenReport> reports_by_queue(const TokenFacts& token, const std::ve
 
 void add_skip(Timeline& timeline, const TokenReport& report) {
   const auto& status = report.status;
-  if (status.outcome != Outcome::skipped) return;
+  if (!status.skip) return;
   timeline.entries.push_back({EventKind::skipped, status.skip->claimed_at,
                               TokenSkip{.token = report.token,
                                         .batch = status.skip->id,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "audit/token_delivery.hpp"
+#include "audit/token_status.hpp"
 
 namespace mailroom {
 

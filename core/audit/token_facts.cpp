@@ -21,7 +21,7 @@ std::optional<Moment> recording_since(pqxx::transaction_base& transaction) {
 
 /// True if the cursor has passed the token's id, and no batch holds the token.
 bool is_passed(const TokenFacts& token, const TokenPosition& position) {
-  return token.batches.empty() && token.id <= position.cursor && !position.in_gap;
+  return token.batches.empty() && token.id <= position.cursor && position.gap == TokenPlace::none;
 }
 
 /// Sets `missed` of the last position of each token. Runs one query for all tokens, or none if no token can
@@ -77,7 +77,7 @@ void read_token_positions(pqxx::transaction_base& transaction, const std::vector
   const auto rows = Connection::execute(transaction,
                                         fmt::format(R"(
 SELECT j.job_type, s.cursor,
-  EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id),
+  (SELECT bool_or(h.horizon = '0') FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id),
   (SELECT {} FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id LIMIT 1),
   coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1,
   coalesce(mailroom_takes(mailroom_queue_actions(j.job_type), (SELECT action FROM tokens WHERE tokens.id = t.id)), true)
@@ -92,7 +92,9 @@ ORDER BY j.job_type, t.n)",
     if (!since) since = optional_moment_in<std::chrono::microseconds>(row[3]);
     TokenPosition position{.queue = row[0].c_str(),
                            .cursor = row[1].as<std::int64_t>(),
-                           .in_gap = row[2].as<bool>(),
+                           .gap = row[2].is_null()    ? TokenPlace::none
+                                  : row[2].as<bool>() ? TokenPlace::in_replay
+                                                      : TokenPlace::in_gap,
                            .takes = row[5].as<bool>()};
     // The creation time of a deleted token is an estimate. A token is created after the table, perhaps within
     // the same second.

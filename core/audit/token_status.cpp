@@ -1,12 +1,15 @@
-// A batch that emitted the token decides. Without a batch, positions and skips in the queues explain it.
+// Makes evidence of the records of one token, and says which of them explains its fate.
 
 #include "audit/token_status.hpp"
 
 #include <algorithm>
-#include <array>
+#include <set>
 
 namespace mailroom {
 namespace {
+
+/// Between the time of a row and that of the operation that wrote it.
+constexpr std::chrono::seconds clock_slack{1};
 
 bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
   return std::any_of(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
@@ -15,50 +18,108 @@ bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
   });
 }
 
-/// The id in the batch may have belonged to another token.
-Outcome judge_batch_of(const TokenFacts& facts, const BatchRecord& batch) {
-  const auto outcome = judge_batch(batch, facts.id, is_cut(facts, batch));
-  return outcome == Outcome::emitted && contains(batch.unsure, facts.id) ? Outcome::maybe_emitted : outcome;
+/// False if its counts may include tokens that a rewind took out of it, or if the id may have been another's.
+bool emitted_it_for_certain(const TokenFacts& facts, const BatchRecord& batch) {
+  const bool all_recorded = batch.emitted + count_ids(batch.skipped_ids) >= batch.size;
+  return all_recorded && !is_cut(facts, batch) && !contains(batch.unsure, facts.id);
 }
 
-/// A batch that emitted the token, or may have, decides the outcome; otherwise the newest batch does.
-void count_batches(const TokenFacts& facts, TokenStatus& status) {
-  std::optional<BatchRecord> emitted;
-  for (const auto& batch : facts.batches) {
-    status.outcome = judge_batch_of(facts, batch);
-    status.batch = batch;
-    if (status.outcome == Outcome::emitted) ++status.times;
-    if (status.outcome == Outcome::maybe_emitted) ++status.maybe;
-    if (status.outcome != Outcome::emitted && status.outcome != Outcome::maybe_emitted) continue;
-    if (!emitted || *emitted->emitted_at <= *batch.emitted_at) emitted = batch;
+Moment first_leased(const BatchRecord& batch) {
+  return batch.abandoned.empty() ? batch.claimed_at : batch.abandoned.front().claimed_at;
+}
+
+/// Marks each emission that repeats one of the same queue, unless an operation between the two asked for it.
+void find_unasked_repetitions(const TokenFacts& facts, std::vector<HoldingBatch>& batches) {
+  std::set<std::int64_t> used;
+  const auto asked_for = [&](const BatchRecord& earlier, const BatchRecord& later) {
+    const auto found =
+        std::find_if(facts.operations.begin(), facts.operations.end(), [&](const Operation& operation) {
+          const bool repeats = operation.kind == EventKind::queue_created ||
+                               (contains(operation.tokens, facts.id) && !operation.is_forward);
+          return operation.queue == later.queue && repeats && used.count(operation.id) == 0 &&
+                 operation.at >= *earlier.emitted_at - clock_slack &&
+                 operation.at <= first_leased(later) + clock_slack;
+        });
+    if (found != facts.operations.end()) used.insert(found->id);
+    return found != facts.operations.end();
+  };
+  const auto is_certain = [&](std::size_t i) {
+    return batches[i].state == HoldingBatch::State::emitted && !batches[i].is_skipped &&
+           batches[i].is_certain;
+  };
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (!is_certain(i)) continue;
+    for (auto earlier = i; earlier-- > 0;) {
+      if (facts.batches[earlier].queue != facts.batches[i].queue || !is_certain(earlier)) continue;
+      batches[i].is_asked_for = asked_for(facts.batches[earlier], facts.batches[i]);
+      break;
+    }
   }
-  if (!emitted) return;
-  if (status.outcome == Outcome::in_open_batch) status.next = Outcome::in_open_batch;
-  status.outcome = status.times > 0 ? Outcome::emitted : Outcome::maybe_emitted;
-  status.batch = emitted;
 }
 
-/// Finds the queue in which an emitted token waits again after a rewind or a replay. Ignores queues whose
-/// batches never held it.
-void find_replay(const TokenFacts& facts, TokenStatus& status) {
+std::vector<HoldingBatch> holding_batches(const TokenFacts& facts) {
+  std::vector<HoldingBatch> batches;
+  for (const auto& batch : facts.batches) {
+    const auto ended = batch.emitted_at ? batch.emitted_at : batch.dead_at;
+    batches.push_back({.state = batch.emitted_at ? HoldingBatch::State::emitted
+                                : batch.dead_at  ? HoldingBatch::State::dead
+                                                 : HoldingBatch::State::open,
+                       .attempts = batch.attempts,
+                       .ended_at = ended ? ended->time_since_epoch().count() : 0,
+                       .is_skipped = contains(batch.skipped_ids, facts.id),
+                       .is_certain = emitted_it_for_certain(facts, batch),
+                       .is_by_sender = facts.exists && batch.claimed_by.starts_with("mailroom send@")});
+  }
+  if (facts.exists) find_unasked_repetitions(facts, batches);
+  return batches;
+}
+
+TokenPlace place_in(const TokenFacts& facts, const TokenPosition& position) {
+  if (!facts.exists) return TokenPlace::none;
+  return facts.id > position.cursor ? TokenPlace::above_cursor : position.gap;
+}
+
+const Operation* move_over(const TokenFacts& facts, const std::string& queue) {
+  const auto found =
+      std::find_if(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
+        return operation.is_forward && operation.queue == queue && contains(operation.tokens, facts.id) &&
+               (!facts.exists || can_be_of(facts, operation.at));
+      });
+  return found == facts.operations.end() ? nullptr : &*found;
+}
+
+/// A claim does not check accounts; it counts those only when the batch is written.
+SkipCounts skipped_by_claim(const BatchRecord& claim) {
+  return {.expired = claim.skipped.expired, .consumed = claim.skipped.consumed};
+}
+
+/// `position`: of the queue that decides where the token is; null for none.
+Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
+  Evidence evidence{.batches = holding_batches(facts), .is_due = facts.state == "due"};
+  if (position == nullptr) {
+    if (facts.exists && facts.queues.empty()) evidence.passed_by = PassedBy::untaken;
+    return evidence;
+  }
+  evidence.place = place_in(facts, *position);
+  if (move_over(facts, position->queue) != nullptr) evidence.passed_by = PassedBy::move;
+  evidence.is_missed = position->missed;
+  evidence.is_recorded = position->records_complete;
+  evidence.was_unfit = position->skip && skipped_by_claim(*position->skip).total() > 0;
+  return evidence;
+}
+
+/// The position that decides. A queue in which the token waits takes precedence over others, unless only
+/// others have held it.
+const TokenPosition* deciding_position(const TokenFacts& facts) {
+  const TokenPosition* found = nullptr;
   for (const auto& position : facts.queues) {
     const bool knows_it = std::any_of(facts.batches.begin(), facts.batches.end(),
                                       [&](const auto& batch) { return batch.queue == position.queue; });
-    const auto waits = waits_in(facts, position);
-    if (!knows_it || !waits || *waits == Outcome::waiting_not_due) continue;
-    status.next = waits;
-    status.queue = position.queue;
+    if (place_in(facts, position) == TokenPlace::none || (!knows_it && !facts.batches.empty())) continue;
+    if (found == nullptr) found = &position;
   }
-}
-
-const Operation* forward_move_over(const TokenFacts& facts, const std::string& queue) {
-  const auto found =
-      std::find_if(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
-        const bool is_later = !facts.exists || operation.at >= facts.created_at - std::chrono::seconds(1);
-        return operation.is_forward && operation.queue == queue && contains(operation.tokens, facts.id) &&
-               is_later;
-      });
-  return found == facts.operations.end() ? nullptr : &*found;
+  if (found == nullptr && facts.batches.empty() && !facts.queues.empty()) return &facts.queues.front();
+  return found;
 }
 
 /// The same counts include tokens skipped by the claim and when the line was written, so a reason is certain
@@ -74,60 +135,67 @@ void find_reason(const TokenFacts& facts, const SkipCounts& counts, TokenStatus&
   if (reasons.size() > 1 && fits) status.reason = facts.state;
 }
 
-void explain_absence(const TokenFacts& facts, const TokenPosition& position, TokenStatus& status) {
-  status.queue = position.queue;
-  if (const auto* operation = forward_move_over(facts, position.queue)) {
-    status.outcome = Outcome::moved_past;
-    status.operation = *operation;
-    return;
-  }
-  if (position.missed) {
-    status.outcome = Outcome::missed;
-    return;
-  }
-  if (!position.records_complete) {
-    status.outcome = Outcome::not_recorded;
-    return;
-  }
-  if (!position.skip) return;
-  // A claim does not check accounts; it counts those only when the batch is written.
-  const SkipCounts by_claim{.expired = position.skip->skipped.expired,
-                            .consumed = position.skip->skipped.consumed};
-  if (by_claim.total() == 0) return;
-  status.outcome = Outcome::skipped;
-  status.skip = position.skip;
-  find_reason(facts, by_claim, status);
+bool is_place(Outcome outcome) {
+  return outcome == Outcome::waiting || outcome == Outcome::in_gap || outcome == Outcome::in_replay;
 }
 
-/// Explains a token that no batch holds. A queue in which it still waits takes precedence over other queues.
-void find_absence_reason(const TokenFacts& facts, TokenStatus& status) {
-  if (facts.queues.empty() && facts.exists) status.outcome = Outcome::not_taken;
-  if (facts.queues.empty()) return;
-  const auto waiting = std::find_if(facts.queues.begin(), facts.queues.end(), [&](const auto& position) {
-    return waits_in(facts, position).has_value();
-  });
-  if (waiting == facts.queues.end()) return explain_absence(facts, facts.queues.front(), status);
-  status.outcome = *waits_in(facts, *waiting);
-  status.queue = waiting->queue;
+std::size_t rank_of(const std::string& queue, const TokenFacts& facts) {
+  const auto found = std::find_if(facts.queues.begin(), facts.queues.end(),
+                                  [&](const auto& position) { return position.queue == queue; });
+  return static_cast<std::size_t>(found - facts.queues.begin());
+}
+
+TokenDelivery judge_delivery(const TokenFacts& facts, const DeliveryRecord& delivery) {
+  TokenDelivery status{.delivery = delivery, .decisive = delivery.last()};
+  bool is_unknown = delivery.unknowns > 0;
+  for (const auto& attempt : delivery.attempts) {
+    is_unknown = is_unknown || attempt.state == outcome_name(Outcome::unknown);
+    if (attempt.state != outcome_name(Outcome::accepted)) continue;
+    ++status.accepted;
+    status.decisive = attempt;
+  }
+  status.maybe = status.accepted == 0 && is_unknown;
+  const auto own = in_queue(facts, delivery.queue);
+  auto evidence = evidence_of(own, own.queues.empty() ? nullptr : &own.queues.front());
+  evidence.delivery = {.last = find_outcome(delivery.last().state).value_or(Outcome::unknown),
+                       .was_accepted = status.accepted > 0 || delivery.accepted_at,
+                       .will_be_tried = delivery.not_before.has_value()};
+  const auto fate = judge_fate(evidence);
+  status.outcome = fate.outcome;
+  status.fault = fate.fault;
+  status.next = fate.next;
+  status.is_of_other_queue = !facts.queues.empty() && facts.queues.front().queue != delivery.queue;
+  return status;
 }
 
 }  // namespace
 
-std::optional<Outcome> waits_in(const TokenFacts& facts, const TokenPosition& position) {
-  if (!facts.exists) return std::nullopt;
-  if (facts.id <= position.cursor && !position.in_gap) return std::nullopt;
-  if (facts.state != "due") return Outcome::waiting_not_due;
-  return position.in_gap ? Outcome::waiting_again : Outcome::waiting;
+TokenStatus judge_token(const TokenFacts& facts) {
+  const auto* position = deciding_position(facts);
+  const auto fate = judge_fate(evidence_of(facts, position));
+  TokenStatus status{.outcome = fate.outcome,
+                     .fault = fate.fault,
+                     .times = fate.times,
+                     .maybe = fate.maybe,
+                     .next = fate.next,
+                     .queue = position == nullptr ? "" : position->queue};
+  if (fate.batch) status.batch = facts.batches[*fate.batch];
+  if (is_place(status.outcome) && facts.state != "due") status.reason = facts.state;
+  if (status.outcome == Outcome::moved_past) status.operation = *move_over(facts, position->queue);
+  if (status.outcome != Outcome::skipped) return status;
+  if (!status.batch) status.skip = position->skip;
+  find_reason(facts, status.batch ? status.batch->skipped : skipped_by_claim(*status.skip), status);
+  return status;
 }
 
-Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut) {
-  if (batch.dead_at && !batch.emitted_at) return Outcome::dead;
-  if (!batch.emitted_at) return Outcome::in_open_batch;
-  // Only the last of several leases records its skipped tokens; an earlier one may have emitted this token.
-  if (contains(batch.skipped_ids, token))
-    return batch.attempts > 1 ? Outcome::maybe_emitted : Outcome::skipped_in_batch;
-  const bool all_recorded = batch.emitted + count_ids(batch.skipped_ids) >= batch.size;
-  return all_recorded && !cut ? Outcome::emitted : Outcome::maybe_emitted;
+std::vector<TokenDelivery> judge_deliveries(const TokenFacts& facts) {
+  std::vector<TokenDelivery> statuses;
+  for (const auto& delivery : facts.deliveries)
+    statuses.push_back(judge_delivery(facts, delivery));
+  std::stable_sort(statuses.begin(), statuses.end(), [&](const auto& a, const auto& b) {
+    return rank_of(a.delivery.queue, facts) < rank_of(b.delivery.queue, facts);
+  });
+  return statuses;
 }
 
 TokenFacts in_queue(TokenFacts facts, const std::string& queue) {
@@ -138,23 +206,27 @@ TokenFacts in_queue(TokenFacts facts, const std::string& queue) {
   return facts;
 }
 
-TokenStatus judge_token(const TokenFacts& facts) {
-  TokenStatus status;
-  count_batches(facts, status);
-  if (status.outcome == Outcome::skipped_in_batch) find_reason(facts, status.batch->skipped, status);
-  if (facts.batches.empty()) {
-    find_absence_reason(facts, status);
-  } else if (!status.next && status.outcome != Outcome::in_open_batch) {
-    find_replay(facts, status);
-  }
-  return status;
+TokenFacts without_deliveries(TokenFacts facts) {
+  const auto deliveries = std::exchange(facts.deliveries, {});
+  const auto is_delivered = [&](const auto& record) {
+    return std::any_of(deliveries.begin(), deliveries.end(),
+                       [&](const auto& delivery) { return delivery.queue == record.queue; });
+  };
+  std::erase_if(facts.batches, is_delivered);
+  std::erase_if(facts.queues, is_delivered);
+  return facts;
 }
 
-const char* outcome_name(Outcome outcome) {
-  static constexpr std::array names{"emitted", "maybe emitted",    "in open batch", "dead",     "skipped",
-                                    "waiting", "waiting, not due", "waiting again", "skipped",  "moved past",
-                                    "missed",  "not recorded",     "unexplained",   "not taken"};
-  return names.at(static_cast<std::size_t>(outcome));
+void set_deliveries(TokenFacts& facts, const std::vector<DeliveryRecord>& deliveries) {
+  const auto is_anothers = [&](Moment at) { return facts.exists && !can_be_of(facts, at); };
+  for (auto delivery : deliveries) {
+    if (delivery.token != facts.id) continue;
+    std::erase_if(delivery.attempts, [&](const auto& attempt) { return is_anothers(attempt.at); });
+    if (delivery.accepted_at && is_anothers(*delivery.accepted_at)) delivery.accepted_at.reset();
+    for (auto& attempt : delivery.attempts)
+      attempt.token = facts;
+    if (!delivery.attempts.empty()) facts.deliveries.push_back(std::move(delivery));
+  }
 }
 
 }  // namespace mailroom

@@ -1,4 +1,5 @@
-// The rules by which audit says what became of a token. Pure: they take what token_facts.hpp has read.
+// What audit says of one token: its records become the evidence that fate judges. Pure: token_facts.hpp has
+// read them.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "events/event.hpp"
+#include "fate/fate.hpp"
 
 namespace mailroom {
 
@@ -14,7 +16,7 @@ namespace mailroom {
 struct TokenPosition {
   std::string queue{};
   std::int64_t cursor = 0;
-  bool in_gap = false;                ///< in a gap below the cursor: a replay, or a late commit
+  TokenPlace gap = TokenPlace::none;  ///< in_gap or in_replay: below the cursor, and the next claims take it
   bool takes = true;                  ///< the queue takes tokens of this action
   bool records_complete = false;      ///< the records reach back to the token's creation
   std::optional<BatchRecord> skip{};  ///< the first claim whose cursor reached it, if no batch holds it
@@ -31,53 +33,49 @@ struct TokenFacts : StoredToken {
   std::vector<DeliveryRecord> deliveries{};  ///< without outcomes of an earlier token with its id
 };
 
-enum class Outcome {
-  emitted,           ///< for certain
-  maybe_emitted,     ///< in a batch whose earlier lease was not acknowledged, or whose record is
-                     ///< ambiguous
-  in_open_batch,     ///< leased; its line may have been written
-  dead,              ///< its batch was given up after too many attempts
-  skipped_in_batch,  ///< in a batch, but not due or invalid when the line was written
-  waiting,           ///< due, above the cursor
-  waiting_not_due,   ///< above the cursor, and will be skipped
-  waiting_again,     ///< below the cursor, in a gap
-  skipped,           ///< not due when the cursor reached it
-  moved_past,        ///< an operator moved the cursor past it
-  missed,            ///< the cursor passed its id before it was created
-  not_recorded,      ///< the records do not reach back to it
-  unexplained,       ///< below the cursor, and no record says why
-  not_taken,         ///< no queue takes tokens of its action
-};
-
+/// What became of a token that no delivery tells of.
 struct TokenStatus {
   Outcome outcome = Outcome::unexplained;
+  Fault fault = Fault::none;
   int times = 0;                       ///< number of batches that certainly emitted it
   int maybe = 0;                       ///< number of batches that may have emitted it
   std::optional<BatchRecord> batch{};  ///< the batch that decides the outcome
-  std::optional<Outcome> next{};       ///< if emitted: in_open_batch, waiting or waiting_again
+  std::optional<Outcome> next{};       ///< if emitted: leased, waiting, in_gap or in_replay
   std::string queue{};                 ///< where it waits or was skipped, or which does not take it
-  /// Of skipped and skipped_in_batch: `expired`, `consumed`, `wrong status` or `invalid`.
+  /// Of skipped: `expired`, `consumed`, `wrong status` or `invalid`. Of a token that waits and is not due,
+  /// why.
   std::string reason{};
   bool reason_certain = false;           ///< recorded, not derived from the present state
-  std::optional<BatchRecord> skip{};     ///< of skipped: the claim that skipped it
+  std::optional<BatchRecord> skip{};     ///< of skipped: the claim that skipped it, if no batch holds it
   std::optional<Operation> operation{};  ///< of moved_past
 };
 
-/// Derives the status of a token.
+/// What became of the delivery of a token in a queue.
+struct TokenDelivery {
+  DeliveryRecord delivery{};
+  Outcome outcome = Outcome::unknown;
+  Fault fault = Fault::none;
+  int accepted = 0;                ///< how many attempts were accepted
+  bool maybe = false;              ///< none was accepted for certain, but one may have been
+  DeliveryAttempt decisive{};      ///< the last accepted attempt; without one, the last outcome
+  std::optional<Outcome> next{};   ///< leased, waiting, in_gap or in_replay; nullopt if no queue holds it
+  bool is_of_other_queue = false;  ///< not of the requested queue
+};
+
+/// Derives the status of a token from its batches and positions, without its deliveries.
 TokenStatus judge_token(const TokenFacts& facts);
+
+/// Derives the status of each of its deliveries, in the order of `queues`.
+std::vector<TokenDelivery> judge_deliveries(const TokenFacts& facts);
 
 /// What is known of a token in one queue.
 TokenFacts in_queue(TokenFacts facts, const std::string& queue);
 
-/// Where a token waits in a queue: waiting, waiting_not_due or waiting_again; nullopt if it does not.
-std::optional<Outcome> waits_in(const TokenFacts& facts, const TokenPosition& position);
+/// Removes from a token with deliveries the batches and queues that its deliveries tell about.
+TokenFacts without_deliveries(TokenFacts facts);
 
-/// Returns what `batch` did with `token`, an id that it holds: emitted, maybe_emitted, skipped_in_batch,
-/// in_open_batch or dead. `cut` = tokens were removed from the batch while it was open, so its counts may
-/// include them.
-Outcome judge_batch(const BatchRecord& batch, std::int64_t token, bool cut);
-
-/// Returns the name in JSON output: `emitted`, `maybe emitted`, `in open batch` and so on.
-const char* outcome_name(Outcome outcome);
+/// Sets the deliveries of the token: those of `deliveries` with its id, without outcomes before it was
+/// created, which are of an earlier token with its id.
+void set_deliveries(TokenFacts& facts, const std::vector<DeliveryRecord>& deliveries);
 
 }  // namespace mailroom

@@ -31,8 +31,8 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "pass --yes, or raise the limit"},
     {"8",
      "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database; "
-     "a name that is not found; status or doctor found a failure; reconcile found a token that is "
-     "unexplained; send --once, or collect --once with a sink, tried tokens and each was rejected",
+     "a name that is not found; status or doctor found a failure; reconcile found a token that was "
+     "missed or is unexplained; send --once, or collect --once with a sink, tried tokens and each was rejected",
      "the message or the finding says what fixes it"},
     {"9", "a malformed or forged token", ""},
     {"10", "the output was closed or cannot be written",

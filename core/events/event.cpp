@@ -6,6 +6,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "fate/fate.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -90,15 +92,11 @@ const std::vector<std::string>& state_text() {
   return words;
 }
 
-const std::vector<std::string>& delivery_states() {
-  static const std::vector<std::string> words{"accepted", "deferred", "rejected",
-                                              "unknown",  "expired",  "cancelled"};
-  return words;
-}
-
-// The database rounds the time of creation to seconds.
 bool can_be_of(const StoredToken& token, Moment at) {
-  return at >= token.created_at - std::chrono::seconds(1);
+  const auto second_of = [](Moment moment) {
+    return std::chrono::floor<std::chrono::seconds>(moment).time_since_epoch().count();
+  };
+  return can_be_of(second_of(token.created_at), second_of(at));
 }
 
 }  // namespace mailroom

@@ -157,8 +157,6 @@ std::chrono::microseconds order_shift(EventKind kind);
 
 /// Every state that an event of the tail can have, in the order in which a token meets them.
 const std::vector<std::string>& state_text();
-/// Those that a delivery can have.
-const std::vector<std::string>& delivery_states();
 
 // Reads the rows that record events; queue/batch_lookup.hpp reads those of batches. Each function runs within
 // the caller's transaction. The state of a token is that at the start of the transaction.
@@ -179,7 +177,7 @@ AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t a
 std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
                                             const std::vector<IdRange>& tokens);
 
-/// True if an outcome at `at` can be of the token: not of an earlier token with its id.
+/// True if a record of this time can be of the token: not of an earlier token with its id.
 bool can_be_of(const StoredToken& token, Moment at);
 
 /// Returns those of the operations that exist, in any order.
@@ -190,7 +188,7 @@ std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account);
 
 /// Returns the rewinds and replays since `since` that touched one of `tokens` or removed tokens from open
-/// batches, oldest first.
+/// batches, and the creations of queues since then, oldest first.
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
                                             const std::vector<IdRange>& tokens, Moment since);
 

@@ -1,4 +1,5 @@
-// Reads the keys of events from the tables that record them.
+// Filters events: first by kind, which saves reading rows, and reads the keys of those that may match from
+// the tables that record them.
 
 #include "feed/past_events.hpp"
 
@@ -7,6 +8,7 @@
 
 #include "db/array_text.hpp"
 #include "db/time_sql.hpp"
+#include "fate/outcome.hpp"
 
 namespace mailroom {
 namespace {
@@ -69,7 +71,7 @@ WHERE d.last_at >= to_timestamp($1::bigint) AND e.at >= to_timestamp($1::bigint)
   AND ($5::text[] IS NULL OR e.state = ANY ($5) OR 'delivery' = ANY ($5))
   AND (($3::token_action IS NULL AND $4::bigint[] IS NULL) OR EXISTS (
     SELECT FROM tokens t WHERE t.id = d.token AND ($3::token_action IS NULL OR t.action = $3)
-      AND ($4::bigint[] IS NULL OR t.account = ANY ($4)) AND t.created_at - 1 <= extract(epoch FROM e.at)))
+      AND ($4::bigint[] IS NULL OR t.account = ANY ($4)) AND t.created_at <= extract(epoch FROM e.at)))
 )";
 }
 const std::string deliveries_sql = deliveries_sql_of("mailroom_deliveries d");
@@ -178,6 +180,47 @@ SELECT coalesce((SELECT created_at - 1 FROM tokens WHERE id >= $1 ORDER BY id LI
 }
 
 }  // namespace
+
+EventSource source_of(EventKind kind) {
+  if (kind == EventKind::created || kind == EventKind::consumed) return EventSource::tokens;
+  if (kind == EventKind::delivery) return EventSource::deliveries;
+  return kind < EventKind::created ? EventSource::operations : EventSource::batches;
+}
+
+bool EventFilter::wants_state(std::string_view state) const {
+  return states.empty() || std::find(states.begin(), states.end(), state) != states.end();
+}
+
+bool EventFilter::may_want(EventKind kind) const {
+  // The state of a created token is not known yet.
+  if (kind == EventKind::created) {
+    return wants_state("created") || wants_state("due") || wants_state("expired") ||
+           wants_state("consumed") || wants_state("wrong-status");
+  }
+  if (kind == EventKind::delivery) {
+    return wants_state("delivery") ||
+           std::any_of(delivery_outcomes.begin(), delivery_outcomes.end(),
+                       [&](Outcome outcome) { return wants_state(outcome_name(outcome)); });
+  }
+  if (!wants_state(kind_text(kind))) return false;
+  if (source_of(kind) == EventSource::batches) return !(kind == EventKind::skipped && asks_for_tokens());
+  if (source_of(kind) == EventSource::tokens) return true;
+  const bool is_of_account = kind == EventKind::suspended || kind == EventKind::restored;
+  return !action && (accounts.empty() || is_of_account);
+}
+
+bool EventFilter::wants(const Event& event) const {
+  const bool has_own_state = event.kind == EventKind::created || event.kind == EventKind::delivery;
+  const bool is_wanted = wants_state(event.state()) || (has_own_state && wants_state(kind_text(event.kind)));
+  if (!may_want(event.kind) || !is_wanted) return false;
+  if (event.batch() != nullptr) return !asks_for_tokens() || (event.matches && !event.matches->empty());
+  if (const auto* token = event.subject_token()) {
+    if (token->id < from_token || (action && token->action != *action)) return false;
+  }
+  const auto* account = event.account();
+  return accounts.empty() ||
+         (account != nullptr && std::find(accounts.begin(), accounts.end(), account->id) != accounts.end());
+}
 
 std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest& request,
                                    const EventFilter& filter) {

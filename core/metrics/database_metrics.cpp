@@ -1,8 +1,13 @@
-// Names and explains the metrics of backlog, batches, gaps, deliveries, rules, problems and sinks.
+// Reads the database; a schema that does not fit is a part of the reading. Names and explains the metrics of
+// pending tokens, batches, gaps, deliveries, rules, problems and sinks.
 
 #include "metrics/database_metrics.hpp"
 
 #include <algorithm>
+
+#include "base/clock.hpp"
+#include "schema/bookkeeping.hpp"
+#include "schema/migration.hpp"
 
 namespace mailroom {
 namespace {
@@ -19,20 +24,15 @@ std::string program_of(const ServerSession& session) {
   return name.starts_with("mailroom ") ? name.substr(0, name.find('@')) : name;
 }
 
-void add_backlog(const QueueStatus& status, MetricFamilies& metrics) {
-  const auto& waiting = status.waiting;
-  const std::pair<const char*, std::int64_t> places[]{{"above_cursor", waiting.above_cursor},
-                                                      {"in_open_batches", waiting.in_open_batches},
-                                                      {"in_gaps", waiting.in_gaps},
-                                                      {"in_replay", waiting.in_replay},
-                                                      {"deferred", waiting.deferred}};
-  for (const auto& [place, tokens] : places) {
-    metrics.gauge("mailroom_queue_backlog_tokens",
-                  "Due tokens that are not acknowledged, by where they wait.",
-                  {{"queue", status.queue}, {"place", place}}, static_cast<double>(tokens));
+void add_pending(const QueueStatus& status, MetricFamilies& metrics) {
+  for (const auto& [outcome, tokens] : status.pending.by_outcome()) {
+    metrics.gauge("mailroom_queue_pending_tokens",
+                  "Due tokens that are not acknowledged, by what became of them so far.",
+                  {{"queue", status.queue}, {"outcome", outcome_name(outcome)}}, static_cast<double>(tokens));
   }
-  metrics.gauge("mailroom_queue_backlog_estimated", "1 if the backlog is so large that it is estimated.",
-                {{"queue", status.queue}}, waiting.estimated ? 1 : 0);
+  metrics.gauge("mailroom_queue_pending_estimated",
+                "1 if so many tokens are pending that they are estimated.", {{"queue", status.queue}},
+                status.pending.estimated ? 1 : 0);
   metrics.gauge("mailroom_queue_oldest_age_seconds",
                 "How long the oldest due token has waited; 0 if none waits.", {{"queue", status.queue}},
                 seconds(status.lag().value_or(Milliseconds(0))));
@@ -94,13 +94,13 @@ void add_gaps(const QueueStatus& status, MetricFamilies& metrics) {
 }
 
 void add_deliveries(const QueueStatus& status, MetricFamilies& metrics) {
-  for (const auto* state : {"accepted", "deferred", "rejected", "unknown", "expired", "cancelled"}) {
+  for (const auto outcome : delivery_outcomes) {
     const auto& last_hour = status.deliveries.last_hour;
     const auto found = std::find_if(last_hour.begin(), last_hour.end(),
-                                    [&](const auto& entry) { return entry.first == state; });
+                                    [&](const auto& entry) { return entry.first == outcome; });
     metrics.gauge("mailroom_queue_deliveries",
                   "Tokens whose last outcome was recorded within an hour, by that outcome.",
-                  {{"queue", status.queue}, {"state", state}},
+                  {{"queue", status.queue}, {"outcome", outcome_name(outcome)}},
                   found == last_hour.end() ? 0 : static_cast<double>(found->second));
   }
 }
@@ -145,7 +145,40 @@ void add_sinks(const DatabaseReading& reading, MetricFamilies& metrics) {
     metrics.gauge(name, help, {{"sink", sink.name}}, seconds(sink.lasts));
 }
 
+std::optional<Error> why_schema_does_not_fit(Connection& connection) {
+  try {
+    require_current_schema(connection);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::schema) throw;
+    return error;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+DatabaseReading read_database(Connection& connection,
+                              const std::function<std::vector<std::string>(Connection&)>& queues,
+                              const HealthLimits& limits) {
+  const auto began = steady_now();
+  const auto schema = read_schema_state(connection);
+  DatabaseReading reading{.schema_version = schema.version.value_or(0),
+                          .schema_is_dirty = schema.dirty,
+                          .newest_schema_version = embedded_migrations().back().version,
+                          .schema_error = why_schema_does_not_fit(connection)};
+  const auto names = reading.schema_error ? std::vector<std::string>() : queues(connection);
+  for (const auto& queue : names) {
+    try {
+      auto status = read_queue_status(connection, queue);
+      auto findings = judge_queue(status, limits);
+      reading.queues.push_back({std::move(status), std::move(findings)});
+    } catch (const DatabaseError& error) {
+      if (error.sqlstate() != sqlstate::unknown_queue) throw;
+    }
+  }
+  reading.took = steady_now() - began;
+  return reading;
+}
 
 MetricFamilies database_metrics(const DatabaseReading& reading) {
   MetricFamilies metrics;
@@ -163,7 +196,7 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
                 reading.schema_is_dirty ? 1 : 0);
   for (const auto& queue : reading.queues) {
     const auto& status = queue.status;
-    add_backlog(status, metrics);
+    add_pending(status, metrics);
     metrics.gauge("mailroom_queue_consumers", "Connected consumers of the queue; not visible on a standby.",
                   {{"queue", status.queue}}, static_cast<double>(status.collectors.size()));
     add_batches(status, metrics);

@@ -1,10 +1,45 @@
-// The metrics that describe the database, made from one reading of it.
+// What the metrics need to know of the database, its schema, its queues and their problems, and the metrics
+// made of that.
 #pragma once
 
-#include "metrics/database_reading.hpp"
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "db/connection.hpp"
 #include "metrics/metric_families.hpp"
+#include "status/queue_health.hpp"
+#include "status/queue_status.hpp"
 
 namespace mailroom {
+
+/// What the database says of one queue.
+struct QueueReading {
+  QueueStatus status;
+  std::vector<QueueFinding> findings;
+};
+
+/// What the database says, for the metrics.
+struct DatabaseReading {
+  std::string error{};  ///< why it could not be read; empty if it could
+  long schema_version = 0;
+  bool schema_is_dirty = false;
+  long newest_schema_version = 0;  ///< that this binary knows
+  std::optional<Error>
+      schema_error{};  ///< why this binary cannot work on the schema; then there are no queues
+  std::vector<QueueReading> queues{};
+  std::chrono::duration<double> took{};
+
+  bool is_up() const { return error.empty(); }
+};
+
+/// Reads the schema and the queues that `queues` names, leaving out those that are unknown. Throws
+/// ConnectionLost, DatabaseError and Error(locked).
+DatabaseReading read_database(Connection& connection,
+                              const std::function<std::vector<std::string>(Connection&)>& queues,
+                              const HealthLimits& limits);
 
 /// The metrics of a reading; of one that failed only that it has failed. docs/metrics.md explains each.
 MetricFamilies database_metrics(const DatabaseReading& reading);

@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "metrics/database_reading.hpp"
+#include "metrics/database_metrics.hpp"
 
 namespace mailroom {
 

@@ -1,11 +1,10 @@
-// The rules in their order: outcome, batches, place in the queue, and the output of consumers.
+// Finds the evidence in the recorded ranges, explains its fate, and compares it with the output of consumers.
 
 #include "reconcile/judgement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
-#include <limits>
+#include <fmt/ranges.h>
 #include <set>
 
 namespace mailroom {
@@ -15,42 +14,182 @@ namespace {
 constexpr std::int64_t clock_slack = 1'000'000;
 constexpr std::int64_t longest_operation = 60'000'000;
 
-constexpr const char* lost_reason = "due when the cursor passed it, and in no batch";
-
-class Judge {
+class Reading {
  public:
-  Judge(const ClaimRecord& record, const Situation& situation, const TokenFact& fact)
-      : record_(record), situation_(situation), fact_(fact) {
-    for (const auto* piece : situation.emissions()) {
-      if (is_of_token(*piece)) emissions_.push_back(piece);
+  Reading(const ClaimRecord& record, const Situation& situation, const TokenFact& fact)
+      : record_(record), situation_(situation), fact_(fact), passing_(situation.last_passing()) {
+    for (const auto& range : situation.ranges) {
+      if (range.is_of_batch() && is_of_token(range)) batches_.push_back(&range);
     }
-    passing_ = situation.last_passing();
+    std::stable_sort(batches_.begin(), batches_.end(),
+                     [](const auto* a, const auto* b) { return a->source < b->source; });
+    std::copy_if(batches_.begin(), batches_.end(), std::back_inserter(emissions_),
+                 [](const auto* range) { return range->is_batch() && range->state == BatchState::emitted; });
   }
 
   /// By the records, and then by the output of the consumers.
-  std::optional<Judgement> judge() const {
-    auto judgement = judge_records();
-    const bool is_known = judgement && judgement->token_class == TokenClass::unexplained;
+  std::optional<Judgement> judge() {
+    const bool is_taken = record_.takes(fact_.action);
+    auto judgement = is_taken ? judge_records() : judge_untaken();
+    const bool is_known = judgement && is_fault(judgement->outcome);
     if (record_.output == nullptr || is_known) return judgement;
     if (auto difference = judge_output()) return difference;
     return judgement;
   }
 
  private:
-  std::optional<Judgement> judge_records() const {
-    if (!record_.takes(fact_.action)) return judge_untaken();
-    if (was_shared())
-      return unexplained("its batch was taken over from a session that went on, and may have emitted it too");
-    if (!fact_.outcome.empty()) return judge_outcome();
-    if (!emissions_.empty()) return judge_emissions();
-    return judge_place();
+  /// False if the batch was leased before the token was created: the id belonged to another token then.
+  bool is_of_token(const RecordedRange& range) const {
+    return !fact_.created_late || can_be_of(*fact_.created_late, second_of(range.leased_at));
   }
 
-  /// True if two sessions had its batch at the same time.
-  bool was_shared() const {
-    return std::any_of(situation_.pieces.begin(), situation_.pieces.end(), [&](const auto& piece) {
-      return piece.lives_on && (piece.is_batch() || piece.kind == PieceKind::skipped) && is_of_token(piece);
+  static Judgement unexplained(std::string reason) {
+    return {.outcome = Outcome::unexplained, .explanation = std::move(reason)};
+  }
+
+  /// A queue whose actions have changed may have emitted tokens that it does not take any more.
+  std::optional<Judgement> judge_untaken() const {
+    const bool was_never_taken = std::any_of(emissions_.begin(), emissions_.end(), [&](const auto* emission) {
+      return !record_.took(fact_.action, emission->leased_at);
     });
+    if (was_never_taken) return unexplained("emitted, though the queue does not take its action");
+    return std::nullopt;
+  }
+
+  std::optional<Judgement> judge_records() {
+    const auto fate = judge_fate(evidence());
+    Judgement judgement{.outcome = fate.outcome, .explanation = explanation_of(fate)};
+    set_check(fate, judgement);
+    return judgement;
+  }
+
+  Evidence evidence() {
+    Evidence evidence{.place = place()};
+    for (const auto* range : batches_)
+      evidence.batches.push_back({.state = range->state,
+                                  .attempts = range->attempts,
+                                  .ended_at = range->ended_at,
+                                  .is_skipped = range->kind == RangeKind::skipped,
+                                  .is_asked_for = is_asked_for(*range),
+                                  .is_by_sender = range->by_sender,
+                                  .is_shared = range->lives_on,
+                                  .is_out_of_reach = range->source < record_.open_from});
+    if (fact_.delivered) {
+      const auto& ranges = situation_.ranges;
+      evidence.delivery = {
+          .last = *fact_.delivered,
+          .was_accepted = fact_.was_accepted,
+          .will_be_tried = fact_.will_be_tried,
+          .has_batch = fact_.is_early || std::any_of(ranges.begin(), ranges.end(),
+                                                     [](const auto& range) { return range.is_of_batch(); })};
+    }
+    if (passing_ == nullptr) {
+      evidence.passed_by = PassedBy::nothing;
+      return evidence;
+    }
+    const bool was_passed_before =
+        fact_.created_late && !can_be_of(*fact_.created_late, second_of(passing_->leased_at));
+    operation_ = operation_that_passed();
+    evidence.is_missed = operation_ == nullptr && was_passed_before;
+    if (operation_ != nullptr) {
+      evidence.passed_by = operation_->is_move() ? PassedBy::move : PassedBy::untaken;
+    } else if (!was_passed_before) {
+      operation_ = record_.change_that_added(fact_.action, passing_->leased_at);
+      if (operation_ != nullptr) evidence.passed_by = PassedBy::untaken;
+    }
+    evidence.is_recorded = !fact_.is_early;
+    evidence.was_unfit = fact_.was_consumed || fact_.was_expired;
+    return evidence;
+  }
+
+  TokenPlace place() const {
+    if (situation_.find(RangeKind::replay) != nullptr) return TokenPlace::in_replay;
+    if (situation_.find(RangeKind::gap) != nullptr) return TokenPlace::in_gap;
+    return situation_.find(RangeKind::above) != nullptr ? TokenPlace::above_cursor : TokenPlace::none;
+  }
+
+  /// True for what is not emitted, for the first emission, and for one that an operation since the last asked
+  /// for. Each operation asks once.
+  bool is_asked_for(const RecordedRange& range) {
+    const auto found = std::find(emissions_.begin(), emissions_.end(), &range);
+    if (found == emissions_.end() || found == emissions_.begin()) return true;
+    const auto& earlier = **std::prev(found);
+    for (const auto& each : situation_.ranges) {
+      if (each.kind != RangeKind::covered || asked_.count(each.source) > 0) continue;
+      const auto* operation = record_.find_operation(each.source);
+      if (operation == nullptr || !operation->repeats() || operation->at < earlier.ended_at - clock_slack ||
+          operation->at > range.leased_at + clock_slack)
+        continue;
+      asked_.insert(each.source);
+      return true;
+    }
+    return false;
+  }
+
+  /// A queue that was created again begins where its cursor was set to, whatever an earlier one has passed.
+  const QueueOperation* operation_that_passed() const {
+    for (const auto& range : situation_.ranges) {
+      const bool was_begun =
+          range.kind == RangeKind::begun && passing_->leased_at <= range.leased_at + clock_slack;
+      if (was_begun || (range.kind == RangeKind::covered && is_last_move(range)))
+        return record_.find_operation(range.source);
+    }
+    return nullptr;
+  }
+
+  bool is_last_move(const RecordedRange& range) const {
+    const auto* operation = record_.find_operation(range.source);
+    return operation != nullptr && operation->is_move() && passing_->first == operation->first &&
+           passing_->end == operation->end && passing_->leased_at <= operation->at + clock_slack &&
+           operation->at <= passing_->leased_at + longest_operation;
+  }
+
+  std::string explanation_of(const Fate& fate) const {
+    switch (fate.outcome) {
+      case Outcome::emitted_again:
+        return emissions_.size() > 1 ? repetition_text()
+                                     : "perhaps: an earlier attempt of its batch was abandoned";
+      case Outcome::maybe_emitted:
+        return "skipped at the last attempt of its batch, and an earlier one was abandoned";
+      case Outcome::skipped:
+        return fact_.was_consumed ? "consumed" : fact_.was_expired ? "expired" : "wrong status or invalid";
+      case Outcome::in_gap:
+        return "committed late";
+      case Outcome::moved_past:
+      case Outcome::not_taken:
+        return operation_text(*operation_);
+      case Outcome::not_recorded:
+        return record_.incomplete_because;
+      default:
+        return fault_text(fate.fault);
+    }
+  }
+
+  /// `2 times: rewind by alice at 2026-11-21T09:30:15Z: relay was down`
+  std::string repetition_text() const {
+    std::set<std::string> reasons;
+    for (const auto id : asked_)
+      reasons.insert(operation_text(*record_.find_operation(id)));
+    return fmt::format("{} times: {}", emissions_.size(), fmt::join(reasons, ", "));
+  }
+
+  /// What only the numbers of a batch or a claim can show, with those of all its tokens.
+  void set_check(const Fate& fate, Judgement& judgement) const {
+    const auto set = [&](CountCheck check, const RecordedRange* source) {
+      judgement.check = check;
+      judgement.source = source;
+    };
+    if (fate.fault == Fault::lost) {
+      // Its expiry may have been changed since. Then its claim has counted it.
+      if (!record_.has_deliveries && passing_->skipped > 0) set(CountCheck::skip_count, passing_);
+      return;
+    }
+    if (fate.fault != Fault::none || fact_.delivered) return;
+    if (fate.outcome == Outcome::skipped && !fate.batch) return set(CountCheck::skip_count, passing_);
+    if (fate.times + fate.maybe == 0 && fate.outcome != Outcome::skipped) return;
+    const auto* batch = batches_.at(*fate.batch);
+    if (record_.has_deliveries) return set(CountCheck::no_outcome, batch);
+    if (batch->is_batch() && batch->is_short) set(CountCheck::emitted_count, batch);
   }
 
   /// Every attempt may have written a token, whether it was acknowledged or not. A batch that was
@@ -59,10 +198,10 @@ class Judge {
     const auto written = situation_.times_written();
     std::int64_t least = 0;
     std::int64_t most = 0;
-    for (const auto& piece : situation_.pieces) {
-      const bool may_be_written = piece.is_batch() || piece.kind == PieceKind::cut ||
-                                  (piece.kind == PieceKind::skipped && record_.has_deliveries);
-      if (may_be_written && is_of_token(piece)) most += piece.attempts;
+    for (const auto& range : situation_.ranges) {
+      const bool may_be_written = range.is_batch() || range.kind == RangeKind::cut ||
+                                  (range.kind == RangeKind::skipped && record_.has_deliveries);
+      if (may_be_written && is_of_token(range)) most += range.attempts;
     }
     for (const auto* emission : emissions_)
       least += emission->ended_at < record_.output->begun_at ? 1 : 0;
@@ -81,211 +220,21 @@ class Judge {
     return times == 1 ? "once" : fmt::format("{} times", times);
   }
 
-  /// False if the batch was leased before the token was created: the id belonged to another token then.
-  bool is_of_token(const Piece& piece) const {
-    return !fact_.created_late || *fact_.created_late <= second_of(piece.leased_at);
-  }
-
-  static Judgement unexplained(std::string reason) {
-    return {.token_class = TokenClass::unexplained, .explanation = std::move(reason)};
-  }
-
-  const Piece* batch_in(BatchState state) const {
-    for (const auto& piece : situation_.pieces) {
-      if (piece.is_batch() && piece.state == state && is_of_token(piece)) return &piece;
-    }
-    return nullptr;
-  }
-
-  const Piece* skipping() const {
-    for (const auto& piece : situation_.pieces) {
-      if (piece.kind == PieceKind::skipped && is_of_token(piece)) return &piece;
-    }
-    return nullptr;
-  }
-
-  /// A queue whose actions have changed may have emitted tokens that it does not take any more.
-  std::optional<Judgement> judge_untaken() const {
-    for (const auto* emission : emissions_) {
-      if (!record_.took(fact_.action, emission->leased_at))
-        return unexplained("emitted, though the queue does not take its action");
-    }
-    return std::nullopt;
-  }
-
-  Judgement judge_outcome() const {
-    if (fact_.outcome == "deferred") return judge_deferred();
-    const bool has_batch =
-        std::any_of(situation_.pieces.begin(), situation_.pieces.end(),
-                    [](const auto& piece) { return piece.is_batch() || piece.kind == PieceKind::skipped; });
-    if (!has_batch && !fact_.is_early) return unexplained("delivered, but no batch on record has it");
-    constexpr std::array<std::pair<const char*, TokenClass>, 5> classes{
-        {{"accepted", TokenClass::accepted},
-         {"rejected", TokenClass::rejected},
-         {"unknown", TokenClass::unknown},
-         {"expired", TokenClass::expired},
-         {"cancelled", TokenClass::cancelled}}};
-    for (const auto& [name, token_class] : classes) {
-      if (fact_.outcome == name) return {.token_class = token_class};
-    }
-    return unexplained("delivered with the outcome " + fact_.outcome);
-  }
-
-  Judgement judge_deferred() const {
-    if (fact_.will_be_tried) return {.token_class = TokenClass::deferred};
-    if (const auto place = judge_current()) return *place;
-    return unexplained("deferred, but nothing will try it again");
-  }
-
-  /// The place of a token that is still to be emitted.
-  std::optional<Judgement> judge_current() const {
-    if (const auto* batch = batch_in(BatchState::open)) {
-      if (batch->source < record_.open_from) return unexplained("in an open batch that no claim looks for");
-      return Judgement{.token_class = TokenClass::in_flight};
-    }
-    if (situation_.find(PieceKind::replay) != nullptr)
-      return Judgement{.token_class = TokenClass::in_gap, .explanation = "to be replayed"};
-    if (situation_.find(PieceKind::gap) != nullptr)
-      return Judgement{.token_class = TokenClass::in_gap, .explanation = "committed late"};
-    if (situation_.find(PieceKind::above) != nullptr) return Judgement{.token_class = TokenClass::waiting};
-    return std::nullopt;
-  }
-
-  Judgement judge_emissions() const {
-    const auto& last = *emissions_.back();
-    if (last.by_sender) return unexplained("in a batch of mailroom send, without an outcome");
-    Judgement judgement = emissions_.size() == 1 ? judge_once(last) : judge_repeated();
-    if (judgement.token_class == TokenClass::unexplained) return judgement;
-    if (record_.has_deliveries) {
-      judgement.doubt = Doubt::no_outcome;
-      judgement.source = &last;
-    } else if (last.is_short) {
-      judgement.doubt = Doubt::emitted_count;
-      judgement.source = &last;
-    }
-    return judgement;
-  }
-
-  static Judgement judge_once(const Piece& batch) {
-    if (batch.attempts == 1) return {.token_class = TokenClass::emitted};
-    return {.token_class = TokenClass::emitted_again,
-            .explanation = "perhaps: an earlier attempt of its batch was abandoned"};
-  }
-
-  /// Each emission after the first needs an operation between the two that asked for it.
-  Judgement judge_repeated() const {
-    std::set<std::string> reasons;
-    std::set<std::int64_t> used;
-    for (std::size_t i = 1; i < emissions_.size(); ++i) {
-      const auto* operation = operation_between(*emissions_[i - 1], *emissions_[i], used);
-      if (operation == nullptr) {
-        return unexplained(fmt::format("emitted by {} batches, and no operation between them asked for it",
-                                       emissions_.size()));
-      }
-      used.insert(operation->id);
-      reasons.insert(operation_text(*operation));
-    }
-    std::string text = fmt::format("{} times:", emissions_.size());
-    for (const auto& reason : reasons)
-      text += (text.back() == ':' ? " " : ", ") + reason;
-    return {.token_class = TokenClass::emitted_again, .explanation = text};
-  }
-
-  const QueueOperation* operation_between(const Piece& earlier, const Piece& later,
-                                          const std::set<std::int64_t>& used) const {
-    for (const auto& piece : situation_.pieces) {
-      if (piece.kind != PieceKind::covered || used.count(piece.source) > 0) continue;
-      const auto* operation = record_.find_operation(piece.source);
-      if (operation != nullptr && operation->repeats() && operation->at >= earlier.ended_at - clock_slack &&
-          operation->at <= later.leased_at + clock_slack)
-        return operation;
-    }
-    return nullptr;
-  }
-
-  Judgement judge_place() const {
-    if (const auto current = judge_current()) return *current;
-    if (batch_in(BatchState::dead) != nullptr) return {.token_class = TokenClass::dead_letter};
-    if (const auto* piece = skipping()) {
-      return {.token_class = TokenClass::skipped,
-              .explanation = skip_reason("wrong status or invalid"),
-              .doubt = record_.has_deliveries ? Doubt::no_outcome : Doubt::none,
-              .source = piece};
-    }
-    return judge_passed();
-  }
-
-  std::string skip_reason(const char* otherwise) const {
-    return fact_.was_consumed ? "consumed" : fact_.was_expired ? "expired" : otherwise;
-  }
-
-  /// A token below the cursor that no batch has.
-  Judgement judge_passed() const {
-    if (passing_ == nullptr) return unexplained("below the cursor, and no claim has passed it");
-    if (const auto* operation = operation_that_passed()) {
-      return {.token_class = operation->is_move() ? TokenClass::moved_past : TokenClass::not_taken,
-              .explanation = operation_text(*operation)};
-    }
-    if (fact_.created_late && *fact_.created_late > second_of(passing_->leased_at)) {
-      return unexplained("created after the cursor had passed its id");
-    }
-    if (const auto* change = record_.change_that_added(fact_.action, passing_->leased_at))
-      return {.token_class = TokenClass::not_taken, .explanation = operation_text(*change)};
-    if (fact_.was_consumed || fact_.was_expired) {
-      return {.token_class = TokenClass::skipped,
-              .explanation = skip_reason(""),
-              .doubt = fact_.is_early ? Doubt::none : Doubt::skip_count,
-              .source = passing_};
-    }
-    if (fact_.is_early)
-      return {.token_class = TokenClass::before_records, .explanation = record_.incomplete_because};
-    // Its expiry may have been changed since. Then its claim has counted it.
-    auto judgement = unexplained(lost_reason);
-    if (!record_.has_deliveries && passing_->skipped > 0) {
-      judgement.doubt = Doubt::skip_count;
-      judgement.source = passing_;
-    }
-    return judgement;
-  }
-
-  /// A queue that was created again begins where its cursor was set to, whatever an earlier one has passed.
-  const QueueOperation* operation_that_passed() const {
-    for (const auto& piece : situation_.pieces) {
-      const bool was_begun =
-          piece.kind == PieceKind::begun && passing_->leased_at <= piece.leased_at + clock_slack;
-      if (was_begun || (piece.kind == PieceKind::covered && is_last_move(piece)))
-        return record_.find_operation(piece.source);
-    }
-    return nullptr;
-  }
-
-  bool is_last_move(const Piece& piece) const {
-    const auto* operation = record_.find_operation(piece.source);
-    return operation != nullptr && operation->is_move() && passing_->first == operation->first &&
-           passing_->end == operation->end && passing_->leased_at <= operation->at + clock_slack &&
-           operation->at <= passing_->leased_at + longest_operation;
-  }
-
   const ClaimRecord& record_;
   const Situation& situation_;
   const TokenFact& fact_;
-  std::vector<const Piece*> emissions_;
-  const Piece* passing_ = nullptr;
+  std::vector<const RecordedRange*> batches_;    ///< that have the token, in the order of their claims
+  std::vector<const RecordedRange*> emissions_;  ///< those of them that emitted it
+  const RecordedRange* passing_;
+  const QueueOperation* operation_ = nullptr;  ///< that explains why it was passed
+  std::set<std::int64_t> asked_;               ///< operations that explain repetitions
 };
 
 }  // namespace
 
-const char* token_class_name(TokenClass token_class) {
-  constexpr std::array names{"emitted",        "emitted_again", "accepted",    "rejected",   "unknown",
-                             "expired",        "cancelled",     "deferred",    "skipped",    "in_flight",
-                             "in_gap",         "waiting",       "dead_letter", "moved_past", "not_taken",
-                             "before_records", "unexplained"};
-  return names.at(static_cast<std::size_t>(token_class));
-}
-
 std::optional<Judgement> judge_tokens(const ClaimRecord& record, const Situation& situation,
                                       const TokenFact& fact) {
-  return Judge(record, situation, fact).judge();
+  return Reading(record, situation, fact).judge();
 }
 
 }  // namespace mailroom

@@ -1,4 +1,4 @@
-// The classes into which reconcile puts tokens, and what decides the class of one.
+// Makes the evidence that fate judges of tokens that have the same records.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,6 @@
 
 namespace mailroom {
 
-/// What became of a token in a queue. A token is in one class only.
-enum class TokenClass {
-  emitted,        ///< by one batch
-  emitted_again,  ///< by several batches, or perhaps by an abandoned attempt too
-  accepted,       ///< the outcomes that deliveries record
-  rejected,
-  unknown,
-  expired,
-  cancelled,
-  deferred,
-  skipped,    ///< by a claim or a consumer, which counted it
-  in_flight,  ///< in a batch that is leased
-  in_gap,     ///< committed late; a claim will find it
-  waiting,    ///< above the cursor
-  dead_letter,
-  moved_past,      ///< an operator moved the cursor over it
-  not_taken,       ///< passed before the queue took its action, or before the queue began
-  before_records,  ///< it may have been emitted, but the records of that time are incomplete
-  unexplained,
-};
-
-/// The word for programs: `emitted_again`.
-const char* token_class_name(TokenClass token_class);
-
 /// Facts about tokens of a stretch that are alike.
 struct TokenFact {
   std::string action;
@@ -41,12 +17,13 @@ struct TokenFact {
   bool was_consumed = false;                 ///< when they were passed or skipped
   bool was_expired = false;                  ///< likewise
   bool is_early = false;                     ///< created before ClaimRecord::incomplete_before
-  std::string outcome;                       ///< the state of their deliveries; empty without
+  std::optional<Outcome> delivered{};        ///< the last outcome of their deliveries
+  bool was_accepted = false;                 ///< they have been accepted, whatever that outcome is
   bool will_be_tried = false;                ///< they are deferred, and have a time
 };
 
-/// A class, and what the batch or claim must confirm when all its tokens are known.
-enum class Doubt {
+/// What the numbers of the batch or of the claim must confirm when all its tokens are known.
+enum class CountCheck {
   none,
   skip_count,     ///< the claim counted as many skipped tokens
   emitted_count,  ///< the batch counted as many tokens
@@ -54,10 +31,10 @@ enum class Doubt {
 };
 
 struct Judgement {
-  TokenClass token_class = TokenClass::unexplained;
+  Outcome outcome = Outcome::unexplained;
   std::string explanation{};  ///< may be empty; why it is unexplained
-  Doubt doubt = Doubt::none;
-  const Piece* source = nullptr;  ///< of the doubt
+  CountCheck check = CountCheck::none;
+  const RecordedRange* source = nullptr;  ///< of the numbers to check
 };
 
 /// Judges tokens of a situation; nullopt if the queue neither takes them nor has anything on record of them.

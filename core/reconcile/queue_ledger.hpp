@@ -1,4 +1,4 @@
-// Adds up how many tokens of a queue are in each class, and lists the unexplained ones.
+// Adds up how many tokens of a queue have each outcome, and lists those at fault.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace mailroom {
 
-/// Counts the tokens of a queue by class, stretch by stretch in the order of ids.
+/// Counts the tokens of a queue by outcome, stretch by stretch in the order of ids.
 class QueueLedger {
  public:
   QueueLedger(pqxx::transaction_base& transaction, const ClaimRecord& record, TokenCounter::Scope scope)
@@ -22,29 +22,29 @@ class QueueLedger {
   const std::map<std::string, std::int64_t>& found() const { return found_; }
 
  private:
-  using CountKey = std::pair<TokenClass, std::string>;
-  /// Tokens whose class depends on how many there are of their batch or their claim.
-  struct Doubtful {
-    Piece source;
+  using CountKey = std::pair<Outcome, std::string>;
+  /// Tokens whose outcome depends on how many there are of their batch or their claim.
+  struct Pending {
+    RecordedRange source;
     std::int64_t tokens = 0;
-    std::int64_t unexplained = 0;                ///< of these, unless the doubt is in their favour
-    std::map<CountKey, std::int64_t> classes{};  ///< unless the doubt is confirmed
+    std::int64_t unexplained = 0;                 ///< of these, unless the numbers explain them
+    std::map<CountKey, std::int64_t> outcomes{};  ///< if the numbers confirm them
     std::vector<Situation> situations{};
     std::vector<TokenCounter::Run> runs{};
   };
-  /// The doubt, and the batch whose numbers settle it.
-  using DoubtKey = std::pair<Doubt, std::int64_t>;
+  /// What to check, and the batch or the claim whose numbers confirm it.
+  using CheckKey = std::pair<CountCheck, std::int64_t>;
 
   void count_runs();
   void note(std::size_t situation, const TokenFact& fact, std::int64_t tokens);
-  void add_doubt(std::size_t situation, const Judgement& judgement, std::int64_t tokens);
-  void remember_doubtful_runs();
+  void add_pending(std::size_t situation, const Judgement& judgement, std::int64_t tokens);
+  void remember_pending_runs();
   void settle_up_to(std::int64_t position);
-  void settle(const DoubtKey& key, const Doubtful& doubtful);
-  void list_doubtful(const DoubtKey& key, const Doubtful& doubtful, const std::string& reason);
-  std::string reason_for(const DoubtKey& key, const Doubtful& doubtful) const;
-  void list_unexplained();
-  void add_unexplained(const std::string& reason, std::int64_t id);
+  void settle(const CheckKey& key, const Pending& pending);
+  void list_pending(const CheckKey& key, const Pending& pending, const std::string& reason);
+  std::string reason_for(const CheckKey& key, const Pending& pending) const;
+  void list_faulty();
+  void add_faulty(Outcome outcome, const std::string& reason, std::int64_t id);
 
   const ClaimRecord& record_;
   TokenCounter counter_;
@@ -52,9 +52,9 @@ class QueueLedger {
   std::map<std::string, std::int64_t> found_;
   std::vector<Situation> situations_;
   std::vector<TokenCounter::Run> runs_;
-  std::vector<bool> is_unexplained_;              ///< by situation: some of its tokens are
-  std::vector<std::vector<DoubtKey>> doubts_of_;  ///< by situation
-  std::map<DoubtKey, Doubtful> doubts_;
+  std::vector<bool> is_faulty_;                   ///< by situation: some of its tokens are
+  std::vector<std::vector<CheckKey>> checks_of_;  ///< by situation
+  std::map<CheckKey, Pending> pending_;
   std::map<std::int64_t, std::int64_t> delivered_;  ///< batches with an outcome, and the ends of their ids
   std::map<CountKey, std::int64_t> counts_;
 };

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "audit/token_facts.hpp"
-#include "reconcile/piece_reader.hpp"
 #include "reconcile/queue_ledger.hpp"
+#include "reconcile/recorded_ranges.hpp"
 #include "reconcile/stretches.hpp"
 #include "status/queue_sessions.hpp"
 #include "status/session_text.hpp"
@@ -50,15 +50,15 @@ GROUP BY 1, 2)",
   return tokens;
 }
 
-/// Two ways of counting must agree: otherwise a token would be in no class, or in two.
+/// Two ways of counting must agree: otherwise a token would have no outcome, or two.
 void require_complete(const PeriodTokens& tokens, const ClaimRecord& record, const QueueLedger& ledger) {
   for (const auto& [action, count] : tokens.counts) {
     const auto found = ledger.found().find(action);
-    const auto classified = found == ledger.found().end() ? 0 : found->second;
-    if (!record.takes(action) || classified == count) continue;
+    const auto judged = found == ledger.found().end() ? 0 : found->second;
+    if (!record.takes(action) || judged == count) continue;
     throw Error(ExitCode::failed,
-                fmt::format("{} tokens of {} were classified in the queue {}, and {} exist", classified,
-                            action, record.queue, count),
+                fmt::format("{} tokens of {} were judged in the queue {}, and {} exist", judged, action,
+                            record.queue, count),
                 "mailroom migrate verify shows whether the schema is intact; otherwise this is a bug");
   }
 }
@@ -66,9 +66,7 @@ void require_complete(const PeriodTokens& tokens, const ClaimRecord& record, con
 std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const ClaimRecord& record,
                                      const QueueReconciliation& result) {
   std::vector<std::string> holders;
-  const bool has_gaps = std::any_of(result.counts.begin(), result.counts.end(),
-                                    [](const auto& each) { return each.token_class == TokenClass::in_gap; });
-  if (!has_gaps) return holders;
+  if (result.tokens_with(Outcome::in_gap) == 0) return holders;
   for (const auto& holder : find_gap_holders(transaction, record.gap_ids))
     holders.push_back(holder.gid.empty() ? session_text(holder.session)
                                          : "prepared transaction " + holder.gid);
@@ -83,7 +81,7 @@ QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const s
   QueueLedger ledger(transaction, record, scope);
   StretchCutter cutter(tokens.ids, record.has_deliveries,
                        [&](const Stretch& stretch) { ledger.add(stretch); });
-  read_pieces(transaction, record, [&](Piece piece) { cutter.add(std::move(piece)); });
+  read_recorded_ranges(transaction, record, [&](RecordedRange range) { cutter.add(std::move(range)); });
   cutter.finish();
   auto result = ledger.finish();
   require_complete(tokens, record, ledger);
@@ -93,15 +91,15 @@ QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const s
 
 }  // namespace
 
-std::int64_t QueueReconciliation::unexplained_tokens() const {
-  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}, [](auto sum, const auto& each) {
-    return sum + (each.token_class == TokenClass::unexplained ? each.tokens : 0);
+std::int64_t QueueReconciliation::tokens_with(Outcome outcome) const {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}, [&](auto sum, const auto& each) {
+    return sum + (each.outcome == outcome ? each.tokens : 0);
   });
 }
 
-std::int64_t Reconciliation::unexplained_tokens() const {
+std::int64_t Reconciliation::tokens_with(Outcome outcome) const {
   return std::accumulate(queues.begin(), queues.end(), std::int64_t{0},
-                         [](auto sum, const auto& each) { return sum + each.unexplained_tokens(); });
+                         [&](auto sum, const auto& queue) { return sum + queue.tokens_with(outcome); });
 }
 
 Reconciliation reconcile(Connection& connection, const ReconcileRequest& request) {

@@ -11,15 +11,16 @@
 
 namespace mailroom {
 
-/// How many tokens of a queue are in a class, for one reason.
-struct ClassCount {
-  TokenClass token_class = TokenClass::unexplained;
+/// How many tokens of a queue have an outcome, for one reason.
+struct OutcomeCount {
+  Outcome outcome = Outcome::unexplained;
   std::string explanation{};  ///< may be empty
   std::int64_t tokens = 0;
 };
 
-/// Ids of tokens that are unexplained for one reason.
-struct UnexplainedIds {
+/// Ids of tokens that are at fault for one reason.
+struct FaultyIds {
+  Outcome outcome = Outcome::unexplained;
   std::string reason;
   std::vector<IdRange> ids{};  ///< at most `most_listed_ranges`
   std::int64_t omitted = 0;    ///< tokens beyond these
@@ -30,13 +31,13 @@ constexpr std::size_t most_listed_ranges = 100'000;
 /// The tokens of a period in one queue.
 struct QueueReconciliation {
   std::string queue;
-  std::int64_t tokens = 0;           ///< those that the queue takes, or has emitted without that
-  std::vector<ClassCount> counts{};  ///< by class, the largest first within each
-  std::vector<UnexplainedIds> unexplained{};
+  std::int64_t tokens = 0;             ///< those that the queue takes, or has emitted without that
+  std::vector<OutcomeCount> counts{};  ///< by outcome, the largest first within each
+  std::vector<FaultyIds> faulty{};     ///< missed or unexplained
   std::vector<std::string>
       gap_holders{};  ///< sessions that keep tokens in gaps: `pid 4567 (psql, user alice)`
 
-  std::int64_t unexplained_tokens() const;
+  std::int64_t tokens_with(Outcome outcome) const;
 };
 
 struct Reconciliation {
@@ -44,7 +45,7 @@ struct Reconciliation {
   Period period{};
   std::vector<QueueReconciliation> queues{};
 
-  std::int64_t unexplained_tokens() const;
+  std::int64_t tokens_with(Outcome outcome) const;
 };
 
 struct ReconcileRequest {

@@ -9,38 +9,30 @@
 namespace mailroom {
 namespace {
 
-bool comes_before(const Piece& a, const Piece& b) {
+bool comes_before(const RecordedRange& a, const RecordedRange& b) {
   return std::make_tuple(!a.is_batch(), a.source, a.kind) < std::make_tuple(!b.is_batch(), b.source, b.kind);
 }
 
 }  // namespace
 
-std::vector<const Piece*> Situation::emissions() const {
-  std::vector<const Piece*> found;
-  for (const auto& piece : pieces) {
-    if (piece.is_batch() && piece.state == BatchState::emitted) found.push_back(&piece);
-  }
-  return found;
-}
-
-const Piece* Situation::last_passing() const {
-  const Piece* last = nullptr;
-  for (const auto& piece : pieces) {
-    if (piece.is_passing() && (last == nullptr || piece.source > last->source)) last = &piece;
+const RecordedRange* Situation::last_passing() const {
+  const RecordedRange* last = nullptr;
+  for (const auto& range : ranges) {
+    if (range.is_passing() && (last == nullptr || range.source > last->source)) last = &range;
   }
   return last;
 }
 
-const Piece* Situation::find(PieceKind kind) const {
+const RecordedRange* Situation::find(RangeKind kind) const {
   const auto found =
-      std::find_if(pieces.begin(), pieces.end(), [&](const auto& piece) { return piece.kind == kind; });
-  return found == pieces.end() ? nullptr : &*found;
+      std::find_if(ranges.begin(), ranges.end(), [&](const auto& range) { return range.kind == kind; });
+  return found == ranges.end() ? nullptr : &*found;
 }
 
 std::int64_t Situation::second() const {
   auto least = std::numeric_limits<std::int64_t>::max();
-  for (const auto& piece : pieces) {
-    if (piece.is_batch()) least = std::min(least, second_of(piece.leased_at));
+  for (const auto& range : ranges) {
+    if (range.is_batch()) least = std::min(least, second_of(range.leased_at));
   }
   if (least != std::numeric_limits<std::int64_t>::max()) return least;
   const auto* passing = last_passing();
@@ -48,9 +40,9 @@ std::int64_t Situation::second() const {
 }
 
 std::int64_t Situation::passed_second() const {
-  const Piece* skipped = nullptr;
-  for (const auto& piece : pieces) {
-    if (piece.kind == PieceKind::skipped) skipped = &piece;
+  const RecordedRange* skipped = nullptr;
+  for (const auto& range : ranges) {
+    if (range.kind == RangeKind::skipped) skipped = &range;
   }
   if (skipped != nullptr) return second_of(skipped->ended_at);
   const auto* passing = last_passing();
@@ -58,23 +50,23 @@ std::int64_t Situation::passed_second() const {
 }
 
 bool Situation::is_plain() const {
-  const Piece* batch = nullptr;
-  for (const auto& piece : pieces) {
-    if (!piece.is_batch()) continue;
+  const RecordedRange* batch = nullptr;
+  for (const auto& range : ranges) {
+    if (!range.is_batch()) continue;
     if (batch != nullptr) return false;
-    batch = &piece;
+    batch = &range;
   }
   const bool is_usual = batch != nullptr && batch->state == BatchState::emitted && batch->attempts == 1 &&
                         !batch->is_short && !batch->by_sender;
-  return is_usual && std::all_of(pieces.begin(), pieces.end(), [&](const auto& piece) {
-           return &piece == batch || piece.kind == PieceKind::written ||
-                  (piece.kind == PieceKind::window && piece.source == batch->source);
+  return is_usual && std::all_of(ranges.begin(), ranges.end(), [&](const auto& range) {
+           return &range == batch || range.kind == RangeKind::written ||
+                  (range.kind == RangeKind::window && range.source == batch->source);
          });
 }
 
 std::int64_t Situation::times_written() const {
-  return std::count_if(pieces.begin(), pieces.end(),
-                       [](const auto& piece) { return piece.kind == PieceKind::written; });
+  return std::count_if(ranges.begin(), ranges.end(),
+                       [](const auto& range) { return range.kind == RangeKind::written; });
 }
 
 StretchCutter::StretchCutter(std::vector<IdRange> wanted, bool keeps_batches,
@@ -84,36 +76,36 @@ StretchCutter::StretchCutter(std::vector<IdRange> wanted, bool keeps_batches,
       emit_(std::move(emit)),
       position_(std::numeric_limits<std::int64_t>::min()) {}
 
-void StretchCutter::add(Piece piece) {
-  if (piece.mask.empty()) {
-    drain_to(piece.first);
-    accept(std::move(piece));
+void StretchCutter::add(RecordedRange range) {
+  if (range.mask.empty()) {
+    drain_to(range.first);
+    accept(std::move(range));
     return;
   }
-  const auto mask = std::move(piece.mask);
-  const auto first = piece.first;
-  piece.mask.clear();
+  const auto mask = std::move(range.mask);
+  const auto first = range.first;
+  range.mask.clear();
   for (std::size_t at = mask.find('1'); at != std::string::npos;) {
     const auto end = std::min(mask.find('0', at), mask.size());
-    piece.first = first + static_cast<std::int64_t>(at);
-    piece.end = first + static_cast<std::int64_t>(end);
-    pending_.push(piece);
+    range.first = first + static_cast<std::int64_t>(at);
+    range.end = first + static_cast<std::int64_t>(end);
+    pending_.push(range);
     at = mask.find('1', end);
   }
 }
 
 void StretchCutter::drain_to(std::int64_t first) {
   while (!pending_.empty() && pending_.top().first <= first) {
-    auto piece = pending_.top();
+    auto range = pending_.top();
     pending_.pop();
-    accept(std::move(piece));
+    accept(std::move(range));
   }
 }
 
-void StretchCutter::accept(Piece piece) {
-  cut_to(piece.first);
-  if (piece.first < piece.end)
-    active_.insert(std::upper_bound(active_.begin(), active_.end(), piece, comes_before), std::move(piece));
+void StretchCutter::accept(RecordedRange range) {
+  cut_to(range.first);
+  if (range.first < range.end)
+    active_.insert(std::upper_bound(active_.begin(), active_.end(), range, comes_before), std::move(range));
 }
 
 void StretchCutter::finish() {
@@ -126,12 +118,12 @@ void StretchCutter::finish() {
 void StretchCutter::cut_to(std::int64_t end) {
   while (position_ < end) {
     auto stop = end;
-    for (const auto& piece : active_)
-      stop = std::min(stop, piece.end);
+    for (const auto& range : active_)
+      stop = std::min(stop, range.end);
     if (!active_.empty()) give(position_, stop);
     position_ = stop;
     active_.erase(std::remove_if(active_.begin(), active_.end(),
-                                 [&](const auto& piece) { return piece.end <= position_; }),
+                                 [&](const auto& range) { return range.end <= position_; }),
                   active_.end());
     if (active_.empty()) position_ = end;
   }
@@ -143,7 +135,7 @@ void StretchCutter::give(std::int64_t first, std::int64_t end) {
   for (auto i = next_wanted_; i < wanted_.size() && wanted_[i].first < end; ++i) {
     join({.first = std::max(first, wanted_[i].first),
           .end = std::min(end, wanted_[i].end),
-          .situation = {.pieces = active_}});
+          .situation = {.ranges = active_}});
   }
 }
 
@@ -152,7 +144,7 @@ void StretchCutter::join(Stretch stretch) {
     const bool are_alike = !keeps_batches_ && last_->situation.is_plain() && stretch.situation.is_plain() &&
                            last_->situation.second() == stretch.situation.second() &&
                            last_->situation.times_written() == stretch.situation.times_written();
-    if (are_alike || last_->situation.pieces == stretch.situation.pieces) {
+    if (are_alike || last_->situation.ranges == stretch.situation.ranges) {
       last_->end = stretch.end;
       return;
     }

@@ -1,4 +1,4 @@
-// Cuts overlapping pieces so that all ids of a stretch have the same history.
+// Cuts overlapping ranges so that all ids of a stretch have the same history.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,18 @@
 #include <vector>
 
 #include "base/id_range.hpp"
-#include "reconcile/piece.hpp"
+#include "reconcile/recorded_ranges.hpp"
 
 namespace mailroom {
 
-/// The pieces that hold for a stretch of ids: batches first, in the order of their claims.
+/// The ranges that hold for a stretch of ids: batches first, in the order of their claims.
 struct Situation {
-  std::vector<Piece> pieces{};
+  std::vector<RecordedRange> ranges{};
 
-  /// The acknowledged batches with the ids.
-  std::vector<const Piece*> emissions() const;
   /// The last claim or move of the cursor that passed the ids; nullptr if none did.
-  const Piece* last_passing() const;
-  /// The first piece of this kind; nullptr if there is none.
-  const Piece* find(PieceKind kind) const;
+  const RecordedRange* last_passing() const;
+  /// The first range of this kind; nullptr if there is none.
+  const RecordedRange* find(RangeKind kind) const;
   /// Tokens created after this second may be others than those that the batches or the passing were of.
   std::int64_t second() const;
   /// When what is not in a batch was skipped, in seconds.
@@ -39,24 +37,25 @@ struct Stretch {
   Situation situation{};
 };
 
-/// Cuts overlapping pieces into disjoint stretches, in the order of ids. Takes pieces in the order of their
-/// first ids; memory grows only with the pieces that overlap.
+/// Cuts overlapping ranges into disjoint stretches, in the order of ids, as the example in
+/// recorded_ranges.hpp shows. Takes ranges in the order of their first ids; memory grows only with the ranges
+/// that overlap.
 class StretchCutter {
  public:
   /// `wanted` are disjoint ranges in order; other ids are left out. Neighbours that are plain and were
   /// claimed within one second are one stretch, unless `keeps_batches`.
   StretchCutter(std::vector<IdRange> wanted, bool keeps_batches, std::function<void(const Stretch&)> emit);
 
-  void add(Piece piece);
-  /// After the last piece.
+  void add(RecordedRange range);
+  /// After the last range.
   void finish();
 
  private:
   struct Later {
-    bool operator()(const Piece& a, const Piece& b) const { return a.first > b.first; }
+    bool operator()(const RecordedRange& a, const RecordedRange& b) const { return a.first > b.first; }
   };
 
-  void accept(Piece piece);
+  void accept(RecordedRange range);
   void drain_to(std::int64_t first);
   void cut_to(std::int64_t end);
   void give(std::int64_t first, std::int64_t end);
@@ -66,8 +65,9 @@ class StretchCutter {
   std::size_t next_wanted_ = 0;
   bool keeps_batches_;
   std::function<void(const Stretch&)> emit_;
-  std::priority_queue<Piece, std::vector<Piece>, Later> pending_;  ///< the parts of masked batches
-  std::vector<Piece> active_;
+  std::priority_queue<RecordedRange, std::vector<RecordedRange>, Later>
+      pending_;  ///< the parts of masked batches
+  std::vector<RecordedRange> active_;
   std::int64_t position_;
   std::optional<Stretch> last_;
 };

@@ -103,6 +103,7 @@ constexpr int was_consumed = 1;
 constexpr int was_expired = 2;
 constexpr int is_early = 4;
 constexpr int will_be_tried = 8;
+constexpr int was_accepted = 16;
 
 // $1 to $4 the rows of the request, $5 and $6 the seconds of each slot, $7 and $8 the period, $9 before which
 // second records are incomplete, $10 queue, $11 and $12 the first id and the end of all rows. The limit keeps
@@ -117,7 +118,7 @@ CROSS JOIN LATERAL (
   WHERE id >= u.first AND id < u.past AND created_at >= $7::bigint AND created_at < $8::bigint
   ORDER BY id LIMIT 9000000000000000000) t)";
 
-// What decides the class of a token, by the row of the request that has it.
+// What decides the outcome of a token, by the row of the request that has it.
 constexpr const char* ranges_sql = R"(
 CROSS JOIN LATERAL (SELECT u.base AS slot, u.second, u.passed_second) s)";
 
@@ -144,7 +145,8 @@ TokenFact read_fact(const Row& row) {
           .was_consumed = (flags & was_consumed) != 0,
           .was_expired = (flags & was_expired) != 0,
           .is_early = (flags & is_early) != 0,
-          .outcome = row[4].c_str(),
+          .delivered = find_outcome(row[4].c_str()),
+          .was_accepted = (flags & was_accepted) != 0,
           .will_be_tried = (flags & will_be_tried) != 0};
 }
 
@@ -160,15 +162,17 @@ pqxx::result run_request(pqxx::transaction_base& transaction, const std::string&
 
 std::string TokenCounter::facts_sql() const {
   const auto* outcome = record_.has_deliveries ? "coalesce(d.state, '')" : "''";
-  const auto tried = record_.has_deliveries
-                         ? fmt::format("+ CASE WHEN d.not_before IS NULL THEN 0 ELSE {} END", will_be_tried)
-                         : "";
+  const auto delivered = record_.has_deliveries
+                             ? fmt::format(R"(+ CASE WHEN d.not_before IS NULL THEN 0 ELSE {} END
+    + CASE WHEN floor(extract(epoch FROM d.accepted_at)) >= t.created_at THEN {} ELSE 0 END)",
+                                           will_be_tried, was_accepted)
+                             : "";
   return fmt::format(R"(
   s.slot, t.action, CASE WHEN t.created_at > s.second THEN t.created_at END AS late,
   CASE WHEN t.consumed_at <= s.passed_second THEN {} ELSE 0 END
     + CASE WHEN t.expires_at <= s.passed_second THEN {} ELSE 0 END
     + CASE WHEN t.created_at < $9::bigint THEN {} ELSE 0 END {} AS flags, {} AS outcome)",
-                     was_consumed, was_expired, is_early, tried, outcome);
+                     was_consumed, was_expired, is_early, delivered, outcome);
 }
 
 std::string TokenCounter::rows_sql(bool has_blocks) const {

@@ -1,4 +1,4 @@
-// Counts and lists the tokens that exist, grouped by the facts that decide their class.
+// Counts and lists the tokens that exist, grouped by the facts that decide their outcome.
 #pragma once
 
 #include <functional>

@@ -35,7 +35,7 @@ CountBacklog backlog_counter(const DatabaseTarget& target, const std::vector<std
       Connection connection(target, "mailroom status", {.answer = patience, .statement = patience});
       std::int64_t waiting = 0;
       for (const auto& queue : queues)
-        waiting += read_queue_status(connection, queue).waiting.total();
+        waiting += read_pending_tokens(connection, queue).total();
       return waiting;
     } catch (const Error&) {
       // The consumer's session reports what is wrong with the database; here it means that nobody knows.

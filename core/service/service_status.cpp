@@ -45,7 +45,7 @@ std::string ServiceStatus::renew(TimePoint now) {
                                    : std::string("waiting for the database");
   if (is_connected_ && since > 0 && oldest_)
     text += fmt::format(", emitted up to {} after their creation", in_seconds(*oldest_));
-  if (is_connected_) text += fmt::format(", {} waiting", with_thousands(waiting()));
+  if (is_connected_) text += fmt::format(", {} pending", with_thousands(waiting()));
   if (delivering_since_ && now - *delivering_since_ >= slow) {
     text += fmt::format(", the other side takes nothing for {}",
                         in_seconds(std::chrono::duration_cast<Milliseconds>(now - *delivering_since_)));

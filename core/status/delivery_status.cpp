@@ -24,7 +24,7 @@ FROM mailroom_deliveries, success
 WHERE queue = $1 AND state IN ('rejected', 'deferred') AND attempts > 0
   AND last_at > GREATEST(clock_timestamp() - interval '1 hour', success.at))";
 
-constexpr const char* waiting_sql = R"(
+constexpr const char* deferred_sql = R"(
 SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint
 FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)";
 
@@ -43,19 +43,26 @@ Milliseconds duration_of(const Field& field) {
 
 }  // namespace
 
+DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const std::string& queue) {
+  const auto row = Connection::execute(transaction, deferred_sql, queue)[0];
+  DeferredTokens deferred;
+  deferred.tokens = row[0].as<std::int64_t>();
+  if (!row[1].is_null()) deferred.next_in = duration_of(row[1]);
+  return deferred;
+}
+
 DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const std::string& queue) {
   DeliveryStatus status;
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = on");
   for (const auto& row : Connection::execute(transaction, states_sql, queue))
-    status.last_hour.emplace_back(row[0].c_str(), row[1].as<std::int64_t>());
+    status.last_hour.emplace_back(find_outcome(row[0].c_str()).value_or(Outcome::unknown),
+                                  row[1].as<std::int64_t>());
   const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
   status.refused.tokens = refused[0].as<std::int64_t>();
   if (!refused[1].is_null()) status.refused.lasts = duration_of(refused[1]);
   if (!refused[2].is_null()) status.refused.last = refused[2].c_str();
-  const auto waiting = Connection::execute(transaction, waiting_sql, queue)[0];
-  status.deferred = waiting[0].as<std::int64_t>();
-  if (!waiting[1].is_null()) status.next_in = duration_of(waiting[1]);
+  status.deferred = read_deferred_tokens(transaction, queue);
   status.sinks = read_unavailable_sinks(transaction);
   return status;
 }

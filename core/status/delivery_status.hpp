@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "db/connection.hpp"
+#include "fate/outcome.hpp"
 
 namespace mailroom {
 
@@ -28,20 +29,28 @@ struct RefusedSince {
   std::string last;         ///< `451 4.3.0 later`
 };
 
-/// The deliveries of a queue. Empty for a queue whose tokens are written to standard output.
-struct DeliveryStatus {
-  /// The tokens whose last outcome was recorded within an hour, by their state; states without a token are
-  /// left out.
-  std::vector<std::pair<std::string, std::int64_t>> last_hour;
-  RefusedSince refused;
-  std::int64_t deferred = 0;            ///< tokens that wait for another attempt
+/// The tokens of a queue that wait for another attempt.
+struct DeferredTokens {
+  std::int64_t tokens = 0;
   std::optional<Milliseconds> next_in;  ///< until the first of these attempts; 0 if it is due
-  std::vector<UnavailableSink> sinks;   ///< of all queues
-
-  bool empty() const { return last_hour.empty() && deferred == 0 && sinks.empty(); }
 };
 
-/// Reads it within the caller's transaction.
+/// The deliveries of a queue. Empty for a queue whose tokens are written to standard output.
+struct DeliveryStatus {
+  /// The tokens whose last outcome was recorded within an hour, by that outcome; most frequent first, and
+  /// without outcomes of no token.
+  std::vector<std::pair<Outcome, std::int64_t>> last_hour;
+  RefusedSince refused;
+  DeferredTokens deferred;
+  std::vector<UnavailableSink> sinks;  ///< of all queues
+
+  bool empty() const { return last_hour.empty() && deferred.tokens == 0 && sinks.empty(); }
+};
+
+// These functions run within the caller's transaction.
+
+DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const std::string& queue);
+
 DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const std::string& queue);
 
 /// The sinks that take nothing now, of all queues.

@@ -1,4 +1,4 @@
-// Calls the rules in their order, and has those about pauses, collectors, batches and limits.
+// Calls the rules in their order, and has those about pauses, limits and dead letters.
 
 #include "status/queue_health.hpp"
 
@@ -31,11 +31,10 @@ class Judge {
       if (auto held = judge_notifications(status_.notifications)) found_.push_back(std::move(*held));
       for (auto& finding : judge_locks(status_, limits_))
         found_.push_back(std::move(finding));
-      judge_absence();
-      judge_batches();
-      judge_silence();
+      for (auto& finding : judge_collectors(status_, limits_))
+        found_.push_back(std::move(finding));
       if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
-      for (auto& finding : judge_sinks(status_.deliveries, status_.waiting.total() > 0))
+      for (auto& finding : judge_sinks(status_.deliveries, status_.pending.total() > 0))
         found_.push_back(std::move(finding));
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));
@@ -53,12 +52,6 @@ class Judge {
   }
   void warn(std::string code, std::string text, std::string fix = {}, std::string hint = {}) {
     found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
-  }
-
-  std::string tokens_waiting() const {
-    const auto total = status_.waiting.total();
-    return fmt::format("{}{} {}", status_.waiting.estimated ? "~" : "", counted(total, "token"),
-                       total == 1 ? "waits" : "wait");
   }
 
   bool is_paused() const { return status_.rules.pause.has_value(); }
@@ -82,164 +75,6 @@ class Judge {
          resume());
   }
 
-  void judge_absence() {
-    if (!status_.collectors.empty()) return;
-    const std::string none =
-        status_.elsewhere.empty() ? "no collector is connected" : "no connected collector serves this queue";
-    if (is_paused() && status_.waiting.total() > 0) {
-      warn("no_collector", none + " for when the queue is resumed. " + start_service(), {}, service());
-    } else if (status_.waiting.total() > 0) {
-      fail("no_collector", tokens_waiting() + " and " + none + ". " + start_service(), {}, service());
-    } else {
-      warn("no_collector", none + "; no token waits. " + start_service(), {}, service());
-    }
-  }
-
-  /// A connected collector's process, or else the last one's.
-  std::optional<CollectorProcess> known_process() const {
-    for (const auto& collector : status_.collectors) {
-      if (auto process = collector_process(collector.session.application)) return process;
-    }
-    return status_.last_claim ? collector_process(status_.last_claim->claimed_by) : std::nullopt;
-  }
-
-  std::string service() const {
-    if (status_.elsewhere.empty()) return find_service(known_process(), status_.host);
-    const auto process = collector_process(status_.elsewhere.front().application);
-    return fmt::format("add {} to --queue of {}, or to the queues in its file, and restart it",
-                       shell_word(status_.queue),
-                       process ? process_text(*process) : session_text(status_.elsewhere.front()));
-  }
-
-  /// Never suggests a bare `mailroom collect`: tokens that it prints on a terminal count as emitted.
-  std::string start_service() const {
-    if (!status_.elsewhere.empty())
-      return fmt::format(
-          "{} for other queues alone",
-          status_.elsewhere.size() == 1
-              ? "One is connected"
-              : with_thousands(static_cast<std::int64_t>(status_.elsewhere.size())) + " are connected");
-    const std::string text = "Start the collector's service";
-    if (!status_.last_claim) return text;
-    const auto process = collector_process(status_.last_claim->claimed_by);
-    return fmt::format("{}. The last one was {}, {} ago", text,
-                       process ? process_text(*process) : status_.last_claim->claimed_by,
-                       age_text(status_.last_claim->age));
-  }
-
-  static std::string process_text(const CollectorProcess& process) {
-    return fmt::format("process {} on {}", process.pid, process.host);
-  }
-
-  void judge_batches() {
-    for (const auto& batch : status_.open_batches) {
-      if (batch.age <= limits_.batch_open || waits_for_standby_in(batch.collector)) continue;
-      if (batch.session_lives) {
-        fail_open_batch(batch);
-      } else if (may_be_taken_over(batch) && !waits_for_standby_in() &&
-                 (!status_.collectors.empty() || status_.waiting.total() == 0)) {
-        fail("batch_left",
-             fmt::format(
-                 "{} was claimed {} ago by {}, whose session has ended, and no collector takes it over. "
-                 "{}",
-                 batch_text(batch), age_text(batch.age), batch.claimed_by, start_service()),
-             {}, service());
-      }
-    }
-  }
-
-  /// A collector of pid `pid`, or of any.
-  bool waits_for_standby_in(std::optional<int> pid = {}) const {
-    return std::ranges::any_of(status_.collectors, [&](const auto& collector) {
-      return pid.value_or(collector.session.pid) == collector.session.pid &&
-             waits_for_standby(collector.session);
-    });
-  }
-
-  bool may_be_taken_over(const OpenBatch& batch) const {
-    return !is_paused() && status_.rules.wait_for(batch.tokens) == Milliseconds{0};
-  }
-
-  static std::string batch_text(const OpenBatch& batch) {
-    return fmt::format("batch {} ({})", with_thousands(batch.id), counted(batch.tokens, "token"));
-  }
-
-  /// Another collector can take the batch over once the session ends. Without another collector, ending the
-  /// session would not help; the resumed process can still acknowledge its line.
-  void fail_open_batch(const OpenBatch& batch) {
-    const auto what = fmt::format(
-        "{} has been leased to {} for {}: that process is stopped, or the reader of its output is. ",
-        batch_text(batch), batch.claimed_by, age_text(batch.age));
-    const auto process = collector_process(batch.claimed_by);
-    if (!any_at_work() && process) {
-      fail("batch_open", what + continuing(*process), continue_process(*process, status_.host));
-    } else {
-      fail("batch_open",
-           fmt::format("{}Ending its session, backend pid {}, frees the batch for another collector", what,
-                       batch.collector),
-           end_session(batch.collector));
-    }
-  }
-
-  static std::string continuing(const CollectorProcess& process) {
-    return fmt::format("SIGCONT resumes {}. If that does not help, restart it and its reader",
-                       process_text(process));
-  }
-
-  bool holds_late_batch(int pid) const {
-    return std::ranges::any_of(status_.open_batches, [&](const OpenBatch& batch) {
-      return batch.collector == pid && batch.age > limits_.batch_open;
-    });
-  }
-
-  /// A working collector polls once per poll interval.
-  bool is_silent(const ServerSession& session) const {
-    return session.silent_for > limits_.collector_silence;
-  }
-
-  bool any_at_work() const {
-    return std::ranges::any_of(status_.collectors, [&](const auto& collector) {
-      return !holds_late_batch(collector.session.pid) && !is_silent(collector.session);
-    });
-  }
-
-  /// Skips collectors whose problem another rule reports.
-  void judge_silence() {
-    const bool holds_up = !is_paused() && !any_at_work() && status_.waiting.total() > 0;
-    for (const auto& collector : status_.collectors) {
-      const auto& session = collector.session;
-      if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session) ||
-          waits_for_standby(session))
-        continue;
-      found_.push_back(silence_of(session, holds_up ? Severity::failure : Severity::warning));
-    }
-  }
-
-  /// True if the holder of the queue's lock is the cause, which judge_locks() reports.
-  bool waits_for_queue_lock(const ServerSession& session) const {
-    return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
-  }
-
-  QueueFinding silence_of(const ServerSession& session, Severity severity) const {
-    const auto age = age_text(*session.silent_for);
-    if (session.state == "active") {
-      return {
-          severity,
-          "collector_blocked",
-          fmt::format("{} has been running one statement for {}{}", session_text(session), age,
-                      session.wait.empty() ? "" : ", waiting for " + session.wait),
-          {},
-          fmt::format(
-              "to see what blocks it: SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));",
-              session.pid)};
-    }
-    const auto process = collector_process(session.application);
-    return {severity, "collector_silent",
-            fmt::format("{} has not polled for {}: is its process stopped? {}", session_text(session), age,
-                        process ? continuing(*process) : "Restart it"),
-            process ? continue_process(*process, status_.host) : std::string()};
-  }
-
   void judge_thresholds() {
     const auto lag = status_.lag();
     const auto* const help = is_paused()                  ? ". The queue is paused"
@@ -254,9 +89,9 @@ class Judge {
                        format_duration(*limits_.max_lag), help),
            fix);
     }
-    if (limits_.max_pending && status_.waiting.total() > *limits_.max_pending) {
+    if (limits_.max_pending && status_.pending.total() > *limits_.max_pending) {
       fail("max_pending",
-           fmt::format("{}, more than --max-pending {}{}", tokens_waiting(),
+           fmt::format("{}, more than --max-pending {}{}", tokens_waiting(status_),
                        with_thousands(*limits_.max_pending), help),
            fix);
     }
@@ -284,6 +119,12 @@ class Judge {
 };
 
 }  // namespace
+
+std::string tokens_waiting(const QueueStatus& status) {
+  const auto total = status.pending.total();
+  return fmt::format("{}{} {}", status.pending.estimated ? "~" : "", counted(total, "token"),
+                     total == 1 ? "waits" : "wait");
+}
 
 Milliseconds silence_limit(Milliseconds poll_interval) {
   return std::chrono::seconds(30) + poll_interval;

@@ -80,6 +80,12 @@ std::vector<QueueFinding> judge_locks(const QueueStatus& status, const HealthLim
 /// there.
 std::optional<QueueFinding> judge_other_schema(const QueueStatus& status);
 
+/// `12 tokens wait`
+std::string tokens_waiting(const QueueStatus& status);
+
+/// Returns the problems of the queue's collectors, and of the batches that they hold.
+std::vector<QueueFinding> judge_collectors(const QueueStatus& status, const HealthLimits& limits);
+
 /// Returns warnings of the transactions that gaps wait for.
 std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimits& limits);
 

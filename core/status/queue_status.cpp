@@ -8,7 +8,6 @@
 #include "base/actor.hpp"
 #include "db/time_sql.hpp"
 #include "status/queue_sessions.hpp"
-#include "status/queue_waiting.hpp"
 
 namespace mailroom {
 namespace {
@@ -26,10 +25,8 @@ SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off)";
 
 constexpr const char* position_sql = R"(
-SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(), s.cursor,
-  s.open_from, s.gap_ids::text,
-  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
-  quote_ident(current_user), quote_ident(current_schema())
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.cursor,
+  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq), s.open_from, s.gap_ids::text
 FROM mailroom_queue_state($1) s)";
 
 // $1 queue, $2 open_from
@@ -83,16 +80,24 @@ UNION ALL
  ORDER BY r.id DESC
  LIMIT 1))";
 
-QueuePosition read_position(pqxx::transaction_base& transaction, QueueStatus& status) {
-  const auto row = Connection::execute(transaction, position_sql, status.queue)[0];
-  status.now = moment_in<Milliseconds>(row[0]);
-  status.on_standby = row[1].as<bool>();
-  status.cursor = row[2].as<std::int64_t>();
-  status.newest = row[5].as<std::int64_t>();
-  status.role = row[6].c_str();
-  status.schema = row[7].c_str();
+/// Begins the transaction.
+QueuePosition read_position(pqxx::transaction_base& transaction, const std::string& queue) {
+  Connection::execute(transaction, begin_sql);
+  const auto row = Connection::execute(transaction, position_sql, queue)[0];
+  return {.now = moment_in<Milliseconds>(row[0]),
+          .cursor = row[1].as<std::int64_t>(),
+          .newest = row[2].as<std::int64_t>(),
+          .open_from = row[3].as<std::int64_t>(),
+          .gap_ids = row[4].c_str()};
+}
+
+void read_surroundings(pqxx::transaction_base& transaction, QueueStatus& status) {
+  const auto row = Connection::execute(
+      transaction, "SELECT pg_is_in_recovery(), quote_ident(current_user), quote_ident(current_schema())")[0];
+  status.on_standby = row[0].as<bool>();
+  status.role = row[1].c_str();
+  status.schema = row[2].c_str();
   status.host = host_name();
-  return {.open_from = row[3].as<std::int64_t>(), .gap_ids = row[4].c_str()};
 }
 
 void read_sequences_behind(pqxx::transaction_base& transaction, QueueStatus& status) {
@@ -148,6 +153,19 @@ void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
             [](const DeadBatch& a, const DeadBatch& b) { return a.id > b.id; });
 }
 
+/// Explains that a table is locked.
+template <typename Read>
+auto unless_locked(const Read& read) {
+  try {
+    return read();
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::lock_not_available) throw;
+    throw Error(ExitCode::locked, "a table of the queue is locked: " + std::string(error.what()),
+                "find the session that holds it: SELECT pid, relation::regclass FROM pg_locks WHERE mode = "
+                "'AccessExclusiveLock' AND granted");
+  }
+}
+
 }  // namespace
 
 std::int64_t RecentEmissions::total() const {
@@ -159,15 +177,18 @@ double RecentEmissions::per_second() const {
 }
 
 std::optional<Milliseconds> QueueStatus::lag() const {
-  if (!waiting.oldest_created_at) return std::nullopt;
-  return std::max(std::chrono::floor<Milliseconds>(now - *waiting.oldest_created_at), Milliseconds{0});
+  if (!pending.oldest_created_at) return std::nullopt;
+  return std::max(std::chrono::floor<Milliseconds>(now - *pending.oldest_created_at), Milliseconds{0});
 }
 
 QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const std::string& queue) {
+  const auto position = read_position(transaction, queue);
   QueueStatus status;
   status.queue = queue;
-  Connection::execute(transaction, begin_sql);
-  const auto position = read_position(transaction, status);
+  status.now = position.now;
+  status.cursor = position.cursor;
+  status.newest = position.newest;
+  read_surroundings(transaction, status);
   read_sequences_behind(transaction, status);
   status.triggers = read_trigger_status(transaction);
   status.rules = read_queue_rules(transaction, queue);
@@ -181,25 +202,31 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_open_batches(transaction, position.open_from, status);
   read_gaps(transaction, position.gap_ids, status);
   read_recent(transaction, status);
-  status.waiting = count_waiting_tokens(transaction, status, position);
+  status.pending = count_pending_tokens(transaction, queue, position);
   status.deliveries = read_delivery_status(transaction, queue);
-  status.waiting.deferred = status.deliveries.deferred;
+  status.pending.deferred = status.deliveries.deferred.tokens;
   const bool is_unused =
       status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();
   if (is_unused) status.other = find_other_queue(transaction);
   return status;
 }
 
+PendingTokens read_pending_tokens(Connection& connection, const std::string& queue) {
+  return unless_locked([&] {
+    return connection.transact([&](pqxx::work& transaction) {
+      const auto position = read_position(transaction, queue);
+      auto pending = count_pending_tokens(transaction, queue, position);
+      pending.deferred = read_deferred_tokens(transaction, queue).tokens;
+      return pending;
+    });
+  });
+}
+
 QueueStatus read_queue_status(Connection& connection, const std::string& queue) {
-  try {
+  return unless_locked([&] {
     return connection.transact(
         [&](pqxx::work& transaction) { return read_queue_status_within(transaction, queue); });
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::lock_not_available) throw;
-    throw Error(ExitCode::locked, "a table of the queue is locked: " + std::string(error.what()),
-                "find the session that holds it: SELECT pid, relation::regclass FROM pg_locks WHERE mode = "
-                "'AccessExclusiveLock' AND granted");
-  }
+  });
 }
 
 }  // namespace mailroom

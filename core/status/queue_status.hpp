@@ -11,6 +11,7 @@
 #include "queue/sequences.hpp"
 #include "status/delivery_status.hpp"
 #include "status/other_queue.hpp"
+#include "status/pending_tokens.hpp"
 #include "status/queue_rules.hpp"
 #include "status/trigger_status.hpp"
 
@@ -80,20 +81,6 @@ struct NotificationQueue {
   std::vector<ServerSession> open_transactions{};
 };
 
-/// Due tokens that are not acknowledged.
-struct WaitingTokenCount {
-  std::int64_t above_cursor = 0;
-  std::int64_t in_open_batches = 0;
-  std::int64_t in_gaps = 0;    ///< committed late, and visible by now
-  std::int64_t in_replay = 0;  ///< an operator wants them emitted again
-  std::int64_t deferred = 0;   ///< they wait for another attempt to deliver them
-  bool estimated = false;
-  std::optional<Moment> oldest_created_at;
-  bool oldest_estimated = false;  ///< there may be an older one
-
-  std::int64_t total() const { return above_cursor + in_open_batches + in_gaps + in_replay + deferred; }
-};
-
 /// The last claim, among the newest 5,000 batches.
 struct LastClaim {
   std::string claimed_by;  ///< `mailroom collect@HOST:PID`
@@ -124,7 +111,7 @@ struct QueueStatus {
   std::int64_t newest = 0;                      ///< the highest id that was drawn
   std::vector<TableSequence> sequences_behind;  ///< their tables
   TriggerStatus triggers;
-  WaitingTokenCount waiting;
+  PendingTokens pending;
   std::vector<AttachedCollector> collectors;  ///< of this queue, or of an unknown one
   std::vector<ServerSession> elsewhere;       ///< consumers of this database that serve other queues only
   std::optional<LastClaim> last_claim;
@@ -142,7 +129,7 @@ struct QueueStatus {
   DeliveryStatus deliveries;
   std::optional<OtherQueue> other;  ///< if this schema never had a token
 
-  /// How long the oldest waiting token has waited; nullopt if none waits.
+  /// How long the oldest pending token has waited; nullopt if none waits.
   std::optional<Milliseconds> lag() const;
 };
 
@@ -150,6 +137,9 @@ struct QueueStatus {
 /// the cursor. Runs a transaction of its own. Throws DatabaseError MR001 for an unknown queue, and
 /// Error(locked) when a table is locked for more than two seconds.
 QueueStatus read_queue_status(Connection& connection, const std::string& queue);
+
+/// Counts the pending tokens alone, with the same promises.
+PendingTokens read_pending_tokens(Connection& connection, const std::string& queue);
 
 /// The same within the caller's transaction, which must have run no statement yet. Throws DatabaseError 55P03
 /// when a table is locked.

@@ -15,10 +15,11 @@ void account_for_queue(Connection& connection, const std::string& queue, const C
                        Outcome& outcome) {
   const auto result =
       reconcile(connection, {.queues = {queue}, .since = {}, .until = "9999-01-01", .output = output});
-  outcome.unexplained += static_cast<std::size_t>(result.unexplained_tokens());
-  for (const auto& unexplained : result.queues.front().unexplained) {
+  for (const auto lost : {mailroom::Outcome::missed, mailroom::Outcome::unexplained})
+    outcome.unexplained += static_cast<std::size_t>(result.tokens_with(lost));
+  for (const auto& faulty : result.queues.front().faulty) {
     outcome.problems.push_back(fmt::format("not so: every token of {} is explained ({}: {})", queue,
-                                           unexplained.reason, id_ranges_text(unexplained.ids)));
+                                           faulty.reason, id_ranges_text(faulty.ids)));
   }
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("a suspension is undone in every queue of collect.queue, each with its
   CHECK(undo("recovery,mailroom").find(R"("replayed":0)") != std::string::npos);
   CHECK(undo("recovery,activation").find(R"("replayed":1)") != std::string::npos);
   CHECK(undo("recovery,activation").find(R"("replayed":0)") != std::string::npos);
-  CHECK(rig.report(1).by_queue.at(0).status.next == Outcome::waiting_again);
+  CHECK(rig.report(1).by_queue.at(0).status.outcome == Outcome::in_replay);
   emit(*attach(rig.database, "activation"));
   CHECK(rig.outcomes(1) == Names{"activation emitted", "mailroom emitted"});
 }

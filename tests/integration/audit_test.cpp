@@ -55,7 +55,7 @@ TEST_CASE("the history of an account begins with its sign-up") {
   REQUIRE(history.tokens.size() == 2);
   CHECK(history.tokens[0].token.id == recovery);
   CHECK(history.tokens[0].status.times == 2);
-  CHECK(history.tokens[0].status.next == Outcome::waiting_again);
+  CHECK(history.tokens[0].status.next == Outcome::in_replay);
   CHECK(history.tokens[1].status.outcome == Outcome::emitted);
   CHECK(history.tokens[1].token.state == "consumed");
 

@@ -1,5 +1,6 @@
 // Past events: which of them are read, and that the database filters them as the feed does.
 
+#include "fate/outcome.hpp"
 #include "support/catch.hpp"
 #include "support/mail_rows.hpp"
 #include "support/test_feed.hpp"
@@ -27,8 +28,10 @@ void fill(const TestDatabase& database) {
   connection->run("UPDATE accounts SET status = 'active' WHERE id = 7");
   connection->run("SELECT mailroom_rewind('mailroom', 15, 1000, '{}')");
   connection->run("UPDATE mailroom_batches SET attempts = 2 WHERE id = 1");
-  for (const auto& state : delivery_states())
-    record(*connection, {.token = 7, .state = state, .code = 450, .reply = state});
+  for (const auto outcome : delivery_outcomes) {
+    const std::string word = outcome_name(outcome);
+    record(*connection, {.token = 7, .state = word, .code = 450, .reply = word});
+  }
   for (const std::int64_t token : {2, 13})
     record(*connection, {.token = token, .state = "accepted", .code = 250, .reply = "ok"});
   record(*connection, {.token = 2, .state = "deferred"});

@@ -179,7 +179,7 @@ TEST_CASE("a few tokens of other actions above the cursor cost no row, and the q
   }
   CHECK(rows() == before);
   CHECK(idle() == 1);
-  CHECK(read_queue_status(*connection, "recovery").waiting.total() == 0);
+  CHECK(read_queue_status(*connection, "recovery").pending.total() == 0);
   connection->run(
       "INSERT INTO tokens (account, action) SELECT 1, 'activation' FROM generate_series(1, 1000)");
   CHECK(idle() == 0);
@@ -187,7 +187,7 @@ TEST_CASE("a few tokens of other actions above the cursor cost no row, and the q
   CHECK(rows() == before + 1);
   insert_token(*connection, "password_recovery");
   CHECK(idle() == 0);
-  CHECK(read_queue_status(*connection, "recovery").waiting.total() == 1);
+  CHECK(read_queue_status(*connection, "recovery").pending.total() == 1);
   recovery.drain();
   CHECK(recovery.emitted.size() == 1);
 }

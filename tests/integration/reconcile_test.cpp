@@ -1,4 +1,4 @@
-// The classes of tokens: each committed token is in one.
+// The outcomes of tokens: each committed token has one.
 
 #include "prune/pruner.hpp"
 #include "support/catch.hpp"
@@ -24,7 +24,7 @@ TEST_CASE("tokens are emitted, in flight or waiting", "[reconcile]") {
   insert_accounts(*rig.connection, 6, "more");
   const auto reply = rig.session->claim({.limit = 4, .partial = true});
   REQUIRE(reply.lease);
-  CHECK(rig.classes() == "10 emitted, 4 in_flight, 2 waiting");
+  CHECK(rig.classes() == "10 emitted, 4 leased, 2 waiting");
 }
 
 TEST_CASE("tokens outside of the period are left out", "[reconcile]") {
@@ -47,7 +47,7 @@ TEST_CASE("skipped tokens are counted with the reason", "[reconcile]") {
   const auto fetched = fetch_due(*rig.session, *reply.lease);
   rig.session->claim({.limit = 0, .receipt = Receipt{*reply.lease, fetched.counts}});
   CHECK(rig.classes() == "4 emitted, 4 skipped");
-  CHECK(explanations_of(rig.result(), TokenClass::skipped) == "expired; consumed; wrong status or invalid");
+  CHECK(explanations_of(rig.result(), Outcome::skipped) == "expired; consumed; wrong status or invalid");
 }
 
 TEST_CASE("a rewind and a replay explain a repetition", "[reconcile]") {
@@ -57,17 +57,17 @@ TEST_CASE("a rewind and a replay explain a repetition", "[reconcile]") {
   CHECK(rig.classes() == "6 emitted");
   rig.drain(2);
   CHECK(rig.classes() == "2 emitted, 4 emitted_again");
-  const auto text = explanations_of(rig.result(), TokenClass::emitted_again);
+  const auto text = explanations_of(rig.result(), Outcome::emitted_again);
   CHECK_THAT(text, Catch::Matchers::StartsWith("2 times: rewind by tester@host at "));
   CHECK_THAT(text, Catch::Matchers::EndsWith(": test"));
   rig.hand("SELECT mailroom_replay('mailroom', '{1,5}', '{}')");
   rig.drain();
   CHECK(rig.classes() == "1 emitted, 5 emitted_again");
-  CHECK(explanations_of(rig.result(), TokenClass::emitted_again).find("3 times: replay by ") !=
+  CHECK(explanations_of(rig.result(), Outcome::emitted_again).find("3 times: replay by ") !=
         std::string::npos);
 }
 
-TEST_CASE("a replay waits in a gap", "[reconcile]") {
+TEST_CASE("a replay waits until it is claimed", "[reconcile]") {
   ReconcileRig rig;
   insert_accounts(*rig.connection, 3);
   rig.hand("UPDATE tokens SET expires_at = created_at WHERE id = 2");
@@ -75,7 +75,7 @@ TEST_CASE("a replay waits in a gap", "[reconcile]") {
   CHECK(rig.classes() == "2 emitted, 1 skipped");
   rig.hand("UPDATE tokens SET expires_at = created_at + 900 WHERE id = 2");
   rig.hand("SELECT mailroom_replay('mailroom', '{2}', '{}')");
-  CHECK(rig.classes() == "2 emitted, 1 in_gap");
+  CHECK(rig.classes() == "2 emitted, 1 in_replay");
   rig.drain();
   CHECK(rig.classes() == "3 emitted");
 }
@@ -87,7 +87,7 @@ TEST_CASE("a move forward explains what was not emitted, and names the operator"
   rig.carry_out(to(5));
   rig.drain();
   CHECK(rig.classes() == "3 emitted, 3 moved_past");
-  CHECK_THAT(explanations_of(rig.result(), TokenClass::moved_past),
+  CHECK_THAT(explanations_of(rig.result(), Outcome::moved_past),
              Catch::Matchers::StartsWith("rewind by tester@host at "));
   rig.carry_out(to(RewindTarget::Kind::start));
   rig.drain();
@@ -122,17 +122,17 @@ TEST_CASE("a batch that was taken over is perhaps emitted twice", "[reconcile]")
     const auto dying = attach(rig.database);
     REQUIRE(dying->claim({.limit = 2, .partial = true}).lease);
   }
-  CHECK(rig.classes() == "2 in_flight, 1 waiting");
+  CHECK(rig.classes() == "2 leased, 1 waiting");
   rig.drain();
   CHECK(rig.classes() == "1 emitted, 2 emitted_again");
 }
 
-TEST_CASE("a dead letter is a class of its own", "[reconcile]") {
+TEST_CASE("a dead letter is an outcome of its own", "[reconcile]") {
   ReconcileRig rig;
   insert_accounts(*rig.connection, 2);
   REQUIRE(rig.session->claim({.limit = 1}).lease);
   rig.hand("UPDATE mailroom_batches SET dead_at = clock_timestamp()");
-  CHECK(rig.classes() == "1 waiting, 1 dead_letter");
+  CHECK(rig.classes() == "1 waiting, 1 dead");
 }
 
 TEST_CASE("each queue accounts for the tokens of its actions", "[reconcile]") {
@@ -159,7 +159,7 @@ TEST_CASE("a change of its actions explains what a queue did not take", "[reconc
   rig.hand("INSERT INTO tokens (account, action) VALUES (2, 'password_recovery'), (4, 'activation')");
   rig.drain();
   CHECK(rig.classes("some") == "3 emitted, 1 not_taken");
-  CHECK_THAT(explanations_of(rig.result("some"), TokenClass::not_taken),
+  CHECK_THAT(explanations_of(rig.result("some"), Outcome::not_taken),
              Catch::Matchers::StartsWith("set queue by "));
   rig.hand(std::string("SELECT mailroom_set_queue('some', '") + activations_only + "', 'token_insert')");
   CHECK(rig.classes("some") == "2 emitted");
@@ -178,7 +178,7 @@ TEST_CASE("a queue that begins at the end has not taken older tokens", "[reconci
   rig.session = attach(rig.database, "new");
   rig.drain();
   CHECK(rig.classes("new") == "1 emitted, 1 emitted_again, 2 not_taken");
-  CHECK_THAT(explanations_of(rig.result("new"), TokenClass::emitted_again),
+  CHECK_THAT(explanations_of(rig.result("new"), Outcome::emitted_again),
              Catch::Matchers::StartsWith("2 times: create queue by "));
 }
 
@@ -217,7 +217,7 @@ SELECT 'prune', 'ops', jsonb_build_object('before', to_char((now() + interval '2
                                                            'YYYY-MM-DD"T"HH24:MI:SS"Z"')))");
   insert_accounts(*rig.connection, 1, "more");
   rig.drain();
-  CHECK(rig.classes() == "4 emitted, 3 before_records");
+  CHECK(rig.classes() == "4 emitted, 3 not_recorded");
 }
 
 TEST_CASE("a token whose expiry was changed after its claim had skipped it is skipped", "[reconcile]") {
@@ -227,7 +227,7 @@ TEST_CASE("a token whose expiry was changed after its claim had skipped it is sk
   rig.drain();
   rig.hand("UPDATE tokens SET expires_at = created_at + 900 WHERE id = 2");
   CHECK(rig.classes() == "3 emitted, 2 skipped");
-  CHECK(explanations_of(rig.result(), TokenClass::skipped) == "expired; expired then, and extended since");
+  CHECK(explanations_of(rig.result(), Outcome::skipped) == "expired; expired then, and extended since");
   rig.hand("UPDATE mailroom_batches SET skipped_expired = 1 WHERE skipped_expired = 2");
   CHECK(rig.unexplained() == "2");
 }
@@ -250,7 +250,7 @@ TEST_CASE("a token whose batch was pruned is not unexplained", "[reconcile]") {
   Pruner(*rig.database.connect(), std::chrono::hours(24 * 30), 20)
       .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE id = 1") == 0);
-  CHECK(classes_of(since()) == "2 emitted, 1 before_records");
+  CHECK(classes_of(since()) == "2 emitted, 1 not_recorded");
 }
 
 }  // namespace mailroom::test::reconcile_test

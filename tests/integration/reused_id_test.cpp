@@ -82,7 +82,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
   CHECK(of_account(ids.rig.database, 2) == Shown{"created 2"});
 
   ids.fix();
-  CHECK(ids.status_of(2) == "waiting again");
+  CHECK(ids.status_of(2) == "in_replay");
   CHECK(ids.rig.drain() == Ids{1, 2, 3});
   const auto after = ids.report_of(2);
   CHECK(after.status.outcome == Outcome::emitted);
@@ -98,7 +98,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
 
 TEST_CASE("an event of an id in the same second in which its token was created is reported as uncertain") {
   ReusedIds ids(0);
-  CHECK(ids.status_of(2) == "maybe emitted");
+  CHECK(ids.status_of(2) == "maybe_emitted");
   CHECK(status_text(ids.report_of(2), {}).find("unless that was another token with its id") !=
         std::string::npos);
   REQUIRE(ids.emissions_of(2).size() == 1);
@@ -113,12 +113,12 @@ TEST_CASE("an event of an id in the same second in which its token was created i
 TEST_CASE("the outcome of a removed token is uncertain once its id may have had two tokens") {
   ReusedIds ids;
   ids.rig.connection->run("DELETE FROM accounts WHERE id = 2");
-  CHECK(ids.status_of(2) == "maybe emitted");
+  CHECK(ids.status_of(2) == "maybe_emitted");
   // This id has not been reused yet.
   CHECK(ids.status_of(4) == "emitted");
   ids.fix();
   ids.rig.drain();
-  CHECK(ids.status_of(2) == "maybe emitted");
+  CHECK(ids.status_of(2) == "maybe_emitted");
   CHECK(ids.status_of(4) == "emitted");
 }
 

@@ -171,8 +171,8 @@ TEST_CASE("send --once with an unavailable relay says so, and leaves the tokens 
   CHECK(sender.log().find("unavailable") != std::string::npos);
   CHECK(rig.deliveries() == "1 deferred 0, 2 deferred 0, 3 deferred 0");
   const auto status = read_queue_status(*rig.connection, "mailroom");
-  CHECK(status.waiting.deferred == 3);
-  CHECK(status.waiting.total() == 3);
+  CHECK(status.pending.deferred == 3);
+  CHECK(status.pending.total() == 3);
   const auto findings = judge_queue(status, {});
   REQUIRE(worst(findings) == Severity::failure);
   CHECK(findings[0].code == "no_collector");

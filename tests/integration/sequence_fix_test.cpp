@@ -229,7 +229,7 @@ TEST_CASE("a batch that was in flight does not emit another token with an old id
   patient.insert(3, "after");
   dying.reset();
   patient.type_advice();
-  CHECK(patient.rig.mailroom({"status"}).output.find("pending:     3 (3 in replays)") != std::string::npos);
+  CHECK(patient.rig.mailroom({"status"}).output.find("pending:     3 (3 in replay)") != std::string::npos);
   REQUIRE(eventually([&] { return patient.collect() == 0 && patient.emitted.size() == 3; }));
   patient.check_emitted(3);
 }

@@ -82,16 +82,16 @@ TEST_CASE("many waiting tokens are estimated, whether all of them are due or few
   const auto connection = database.connect();
   insert_accounts(*connection, 20'000);
   const auto all = read_queue_status(*connection, "mailroom");
-  CHECK(all.waiting.estimated);
-  CHECK_FALSE(all.waiting.oldest_estimated);
-  CHECK(all.waiting.total() == 20'000);
+  CHECK(all.pending.estimated);
+  CHECK_FALSE(all.pending.oldest_estimated);
+  CHECK(all.pending.total() == 20'000);
   connection->run("UPDATE tokens SET expires_at = 5 WHERE id % 4 <> 0");
-  const auto quarter = read_queue_status(*connection, "mailroom").waiting.total();
+  const auto quarter = read_queue_status(*connection, "mailroom").pending.total();
   CHECK(quarter > 4'500);
   CHECK(quarter < 5'500);
   // None of the first tokens is due; the samples find the rest.
   connection->run("UPDATE tokens SET expires_at = 5 WHERE id <= 19000");
-  const auto last = read_queue_status(*connection, "mailroom").waiting;
+  const auto last = read_queue_status(*connection, "mailroom").pending;
   CHECK(last.total() == 250);
   CHECK(last.oldest_estimated);
   CHECK(last.oldest_created_at);
@@ -102,8 +102,8 @@ TEST_CASE("up to 5,000 waiting tokens are counted") {
   const auto connection = database.connect();
   insert_accounts(*connection, 5'000);
   const auto status = read_queue_status(*connection, "mailroom");
-  CHECK(status.waiting.total() == 5'000);
-  CHECK_FALSE(status.waiting.estimated);
+  CHECK(status.pending.total() == 5'000);
+  CHECK_FALSE(status.pending.estimated);
 }
 
 TEST_CASE("a large replay is estimated") {
@@ -114,8 +114,8 @@ TEST_CASE("a large replay is estimated") {
   connection->run("SELECT mailroom_replay('mailroom', ARRAY(SELECT generate_series(1, 8000)), '{}')");
   const auto status = read_queue_status(*connection, "mailroom");
   CHECK(status.replay_ids == 8'000);
-  CHECK(status.waiting.estimated);
-  CHECK(status.waiting.in_replay == 8'000);
+  CHECK(status.pending.estimated);
+  CHECK(status.pending.in_replay == 8'000);
 }
 
 TEST_CASE("without pg_monitor other users' sessions are named, and hidden columns are reported") {
@@ -163,7 +163,7 @@ TEST_CASE("a locked table is reported, not waited for") {
     CHECK(error.hint().find("pg_locks") != std::string::npos);
   }
   altering->run("ROLLBACK");
-  CHECK(read_queue_status(*connection, "mailroom").waiting.total() == 0);
+  CHECK(read_queue_status(*connection, "mailroom").pending.total() == 0);
 }
 
 TEST_CASE("a watch continues over a lost session, and ends quietly") {

@@ -62,16 +62,16 @@ HealthLimits impatient() {
 
 TEST_CASE("status of a queue with tokens and no collector") {
   Queue queue;
-  CHECK(queue.status().waiting.total() == 0);
+  CHECK(queue.status().pending.total() == 0);
   CHECK_FALSE(queue.status().lag());
   CHECK(queue.has("no_collector"));
   insert_accounts(*queue.connection, 5);
   queue.connection->run("UPDATE tokens SET created_at = created_at - 100 WHERE id = 2");
   queue.connection->run("UPDATE tokens SET created_at = created_at - 900, expires_at = 5 WHERE id = 3");
   const auto status = queue.status();
-  CHECK(status.waiting.total() == 4);
-  CHECK(status.waiting.above_cursor == 4);
-  CHECK_FALSE(status.waiting.estimated);
+  CHECK(status.pending.total() == 4);
+  CHECK(status.pending.waiting == 4);
+  CHECK_FALSE(status.pending.estimated);
   CHECK(status.newest == 5);
   CHECK(status.cursor == 0);
   CHECK(*status.lag() >= Milliseconds{99'000});
@@ -100,7 +100,7 @@ TEST_CASE("status counts acknowledged tokens, and sees the collector") {
   const auto status = queue.status();
   CHECK(status.emissions.total() == 7);
   CHECK(status.emissions.known == Milliseconds{300'000});
-  CHECK(status.waiting.total() == 0);
+  CHECK(status.pending.total() == 0);
   CHECK(status.cursor == 7);
   CHECK(status.open_batches.empty());
   REQUIRE(status.collectors.size() == 1);
@@ -128,7 +128,7 @@ TEST_CASE("status blames the idle transaction that a gap waits for, and its fix 
 
   const auto status = queue.status();
   CHECK(status.gap_ids == 3);
-  CHECK(status.waiting.total() == 0);
+  CHECK(status.pending.total() == 0);
   const auto holder = holder_of(status, open->backend_pid());
   REQUIRE(holder);
   CHECK(holder->writes_tokens);
@@ -155,10 +155,10 @@ TEST_CASE("status counts late tokens in a gap as pending") {
   insert_accounts(*queue.connection, 2);
   CHECK(drain(*session).size() == 2);
   open->run("COMMIT");
-  CHECK(queue.status().waiting.in_gaps == 3);
+  CHECK(queue.status().pending.in_gap == 3);
   CHECK(queue.status().lag());
   CHECK(drain(*session).size() == 3);
-  CHECK(queue.status().waiting.total() == 0);
+  CHECK(queue.status().pending.total() == 0);
 }
 
 TEST_CASE("status blames a prepared transaction by its gid, and its fix closes the gap") {
@@ -198,7 +198,7 @@ TEST_CASE("status blames the collector that holds a batch too long, and its fix 
   CHECK(status.open_batches[0].tokens == 4);
   CHECK(status.open_batches[0].session_lives);
   CHECK(status.open_batches[0].claimed_by.find("mailroom collect@") == 0);
-  CHECK(status.waiting.in_open_batches == 4);
+  CHECK(status.pending.leased == 4);
   CHECK(queue.findings().empty());
 
   queue.connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '5 minutes'");
@@ -228,7 +228,7 @@ TEST_CASE("status reports dead batches, and its fix emits their tokens") {
   const auto finding = queue.finding("dead");
   CHECK(finding.severity == Severity::warning);
   queue.connection->run(finding.fix);
-  CHECK(queue.status().waiting.in_replay == 3);
+  CHECK(queue.status().pending.in_replay == 3);
   CHECK(drain(*session).size() == 3);
   queue.connection->run("UPDATE mailroom_batches SET dead_at = dead_at - interval '25 hours'");
   CHECK_FALSE(queue.has("dead"));
@@ -244,7 +244,7 @@ TEST_CASE("tokens to be replayed are pending, and are no gap") {
   CHECK(status.replay_ids == 2);
   CHECK(status.gap_ids == 0);
   CHECK(status.gap_holders.empty());
-  CHECK(status.waiting.in_replay == 2);
+  CHECK(status.pending.in_replay == 2);
   CHECK(drain(*session).size() == 2);
   CHECK(queue.status().replay_ids == 0);
 }

@@ -98,7 +98,7 @@ TEST_CASE("a service is alive while its reader takes nothing, and says at once t
   CHECK(manager.has("READY=1"));
   CHECK(stays_alive(manager));
   CHECK(manager.has_part("the other side takes nothing for"));
-  CHECK(manager.has_part(" 1,000 waiting"));
+  CHECK(manager.has_part(" 1,000 pending"));
   collector.process().signal(SIGTERM);
   CHECK(manager.has("STOPPING=1"));
   std::string output;

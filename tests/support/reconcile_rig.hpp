@@ -15,20 +15,20 @@ inline QueueReconciliation reconciled(Connection& connection, const std::string&
 
 /// `2 emitted, 1 skipped`, in the order of the classes.
 inline std::string classes_of(const QueueReconciliation& queue) {
-  std::map<TokenClass, std::int64_t> sums;
+  std::map<Outcome, std::int64_t> sums;
   for (const auto& count : queue.counts)
-    sums[count.token_class] += count.tokens;
+    sums[count.outcome] += count.tokens;
   std::vector<std::string> parts;
-  for (const auto& [token_class, tokens] : sums)
-    parts.push_back(fmt::format("{} {}", tokens, token_class_name(token_class)));
+  for (const auto& [outcome, tokens] : sums)
+    parts.push_back(fmt::format("{} {}", tokens, outcome_name(outcome)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 /// The explanations of the tokens of a class, one after the other.
-inline std::string explanations_of(const QueueReconciliation& queue, TokenClass token_class) {
+inline std::string explanations_of(const QueueReconciliation& queue, Outcome outcome) {
   std::string text;
   for (const auto& count : queue.counts) {
-    if (count.token_class == token_class) text += (text.empty() ? "" : "; ") + count.explanation;
+    if (count.outcome == outcome) text += (text.empty() ? "" : "; ") + count.explanation;
   }
   return text;
 }
@@ -36,7 +36,7 @@ inline std::string explanations_of(const QueueReconciliation& queue, TokenClass 
 /// `1-2, 5`: the ids that are unexplained.
 inline std::string unexplained_in(const QueueReconciliation& queue) {
   std::vector<std::int64_t> ids;
-  for (const auto& reason : queue.unexplained) {
+  for (const auto& reason : queue.faulty) {
     for (const auto& range : reason.ids) {
       for (auto id = range.first; id < range.end; ++id)
         ids.push_back(id);

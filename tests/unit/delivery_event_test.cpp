@@ -6,6 +6,7 @@
 #include "cmd/audit/audit_text.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/tail/tail_report.hpp"
+#include "fate/outcome.hpp"
 #include "feed/past_events.hpp"
 #include "support/catch.hpp"
 
@@ -120,11 +121,12 @@ TEST_CASE(
   CHECK_FALSE(wants({.action = "activation", .accounts = {}, .states = {}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {3}, .states = {}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {}, .states = {}, .from_token = 52}));
-  for (const auto& state : delivery_states())
-    CHECK(EventFilter{.action = {}, .accounts = {}, .states = {state}}.may_want(EventKind::delivery));
+  for (const auto outcome : delivery_outcomes)
+    CHECK(EventFilter{.action = {}, .accounts = {}, .states = {outcome_name(outcome)}}.may_want(
+        EventKind::delivery));
   CHECK_FALSE(EventFilter{.action = {}, .accounts = {}, .states = {"due"}}.may_want(EventKind::delivery));
-  CHECK(std::all_of(delivery_states().begin(), delivery_states().end(), [](const auto& state) {
-    return std::count(state_text().begin(), state_text().end(), state) == 1;
+  CHECK(std::all_of(delivery_outcomes.begin(), delivery_outcomes.end(), [](Outcome outcome) {
+    return std::count(state_text().begin(), state_text().end(), outcome_name(outcome)) == 1;
   }));
 }
 

@@ -2,7 +2,7 @@
 
 #include "status/queue_health.hpp"
 
-#include "status/queue_waiting.hpp"
+#include "status/pending_tokens.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::queue_health_test {
@@ -38,8 +38,8 @@ QueueStatus healthy() {
 
 QueueStatus with_waiting(std::int64_t count, std::chrono::seconds age = 1s) {
   auto status = healthy();
-  status.waiting.above_cursor = count;
-  status.waiting.oldest_created_at = noon - age;
+  status.pending.waiting = count;
+  status.pending.oldest_created_at = noon - age;
   return status;
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("a missing collector is a failure once tokens wait") {
   CHECK(finding.text == "5 tokens wait and no collector is connected. Start the collector's service");
   CHECK(finding.fix.empty());
   CHECK(finding.hint == "systemctl list-unit-files 'mailroom*' lists the services there are");
-  status.waiting = {};
+  status.pending = {};
   CHECK(judged(status) == Found{"warning no_collector"});
 }
 
@@ -156,8 +156,8 @@ TEST_CASE("an abandoned batch that no collector takes over is a failure") {
   status.collectors.clear();
   CHECK(judged(status) == Found{"failure batch_left", "warning no_collector"});
   // With waiting tokens the missing collector is the only finding.
-  status.waiting.in_open_batches = 10;
-  status.waiting.oldest_created_at = noon - 40s;
+  status.pending.leased = 10;
+  status.pending.oldest_created_at = noon - 40s;
   CHECK(judged(status) == Found{"failure no_collector"});
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a silent collector is a failure if no other works and tokens wait") {
   status.collectors.push_back({.session = session(12), .queue = "mailroom"});
   CHECK(judged(status) == Found{"warning collector_silent"});
   status.collectors.pop_back();
-  status.waiting = {};
+  status.pending = {};
   CHECK(judged(status) == Found{"warning collector_silent"});
   // A late batch includes this finding.
   status.open_batches = {batch(40s, true)};
@@ -371,7 +371,7 @@ TEST_CASE("a limit is exceeded only above its value") {
 
 TEST_CASE("an estimate is marked if a limit is exceeded") {
   auto status = with_waiting(20'000);
-  status.waiting.estimated = true;
+  status.pending.estimated = true;
   HealthLimits limits;
   limits.max_pending = 5'000;
   CHECK(only(status, limits).text ==

@@ -86,27 +86,27 @@ TEST_CASE("the status of a service has its rate since the last one, and what wai
   ServiceStatus status(start);
   CHECK(status.renew(start + 5s) == "waiting for the database; 0 emitted");
   status.connected();
-  CHECK(status.renew(start + 10s) == "0.0 tokens/s, 0 waiting; 0 emitted");
+  CHECK(status.renew(start + 10s) == "0.0 tokens/s, 0 pending; 0 emitted");
   status.claimed("mailroom", false, 1200);
   status.claimed("recovery", false, 34);
   CHECK_FALSE(status.is_behind());
   status.finished(100, 2500ms);
   status.finished(23, 1s);
   CHECK(status.renew(start + 20s) ==
-        "12.3 tokens/s, emitted up to 2s after their creation, 1,234 waiting; 123 emitted");
+        "12.3 tokens/s, emitted up to 2s after their creation, 1,234 pending; 123 emitted");
   // A claim that took a batch may have left more than it saw.
   status.claimed("recovery", true, 34);
   CHECK(status.is_behind());
   status.counted(54'321);
-  CHECK(status.renew(start + 21s) == "0.0 tokens/s, 54,321 waiting; 123 emitted");
+  CHECK(status.renew(start + 21s) == "0.0 tokens/s, 54,321 pending; 123 emitted");
   status.counted(std::nullopt);
-  CHECK(status.renew(start + 22s) == "0.0 tokens/s, 1,234 waiting; 123 emitted");
+  CHECK(status.renew(start + 22s) == "0.0 tokens/s, 1,234 pending; 123 emitted");
   status.claimed("mailroom", false, 0);
   status.claimed("recovery", false, 0);
   status.delivers(start + 22s);
-  CHECK(status.renew(start + 24s) == "0.0 tokens/s, 0 waiting; 123 emitted");
+  CHECK(status.renew(start + 24s) == "0.0 tokens/s, 0 pending; 123 emitted");
   CHECK(status.renew(start + 72s) ==
-        "0.0 tokens/s, 0 waiting, the other side takes nothing for 50s; 123 emitted");
+        "0.0 tokens/s, 0 pending, the other side takes nothing for 50s; 123 emitted");
   status.finished(1, std::nullopt);
   status.disconnected();
   CHECK(status.renew(start + 80s) == "waiting for the database; 124 emitted");

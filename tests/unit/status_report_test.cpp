@@ -26,12 +26,12 @@ StatusReport crowded() {
   queue.now = Moment(1'800'000'000s);
   queue.cursor = 1'234'567'890;
   queue.newest = 2'234'567'890;
-  queue.waiting.above_cursor = 1'000'000'000;
-  queue.waiting.estimated = true;
-  queue.waiting.in_open_batches = 100'000;
-  queue.waiting.in_gaps = 200'000;
-  queue.waiting.in_replay = 300'000;
-  queue.waiting.oldest_created_at = Moment(1'790'000'000s);
+  queue.pending.waiting = 1'000'000'000;
+  queue.pending.estimated = true;
+  queue.pending.leased = 100'000;
+  queue.pending.in_gap = 200'000;
+  queue.pending.in_replay = 300'000;
+  queue.pending.oldest_created_at = Moment(1'790'000'000s);
   ServerSession session;
   session.pid = 4'194'304;
   session.application = "mailroom collect@a-host-with-a-rather-long-name.example.net:4194304";
@@ -96,7 +96,7 @@ TEST_CASE("only commands are wider than 80 columns, and no control character is 
     CHECK((display_width(line) <= 80 || line.find("  fix: ") == 0));
   }
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK(text.find("pending:     ~1,000,600,000 (100,000 in open batches") != std::string::npos);
+  CHECK(text.find("pending:     ~1,000,600,000 (100,000 leased, 200,000 in gap") != std::string::npos);
   CHECK(text.find("… and 12 more") != std::string::npos);
 }
 
@@ -250,8 +250,8 @@ StatusOverview two_queues() {
   recovery.queue.now = Moment(1'800'000'000s);
   recovery.queue.rules.actions = {"password_recovery"};
   recovery.queue.rules.priority = 10;
-  recovery.queue.waiting.above_cursor = 1234;
-  recovery.queue.waiting.oldest_created_at = Moment(1'800'000'000s - 90s);
+  recovery.queue.pending.waiting = 1234;
+  recovery.queue.pending.oldest_created_at = Moment(1'800'000'000s - 90s);
   auto& mailroom = overview.queues[1];
   mailroom.queue.queue = "mailroom";
   mailroom.queue.rules.pause = PauseStatus{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
@@ -313,7 +313,7 @@ TEST_CASE("a queue that waits for its rate says so, and how much is left") {
   CHECK(text.find("rate:        1/min, burst 1, shared as relay: next in 12s\n") != std::string::npos);
   CHECK(text.find("takes:       recovery\n") != std::string::npos);
   CHECK(text.find("priority:    10\n") != std::string::npos);
-  queue.waiting = {};
+  queue.pending = {};
   CHECK(row_of(render_text(overview, {.width = 100}), "recovery").ends_with("  healthy"));
 }
 

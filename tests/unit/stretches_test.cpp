@@ -1,4 +1,4 @@
-// Overlapping pieces of a record, cut into disjoint stretches.
+// Overlapping ranges of a record, cut into disjoint stretches.
 
 #include "reconcile/stretches.hpp"
 
@@ -11,40 +11,40 @@
 namespace mailroom::test::stretches_test {
 namespace {
 
-Piece batch(std::int64_t first, std::int64_t end, std::int64_t id, std::int64_t second = 0) {
+RecordedRange batch(std::int64_t first, std::int64_t end, std::int64_t id, std::int64_t second = 0) {
   return {.first = first,
           .end = end,
-          .kind = PieceKind::held,
+          .kind = RangeKind::held,
           .source = id,
           .leased_at = second * 1'000'000,
           .state = BatchState::emitted};
 }
 
-Piece window(std::int64_t first, std::int64_t end, std::int64_t id) {
-  auto piece = batch(first, end, id);
-  piece.kind = PieceKind::window;
-  return piece;
+RecordedRange window(std::int64_t first, std::int64_t end, std::int64_t id) {
+  auto range = batch(first, end, id);
+  range.kind = RangeKind::window;
+  return range;
 }
 
 /// `1-3:b7 4:b7,w7`: the stretches with the batches and windows that cover them.
-std::string cut(std::vector<Piece> pieces, std::vector<IdRange> wanted = {{-1000, 1000}},
+std::string cut(std::vector<RecordedRange> ranges, std::vector<IdRange> wanted = {{-1000, 1000}},
                 bool keeps_batches = true) {
   std::string text;
   StretchCutter cutter(std::move(wanted), keeps_batches, [&](const Stretch& stretch) {
     text += (text.empty() ? "" : " ") + id_range_text({stretch.first, stretch.end});
-    for (const auto& piece : stretch.situation.pieces)
-      text += fmt::format("{}{}{}", &piece == stretch.situation.pieces.data() ? ":" : ",",
-                          piece.is_batch() ? "b" : "w", piece.source);
+    for (const auto& range : stretch.situation.ranges)
+      text += fmt::format("{}{}{}", &range == stretch.situation.ranges.data() ? ":" : ",",
+                          range.is_batch() ? "b" : "w", range.source);
   });
-  for (auto& piece : pieces)
-    cutter.add(std::move(piece));
+  for (auto& range : ranges)
+    cutter.add(std::move(range));
   cutter.finish();
   return text;
 }
 
 }  // namespace
 
-TEST_CASE("pieces are cut where another begins or ends") {
+TEST_CASE("ranges are cut where another begins or ends") {
   CHECK(cut({}).empty());
   CHECK(cut({batch(1, 4, 7)}) == "1-3:b7");
   CHECK(cut({batch(1, 4, 7), batch(4, 6, 8)}) == "1-3:b7 4-5:b8");
@@ -72,35 +72,35 @@ TEST_CASE("neighbours are one stretch if they were claimed within a second and n
   CHECK(cut({batch(1, 4, 7, 5), batch(5, 6, 8, 5)}, {{0, 99}}, false) == "1-3:b7 5:b8");
 }
 
-TEST_CASE("each id is in one stretch, with the pieces that cover it") {
+TEST_CASE("each id is in one stretch, with the ranges that cover it") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
-    std::vector<Piece> pieces;
+    std::vector<RecordedRange> ranges;
     std::map<std::int64_t, int> expected;
     for (int i = 0, number = draw(0, 30); i < number; ++i) {
       const int first = draw(0, 80);
-      pieces.push_back(batch(first, first + draw(1, 20), i, draw(0, 3)));
+      ranges.push_back(batch(first, first + draw(1, 20), i, draw(0, 3)));
       if (draw(0, 3) == 0) {
-        for (auto id = pieces.back().first; id < pieces.back().end; ++id)
-          pieces.back().mask += draw(0, 1) == 0 ? '0' : '1';
+        for (auto id = ranges.back().first; id < ranges.back().end; ++id)
+          ranges.back().mask += draw(0, 1) == 0 ? '0' : '1';
       }
-      for (auto id = pieces.back().first; id < pieces.back().end; ++id) {
-        const auto& mask = pieces.back().mask;
+      for (auto id = ranges.back().first; id < ranges.back().end; ++id) {
+        const auto& mask = ranges.back().mask;
         if (mask.empty() || mask[static_cast<std::size_t>(id - first)] == '1') ++expected[id];
       }
     }
-    std::stable_sort(pieces.begin(), pieces.end(),
+    std::stable_sort(ranges.begin(), ranges.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::map<std::int64_t, int> found;
     StretchCutter cutter({{-10, 200}}, draw(0, 1) == 0, [&](const Stretch& stretch) {
       for (auto id = stretch.first; id < stretch.end; ++id) {
         CHECK(found.count(id) == 0);
-        found[id] = static_cast<int>(stretch.situation.pieces.size());
+        found[id] = static_cast<int>(stretch.situation.ranges.size());
       }
     });
-    for (auto& piece : pieces)
-      cutter.add(piece);
+    for (auto& range : ranges)
+      cutter.add(range);
     cutter.finish();
     INFO("seed " << seed);
     CHECK(found == expected);

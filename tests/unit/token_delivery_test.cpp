@@ -1,10 +1,7 @@
 // The status of a delivery, derived from its record, and the sentence that tells it.
 
-#include "audit/token_delivery.hpp"
-
 #include "audit/history.hpp"
 #include "cmd/audit/audit_status.hpp"
-#include "cmd/audit/token_delivery_text.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::token_delivery_test {
@@ -34,7 +31,9 @@ DeliveryAttempt deferred(Moment when = at) {
 }
 
 DeliveryRecord record(std::vector<DeliveryAttempt> attempts, const std::string& queue = "mailroom") {
-  return {.token = 51, .queue = queue, .attempts = std::move(attempts), .batch = 7};
+  DeliveryRecord record{.token = 51, .queue = queue, .attempts = std::move(attempts), .batch = 7};
+  if (record.last().state == "deferred") record.not_before = at;
+  return record;
 }
 
 TokenFacts facts(std::int64_t cursor = 60) {
@@ -48,7 +47,7 @@ std::string sentence(TokenFacts token, const DeliveryRecord& mail) {
   token.deliveries = {mail};
   const auto statuses = judge_deliveries(token);
   REQUIRE(statuses.size() == 1);
-  return delivery_outcome_name(statuses[0]) + " | " + token_delivery_text(statuses[0], now);
+  return std::string(outcome_name(statuses[0].outcome)) + " | " + token_delivery_text(statuses[0], now);
 }
 
 }  // namespace
@@ -91,10 +90,10 @@ TEST_CASE("the status of a delivery says whether it was accepted, and what happe
        "rejected | not accepted: rejected 2026-11-21T09:07:25Z: no address"},
       {"no answer",
        {cut_off},
-       "maybe accepted | perhaps accepted, 2026-11-21T09:07:25Z by relay.example:25: the connection ended before the answer"},
+       "unknown | perhaps accepted, 2026-11-21T09:07:25Z by relay.example:25: the connection ended before the answer"},
       {"no answer, then rejected",
        {cut_off, attempt("rejected", 550, "no")},
-       "maybe accepted | perhaps accepted: rejected 2026-11-21T09:07:25Z by relay.example:25: 550 no"},
+       "rejected | perhaps accepted: rejected 2026-11-21T09:07:25Z by relay.example:25: 550 no"},
       {"expired",
        {attempt("expired", 451, "4.7.1 greylisted")},
        "expired | not accepted: expired 2026-11-21T09:07:25Z, relay.example:25: 451 4.7.1 greylisted"},
@@ -120,11 +119,16 @@ TEST_CASE("the next attempt of a deferred delivery is at its time, in the batch 
   CHECK(sentence(facts(), waiting).find("the next attempt is due:") != std::string::npos);
   auto leased = facts();
   leased.batches = {{.id = 8, .queue = "mailroom", .tokens = {{51, 52}}, .size = 1}};
-  CHECK(sentence(leased, record({deferred()})).find("leased for the next attempt:") != std::string::npos);
+  auto taken = record({deferred()});
+  taken.not_before.reset();
+  CHECK(sentence(leased, taken).find("leased | not accepted yet: deferred, leased for the next attempt:") ==
+        0);
+  CHECK(sentence(facts(), taken)
+            .find("unexplained | not accepted yet: deferred, but nothing will try it again:") == 0);
   auto cut = record({deferred()});
   cut.unknowns = 1;
   CHECK(sentence(facts(), cut) ==
-        "maybe accepted | perhaps accepted: deferred, the next attempt is due: 451 4.7.1 greylisted");
+        "deferred | perhaps accepted: deferred, the next attempt is due: 451 4.7.1 greylisted");
 }
 
 TEST_CASE("a delivery that was accepted or given up may be in the queue again") {

@@ -53,8 +53,12 @@ TokenPosition below(std::optional<BatchRecord> skip = std::nullopt) {
   return {.queue = "mailroom", .cursor = 60, .records_complete = true, .skip = skip};
 }
 
+TokenPosition in_replay() {
+  return {.queue = "mailroom", .cursor = 60, .gap = TokenPlace::in_replay, .records_complete = true};
+}
+
 TokenPosition in_gap() {
-  return {.queue = "mailroom", .cursor = 60, .in_gap = true, .records_complete = true};
+  return {.queue = "mailroom", .cursor = 60, .gap = TokenPlace::in_gap, .records_complete = true};
 }
 
 TokenPosition unrecorded() {
@@ -73,6 +77,11 @@ Operation forward_move() {
   return {.id = 3, .kind = EventKind::rewound, .queue = "mailroom", .tokens = {{45, 56}}, .is_forward = true};
 }
 
+Operation replay_at(std::chrono::milliseconds time) {
+  return {
+      .id = 4, .at = Moment(time), .kind = EventKind::replayed, .queue = "mailroom", .tokens = {{45, 56}}};
+}
+
 }  // namespace
 
 TEST_CASE("a token in batches was emitted or skipped, as far as the counts of the batches show") {
@@ -86,31 +95,28 @@ TEST_CASE("a token in batches was emitted or skipped, as far as the counts of th
   };
   const std::vector<Case> cases{
       {"all of its batch was emitted", {batch(12, 3, 3)}, Outcome::emitted, 1, 0, 12},
-      {"twice", {batch(12, 3, 3), batch(14, 1, 1)}, Outcome::emitted, 2, 0, 14},
+      {"twice", {batch(12, 3, 3), batch(14, 1, 1)}, Outcome::emitted_again, 2, 0, 14},
       {"others of its batch were skipped", {without(batch(12, 3, 2), 52)}, Outcome::emitted, 1, 0, 12},
       {"a record that does not say which", {batch(12, 3, 2)}, Outcome::maybe_emitted, 0, 1, 12},
-      {"once for certain, then maybe", {batch(12, 3, 3), batch(14, 3, 2)}, Outcome::emitted, 1, 1, 14},
-      {"it was skipped", {without(batch(12, 3, 2), token)}, Outcome::skipped_in_batch, 0, 0, 12},
+      {"once for certain, then maybe", {batch(12, 3, 3), batch(14, 3, 2)}, Outcome::emitted_again, 1, 1, 14},
+      {"it was skipped", {without(batch(12, 3, 2), token)}, Outcome::skipped, 0, 0, 12},
       {"skipped the second time",
        {at_attempt(without(batch(12, 3, 2), token), 2)},
        Outcome::maybe_emitted,
        0,
        1,
        12},
-      {"all the second time", {at_attempt(batch(12, 3, 3), 2)}, Outcome::emitted, 1, 0, 12},
-      {"leased", {open_batch(12)}, Outcome::in_open_batch, 0, 0, 12},
+      {"all the second time", {at_attempt(batch(12, 3, 3), 2)}, Outcome::emitted_again, 1, 0, 12},
+      {"leased", {open_batch(12)}, Outcome::leased, 0, 0, 12},
       {"dead", {dead_batch(12)}, Outcome::dead, 0, 0, 12},
-      {"skipped, then leased",
-       {without(batch(12, 3, 2), token), open_batch(14)},
-       Outcome::in_open_batch,
-       0,
-       0,
-       14},
+      {"skipped, then leased", {without(batch(12, 3, 2), token), open_batch(14)}, Outcome::leased, 0, 0, 14},
       {"emitted, then dead", {batch(12, 3, 3), dead_batch(14)}, Outcome::emitted, 1, 0, 12},
   };
   for (const auto& c : cases) {
     CAPTURE(c.name);
-    const auto status = judge_token(facts("due", c.batches, {below()}));
+    auto token_facts = facts("due", c.batches, {below()});
+    token_facts.operations = {replay_at(13ms)};
+    const auto status = judge_token(token_facts);
     CHECK(outcome_name(status.outcome) == std::string(outcome_name(c.outcome)));
     CHECK(status.times == c.times);
     CHECK(status.maybe == c.maybe);
@@ -135,9 +141,34 @@ TEST_CASE("why a token was skipped, as far as the counts of its batch show") {
 TEST_CASE("the last emission is the latest acknowledgement, not the largest id") {
   auto late = batch(12, 3, 3);
   late.emitted_at = Moment(99ms);
-  const auto status = judge_token(facts("due", {late, batch(14, 3, 3)}, {below()}));
+  auto both = facts("due", {late, batch(14, 3, 3)}, {below()});
+  both.operations = {replay_at(99ms)};
+  const auto status = judge_token(both);
   CHECK(status.times == 2);
   CHECK(status.batch->id == 12);
+}
+
+TEST_CASE("a repetition that no operation asked for is unexplained") {
+  auto twice = facts("due", {batch(1000, 3, 3), batch(5000, 3, 3)}, {below()});
+  const auto outcome_after = [&](const Operation& operation) {
+    twice.operations = {operation};
+    return judge_token(twice).outcome;
+  };
+  CHECK(outcome_after(replay_at(3s)) == Outcome::emitted_again);
+  auto created = replay_at(3s);
+  created.kind = EventKind::queue_created;
+  created.tokens.clear();
+  CHECK(outcome_after(created) == Outcome::emitted_again);
+  auto of_others = replay_at(3s);
+  of_others.tokens = {{45, token}};
+  CHECK(outcome_after(of_others) == Outcome::unexplained);
+  CHECK(outcome_after(replay_at(7s)) == Outcome::unexplained);
+  CHECK(outcome_after(forward_move()) == Outcome::unexplained);
+  const auto status = judge_token(twice);
+  CHECK(status.fault == Fault::unasked);
+  CHECK(status.times == 2);
+  twice.batches[1].queue = "second";
+  CHECK(judge_token(twice).outcome == Outcome::emitted_again);
 }
 
 TEST_CASE("the counts of a batch that a rewind cut include more than its tokens") {
@@ -158,8 +189,8 @@ TEST_CASE("a token that was emitted may be queued again") {
   };
   const std::vector<Case> cases{
       {"done", "due", {batch(12, 3, 3)}, below(), std::nullopt},
-      {"leased again", "due", {batch(12, 3, 3), open_batch(14)}, below(), Outcome::in_open_batch},
-      {"replayed", "due", {batch(12, 3, 3)}, in_gap(), Outcome::waiting_again},
+      {"leased again", "due", {batch(12, 3, 3), open_batch(14)}, below(), Outcome::leased},
+      {"replayed", "due", {batch(12, 3, 3)}, in_replay(), Outcome::in_replay},
       {"rewound", "due", {batch(12, 3, 3)}, above(), Outcome::waiting},
       {"rewound, but consumed", "consumed", {batch(12, 3, 3)}, above(), std::nullopt},
   };
@@ -186,9 +217,10 @@ TEST_CASE("a token that is in no batch has a reason") {
   const std::vector<Case> cases{
       {"above the cursor", "due", above(), Outcome::waiting, "", false},
       {"the cursor itself is passed", "due", above(token), Outcome::unexplained, "", false},
-      {"above, but expired", "expired", above(), Outcome::waiting_not_due, "", false},
-      {"replayed or committed late", "due", in_gap(), Outcome::waiting_again, "", false},
-      {"the same, but consumed", "consumed", in_gap(), Outcome::waiting_not_due, "", false},
+      {"above, but expired", "expired", above(), Outcome::waiting, "expired", false},
+      {"replayed", "due", in_replay(), Outcome::in_replay, "", false},
+      {"committed late", "due", in_gap(), Outcome::in_gap, "", false},
+      {"the same, but consumed", "consumed", in_gap(), Outcome::in_gap, "consumed", false},
       {"one reason recorded", "expired", below(BatchRecord{.id = 9, .skipped = {.expired = 2}}),
        Outcome::skipped, "expired", true},
       {"a reason that the token's state no longer shows", "wrong status",

@@ -1,6 +1,6 @@
 // Counts some thousand tokens exactly, and estimates the rest from samples of ids.
 
-#include "status/queue_waiting.hpp"
+#include "status/pending_tokens.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -79,7 +79,7 @@ LEFT JOIN LATERAL (
 GROUP BY r.kind)";
 
 template <typename Field>
-void note_oldest(WaitingTokenCount& count, const Field& field) {
+void note_oldest(PendingTokens& count, const Field& field) {
   if (const auto created_at = optional_moment_in<std::chrono::seconds>(field))
     count.oldest_created_at = std::min(count.oldest_created_at.value_or(*created_at), *created_at);
 }
@@ -93,40 +93,39 @@ std::string array_of(const std::vector<IdSample>& samples, Member member) {
   return array_text(numbers);
 }
 
-void add_samples(pqxx::transaction_base& transaction, const QueueStatus& status, std::int64_t read_to,
-                 WaitingTokenCount& count) {
-  const auto samples = plan_samples(read_to + 1, status.newest);
-  const auto rows =
-      Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
-                          array_of(samples, &IdSample::end), in_seconds(status.now), status.queue);
+void add_samples(pqxx::transaction_base& transaction, const std::string& queue, const QueuePosition& position,
+                 std::int64_t read_to, PendingTokens& count) {
+  const auto samples = plan_samples(read_to + 1, position.newest);
+  const auto rows = Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
+                                        array_of(samples, &IdSample::end), in_seconds(position.now), queue);
   double estimate = 0;
   for (const auto& row : rows) {
     const auto n = row[0].as<std::size_t>() - 1;
     estimate += row[1].as<double>() * samples.at(n).weight;
     note_oldest(count, row[2]);
   }
-  count.above_cursor += std::llround(estimate);
+  count.waiting += std::llround(estimate);
 }
 
-void count_above_cursor(pqxx::transaction_base& transaction, const QueueStatus& status,
-                        WaitingTokenCount& count) {
-  const auto row = Connection::execute(transaction, above_cursor_sql, status.cursor, status.newest,
-                                       in_seconds(status.now), status.queue)[0];
-  count.above_cursor = row[1].as<std::int64_t>();
+void count_above_cursor(pqxx::transaction_base& transaction, const std::string& queue,
+                        const QueuePosition& position, PendingTokens& count) {
+  const auto row = Connection::execute(transaction, above_cursor_sql, position.cursor, position.newest,
+                                       in_seconds(position.now), queue)[0];
+  count.waiting = row[1].as<std::int64_t>();
   note_oldest(count, row[2]);
   if (row[0].as<std::int64_t>() <= exact_limit) return;
   const auto read_to = row[3].as<std::int64_t>();
-  if (read_to == status.newest) return;
+  if (read_to == position.newest) return;
   // Ids are drawn in time order, so the first due token found is about the oldest.
   count.oldest_estimated = row[2].is_null();
   count.estimated = true;
-  add_samples(transaction, status, read_to, count);
+  add_samples(transaction, queue, position, read_to, count);
 }
 
-void count_behind_cursor(pqxx::transaction_base& transaction, const QueueStatus& status,
-                         const QueuePosition& position, WaitingTokenCount& count) {
-  const auto rows = Connection::execute(transaction, passed_sql, status.queue, position.open_from,
-                                        position.gap_ids, in_seconds(status.now));
+void count_behind_cursor(pqxx::transaction_base& transaction, const std::string& queue,
+                         const QueuePosition& position, PendingTokens& count) {
+  const auto rows = Connection::execute(transaction, passed_sql, queue, position.open_from, position.gap_ids,
+                                        in_seconds(position.now));
   for (const auto& row : rows) {
     const std::string kind = row[0].c_str();
     const auto ids = row[1].as<std::int64_t>();
@@ -136,7 +135,7 @@ void count_behind_cursor(pqxx::transaction_base& transaction, const QueueStatus&
       count.estimated = true;
       due = std::llround(static_cast<double>(due) * static_cast<double>(ids) / static_cast<double>(examined));
     }
-    (kind == "batch" ? count.in_open_batches : kind == "gap" ? count.in_gaps : count.in_replay) = due;
+    (kind == "batch" ? count.leased : kind == "gap" ? count.in_gap : count.in_replay) = due;
     note_oldest(count, row[4]);
   }
 }
@@ -159,11 +158,11 @@ std::vector<IdSample> plan_samples(std::int64_t first, std::int64_t last) {
   return samples;
 }
 
-WaitingTokenCount count_waiting_tokens(pqxx::transaction_base& transaction, const QueueStatus& status,
-                                       const QueuePosition& position) {
-  WaitingTokenCount count;
-  count_above_cursor(transaction, status, count);
-  count_behind_cursor(transaction, status, position, count);
+PendingTokens count_pending_tokens(pqxx::transaction_base& transaction, const std::string& queue,
+                                   const QueuePosition& position) {
+  PendingTokens count;
+  count_above_cursor(transaction, queue, position, count);
+  count_behind_cursor(transaction, queue, position, count);
   return count;
 }
 

@@ -1,10 +1,10 @@
-// How many pieces the record of a queue has: what is alike is read as one.
+// How many ranges the record of a queue has: what is alike is read as one.
 
-#include "reconcile/piece_reader.hpp"
+#include "reconcile/recorded_ranges.hpp"
 #include "support/catch.hpp"
 #include "support/reconcile_rig.hpp"
 
-namespace mailroom::test::reconcile_pieces_test {
+namespace mailroom::test::reconcile_ranges_test {
 namespace {
 
 /// Thirty batches of one token each, claimed within one second and emitted within the next.
@@ -21,11 +21,12 @@ struct AlikeBatches : ReconcileRig {
   std::string claims() {
     std::string text;
     connection->transact([&](pqxx::work& transaction) {
-      read_pieces(transaction, read_claim_record(transaction, "mailroom", 0), [&](const Piece& piece) {
-        if (piece.kind != PieceKind::claim) return;
-        text += fmt::format("{}{}:b{}", text.empty() ? "" : " ", id_range_text({piece.first, piece.end}),
-                            piece.source);
-      });
+      read_recorded_ranges(transaction, read_claim_record(transaction, "mailroom", 0),
+                           [&](const RecordedRange& range) {
+                             if (range.kind != RangeKind::claim) return;
+                             text += fmt::format("{}{}:b{}", text.empty() ? "" : " ",
+                                                 id_range_text({range.first, range.end}), range.source);
+                           });
     });
     return text;
   }
@@ -33,13 +34,13 @@ struct AlikeBatches : ReconcileRig {
 
 }  // namespace
 
-TEST_CASE("batches one after the other are read as one piece", "[reconcile]") {
+TEST_CASE("batches one after the other are read as one range", "[reconcile]") {
   AlikeBatches rig;
   CHECK(rig.claims() == "1-30:b1");
   CHECK(rig.classes() == "30 emitted");
 }
 
-TEST_CASE("a batch that differs from its neighbours is a piece of its own", "[reconcile]") {
+TEST_CASE("a batch that differs from its neighbours is a range of its own", "[reconcile]") {
   struct Case {
     std::string hand, claims, classes;
   };
@@ -53,9 +54,9 @@ TEST_CASE("a batch that differs from its neighbours is a piece of its own", "[re
       {"UPDATE mailroom_batches SET emitted_at = emitted_at + interval '1 s' WHERE id IN (5, 6)",
        "1-4:b1 5-6:b5 7-30:b7", "30 emitted"},
       {"UPDATE mailroom_batches SET emitted_at = NULL WHERE id = 30", "1-29:b1 30:b30",
-       "29 emitted, 1 in_flight"},
+       "29 emitted, 1 leased"},
       {"UPDATE mailroom_batches SET emitted_at = NULL, dead_at = now() WHERE id = 7", "1-6:b1 7:b7 8-30:b8",
-       "29 emitted, 1 dead_letter"},
+       "29 emitted, 1 dead"},
       {"UPDATE mailroom_batches SET claimed_by = 'mailroom send@host' WHERE id = 3", "1-2:b1 3:b3 4-30:b4",
        "29 emitted, 1 unexplained"},
       {"DELETE FROM mailroom_batches WHERE id = 25", "1-24:b1 27-30:b27", "29 emitted, 1 unexplained"},
@@ -95,4 +96,4 @@ TEST_CASE("a replay within the second of the batches is told apart from them", "
   CHECK(rig.unexplained() == "11-30");
 }
 
-}  // namespace mailroom::test::reconcile_pieces_test
+}  // namespace mailroom::test::reconcile_ranges_test

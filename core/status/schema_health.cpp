@@ -1,16 +1,21 @@
-// The rules about triggers that do not fire.
+// The rules about what the schema needs to lose no token: triggers that fire, and sequences that are ahead.
 
 #include <algorithm>
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "db/qualified_name.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/schema_objects.hpp"
+#include "status/fix_commands.hpp"
 #include "status/queue_health.hpp"
 
 namespace mailroom {
 namespace {
+
+constexpr auto sequence_code = "sequence_behind";
+
 
 QueueFinding finding_of(const SilentTrigger& silent, const ExpectedTrigger& trigger,
                         const std::string& schema) {
@@ -22,7 +27,27 @@ QueueFinding finding_of(const SilentTrigger& silent, const ExpectedTrigger& trig
                             : enable_trigger_statement(schema, trigger.table, trigger.name)};
 }
 
+
 }  // namespace
+
+std::optional<QueueFinding> judge_cursor(const std::string& queue, std::int64_t cursor, std::int64_t drawn) {
+  if (cursor <= drawn) return std::nullopt;
+  return QueueFinding{
+      Severity::failure, sequence_code,
+      fmt::format(
+          "tokens_id_seq is at {}, behind the cursor of the queue {} at {}: every claim fails. Tokens were "
+          "truncated or restored. The fix emits the tokens created since then and no others",
+          with_thousands(drawn), queue, with_thousands(cursor)),
+      fix_sequence_command};
+}
+
+QueueFinding judge_sequence(const TableSequence& sequence) {
+  return {sequence.is_of_mailroom() ? Severity::failure : Severity::warning, sequence_code,
+          fmt::format("{} is at {}, behind the newest id of {}, {}: {}", sequence.name,
+                      with_thousands(sequence.position), sequence.table, with_thousands(sequence.newest),
+                      sequence.consequence()),
+          fix_sequence_command};
+}
 
 std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std::string& schema) {
   std::vector<QueueFinding> found;

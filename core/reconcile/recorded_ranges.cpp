@@ -1,6 +1,6 @@
-// The SQL that makes pieces of batches, gaps and operations. Usual batches in a row become one piece.
+// The SQL that makes ranges of batches, gaps and operations. Usual batches in a row become one range.
 
-#include "reconcile/piece_reader.hpp"
+#include "reconcile/recorded_ranges.hpp"
 
 #include <fmt/format.h>
 #include <limits>
@@ -14,15 +14,15 @@ namespace {
 constexpr int rows_at_once = 20'000;
 
 // $1 queue, $2 the first batch, $3 and $4 what the cursor and the time were before it, $5 the cursor now. A
-// batch that took all that its claim passed is one piece. So are such batches one after the other, if nothing
+// batch that took all that its claim passed is one range. So are such batches one after the other, if nothing
 // is peculiar about them and the seconds of their times are the same, unless $13 says that batches must be
-// kept apart: each begins where the one before ends, so the last one ends where the next piece begins. The
+// kept apart: each begins where the one before ends, so the last one ends where the next range begins. The
 // exact number of a batch's ids is counted only where it can differ from the number of its tokens. What a
 // consumer skipped is among the ids that it skipped, with what the other side refused if it records outcomes
 // ($11): then the claim's share is not known exactly.
-const std::string pieces_sql = fmt::format(
+const std::string records_sql = fmt::format(
     R"(
-DECLARE mailroom_pieces NO SCROLL CURSOR FOR
+DECLARE mailroom_ranges NO SCROLL CURSOR FOR
 WITH chain AS (
   SELECT b.*, lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before
   FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint),
@@ -112,10 +112,10 @@ ORDER BY first)",
     fmt::arg("at", microseconds_sql("o.at")));
 
 template <typename Row>
-Piece read_piece(const Row& row) {
+RecordedRange read_range(const Row& row) {
   return {.first = row[1].template as<std::int64_t>(),
           .end = row[2].template as<std::int64_t>(),
-          .kind = static_cast<PieceKind>(row[0].template as<int>()),
+          .kind = static_cast<RangeKind>(row[0].template as<int>()),
           .source = row[3].template as<std::int64_t>(),
           .leased_at = row[4].template as<std::int64_t>(),
           .ended_at = row[5].is_null() ? 0 : row[5].template as<std::int64_t>(),
@@ -130,16 +130,16 @@ Piece read_piece(const Row& row) {
           .mask = row[14].is_null() ? std::string() : std::string(row[14].c_str())};
 }
 
-/// The ranges of a consumer's output, in the order of the other pieces.
-class WrittenPieces {
+/// The ranges of a consumer's output, in the order of the other ranges.
+class WrittenRanges {
  public:
-  explicit WrittenPieces(const ConsumerOutput* output) : output_(output) {}
+  explicit WrittenRanges(const ConsumerOutput* output) : output_(output) {}
 
-  void give_up_to(std::int64_t first, const std::function<void(Piece)>& each) {
+  void give_up_to(std::int64_t first, const std::function<void(RecordedRange)>& each) {
     for (; output_ != nullptr && next_ < output_->written.size() && output_->written[next_].first <= first;
          ++next_) {
       const auto& range = output_->written[next_];
-      each({.first = range.first, .end = range.end, .kind = PieceKind::written});
+      each({.first = range.first, .end = range.end, .kind = RangeKind::written});
     }
   }
 
@@ -150,8 +150,8 @@ class WrittenPieces {
 
 }  // namespace
 
-void read_pieces(pqxx::transaction_base& transaction, const ClaimRecord& record,
-                 const std::function<void(Piece)>& each) {
+void read_recorded_ranges(pqxx::transaction_base& transaction, const ClaimRecord& record,
+                          const std::function<void(RecordedRange)>& each) {
   std::vector<std::int64_t> operations;
   std::vector<std::int64_t> creations;
   std::vector<std::int64_t> begins;
@@ -163,23 +163,23 @@ void read_pieces(pqxx::transaction_base& transaction, const ClaimRecord& record,
     begins.push_back(operation.end);
     created_at.push_back(operation.at);
   }
-  Connection::execute(transaction, pieces_sql, record.queue, record.first_batch, record.base_cursor,
+  Connection::execute(transaction, records_sql, record.queue, record.first_batch, record.base_cursor,
                       record.base_at, record.cursor, record.gap_ids, array_text(operations),
                       array_text(creations), array_text(begins), array_text(created_at),
                       record.has_deliveries, record.output != nullptr,
                       record.has_deliveries || record.output != nullptr);
-  WrittenPieces written(record.output);
-  const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_pieces", rows_at_once);
+  WrittenRanges written(record.output);
+  const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_ranges", rows_at_once);
   for (auto rows = Connection::execute(transaction, fetch); !rows.empty();
        rows = Connection::execute(transaction, fetch)) {
     for (const auto& row : rows) {
-      auto piece = read_piece(row);
-      written.give_up_to(piece.first, each);
-      each(std::move(piece));
+      auto range = read_range(row);
+      written.give_up_to(range.first, each);
+      each(std::move(range));
     }
   }
   written.give_up_to(std::numeric_limits<std::int64_t>::max(), each);
-  Connection::execute(transaction, "CLOSE mailroom_pieces");
+  Connection::execute(transaction, "CLOSE mailroom_ranges");
 }
 
 }  // namespace mailroom

@@ -1,0 +1,94 @@
+// The one judge of what became of a token in a queue. Pure: audit gives it the records of one token, and
+// reconcile those that a range of ids has in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fate/outcome.hpp"
+
+namespace mailroom {
+
+/// False for a record that is older than the token: it is of another token, which had its id before. A
+/// creation has the second in which its transaction began.
+constexpr bool can_be_of(std::int64_t created_second, std::int64_t recorded_second) {
+  return created_second <= recorded_second;
+}
+
+/// A batch that has the token.
+struct HoldingBatch {
+  enum class State { open, emitted, dead };
+
+  State state = State::open;
+  int attempts = 1;              ///< how often it was leased
+  std::int64_t ended_at = 0;     ///< when it was acknowledged or given up, in microseconds since 1970
+  bool is_skipped = false;       ///< its consumer skipped the token at the last attempt
+  bool is_certain = true;        ///< false: it was acknowledged, but perhaps without this token
+  bool is_asked_for = true;      ///< false: it repeats an emission, and no operation asked for that
+  bool is_by_sender = false;     ///< of `mailroom send`, which records an outcome of each token
+  bool is_shared = false;        ///< two sessions had it at the same time
+  bool is_out_of_reach = false;  ///< open, but no claim looks for it
+};
+
+/// Where a queue will still find the token.
+enum class TokenPlace { none, above_cursor, in_gap, in_replay };
+
+/// What brought the cursor past a token that no batch has.
+enum class PassedBy {
+  nothing,
+  claim,
+  move,     ///< of the cursor, by an operator
+  untaken,  ///< a claim, when the queue did not take its action yet; or the queue began after it
+};
+
+/// The delivery of the token that is on record.
+struct RecordedDelivery {
+  Outcome last = Outcome::unknown;  ///< one of delivery_outcomes
+  bool was_accepted = false;        ///< by the last attempt or an earlier one
+  bool will_be_tried = false;       ///< it has a time for its next attempt
+  bool has_batch = true;            ///< a batch on record has the token, or may have had it
+};
+
+/// What is on record of a token in a queue.
+struct Evidence {
+  std::vector<HoldingBatch> batches{};  ///< in the order of their claims
+  TokenPlace place = TokenPlace::none;
+  bool is_due = true;  ///< a claim that finds it at its place would emit it
+  std::optional<RecordedDelivery> delivery{};
+  PassedBy passed_by = PassedBy::claim;
+  bool is_missed = false;   ///< created after that
+  bool is_recorded = true;  ///< false: batches of its time may be gone
+  bool was_unfit = false;   ///< expired or consumed when the claim passed it, as the claim has counted
+};
+
+/// What is wrong with a token that is_fault().
+enum class Fault {
+  none,
+  shared,
+  unasked,
+  without_outcome,
+  without_batch,
+  never_tried,
+  out_of_reach,
+  not_passed,
+  late,
+  lost,
+};
+
+/// `due when the cursor passed it, and in no batch`; empty for none.
+const char* fault_text(Fault fault);
+
+/// What became of a token.
+struct Fate {
+  Outcome outcome = Outcome::unexplained;
+  Fault fault = Fault::none;
+  int times = 0;                       ///< how many batches certainly emitted it
+  int maybe = 0;                       ///< how many others may have
+  std::optional<std::size_t> batch{};  ///< place in Evidence::batches of the one that decides, or of the last
+  std::optional<Outcome> next{};       ///< of a token that was emitted or delivered, and will be again
+};
+
+Fate judge_fate(const Evidence& evidence);
+
+}  // namespace mailroom

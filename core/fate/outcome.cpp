@@ -1,0 +1,34 @@
+// The names of the outcomes, in the order of the enumeration.
+
+#include "fate/outcome.hpp"
+
+#include <algorithm>
+
+namespace mailroom {
+namespace {
+
+constexpr std::array<const char*, outcome_count> names{
+    "emitted",   "emitted_again", "maybe_emitted", "accepted",     "rejected", "unknown",    "expired",
+    "cancelled", "deferred",      "skipped",       "leased",       "in_gap",   "in_replay",  "waiting",
+    "dead",      "moved_past",    "not_taken",     "not_recorded", "missed",   "unexplained"};
+static_assert(static_cast<std::size_t>(Outcome::unexplained) + 1 == outcome_count);
+
+}  // namespace
+
+const char* outcome_name(Outcome outcome) {
+  return names.at(static_cast<std::size_t>(outcome));
+}
+
+std::string outcome_text(Outcome outcome) {
+  std::string text = outcome_name(outcome);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::optional<Outcome> find_outcome(std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Outcome>(found - names.begin());
+}
+
+}  // namespace mailroom

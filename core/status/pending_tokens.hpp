@@ -1,0 +1,63 @@
+// How many tokens wait in a queue, at a cost that does not grow with a large backlog.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/moment.hpp"
+#include "db/connection.hpp"
+#include "fate/outcome.hpp"
+
+namespace mailroom {
+
+/// Due tokens that are not acknowledged, by what became of them so far.
+struct PendingTokens {
+  std::int64_t waiting = 0;
+  std::int64_t leased = 0;
+  std::int64_t in_gap = 0;
+  std::int64_t in_replay = 0;
+  std::int64_t deferred = 0;
+  bool estimated = false;
+  std::optional<Moment> oldest_created_at{};
+  bool oldest_estimated = false;  ///< there may be an older one
+
+  std::int64_t total() const { return waiting + leased + in_gap + in_replay + deferred; }
+  std::array<std::pair<Outcome, std::int64_t>, 5> by_outcome() const {
+    return {{{Outcome::waiting, waiting},
+             {Outcome::leased, leased},
+             {Outcome::in_gap, in_gap},
+             {Outcome::in_replay, in_replay},
+             {Outcome::deferred, deferred}}};
+  }
+};
+
+/// Where a queue is.
+struct QueuePosition {
+  Moment now{};  ///< the server's clock, in whole milliseconds
+  std::int64_t cursor = 0;
+  std::int64_t newest = 0;  ///< the highest id that was drawn
+  std::int64_t open_from = 0;
+  std::string gap_ids;  ///< a bigint[] as text
+};
+
+/// Counts all but deferred tokens, within the caller's transaction. Exact up to 5,000 tokens above the cursor
+/// and 5,000 ids each in open batches, gaps and replays; beyond that an estimate.
+PendingTokens count_pending_tokens(pqxx::transaction_base& transaction, const std::string& queue,
+                                   const QueuePosition& position);
+
+/// Ids from `first` to before `end`, each of which represents `weight` ids.
+struct IdSample {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+  double weight = 1;
+};
+
+/// Chooses which of the ids from `first` to `last` to read: about 3,000 at most, more densely the newer they
+/// are, because tokens expire. Includes all of the newest 1,024.
+std::vector<IdSample> plan_samples(std::int64_t first, std::int64_t last);
+
+}  // namespace mailroom

@@ -1,0 +1,155 @@
+// The judge of what became of a token, and its words.
+
+#include "fate/fate.hpp"
+
+#include <fmt/format.h>
+#include <random>
+#include <set>
+
+#include "support/catch.hpp"
+
+namespace mailroom::test::fate_test {
+
+namespace {
+
+using State = HoldingBatch::State;
+
+/// `outcome`, or `outcome: fault`, with what follows.
+std::string fate_of(const Evidence& evidence) {
+  const auto fate = judge_fate(evidence);
+  auto text = std::string(outcome_name(fate.outcome));
+  if (fate.fault != Fault::none) text += fmt::format(": {}", fault_text(fate.fault));
+  if (fate.next) text += fmt::format(", then {}", outcome_name(*fate.next));
+  return text;
+}
+
+HoldingBatch emitted(int attempts = 1) {
+  return {.state = State::emitted, .attempts = attempts, .ended_at = 5};
+}
+
+HoldingBatch skipped(int attempts = 1) {
+  return {.state = State::emitted, .attempts = attempts, .ended_at = 6, .is_skipped = true};
+}
+
+constexpr HoldingBatch open{};
+constexpr HoldingBatch dead{.state = State::dead, .attempts = 20};
+
+}  // namespace
+
+TEST_CASE("each outcome has a word of its own") {
+  std::set<std::string> words;
+  for (std::size_t i = 0; i < outcome_count; ++i) {
+    const auto outcome = static_cast<Outcome>(i);
+    words.insert(outcome_name(outcome));
+    CHECK(find_outcome(outcome_name(outcome)) == outcome);
+  }
+  CHECK(words.size() == outcome_count);
+  CHECK(outcome_text(Outcome::emitted_again) == "emitted again");
+  CHECK_FALSE(find_outcome("in flight"));
+}
+
+TEST_CASE("batches decide, the last acknowledged one of those that emitted the token") {
+  auto unsure = emitted();
+  unsure.is_certain = false;
+  CHECK(fate_of({.batches = {emitted()}}) == "emitted");
+  CHECK(fate_of({.batches = {emitted(2)}}) == "emitted_again");
+  CHECK(fate_of({.batches = {emitted(), emitted()}}) == "emitted_again");
+  CHECK(fate_of({.batches = {unsure}}) == "maybe_emitted");
+  CHECK(fate_of({.batches = {unsure, emitted()}}) == "emitted_again");
+  CHECK(fate_of({.batches = {skipped()}}) == "skipped");
+  CHECK(fate_of({.batches = {skipped(2)}}) == "maybe_emitted");
+  CHECK(fate_of({.batches = {emitted(), skipped()}}) == "emitted");
+  CHECK(fate_of({.batches = {emitted(), dead}}) == "emitted");
+  CHECK(fate_of({.batches = {dead, skipped()}}) == "skipped");
+  CHECK(fate_of({.batches = {skipped(), dead}}) == "dead");
+  CHECK(fate_of({.batches = {dead}, .place = TokenPlace::in_replay}) == "in_replay");
+  CHECK(fate_of({.batches = {skipped(), open}}) == "leased");
+  CHECK(judge_fate({.batches = {skipped(), open}}).batch == 1);
+}
+
+TEST_CASE("what was emitted may be emitted again") {
+  CHECK(fate_of({.batches = {emitted(), open}}) == "emitted, then leased");
+  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::in_gap}) == "emitted, then in_gap");
+  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::above_cursor}) == "emitted, then waiting");
+  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::above_cursor, .is_due = false}) == "emitted");
+  CHECK(fate_of({.place = TokenPlace::above_cursor, .is_due = false}) == "waiting");
+}
+
+TEST_CASE("the records of a batch may contradict each other") {
+  auto shared = emitted(2);
+  shared.is_shared = true;
+  CHECK(judge_fate({.batches = {shared}}).fault == Fault::shared);
+  auto unasked = emitted();
+  unasked.is_asked_for = false;
+  CHECK(judge_fate({.batches = {emitted(), unasked}}).fault == Fault::unasked);
+  CHECK(judge_fate({.batches = {emitted(), unasked}}).times == 2);
+  auto mailed = emitted();
+  mailed.is_by_sender = true;
+  CHECK(judge_fate({.batches = {mailed}}).fault == Fault::without_outcome);
+  mailed.is_skipped = true;
+  CHECK(fate_of({.batches = {mailed}}) == "skipped");
+  mailed.attempts = 2;
+  CHECK(fate_of({.batches = {mailed}}) == "maybe_emitted");
+  auto lost = open;
+  lost.is_out_of_reach = true;
+  CHECK(judge_fate({.batches = {lost}}).fault == Fault::out_of_reach);
+}
+
+TEST_CASE("the last outcome of a delivery decides, unless the token was accepted before") {
+  const auto delivered = [](RecordedDelivery delivery, TokenPlace place = TokenPlace::none,
+                            std::vector<HoldingBatch> batches = {}) {
+    return fate_of({.batches = std::move(batches), .place = place, .delivery = delivery});
+  };
+  CHECK(delivered({.last = Outcome::rejected}) == "rejected");
+  CHECK(delivered({.last = Outcome::rejected, .was_accepted = true}) == "accepted");
+  CHECK(delivered({.last = Outcome::rejected, .has_batch = false}) ==
+        "unexplained: delivered, but no batch on record has it");
+  CHECK(delivered({.last = Outcome::cancelled}, TokenPlace::in_replay) == "cancelled, then in_replay");
+  CHECK(delivered({.last = Outcome::deferred, .will_be_tried = true}) == "deferred");
+  CHECK(delivered({.last = Outcome::deferred, .was_accepted = true, .will_be_tried = true}) == "accepted");
+  CHECK(delivered({.last = Outcome::deferred}) == "unexplained: deferred, but nothing will try it again");
+  CHECK(delivered({.last = Outcome::deferred}, TokenPlace::none, {open}) == "leased");
+  CHECK(delivered({.last = Outcome::deferred, .was_accepted = true}, TokenPlace::in_gap) ==
+        "accepted, then in_gap");
+}
+
+TEST_CASE("why a token that the cursor has passed is in no batch") {
+  CHECK(fate_of({}) == "unexplained: due when the cursor passed it, and in no batch");
+  CHECK(fate_of({.was_unfit = true}) == "skipped");
+  CHECK(fate_of({.is_recorded = false, .was_unfit = true}) == "not_recorded");
+  CHECK(fate_of({.is_missed = true, .is_recorded = false}) ==
+        "missed: created after the cursor had passed its id");
+  CHECK(fate_of({.passed_by = PassedBy::move, .is_missed = true}) == "moved_past");
+  CHECK(fate_of({.passed_by = PassedBy::untaken, .was_unfit = true}) == "not_taken");
+  CHECK(fate_of({.passed_by = PassedBy::nothing}) ==
+        "unexplained: below the cursor, and no claim has passed it");
+}
+
+TEST_CASE("no evidence makes a token look sent that no batch has emitted, and none is judged twice") {
+  std::mt19937 random(815);
+  const auto coin = [&] { return random() % 2 == 0; };
+  for (int i = 0; i < 100'000; ++i) {
+    Evidence evidence{.place = static_cast<TokenPlace>(random() % 4),
+                      .is_due = coin(),
+                      .passed_by = static_cast<PassedBy>(random() % 4),
+                      .is_missed = coin(),
+                      .is_recorded = coin(),
+                      .was_unfit = coin()};
+    for (auto n = random() % 4; n > 0; --n)
+      evidence.batches.push_back({.state = static_cast<State>(random() % 3),
+                                  .attempts = static_cast<int>(1 + random() % 2),
+                                  .is_skipped = coin(),
+                                  .is_certain = coin()});
+    const auto fate = judge_fate(evidence);
+    bool may_be_sent = false;
+    for (const auto& batch : evidence.batches)
+      may_be_sent =
+          may_be_sent || (batch.state == State::emitted && (!batch.is_skipped || batch.attempts > 1));
+    const bool looks_sent = fate.outcome <= Outcome::maybe_emitted;
+    REQUIRE(looks_sent == may_be_sent);
+    REQUIRE((fate.times + fate.maybe > 0) == may_be_sent);
+    REQUIRE(is_fault(fate.outcome) == (fate.fault != Fault::none));
+  }
+}
+
+}  // namespace mailroom::test::fate_test

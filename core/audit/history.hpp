@@ -6,38 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "audit/timeline.hpp"
 #include "audit/token_status.hpp"
 
 namespace mailroom {
-
-/// From `since` to before `until`, which have whole seconds.
-struct Period {
-  Moment since = Moment::min();
-  Moment until = Moment::max();
-
-  bool has(Moment moment) const { return moment >= since && moment < until; }
-};
-
-/// Returns the period between two moments, as parse_moment reads them at `now`; an empty moment is no bound.
-/// Throws Error(usage) if a moment is invalid or the period is empty.
-Period parse_period(const std::string& since, const std::string& until, Moment now);
-
-struct Timeline {
-  std::vector<Event> entries{};
-  std::int64_t omitted = 0;  ///< number of older entries beyond the limit
-
-  void add(const Operation& operation) { entries.push_back({operation.kind, operation.at, operation}); }
-  void add(const SchemaChange& change) { entries.push_back({EventKind::migrated, change.at, change}); }
-  void add(const DeliveryAttempt& attempt) { entries.push_back({EventKind::delivery, attempt.at, attempt}); }
-  /// At the time when the batch was acknowledged or dead-lettered or, if it is open, claimed.
-  void add(const BatchRecord& batch);
-  /// Sorts the entries and keeps the newest `limit` within `period`.
-  void arrange(const Period& period, std::int64_t limit);
-};
-
-/// Returns the abandoned attempts of `batch`, oldest first: the batch as it was during each lease, and the
-/// time when the next attempt began.
-std::vector<Event> abandonments_of(const BatchRecord& batch);
 
 /// Which part of a history to read.
 struct AuditRequest {
@@ -47,18 +19,6 @@ struct AuditRequest {
   std::string until{};                ///< likewise
   std::int64_t limit = 1000;          ///< entries, and tokens of an account
   bool batches = false;               ///< in an overview, add an entry for each batch
-};
-
-struct TokenReport {
-  TokenFacts token;    ///< with deliveries: what without_deliveries() leaves
-  TokenStatus status;  ///< of queues without a delivery
-  std::vector<TokenDelivery> deliveries{};
-  std::string queue{};  ///< in `by_queue`: the queue
-  std::vector<TokenReport>
-      by_queue{};  ///< if several queues were requested: those that take it or have a record of it
-
-  /// False if there is nothing to tell but its deliveries.
-  bool has_status() const { return deliveries.empty() || status.batch.has_value(); }
 };
 
 /// The history of one account, token or batch.

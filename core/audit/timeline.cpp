@@ -1,9 +1,10 @@
 // Reads --since and --until, and sorts and cuts the events between them.
 
+#include "audit/timeline.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "audit/history.hpp"
 #include "base/error.hpp"
 #include "base/moment.hpp"
 

@@ -198,6 +198,31 @@ std::vector<TokenDelivery> judge_deliveries(const TokenFacts& facts) {
   return statuses;
 }
 
+TokenReport report_on(TokenFacts token) {
+  auto deliveries = judge_deliveries(token);
+  if (!deliveries.empty()) token = without_deliveries(std::move(token));
+  const auto status = deliveries.empty() || !token.batches.empty() ? judge_token(token) : TokenStatus{};
+  return {.token = std::move(token), .status = status, .deliveries = std::move(deliveries)};
+}
+
+std::vector<TokenReport> reports_by_queue(const TokenFacts& token, const std::vector<std::string>& queues) {
+  std::vector<TokenReport> reports;
+  const auto add = [&](const std::string& queue) {
+    if (std::any_of(reports.begin(), reports.end(), [&](const auto& known) { return known.queue == queue; }))
+      return;
+    reports.push_back(report_on(in_queue(token, queue)));
+    reports.back().queue = queue;
+  };
+  for (const auto& position : token.queues) {
+    if (std::find(queues.begin(), queues.end(), position.queue) != queues.end()) add(position.queue);
+  }
+  for (const auto& batch : token.batches)
+    add(batch.queue);
+  for (const auto& delivery : token.deliveries)
+    add(delivery.queue);
+  return reports;
+}
+
 TokenFacts in_queue(TokenFacts facts, const std::string& queue) {
   const auto is_of_another = [&](const auto& record) { return record.queue != queue; };
   std::erase_if(facts.batches, is_of_another);

@@ -68,6 +68,25 @@ TokenStatus judge_token(const TokenFacts& facts);
 /// Derives the status of each of its deliveries, in the order of `queues`.
 std::vector<TokenDelivery> judge_deliveries(const TokenFacts& facts);
 
+/// What audit says of a token: of its deliveries, and of the queues without one.
+struct TokenReport {
+  TokenFacts token;    ///< with deliveries: what without_deliveries() leaves
+  TokenStatus status;  ///< of queues without a delivery
+  std::vector<TokenDelivery> deliveries{};
+  std::string queue{};  ///< in `by_queue`: the queue
+  std::vector<TokenReport>
+      by_queue{};  ///< if several queues were requested: those that take it or have a record of it
+
+  /// False if there is nothing to tell but its deliveries.
+  bool has_status() const { return deliveries.empty() || status.batch.has_value(); }
+};
+
+TokenReport report_on(TokenFacts token);
+
+/// A report for each of `queues` that takes the token, and for each other queue with a record of it, such as
+/// one that was dropped.
+std::vector<TokenReport> reports_by_queue(const TokenFacts& token, const std::vector<std::string>& queues);
+
 /// What is known of a token in one queue.
 TokenFacts in_queue(TokenFacts facts, const std::string& queue);
 

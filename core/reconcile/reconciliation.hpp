@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "audit/history.hpp"
+#include "audit/timeline.hpp"
 #include "base/id_range.hpp"
 #include "reconcile/judgement.hpp"
 

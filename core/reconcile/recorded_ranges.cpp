@@ -135,7 +135,7 @@ class WrittenRanges {
  public:
   explicit WrittenRanges(const ConsumerOutput* output) : output_(output) {}
 
-  void give_up_to(std::int64_t first, const std::function<void(RecordedRange)>& each) {
+  void report_up_to(std::int64_t first, const std::function<void(RecordedRange)>& each) {
     for (; output_ != nullptr && next_ < output_->written.size() && output_->written[next_].first <= first;
          ++next_) {
       const auto& range = output_->written[next_];
@@ -174,11 +174,11 @@ void read_recorded_ranges(pqxx::transaction_base& transaction, const ClaimRecord
        rows = Connection::execute(transaction, fetch)) {
     for (const auto& row : rows) {
       auto range = read_range(row);
-      written.give_up_to(range.first, each);
+      written.report_up_to(range.first, each);
       each(std::move(range));
     }
   }
-  written.give_up_to(std::numeric_limits<std::int64_t>::max(), each);
+  written.report_up_to(std::numeric_limits<std::int64_t>::max(), each);
   Connection::execute(transaction, "CLOSE mailroom_ranges");
 }
 

@@ -78,7 +78,7 @@ StretchCutter::StretchCutter(std::vector<IdRange> wanted, bool keeps_batches,
 
 void StretchCutter::add(RecordedRange range) {
   if (range.mask.empty()) {
-    drain_to(range.first);
+    accept_parts_to(range.first);
     accept(std::move(range));
     return;
   }
@@ -89,15 +89,15 @@ void StretchCutter::add(RecordedRange range) {
     const auto end = std::min(mask.find('0', at), mask.size());
     range.first = first + static_cast<std::int64_t>(at);
     range.end = first + static_cast<std::int64_t>(end);
-    pending_.push(range);
+    masked_parts_.push(range);
     at = mask.find('1', end);
   }
 }
 
-void StretchCutter::drain_to(std::int64_t first) {
-  while (!pending_.empty() && pending_.top().first <= first) {
-    auto range = pending_.top();
-    pending_.pop();
+void StretchCutter::accept_parts_to(std::int64_t first) {
+  while (!masked_parts_.empty() && masked_parts_.top().first <= first) {
+    auto range = masked_parts_.top();
+    masked_parts_.pop();
     accept(std::move(range));
   }
 }
@@ -109,7 +109,7 @@ void StretchCutter::accept(RecordedRange range) {
 }
 
 void StretchCutter::finish() {
-  drain_to(std::numeric_limits<std::int64_t>::max());
+  accept_parts_to(std::numeric_limits<std::int64_t>::max());
   cut_to(std::numeric_limits<std::int64_t>::max());
   if (last_) emit_(*last_);
   last_.reset();
@@ -120,7 +120,7 @@ void StretchCutter::cut_to(std::int64_t end) {
     auto stop = end;
     for (const auto& range : active_)
       stop = std::min(stop, range.end);
-    if (!active_.empty()) give(position_, stop);
+    if (!active_.empty()) emit_wanted(position_, stop);
     position_ = stop;
     active_.erase(std::remove_if(active_.begin(), active_.end(),
                                  [&](const auto& range) { return range.end <= position_; }),
@@ -129,7 +129,7 @@ void StretchCutter::cut_to(std::int64_t end) {
   }
 }
 
-void StretchCutter::give(std::int64_t first, std::int64_t end) {
+void StretchCutter::emit_wanted(std::int64_t first, std::int64_t end) {
   while (next_wanted_ < wanted_.size() && wanted_[next_wanted_].end <= first)
     ++next_wanted_;
   for (auto i = next_wanted_; i < wanted_.size() && wanted_[i].first < end; ++i) {

@@ -56,9 +56,9 @@ class StretchCutter {
   };
 
   void accept(RecordedRange range);
-  void drain_to(std::int64_t first);
+  void accept_parts_to(std::int64_t first);
   void cut_to(std::int64_t end);
-  void give(std::int64_t first, std::int64_t end);
+  void emit_wanted(std::int64_t first, std::int64_t end);
   void join(Stretch stretch);
 
   std::vector<IdRange> wanted_;
@@ -66,7 +66,7 @@ class StretchCutter {
   bool keeps_batches_;
   std::function<void(const Stretch&)> emit_;
   std::priority_queue<RecordedRange, std::vector<RecordedRange>, Later>
-      pending_;  ///< the parts of masked batches
+      masked_parts_;  ///< the parts of masked batches
   std::vector<RecordedRange> active_;
   std::int64_t position_;
   std::optional<Stretch> last_;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr auto sequence_code = "sequence_behind";
 
-
 QueueFinding finding_of(const SilentTrigger& silent, const ExpectedTrigger& trigger,
                         const std::string& schema) {
   const auto name = std::string(trigger.name);
@@ -26,7 +25,6 @@ QueueFinding finding_of(const SilentTrigger& silent, const ExpectedTrigger& trig
           silent.is_missing ? in_schema(expected_objects().at({ObjectKind::trigger, name}).statement, schema)
                             : enable_trigger_statement(schema, trigger.table, trigger.name)};
 }
-
 
 }  // namespace
 

@@ -22,7 +22,6 @@ std::optional<QueueFinding> judge_queue_lock(const QueueStatus& status, const He
       end_session(lock.session.pid)};
 }
 
-
 QueueFinding held_by(const GapHolder& holder) {
   const auto age = age_text(*holder.session.transaction_age);
   const auto waits = fmt::format("up to {} of its own in the gap wait for its end, all others are emitted",
@@ -41,7 +40,6 @@ QueueFinding held_by(const GapHolder& holder) {
       is_named ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";" : "",
       is_named ? "" : "SELECT gid, prepared FROM pg_prepared_xacts; shows its name, for ROLLBACK PREPARED"};
 }
-
 
 }  // namespace
 

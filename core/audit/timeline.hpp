@@ -1,0 +1,41 @@
+// A period, and the events in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "events/event.hpp"
+
+namespace mailroom {
+
+/// From `since` to before `until`, which have whole seconds.
+struct Period {
+  Moment since = Moment::min();
+  Moment until = Moment::max();
+
+  bool has(Moment moment) const { return moment >= since && moment < until; }
+};
+
+/// Returns the period between two moments, as parse_moment reads them at `now`; an empty moment is no bound.
+/// Throws Error(usage) if a moment is invalid or the period is empty.
+Period parse_period(const std::string& since, const std::string& until, Moment now);
+
+struct Timeline {
+  std::vector<Event> entries{};
+  std::int64_t omitted = 0;  ///< number of older entries beyond the limit
+
+  void add(const Operation& operation) { entries.push_back({operation.kind, operation.at, operation}); }
+  void add(const SchemaChange& change) { entries.push_back({EventKind::migrated, change.at, change}); }
+  void add(const DeliveryAttempt& attempt) { entries.push_back({EventKind::delivery, attempt.at, attempt}); }
+  /// At the time when the batch was acknowledged or dead-lettered or, if it is open, claimed.
+  void add(const BatchRecord& batch);
+  /// Sorts the entries and keeps the newest `limit` within `period`.
+  void arrange(const Period& period, std::int64_t limit);
+};
+
+/// Returns the abandoned attempts of `batch`, oldest first: the batch as it was during each lease, and the
+/// time when the next attempt began.
+std::vector<Event> abandonments_of(const BatchRecord& batch);
+
+}  // namespace mailroom

@@ -11,7 +11,7 @@
 #include "cmd/simulate/simulate_report.hpp"
 #include "cmd/terminal/progress_bar.hpp"
 #include "process/connect_until_stopped.hpp"
-#include "process/retry_log.hpp"
+#include "process/retry.hpp"
 #include "simulation/emission_watch.hpp"
 #include "simulation/simulated_rows.hpp"
 #include "simulation/simulation.hpp"

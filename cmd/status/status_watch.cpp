@@ -8,9 +8,8 @@
 
 #include "base/duration.hpp"
 #include "cmd/terminal/patient_output.hpp"
-#include "process/backoff.hpp"
 #include "process/environment.hpp"
-#include "process/retry_log.hpp"
+#include "process/retry.hpp"
 #include "schema/bookkeeping.hpp"
 #include "status/shown_queues.hpp"
 

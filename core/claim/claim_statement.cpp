@@ -1,12 +1,17 @@
-// One round trip acknowledges a batch, claims the next, and brings its tokens if it is small.
+// One round trip acknowledges a batch with its outcomes, claims the next, and fetches it if it is small.
 
 #include "claim/claim_statement.hpp"
 
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/id_range.hpp"
-#include "claim/outcome_record.hpp"
+#include "base/json_text.hpp"
 #include "db/storable_text.hpp"
 
 namespace mailroom {
@@ -18,7 +23,54 @@ std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& t
   return std::chrono::floor<std::chrono::microseconds>(steady_now() - *time).count();
 }
 
+/// True if `second` is of the next token, and the rest is the same, as for the tokens of a line.
+bool continues(const TokenOutcome& first, const TokenOutcome& second) {
+  return second.token == first.token + 1 && first.state == second.state &&
+         first.attempts == second.attempts && first.unknowns == second.unknowns &&
+         first.wait == second.wait && first.answered_at == second.answered_at && first.code == second.code &&
+         first.sink == second.sink && first.reply == second.reply;
+}
+
+/// Adds an object for the tokens from that of `outcome` to `last`. Written without a tree of objects, which
+/// would take ten times the memory of the text.
+void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t last,
+                    std::chrono::system_clock::time_point now) {
+  auto to = std::back_inserter(text);
+  fmt::format_to(to, R"({{"first":{},"last":{},"state":"{}","attempts":{},"unknowns":{})", outcome.token,
+                 last, delivery_state_name(outcome.state), outcome.attempts, outcome.unknowns);
+  if (outcome.state == DeliveryState::deferred) fmt::format_to(to, R"(,"wait":{})", outcome.wait.count());
+  if (outcome.answered_at) {
+    const auto ago = std::max(std::chrono::duration<double>(now - *outcome.answered_at).count(), 0.0);
+    fmt::format_to(to, R"(,"ago":{})", ago);
+  }
+  if (!outcome.sink.empty()) fmt::format_to(to, R"(,"sink":{})", json_text(nlohmann::json(outcome.sink)));
+  if (outcome.code != 0) fmt::format_to(to, R"(,"code":{})", outcome.code);
+  if (!outcome.reply.empty()) fmt::format_to(to, R"(,"reply":{})", json_text(nlohmann::json(outcome.reply)));
+  text += "}";
+}
+
+/// The outcomes as mailroom_receipt takes them, an array of objects; nullopt without outcomes.
+std::optional<std::string> outcomes_json(const Receipt& receipt) {
+  if (!receipt.outcomes) return std::nullopt;
+  const auto now = std::chrono::system_clock::now();
+  const auto& outcomes = *receipt.outcomes;
+  std::string text = "[";
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto first = i;
+    while (i + 1 < outcomes.size() && continues(outcomes[i], outcomes[i + 1]))
+      ++i;
+    if (first > 0) text += ",";
+    append_outcome(text, outcomes[first], outcomes[i].token, now);
+  }
+  return text + "]";
+}
+
 }  // namespace
+
+const char* delivery_state_name(DeliveryState state) {
+  constexpr std::array names{"accepted", "deferred", "rejected", "unknown", "expired", "cancelled"};
+  return names.at(static_cast<std::size_t>(state));
+}
 
 ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
     : connection_(connection), claimant_(std::move(claimant)) {

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "claim/outcome_record.hpp"
+#include "base/json_text.hpp"
 #include "db/array_text.hpp"
 #include "db/pooler.hpp"
 #include "db/qualified_name.hpp"
@@ -46,6 +47,44 @@ SET enable_bitmapscan = off)";
 /// If another session holds the lock exclusively, status does not show this key.
 void show_fingerprint(Connection& connection, const std::string& fingerprint) {
   connection.run("SELECT pg_try_advisory_lock_shared(('x' || $1::text)::bit(64)::bigint)", fingerprint);
+}
+
+using Seconds = std::chrono::duration<double>;
+
+double seconds_of(WallTime time) {
+  return Seconds(time.time_since_epoch()).count();
+}
+
+WallTime time_of(double seconds_since_1970) {
+  return WallTime(std::chrono::round<Milliseconds>(Seconds(seconds_since_1970)));
+}
+
+/// The states as mailroom_share_sinks() takes them, an array of objects.
+std::string sinks_json(const std::vector<SinkState>& states) {
+  auto array = nlohmann::json::array();
+  for (const auto& state : states) {
+    array.push_back({{"name", state.name},
+                     {"failures", state.failures},
+                     {"since", seconds_of(state.since)},
+                     {"failed_at", seconds_of(state.failed_at)},
+                     {"probe_at", seconds_of(state.probe_at)},
+                     {"reason", state.reason}});
+  }
+  return json_text(array);
+}
+
+/// Reads rows of name, failures, since, failed_at and probe_at, in seconds since 1970, and reason.
+std::vector<SinkState> read_sinks(const pqxx::result& rows) {
+  std::vector<SinkState> states;
+  for (const auto& row : rows) {
+    states.push_back({.name = row[0].as<std::string>(),
+                      .failures = row[1].as<int>(),
+                      .since = time_of(row[2].as<double>()),
+                      .failed_at = time_of(row[3].as<double>()),
+                      .probe_at = time_of(row[4].as<double>()),
+                      .reason = row[5].as<std::string>()});
+  }
+  return states;
 }
 
 void check_trigger(Connection& connection) {

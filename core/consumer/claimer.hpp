@@ -40,7 +40,8 @@ class Claimer {
   /// Makes the next claim if one of the queues has its turn; or returns one that has been made.
   Next next(TimePoint now);
   /// Calls `each` for the rows of the batch of `claim`. `claims_on`: another claim follows at once, so the
-  /// session may make it meanwhile. Throws what the session throws: then no other claim has been made.
+  /// session may make it meanwhile. Throws what the session throws: then a later claim takes over
+  /// what was claimed meanwhile.
   void read(const MadeClaim& claim, const std::function<void(const TokenRow&)>& each, bool claims_on);
 
   /// True if a claim has been made that next() has not returned. It may have a batch.
@@ -51,7 +52,6 @@ class Claimer {
  private:
   /// False if its session has ended: its batch is taken over, like every lease of the session.
   bool is_valid(const MadeClaim& claim) const { return claim.session == sessions_.number(); }
-  void begin_session();
   MadeClaim make(const QueueTurns::Turn& turn);
   /// A claim for `turn` that starts now, and acknowledges the oldest receipt.
   MadeClaim prepare(const QueueTurns::Turn& turn);

@@ -52,7 +52,7 @@ struct FinishedBatch {
   /// they are emitted again, tried again, or were committed late.
   BatchTrigger trigger = BatchTrigger::full;
   BatchTimes times{};
-  /// Of the tokens that the sink was given, if the session knows: PgQueueSession::Setup::with_creation.
+  /// Of the tokens that the sink was given, if the session knows: TokenDetail::with_creation.
   std::span<const CreatedTokens> created{};
 };
 

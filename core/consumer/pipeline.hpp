@@ -58,7 +58,7 @@ class Pipeline {
   Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
            Waker& waker, Environment& environment, Log& log, ConsumerObserver& observer);
 
-  /// Takes effect at once. No batch may be open.
+  /// Takes effect at once, after what is open has been finished.
   void configure(const Key& key, std::unique_ptr<Sink> sink);
 
   Capacity capacity() const;

@@ -21,11 +21,14 @@ void QueueTurns::configure(const std::vector<std::string>& queues, const Options
                           : Queue{.definition = {.name = name}, .batcher = Batcher(options_.batcher)});
     if (known == before.end()) queues_.back().batcher.connected();
   }
-  for (auto& queue : queues_) {
-    const auto batcher = batcher_options(queue.definition);
-    queue.batcher.configure(batcher);
-    queue.line_limit = batcher.line_limit;
-  }
+  for (auto& queue : queues_)
+    configure(queue);
+}
+
+void QueueTurns::configure(Queue& queue) const {
+  const auto batcher = options_.batcher_of ? options_.batcher_of(queue.definition) : options_.batcher;
+  queue.batcher.configure(batcher);
+  queue.line_limit = batcher.line_limit;
 }
 
 void QueueTurns::define(const std::vector<QueueDefinition>& definitions) {
@@ -34,9 +37,7 @@ void QueueTurns::define(const std::vector<QueueDefinition>& definitions) {
       return definition.name == queue.definition.name;
     });
     queue.definition = found != definitions.end() ? *found : QueueDefinition{.name = queue.definition.name};
-    const auto batcher = batcher_options(queue.definition);
-    queue.batcher.configure(batcher);
-    queue.line_limit = batcher.line_limit;
+    configure(queue);
   }
 }
 
@@ -106,7 +107,8 @@ bool QueueTurns::is_before(const Queue& a, const Queue& b, TimePoint now) const 
 
 void QueueTurns::claimed(const Turn& turn, const ClaimReply& reply, TimePoint started, TimePoint finished,
                          bool complete) {
-  auto& queue = find(turn.queue);
+  auto& queue = *std::find_if(queues_.begin(), queues_.end(),
+                              [&](const auto& each) { return each.definition.name == turn.queue; });
   queue.batcher.claimed(turn.decision, reply, started, finished);
   queue.wanted_since.reset();
   queue.waiting = reply.pending > 0;
@@ -131,15 +133,6 @@ void QueueTurns::claimed(const Turn& turn, const ClaimReply& reply, TimePoint st
 bool QueueTurns::is_paused(const std::string& queue) const {
   return std::any_of(queues_.begin(), queues_.end(),
                      [&](const auto& each) { return each.definition.name == queue && each.paused; });
-}
-
-QueueTurns::Queue& QueueTurns::find(const std::string& name) {
-  return *std::find_if(queues_.begin(), queues_.end(),
-                       [&](const auto& queue) { return queue.definition.name == name; });
-}
-
-Batcher::Options QueueTurns::batcher_options(const QueueDefinition& definition) const {
-  return options_.batcher_of ? options_.batcher_of(definition) : options_.batcher;
 }
 
 }  // namespace mailroom

@@ -84,8 +84,7 @@ class QueueTurns {
     bool paused = false;
   };
 
-  Queue& find(const std::string& name);
-  Batcher::Options batcher_options(const QueueDefinition& definition) const;
+  void configure(Queue& queue) const;
   /// Until when `queue` waits for the hold of another to end; nullopt: it need not.
   std::optional<TimePoint> waits_for_hold(const Queue& queue, TimePoint now) const;
   /// True if `a` has its turn before `b`; both want one.

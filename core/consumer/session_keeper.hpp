@@ -7,9 +7,8 @@
 #include "claim/queue_session.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "db/errors.hpp"
-#include "process/backoff.hpp"
 #include "process/environment.hpp"
-#include "process/retry_log.hpp"
+#include "process/retry.hpp"
 
 namespace mailroom {
 

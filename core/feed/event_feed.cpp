@@ -9,9 +9,9 @@
 
 #include "db/pooler.hpp"
 #include "db/time_sql.hpp"
-#include "process/backoff.hpp"
+#include "process/retry.hpp"
 #include "process/connect_until_stopped.hpp"
-#include "process/retry_log.hpp"
+#include "process/retry.hpp"
 
 namespace mailroom {
 namespace {

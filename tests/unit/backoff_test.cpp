@@ -1,9 +1,8 @@
-#include "process/backoff.hpp"
-
 #include <algorithm>
 #include <set>
 #include <vector>
 
+#include "process/retry.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::backoff_test {

@@ -1,7 +1,6 @@
-#include "process/retry_log.hpp"
-
 #include <sstream>
 
+#include "process/retry.hpp"
 #include "support/catch.hpp"
 #include "support/text_lines.hpp"
 

@@ -1,6 +1,6 @@
-// Doubles the time between two lines, up to ten minutes.
+// Doubles the time between two lines of the log, up to ten minutes.
 
-#include "process/retry_log.hpp"
+#include "process/retry.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,6 +2,7 @@
 
 #include "schema/bookkeeping.hpp"
 #include "schema/migrator.hpp"
+#include "schema/statements.hpp"
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
@@ -127,6 +128,40 @@ TEST_CASE("migrating down and up again loses no account and no token, and keeps 
   up(*connection, newest);
   CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 5);
   CHECK(value<int>(*connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 3);
+}
+
+TEST_CASE("a version locks at most one table that others use, and the functions lock none") {
+  TestDatabase database(TestDatabase::Schema::none);
+  const auto connection = database.connect();
+  connection->run(embedded_migrations().front().up);
+  const auto tables_locked_by = [&](const std::string& sql) {
+    const auto before = value<std::string>(
+        *connection,
+        "SELECT array_agg(oid)::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace");
+    std::size_t count = 0;
+    connection->transact([&](pqxx::work& transaction) {
+      Connection::execute(transaction, sql);
+      count = Connection::execute(
+                  transaction,
+                  "SELECT DISTINCT relation FROM pg_locks WHERE pid = pg_backend_pid() AND granted "
+                  "AND relation = ANY ($1::oid[]) AND mode NOT IN "
+                  "('AccessShareLock', 'RowShareLock', 'RowExclusiveLock')",
+                  before)
+                  .size();
+    });
+    return count;
+  };
+  for (std::size_t version = 1; version < embedded_migrations().size(); ++version) {
+    const auto& migration = embedded_migrations()[version];
+    INFO(migration.title());
+    if (is_concurrent(split_statements(migration.up))) {
+      connection->run(migration.up);
+    } else {
+      CHECK(tables_locked_by(migration.up) == 1);
+    }
+  }
+  CHECK(tables_locked_by(embedded_functions().migration.up) == 0);
+  CHECK(tables_locked_by(embedded_functions().migration.up) == 0);
 }
 
 TEST_CASE("a second concurrent migrator is refused") {

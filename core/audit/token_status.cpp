@@ -3,13 +3,9 @@
 #include "audit/token_status.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace mailroom {
 namespace {
-
-/// Between the time of a row and that of the operation that wrote it.
-constexpr std::chrono::seconds clock_slack{1};
 
 bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
   return std::any_of(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
@@ -24,37 +20,8 @@ bool emitted_it_for_certain(const TokenFacts& facts, const BatchRecord& batch) {
   return all_recorded && !is_cut(facts, batch) && !contains(batch.unsure, facts.id);
 }
 
-Moment first_leased(const BatchRecord& batch) {
-  return batch.abandoned.empty() ? batch.claimed_at : batch.abandoned.front().claimed_at;
-}
-
-/// Marks each emission that repeats one of the same queue, unless an operation between the two asked for it.
-void find_unasked_repetitions(const TokenFacts& facts, std::vector<HoldingBatch>& batches) {
-  std::set<std::int64_t> used;
-  const auto asked_for = [&](const BatchRecord& earlier, const BatchRecord& later) {
-    const auto found =
-        std::find_if(facts.operations.begin(), facts.operations.end(), [&](const Operation& operation) {
-          const bool repeats = operation.kind == EventKind::queue_created ||
-                               (contains(operation.tokens, facts.id) && !operation.is_forward);
-          return operation.queue == later.queue && repeats && used.count(operation.id) == 0 &&
-                 operation.at >= *earlier.emitted_at - clock_slack &&
-                 operation.at <= first_leased(later) + clock_slack;
-        });
-    if (found != facts.operations.end()) used.insert(found->id);
-    return found != facts.operations.end();
-  };
-  const auto is_certain = [&](std::size_t i) {
-    return batches[i].state == HoldingBatch::State::emitted && !batches[i].is_skipped &&
-           batches[i].is_certain;
-  };
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (!is_certain(i)) continue;
-    for (auto earlier = i; earlier-- > 0;) {
-      if (facts.batches[earlier].queue != facts.batches[i].queue || !is_certain(earlier)) continue;
-      batches[i].is_asked_for = asked_for(facts.batches[earlier], facts.batches[i]);
-      break;
-    }
-  }
+std::int64_t in_microseconds(Moment moment) {
+  return moment.time_since_epoch().count();
 }
 
 std::vector<HoldingBatch> holding_batches(const TokenFacts& facts) {
@@ -65,13 +32,25 @@ std::vector<HoldingBatch> holding_batches(const TokenFacts& facts) {
                                 : batch.dead_at  ? HoldingBatch::State::dead
                                                  : HoldingBatch::State::open,
                        .attempts = batch.attempts,
-                       .ended_at = ended ? ended->time_since_epoch().count() : 0,
+                       .leased_at = in_microseconds(
+                           batch.abandoned.empty() ? batch.claimed_at : batch.abandoned.front().claimed_at),
+                       .ended_at = ended ? in_microseconds(*ended) : 0,
                        .is_skipped = contains(batch.skipped_ids, facts.id),
                        .is_certain = emitted_it_for_certain(facts, batch),
-                       .is_by_sender = facts.exists && batch.claimed_by.starts_with("mailroom send@")});
+                       .is_by_sender = facts.exists && batch.claimed_by.starts_with("mailroom send@"),
+                       .queue = batch.queue});
   }
-  if (facts.exists) find_unasked_repetitions(facts, batches);
   return batches;
+}
+
+std::vector<Repetition> repetitions_of(const TokenFacts& facts) {
+  std::vector<Repetition> repetitions;
+  for (const auto& operation : facts.operations) {
+    const bool repeats = operation.kind == EventKind::queue_created ||
+                         (contains(operation.tokens, facts.id) && !operation.is_forward);
+    if (repeats) repetitions.push_back({operation.id, in_microseconds(operation.at), operation.queue});
+  }
+  return repetitions;
 }
 
 TokenPlace place_in(const TokenFacts& facts, const TokenPosition& position) {
@@ -95,7 +74,9 @@ SkipCounts skipped_by_claim(const BatchRecord& claim) {
 
 /// `position`: of the queue that decides where the token is; null for none.
 Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
-  Evidence evidence{.batches = holding_batches(facts), .is_due = facts.state == "due"};
+  Evidence evidence{.batches = holding_batches(facts),
+                    .repetitions = repetitions_of(facts),
+                    .is_due = facts.state == "due"};
   if (position == nullptr) {
     if (facts.exists && facts.queues.empty()) evidence.passed_by = PassedBy::untaken;
     return evidence;

@@ -9,6 +9,9 @@ namespace {
 
 using State = HoldingBatch::State;
 
+/// Between the time of a batch and that of the operation that let it be, and when the server's clock is set.
+constexpr std::int64_t clock_slack = 1'000'000;
+
 Fate at_fault(Fault fault, Outcome outcome = Outcome::unexplained) {
   return {.outcome = outcome, .fault = fault};
 }
@@ -20,10 +23,38 @@ struct Emissions {
   bool is_repeated = false;  ///< an abandoned attempt may have emitted it too
   bool is_unasked = false;
   std::optional<std::size_t> last{};  ///< the batch that was acknowledged last
+  std::vector<std::int64_t> asked_for_by{};
 };
 
-Emissions emissions_in(const std::vector<HoldingBatch>& batches) {
+/// Each certain emission that repeats one of its queue needs an operation between the two, of its own.
+void find_operations(const Evidence& evidence, Emissions& found) {
+  std::vector<const HoldingBatch*> certain;
+  auto& asked = found.asked_for_by;
+  for (const auto& batch : evidence.batches) {
+    if (batch.state != State::emitted || batch.is_skipped || !batch.is_certain) continue;
+    const HoldingBatch* earlier = nullptr;
+    for (const auto* other : certain) {
+      if (other->queue == batch.queue) earlier = other;
+    }
+    certain.push_back(&batch);
+    if (earlier == nullptr) continue;
+    const auto operation =
+        std::find_if(evidence.repetitions.begin(), evidence.repetitions.end(), [&](const Repetition& each) {
+          return each.queue == batch.queue && each.at >= earlier->ended_at - clock_slack &&
+                 each.at <= batch.leased_at + clock_slack &&
+                 std::find(asked.begin(), asked.end(), each.operation) == asked.end();
+        });
+    if (operation == evidence.repetitions.end())
+      found.is_unasked = true;
+    else
+      asked.push_back(operation->operation);
+  }
+}
+
+Emissions emissions_in(const Evidence& evidence) {
+  const auto& batches = evidence.batches;
   Emissions found;
+  find_operations(evidence, found);
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const auto& batch = batches[i];
     // Only the last of several attempts records what it skipped: an earlier one may have emitted the token.
@@ -31,7 +62,6 @@ Emissions emissions_in(const std::vector<HoldingBatch>& batches) {
     if (!is_emission) continue;
     ++(batch.is_skipped || !batch.is_certain ? found.maybe : found.times);
     found.is_repeated = found.is_repeated || batch.attempts > 1;
-    found.is_unasked = found.is_unasked || !batch.is_asked_for;
     if (!found.last || batches[*found.last].ended_at <= batch.ended_at) found.last = i;
   }
   return found;
@@ -84,7 +114,8 @@ Fate judge_emissions(const Evidence& evidence, const Emissions& emissions) {
             .times = emissions.times,
             .maybe = emissions.maybe,
             .batch = emissions.last,
-            .next = next_of(evidence)};
+            .next = next_of(evidence),
+            .asked_for_by = emissions.asked_for_by};
   const auto& last = evidence.batches[*emissions.last];
   if (last.is_by_sender && !last.is_skipped) {
     fate.outcome = Outcome::unexplained;
@@ -133,7 +164,7 @@ Fate judge_fate(const Evidence& evidence) {
   if (std::any_of(batches.begin(), batches.end(), [](const auto& batch) { return batch.is_shared; }))
     return at_fault(Fault::shared);
   if (evidence.delivery) return judge_delivery(evidence);
-  const auto emissions = emissions_in(batches);
+  const auto emissions = emissions_in(evidence);
   if (emissions.last) return judge_emissions(evidence, emissions);
   if (const auto place = judge_place(evidence)) return *place;
   if (batches.empty()) return judge_passed(evidence);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fate/outcome.hpp"
@@ -22,13 +23,21 @@ struct HoldingBatch {
 
   State state = State::open;
   int attempts = 1;              ///< how often it was leased
-  std::int64_t ended_at = 0;     ///< when it was acknowledged or given up, in microseconds since 1970
+  std::int64_t leased_at = 0;    ///< by its first attempt, in microseconds since 1970
+  std::int64_t ended_at = 0;     ///< when it was acknowledged or given up, likewise
   bool is_skipped = false;       ///< its consumer skipped the token at the last attempt
   bool is_certain = true;        ///< false: it was acknowledged, but perhaps without this token
-  bool is_asked_for = true;      ///< false: it repeats an emission, and no operation asked for that
   bool is_by_sender = false;     ///< of `mailroom send`, which records an outcome of each token
   bool is_shared = false;        ///< two sessions had it at the same time
   bool is_out_of_reach = false;  ///< open, but no claim looks for it
+  std::string_view queue{};      ///< where the evidence is of several queues
+};
+
+/// An operation that let a queue emit the token again: a rewind, a replay, or the creation of the queue.
+struct Repetition {
+  std::int64_t operation = 0;  ///< its id
+  std::int64_t at = 0;         ///< in microseconds since 1970
+  std::string_view queue{};
 };
 
 /// Where a queue will still find the token.
@@ -52,7 +61,8 @@ struct RecordedDelivery {
 
 /// What is on record of a token in a queue.
 struct Evidence {
-  std::vector<HoldingBatch> batches{};  ///< in the order of their claims
+  std::vector<HoldingBatch> batches{};    ///< in the order of their claims
+  std::vector<Repetition> repetitions{};  ///< in the order of their time
   TokenPlace place = TokenPlace::none;
   bool is_due = true;  ///< a claim that finds it at its place would emit it
   std::optional<RecordedDelivery> delivery{};
@@ -87,6 +97,7 @@ struct Fate {
   int maybe = 0;                       ///< how many others may have
   std::optional<std::size_t> batch{};  ///< place in Evidence::batches of the one that decides, or of the last
   std::optional<Outcome> next{};       ///< of a token that was emitted or delivered, and will be again
+  std::vector<std::int64_t> asked_for_by{};  ///< the operations that explain repetitions
 };
 
 Fate judge_fate(const Evidence& evidence);

@@ -64,13 +64,13 @@ class Reading {
   }
 
   Evidence evidence() {
-    Evidence evidence{.place = place()};
+    Evidence evidence{.repetitions = repetitions(), .place = place()};
     for (const auto* range : batches_)
       evidence.batches.push_back({.state = range->state,
                                   .attempts = range->attempts,
+                                  .leased_at = range->leased_at,
                                   .ended_at = range->ended_at,
                                   .is_skipped = range->kind == RangeKind::skipped,
-                                  .is_asked_for = is_asked_for(*range),
                                   .is_by_sender = range->by_sender,
                                   .is_shared = range->lives_on,
                                   .is_out_of_reach = range->source < record_.open_from});
@@ -108,22 +108,16 @@ class Reading {
     return situation_.find(RangeKind::above) != nullptr ? TokenPlace::above_cursor : TokenPlace::none;
   }
 
-  /// True for what is not emitted, for the first emission, and for one that an operation since the last asked
-  /// for. Each operation asks once.
-  bool is_asked_for(const RecordedRange& range) {
-    const auto found = std::find(emissions_.begin(), emissions_.end(), &range);
-    if (found == emissions_.end() || found == emissions_.begin()) return true;
-    const auto& earlier = **std::prev(found);
-    for (const auto& each : situation_.ranges) {
-      if (each.kind != RangeKind::covered || asked_.count(each.source) > 0) continue;
-      const auto* operation = record_.find_operation(each.source);
-      if (operation == nullptr || !operation->repeats() || operation->at < earlier.ended_at - clock_slack ||
-          operation->at > range.leased_at + clock_slack)
-        continue;
-      asked_.insert(each.source);
-      return true;
+  /// The operations that let the tokens be emitted again.
+  std::vector<Repetition> repetitions() const {
+    std::vector<Repetition> found;
+    for (const auto& range : situation_.ranges) {
+      if (range.kind != RangeKind::covered) continue;
+      const auto* operation = record_.find_operation(range.source);
+      if (operation != nullptr && operation->repeats())
+        found.push_back({.operation = operation->id, .at = operation->at});
     }
-    return false;
+    return found;
   }
 
   /// A queue that was created again begins where its cursor was set to, whatever an earlier one has passed.
@@ -147,7 +141,7 @@ class Reading {
   std::string explanation_of(const Fate& fate) const {
     switch (fate.outcome) {
       case Outcome::emitted_again:
-        return emissions_.size() > 1 ? repetition_text()
+        return emissions_.size() > 1 ? repetition_text(fate)
                                      : "perhaps: an earlier attempt of its batch was abandoned";
       case Outcome::maybe_emitted:
         return "skipped at the last attempt of its batch, and an earlier one was abandoned";
@@ -166,9 +160,9 @@ class Reading {
   }
 
   /// `2 times: rewind by alice at 2026-11-21T09:30:15Z: relay was down`
-  std::string repetition_text() const {
+  std::string repetition_text(const Fate& fate) const {
     std::set<std::string> reasons;
-    for (const auto id : asked_)
+    for (const auto id : fate.asked_for_by)
       reasons.insert(operation_text(*record_.find_operation(id)));
     return fmt::format("{} times: {}", emissions_.size(), fmt::join(reasons, ", "));
   }
@@ -227,7 +221,6 @@ class Reading {
   std::vector<const RecordedRange*> emissions_;  ///< those of them that emitted it
   const RecordedRange* passing_;
   const QueueOperation* operation_ = nullptr;  ///< that explains why it was passed
-  std::set<std::int64_t> asked_;               ///< operations that explain repetitions
 };
 
 }  // namespace

@@ -53,7 +53,8 @@ TEST_CASE("batches decide, the last acknowledged one of those that emitted the t
   unsure.is_certain = false;
   CHECK(fate_of({.batches = {emitted()}}) == "emitted");
   CHECK(fate_of({.batches = {emitted(2)}}) == "emitted_again");
-  CHECK(fate_of({.batches = {emitted(), emitted()}}) == "emitted_again");
+  CHECK(fate_of({.batches = {emitted(), emitted()}, .repetitions = {{.operation = 3, .at = 5}}}) ==
+        "emitted_again");
   CHECK(fate_of({.batches = {unsure}}) == "maybe_emitted");
   CHECK(fate_of({.batches = {unsure, emitted()}}) == "emitted_again");
   CHECK(fate_of({.batches = {skipped()}}) == "skipped");
@@ -79,10 +80,21 @@ TEST_CASE("the records of a batch may contradict each other") {
   auto shared = emitted(2);
   shared.is_shared = true;
   CHECK(judge_fate({.batches = {shared}}).fault == Fault::shared);
-  auto unasked = emitted();
-  unasked.is_asked_for = false;
-  CHECK(judge_fate({.batches = {emitted(), unasked}}).fault == Fault::unasked);
-  CHECK(judge_fate({.batches = {emitted(), unasked}}).times == 2);
+  const auto at = [](std::int64_t second) {
+    return HoldingBatch{
+        .state = State::emitted, .leased_at = second * 1'000'000, .ended_at = second * 1'000'000};
+  };
+  const auto repeated = [&](std::vector<Repetition> repetitions) {
+    return judge_fate({.batches = {at(10), at(20), at(30)}, .repetitions = std::move(repetitions)});
+  };
+  CHECK(repeated({}).fault == Fault::unasked);
+  CHECK(repeated({}).times == 3);
+  CHECK(repeated({{.operation = 1, .at = 15'000'000}}).fault == Fault::unasked);
+  CHECK(repeated({{.operation = 1, .at = 15'000'000}, {.operation = 2, .at = 35'000'000}}).fault ==
+        Fault::unasked);
+  const auto asked = repeated({{.operation = 1, .at = 15'000'000}, {.operation = 2, .at = 29'000'000}});
+  CHECK(asked.outcome == Outcome::emitted_again);
+  CHECK(asked.asked_for_by == std::vector<std::int64_t>{1, 2});
   auto mailed = emitted();
   mailed.is_by_sender = true;
   CHECK(judge_fate({.batches = {mailed}}).fault == Fault::without_outcome);
@@ -145,7 +157,7 @@ TEST_CASE("no evidence makes a token look sent that no batch has emitted, and no
     for (const auto& batch : evidence.batches)
       may_be_sent =
           may_be_sent || (batch.state == State::emitted && (!batch.is_skipped || batch.attempts > 1));
-    const bool looks_sent = fate.outcome <= Outcome::maybe_emitted;
+    const bool looks_sent = fate.outcome <= Outcome::maybe_emitted || fate.fault == Fault::unasked;
     REQUIRE(looks_sent == may_be_sent);
     REQUIRE((fate.times + fate.maybe > 0) == may_be_sent);
     REQUIRE(is_fault(fate.outcome) == (fate.fault != Fault::none));

@@ -31,23 +31,21 @@ void BatchFetch::read(ClaimedBatch& batch, const Each& each) {
     each(read_fetched(row, detail_));
 }
 
-ClaimedBatch BatchFetch::read_beside(ClaimedBatch& batch, const Each& each,
-                                     const std::function<ClaimedBatch()>& claim) {
-  auto tokens = std::move(tokens_);
-  auto memory = std::move(spare_);
+std::optional<ClaimedBatch> BatchFetch::read_beside(ClaimedBatch& batch, const Each& each,
+                                                    const std::function<ClaimedBatch()>& claim) {
   ClaimedBatch claimed;
   BatchTokens ahead;
-  sessions_.run(
+  const bool has_run = sessions_.run(
       [&](Connection&) {
         claimed = claim();
-        ahead = read_ahead(claimed, std::move(memory));
+        ahead = read_ahead(claimed, std::move(spare_));
       },
       [&](Connection& second, const TwoSessions::InBoth& in_both) {
-        tokens = read_tokens(second, *batch.reply.lease, detail_.with_creation, std::move(tokens));
-        reader_.join(second, tokens, each, in_both);
+        tokens_ = read_tokens(second, *batch.reply.lease, detail_.with_creation, std::move(tokens_));
+        reader_.join(second, tokens_, each, in_both);
       });
-  tokens_ = std::move(ahead);
-  spare_ = std::move(tokens);
+  if (!has_run) return std::nullopt;
+  spare_ = std::exchange(tokens_, std::move(ahead));
   return claimed;
 }
 

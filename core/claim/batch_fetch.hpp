@@ -22,15 +22,14 @@ class BatchFetch {
   BatchFetch(Connection& connection, const TokenDetail& detail, DatabaseTarget target, const char* settings,
              Log* log, StopWatcher* watcher);
 
-  /// True if another claim can be made while the batch is read, as far as is known.
-  bool may_share(const ClaimedBatch& batch) const { return is_large(batch) && sessions_.may_open(); }
-  /// True if it can. Opens the second session.
-  bool can_share(const ClaimedBatch& batch) { return may_share(batch) && sessions_.open(); }
-
   /// Calls `each` for the tokens of a batch that this connection has claimed.
   void read(ClaimedBatch& batch, const Each& each);
-  /// The same in the second session, while the first one does `claim`; returns its result.
-  ClaimedBatch read_beside(ClaimedBatch& batch, const Each& each, const std::function<ClaimedBatch()>& claim);
+  /// True if read_beside() may read the batch, as far as is known.
+  bool may_read_beside(const ClaimedBatch& batch) const { return is_large(batch) && sessions_.may_run(); }
+  /// read() in the second session, while the first one does `claim`; returns its result. Reads nothing and
+  /// returns nullopt where there cannot be a second session.
+  std::optional<ClaimedBatch> read_beside(ClaimedBatch& batch, const Each& each,
+                                          const std::function<ClaimedBatch()>& claim);
 
  private:
   bool is_large(const ClaimedBatch& batch) const {

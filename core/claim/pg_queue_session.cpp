@@ -191,13 +191,15 @@ std::optional<ClaimReply> PgQueueSession::fetch_and_claim(const Lease& lease,
                                                           const std::function<void(const TokenRow&)>& each,
                                                           const NextClaim& next) {
   auto batch = take_batch(lease);
-  const auto request = fetch_->may_share(batch) ? next() : std::nullopt;
-  if (!request || !fetch_->can_share(batch)) {
+  const auto request = fetch_->may_read_beside(batch) ? next() : std::nullopt;
+  std::optional<ClaimedBatch> claimed;
+  if (request) claimed = fetch_->read_beside(batch, each, [&] { return claim_->run(*request); });
+  if (!claimed) {
     const auto waiting = wait();
     fetch_->read(batch, each);
     return std::nullopt;
   }
-  claimed_ = fetch_->read_beside(batch, each, [&] { return claim_->run(*request); });
+  claimed_ = *std::move(claimed);
   return claimed_.reply;
 }
 

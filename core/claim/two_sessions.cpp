@@ -53,8 +53,9 @@ bool TwoSessions::open() {
   return may_open_;
 }
 
-void TwoSessions::run(const Work& on_first,
+bool TwoSessions::run(const Work& on_first,
                       const std::function<void(Connection& second, const InBoth&)>& on_second) {
+  if (!open()) return false;
   auto first = in_thread([&] { on_first(first_); });
   const auto in_both = [&](const Work& work) {
     auto share = in_thread([&] {
@@ -81,6 +82,7 @@ void TwoSessions::run(const Work& on_first,
   }
   const StopWatcher::Wait waiting(watcher_, Awaited::database, &first_);
   first.get();
+  return true;
 }
 
 }  // namespace mailroom

@@ -21,18 +21,17 @@ class TwoSessions {
   TwoSessions(Connection& first, DatabaseTarget target, const char* settings, Log* log, StopWatcher* watcher)
       : first_(first), target_(std::move(target)), settings_(settings), log_(log), watcher_(watcher) {}
 
-  /// True unless opening the second session has failed before.
-  bool may_open() const { return may_open_; }
-  /// Opens the second session unless it is open. False where that fails, such as behind a pooler that has no
-  /// more: the log says so once.
-  bool open();
-
+  /// False if opening the second session has failed before.
+  bool may_run() const { return may_open_; }
   /// Does `on_first` in the first session in a thread of its own, and meanwhile `on_second` in the second
   /// one, which may let both sessions work as soon as `on_first` has ended. Returns when all has ended.
-  /// Throws what `on_second` has thrown, or else what `on_first` has. The second session must be open.
-  void run(const Work& on_first, const std::function<void(Connection& second, const InBoth&)>& on_second);
+  /// Throws what `on_second` has thrown, or else what `on_first` has. Opens the second session when it is
+  /// first needed; false, with nothing done, where that fails, such as behind a pooler that has no more.
+  bool run(const Work& on_first, const std::function<void(Connection& second, const InBoth&)>& on_second);
 
  private:
+  bool open();
+
   Connection& first_;
   DatabaseTarget target_;
   const char* settings_;

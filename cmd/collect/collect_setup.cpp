@@ -1,17 +1,17 @@
-// Translates settings into the options of Batcher and of the sink that hands over. It makes the carrier
-// before the sink needs it, so that a reload that fails changes nothing.
+// Translates settings into the options of Batcher and of the sink that hands over.
 
 #include "cmd/collect/collect_setup.hpp"
 
-#include <fmt/format.h>
 #include <limits>
-#include <random>
 
-#include "carriers/carriers.hpp"
-#include "delivery/carrier_sink.hpp"
+#include "cmd/collect/delivery_setup.hpp"
+#include "compose/line_composer.hpp"
 
 namespace mailroom {
 namespace {
+
+/// How long a line that may have been taken is sent again within its batch.
+constexpr Milliseconds resend_for{60'000};
 
 Batcher::Options batcher_options(const Settings& settings) {
   Batcher::Options options{.batch_timeout = settings.collect.batch_timeout.max,
@@ -36,17 +36,17 @@ Settings with_lines_in_flight(const Settings& settings) {
   return filled;
 }
 
-CarrierSink::Options sink_options(const Settings& settings) {
-  CarrierSink::Options options;
-  options.in_flight = settings.sink.in_flight;
-  options.lines = settings.collect.lines_per_claim;
-  options.line_limit = settings.collect.batch_limit.max;
-  options.timeout = settings.sink.timeout;
+DeliverySink::Options sink_options(const Settings& settings) {
+  DeliverySink::Options options;
+  options.dispatch.in_flight = settings.sink.in_flight;
+  options.dispatch.probe_time = settings.sink.timeout;
   // Each line has an id by which the other side can tell that it has it.
+  if (settings.sink.when_unknown == WhenUnknown::resend) options.dispatch.resend_for = resend_for;
+  options.messages = settings.collect.lines_per_claim;
+  options.message_limit = settings.collect.batch_limit.max;
   options.policy = {.when_unknown = settings.sink.when_unknown,
                     .supersede = false,
                     .resends = std::numeric_limits<int>::max()};
-  options.seed = std::random_device{}();
   return options;
 }
 
@@ -66,15 +66,9 @@ ConsumerSetup collect_setup(const Settings& settings) {
 ConsumerSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto filled = with_lines_in_flight(settings);
   auto setup = collect_setup(filled);
-  // Made here, so that a reload that fails changes nothing.
-  const CarrierSetup parts_of_carrier{settings, log, std::random_device{}()};
-  auto carrier =
-      std::make_shared<std::unique_ptr<Carrier>>(configured_carrier(settings).make(parts_of_carrier));
-  setup.collector.make_sink = [carrier, options = sink_options(filled), stop = parts.signal.stop_fd(), &log,
-                               &watcher = parts.watcher, &observer = parts.observer] {
-    watcher.name_reader(fmt::format("the answers of {}", (*carrier)->name()));
-    return std::make_unique<CarrierSink>(std::move(*carrier), options, stop, log, observer);
-  };
+  setup.collector.make_sink = sink_maker(
+      {configured_carrier(settings), [] { return std::make_unique<LineComposer>(); }, sink_options(filled)},
+      settings, parts, log);
   return setup;
 }
 

@@ -1,14 +1,13 @@
 // mailroom send: mails due tokens through SMTP relays, and records what became of each mail.
 
-#include <random>
-
 #include "base/duration.hpp"
-#include "cmd/collect/consumer_run.hpp"
+#include "carriers/smtp/configured_relays.hpp"
+#include "cmd/collect/delivery_setup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/send/send_preview.hpp"
 #include "cmd/send/send_setup.hpp"
 #include "cmd/send/send_trial.hpp"
-#include "send/mail_sink.hpp"
+#include "compose/mail_composer.hpp"
 
 namespace mailroom {
 namespace {
@@ -20,20 +19,27 @@ struct SendOptions {
   bool dry_run = false;
 };
 
+DeliverySink::Options sink_options(const Settings& settings) {
+  const auto relay = read_relays(settings).options;
+  return {
+      .dispatch = {.in_flight = settings.send.connections, .probe_time = relay.timeout + relay.end_timeout},
+      .messages = settings.send.batch_limit,
+      .policy = delivery_policy(settings),
+      .words = {.side = "relay", .item = "mail", .messages = "mails"}};
+}
+
 ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
+  require_send_keys(settings);
   auto setup = consumer_setup(settings);
-  const auto relays = configured_relays(settings, std::random_device{}());
   const auto writer = configured_writer(settings);
   for (const auto& warning : writer->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
   if (settings.send.per_account) setup.session.detail.counted_period = settings.send.per_account->period;
-  setup.collector.make_sink = [writer, relays, policy = delivery_policy(settings),
-                               limit = settings.send.batch_limit, stop = parts.signal.stop_fd(), &log,
-                               &observer = parts.observer] {
-    return std::make_unique<MailSink>(writer, relays, policy, limit, stop, log, observer);
-  };
+  setup.collector.make_sink = sink_maker(
+      {mail_carrier(), [writer] { return std::make_unique<MailComposer>(writer); }, sink_options(settings)},
+      settings, parts, log);
   setup.collector.turns.batcher = {.batch_timeout = Milliseconds(0),
                                    .poll_interval = settings.collect.poll_interval,
                                    .line_limit = settings.send.batch_limit};

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "cmd/send/send_setup.hpp"
 #include "cmd/terminal/text_table.hpp"
-#include "send/waiting_mails.hpp"
+#include "compose/waiting_mails.hpp"
 
 namespace mailroom {
 namespace {

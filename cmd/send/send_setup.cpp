@@ -8,15 +8,8 @@
 
 namespace mailroom {
 
-CourierOptions configured_relays(const Settings& settings, std::uint64_t seed) {
+void require_send_keys(const Settings& settings) {
   require_keys({"send.relay", "send.from", "send.link"}, settings);
-  auto configured = read_relays(settings);
-  CourierOptions options;
-  options.relays = std::move(configured.relays);
-  options.relay = std::move(configured.options);
-  options.connections = settings.send.connections;
-  options.seed = seed;
-  return options;
 }
 
 void check_send_settings(const Settings& settings) {

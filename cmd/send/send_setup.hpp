@@ -1,18 +1,16 @@
-// Turns settings into what send needs: relays, the writer of mails and the policy.
+// Turns settings into what send needs: the writer of mails and the policy.
 #pragma once
 
 #include <memory>
 
-#include "carriers/smtp/courier.hpp"
 #include "cmd/terminal/context.hpp"
+#include "compose/mail_writer.hpp"
 #include "delivery/delivery_policy.hpp"
-#include "send/mail_writer.hpp"
 
 namespace mailroom {
 
-/// The relays and connections that the configuration names. Throws Error(configuration) if send.relay is
-/// missing, a relay or a file cannot be used, or a password is missing.
-CourierOptions configured_relays(const Settings& settings, std::uint64_t seed);
+/// Throws Error(configuration) if send.relay, send.from or send.link is missing.
+void require_send_keys(const Settings& settings);
 
 /// Writes mails as the configuration says. Throws Error(configuration) if send.from or send.link is missing,
 /// or a template cannot be used.

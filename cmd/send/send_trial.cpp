@@ -10,8 +10,10 @@
 #include "base/clock.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "carriers/carriers.hpp"
 #include "cmd/send/send_setup.hpp"
 #include "cmd/template/example_mail.hpp"
+#include "delivery/dispatcher.hpp"
 
 namespace mailroom {
 namespace {
@@ -28,17 +30,19 @@ Address recipient_of(const SendTrial& trial) {
   return std::get<Address>(std::move(address));
 }
 
-Delivery deliver(const CourierOptions& relays, const WrittenMail& mail) {
-  Courier courier(relays);
-  courier.submit(0, mail.view());
-  if (!courier.wait(steady_now() + patience)) courier.cancel();
-  return courier.take().front().delivery;
+Answer deliver(const Settings& settings, const WrittenMail& mail, Log& log) {
+  auto single = settings;
+  single.send.connections = 1;
+  Dispatcher dispatcher(mail_carrier().make({single, log}), {.in_flight = 1});
+  dispatcher.submit({.body = mail.message, .envelope = mail.envelope});
+  if (!dispatcher.wait(steady_now() + patience)) dispatcher.cancel();
+  return dispatcher.take().back().answer;
 }
 
-std::string outcome_json(const SendTrial& trial, const Delivery& delivery) {
+std::string outcome_json(const SendTrial& trial, const Answer& delivery) {
   nlohmann::ordered_json object{{"to", trial.to},
-                                {"outcome", mail_outcome_name(delivery.outcome)},
-                                {"relay", delivery.relay},
+                                {"outcome", verdict_name(delivery.verdict)},
+                                {"relay", delivery.sink},
                                 {"code", nullptr},
                                 {"reply", delivery.reply}};
   if (delivery.code != 0) object["code"] = delivery.code;
@@ -46,7 +50,7 @@ std::string outcome_json(const SendTrial& trial, const Delivery& delivery) {
 }
 
 /// `250 2.0.0 Ok: queued as 4Z1`
-std::string reply_of(const Delivery& delivery) {
+std::string reply_of(const Answer& delivery) {
   const auto code = delivery.code == 0 ? std::string() : fmt::format("{} ", delivery.code);
   return code + shown_text(delivery.reply);
 }
@@ -56,8 +60,7 @@ std::string reply_of(const Delivery& delivery) {
 ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   const auto to = recipient_of(trial);
   const auto& settings = context.settings();
-  auto relays = configured_relays(settings, std::random_device{}());
-  relays.connections = 1;
+  require_send_keys(settings);
   const auto writer = configured_writer(settings);
   const auto now = std::chrono::floor<Moment::duration>(std::chrono::system_clock::now());
   // The id is new each time: mailboxes drop a second mail with the same Message-ID.
@@ -73,16 +76,16 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
                 "the value is from the database; mailroom audit shows the account");
   }
   context.log().warn("the token is an example and does not verify");
-  const auto delivery = deliver(relays, std::get<WrittenMail>(mail));
+  const auto delivery = deliver(settings, std::get<WrittenMail>(mail), context.log());
   if (context.global().output == OutputFormat::json) context.print(outcome_json(trial, delivery));
-  if (delivery.outcome != MailOutcome::accepted) {
+  if (delivery.verdict != Verdict::accepted) {
     throw Error(ExitCode::failed,
-                fmt::format("{} has not accepted the mail ({}): {}", delivery.relay,
-                            mail_outcome_name(delivery.outcome), reply_of(delivery)),
+                fmt::format("{} has not accepted the mail ({}): {}", delivery.sink,
+                            verdict_name(delivery.verdict), reply_of(delivery)),
                 "mailroom doctor checks the relay");
   }
   if (context.global().output == OutputFormat::text)
-    context.print(fmt::format("accepted by {}: {}\n", delivery.relay, reply_of(delivery)));
+    context.print(fmt::format("accepted by {}: {}\n", delivery.sink, reply_of(delivery)));
   return ExitCode::done;
 }
 

@@ -12,9 +12,9 @@ namespace mailroom {
 
 /// The result of verifying one token.
 struct VerifyFinding {
-  std::string defect;              ///< why the text is not a token; empty if it is one
-  std::optional<Verdict> verdict;  ///< nullopt if no key signed it
-  Secret secret{};                 ///< if the text is a token
+  std::string defect;                   ///< why the text is not a token; empty if it is one
+  std::optional<GenuineToken> verdict;  ///< nullopt if no key signed it
+  Secret secret{};                      ///< if the text is a token
   bool code_given = false;
   bool asked_database = false;
   std::optional<TokenRecord> record;

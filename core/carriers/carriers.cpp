@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "carriers/exec/carrier.hpp"
+#include "carriers/smtp/carrier.hpp"
 #ifdef MAILROOM_NATS
 #include "carriers/nats/carrier.hpp"
 #endif
@@ -23,21 +24,22 @@ namespace mailroom {
 namespace {
 
 const std::vector<CarrierKind> kinds{
-    {"exec", {}, "", make_exec_carrier, check_exec},
+    {"exec", {}, Carries::lines, "", make_exec_carrier, check_exec},
+    {"smtp", {"smtp", "smtps"}, Carries::mails, "", make_smtp_carrier, check_smtp, smtp_library},
 #ifdef MAILROOM_HTTP
-    {"http", {"https", "http"}, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
+    {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
 #else
-    {"http", {"https", "http"}, "MAILROOM_HTTP"},
+    {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
 #endif
 #ifdef MAILROOM_NATS
-    {"nats", {"nats", "tls"}, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},
+    {"nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},
 #else
-    {"nats", {"nats", "tls"}, "MAILROOM_NATS"},
+    {"nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS"},
 #endif
 #ifdef MAILROOM_AMQP
-    {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP", make_amqp_carrier, check_amqp, amqp_library},
+    {"amqp", {"amqp", "amqps"}, Carries::lines, "MAILROOM_AMQP", make_amqp_carrier, check_amqp, amqp_library},
 #else
-    {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP"},
+    {"amqp", {"amqp", "amqps"}, Carries::lines, "MAILROOM_AMQP"},
 #endif
 };
 
@@ -49,7 +51,7 @@ const CarrierKind& kind_of_program() {
 std::vector<std::string> usable_schemes() {
   std::vector<std::string> schemes;
   for (const auto& kind : kinds) {
-    if (kind.make == nullptr) continue;
+    if (kind.make == nullptr || kind.carries != Carries::lines) continue;
     for (const auto scheme : kind.schemes)
       schemes.push_back(fmt::format("{}://", scheme));
   }
@@ -83,6 +85,10 @@ const CarrierKind& kind_of_url(const std::string& url) {
                     : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
                 hint_for_url());
   }
+  if (kind->carries != Carries::lines) {
+    throw Error(ExitCode::configuration, fmt::format("sink.to is the URL of a relay: {}://", scheme),
+                "mailroom send mails tokens, through the relay that send.relay names");
+  }
   if (kind->make == nullptr) {
     throw Error(ExitCode::configuration,
                 fmt::format("this mailroom is built without the sink {}", kind->name), hint_for_build(*kind));
@@ -94,6 +100,10 @@ const CarrierKind& kind_of_url(const std::string& url) {
 
 std::span<const CarrierKind> carrier_kinds() {
   return kinds;
+}
+
+const CarrierKind& mail_carrier() {
+  return *std::ranges::find(kinds, Carries::mails, &CarrierKind::carries);
 }
 
 bool hands_over(const Settings& settings) {

@@ -16,9 +16,15 @@ namespace mailroom {
 
 /// What a carrier is made from.
 struct CarrierSetup {
-  const Settings& settings;  ///< sink.*; not kept
+  const Settings& settings;  ///< not kept
   Log& log;                  ///< outlives the carrier
   std::uint64_t seed = 0;    ///< of jitter
+};
+
+/// What a carrier takes.
+enum class Carries {
+  lines,  ///< sink.to or sink.exec asks for it
+  mails,  ///< send.relay does
 };
 
 /// What `mailroom doctor` found out about a sink.
@@ -28,13 +34,15 @@ struct SinkFinding {
   std::string reason;              ///< on one line, without a secret
   std::string hint{};              ///< what to do about it
   std::vector<std::string> fix{};  ///< commands; they may run on another host
+  std::string endpoint{};          ///< which one, if the carrier has several
 };
 
-/// A kind of sink that lines are handed over to.
+/// A way out of the database.
 struct CarrierKind {
   std::string_view name;                  ///< `http`
-  std::vector<std::string_view> schemes;  ///< of URLs in sink.to; none: sink.exec
-  std::string_view option;                ///< the CMake option that it is built with
+  std::vector<std::string_view> schemes;  ///< of the URLs that ask for it; none: sink.exec
+  Carries carries = Carries::lines;
+  std::string_view option;  ///< the CMake option that it is built with; empty: it always is
   /// Throws Error(configuration). These three are null if it is not built.
   std::unique_ptr<Carrier> (*make)(const CarrierSetup& setup) = nullptr;
   /// Connects, and hands nothing over. Throws Error(configuration).
@@ -47,6 +55,9 @@ std::span<const CarrierKind> carrier_kinds();
 
 /// True if sink.to or sink.exec says where batches are handed over; otherwise they are written to stdout.
 bool hands_over(const Settings& settings);
+
+/// The kind that carries mails.
+const CarrierKind& mail_carrier();
 
 /// The kind that sink.to or sink.exec asks for. Throws Error(configuration) for a URL of an unknown scheme,
 /// and for a kind that is not built.

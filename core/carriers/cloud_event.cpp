@@ -9,12 +9,13 @@
 
 namespace mailroom {
 
-std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const Parcel& parcel,
+std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const Message& message,
                                                                         const std::string& source) {
   if (source.empty()) return {};
-  return {{"specversion", "1.0"},    {"id", parcel.message_id},
-          {"source", source},        {"type", "mailroom." + parcel.action},
-          {"subject", parcel.queue}, {"time", moment_text(Moment(std::chrono::seconds(parcel.created_at)))}};
+  return {
+      {"specversion", "1.0"},     {"id", message.message_id},
+      {"source", source},         {"type", "mailroom." + message.action},
+      {"subject", message.queue}, {"time", moment_text(Moment(std::chrono::seconds(message.created_at)))}};
 }
 
 std::string cloud_event_header_value(std::string_view value) {

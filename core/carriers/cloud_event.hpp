@@ -12,7 +12,7 @@ namespace mailroom {
 
 /// The context attributes of CloudEvents 1.0 that make a line an event, without datacontenttype: the same at
 /// each attempt. None if `source` is empty.
-std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const Parcel& parcel,
+std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const Message& message,
                                                                         const std::string& source);
 
 /// A value as the bindings of HTTP and NATS write it into a header: percent-encoded where it must be.

@@ -11,14 +11,15 @@ Verifier::Verifier(const KeyRing& ring) {
     signers_.push_back({Hmac(key), key.fingerprint(), false});
 }
 
-std::optional<Verdict> Verifier::verify(const DecodedToken& token, std::optional<std::string_view> code,
-                                        bool search_codes) {
+std::optional<GenuineToken> Verifier::verify(const DecodedToken& token, std::optional<std::string_view> code,
+                                             bool search_codes) {
   for (auto& signer : signers_) {
     if (is_signed_for_activation(signer.hmac, token)) {
-      return Verdict{Action::activation, {}, signer.fingerprint, signer.is_current};
+      return GenuineToken{Action::activation, {}, signer.fingerprint, signer.is_current};
     }
     if (code && is_signed_for_recovery(signer.hmac, token, *code)) {
-      return Verdict{Action::password_recovery, std::string(*code), signer.fingerprint, signer.is_current};
+      return GenuineToken{Action::password_recovery, std::string(*code), signer.fingerprint,
+                          signer.is_current};
     }
   }
   if (code || !search_codes) return std::nullopt;
@@ -26,7 +27,8 @@ std::optional<Verdict> Verifier::verify(const DecodedToken& token, std::optional
   // key.
   for (auto& signer : signers_) {
     if (auto found = find_recovery_code(signer.hmac, token)) {
-      return Verdict{Action::password_recovery, std::move(*found), signer.fingerprint, signer.is_current};
+      return GenuineToken{Action::password_recovery, std::move(*found), signer.fingerprint,
+                          signer.is_current};
     }
   }
   return std::nullopt;

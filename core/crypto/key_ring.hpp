@@ -18,7 +18,7 @@ struct KeyRing {
 };
 
 /// The facts about a genuine token that follow from the keys alone.
-struct Verdict {
+struct GenuineToken {
   Action action;
   std::string code;  ///< the code that matched; empty for an activation
   std::string key_fingerprint;
@@ -33,8 +33,8 @@ class Verifier {
   /// Returns nullopt if no key of the ring signed `token`. A recovery token must match `code`; an activation
   /// token ignores it. Without a code, a recovery token is accepted only with `search_codes`, which tries all
   /// 100,000 codes with each key (about 25 ms per key).
-  std::optional<Verdict> verify(const DecodedToken& token, std::optional<std::string_view> code,
-                                bool search_codes);
+  std::optional<GenuineToken> verify(const DecodedToken& token, std::optional<std::string_view> code,
+                                     bool search_codes);
 
  private:
   struct Signer {

@@ -13,30 +13,33 @@ constexpr Milliseconds longest_delay{30'000};
 /// A probe further in the future than this comes from a clock that has been set back since.
 constexpr Milliseconds longest_probe{300'000};
 
-bool shows_relay_fails(const Delivery& delivery) {
-  return delivery.outcome == MailOutcome::unavailable || delivery.about_relay;
+/// Doubles with each further try.
+Milliseconds growing_delay(Milliseconds shortest, Milliseconds longest, int tries, double chance) {
+  auto delay = shortest;
+  for (int i = 1; i < tries && delay < longest; ++i)
+    delay = std::min(2 * delay, longest);
+  return delay - std::chrono::duration_cast<Milliseconds>(delay * (0.2 * std::clamp(chance, 0.0, 1.0)));
 }
 
-/// True if the relay has said something about the mail, or has taken it.
-bool shows_relay_works(const Delivery& delivery) {
-  if (shows_relay_fails(delivery)) return false;
-  return delivery.code != 0 || delivery.outcome == MailOutcome::unknown;
+bool shows_failure(const Answer& answer) {
+  return answer.verdict == Verdict::unavailable || answer.about_everyone;
 }
 
 /// `553 5.7.1 Sender address rejected`
-std::string reason_of(const Delivery& delivery) {
-  if (delivery.code == 0) return delivery.reply;
-  return fmt::format("{} {}{}", delivery.code, delivery.reply,
-                     delivery.about_relay ? " (to one mail after another)" : "");
+std::string reason_of(const Answer& answer) {
+  if (answer.code == 0) return answer.reply;
+  return fmt::format("{} {}{}", answer.code, answer.reply,
+                     answer.about_everyone ? " (to one mail after another)" : "");
 }
 
 }  // namespace
 
 Milliseconds breaker_delay(int failures, double chance) {
-  auto delay = shortest_delay;
-  for (int i = 1; i < failures && delay < longest_delay; ++i)
-    delay = std::min(2 * delay, longest_delay);
-  return delay - std::chrono::duration_cast<Milliseconds>(delay * (0.2 * std::clamp(chance, 0.0, 1.0)));
+  return growing_delay(shortest_delay, longest_delay, failures, chance);
+}
+
+Milliseconds resend_delay(int tries, double chance) {
+  return growing_delay(Milliseconds(250), Milliseconds(5000), tries, chance);
 }
 
 std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Milliseconds probe_time) {
@@ -47,13 +50,13 @@ std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Millise
   return probed;
 }
 
-Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTime began, WallTime now,
-                       double chance) {
-  if (shows_relay_works(delivery)) return {};
+Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime began, WallTime now,
+                     double chance) {
+  if (answer.shows_life()) return {};
   auto after = breaker;
   const bool is_old = breaker.is_open() && began < breaker.opened_at;
   if (is_old) return after;
-  if (!shows_relay_fails(delivery)) {
+  if (!shows_failure(answer)) {
     // The probe said nothing, so the next mail is one.
     if (after.is_open()) after.next_probe = now;
     return after;
@@ -62,7 +65,7 @@ Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTim
   if (!breaker.is_open()) after.since = now;
   after.opened_at = now;
   after.next_probe = now + breaker_delay(after.failures, chance);
-  after.why = reason_of(delivery);
+  after.why = reason_of(answer);
   return after;
 }
 

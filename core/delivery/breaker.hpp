@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "delivery/delivery.hpp"
+#include "delivery/answer.hpp"
 
 namespace mailroom {
 
@@ -27,14 +27,18 @@ struct Breaker {
 /// `chance`, from 0 to 1.
 Milliseconds breaker_delay(int failures, double chance);
 
+/// How long to wait before a message that may have been taken is sent again, after so many tries: 0.25 s,
+/// doubling to 5 s, reduced likewise.
+Milliseconds resend_delay(int tries, double chance);
+
 /// The breaker after a mail has been let through, or nullopt if none may pass. The mail that passes an open
 /// breaker is its probe: for `probe_time` no other one passes, unless the probe ends.
 std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Milliseconds probe_time);
 
 /// The breaker after an attempt that began at `began`. An attempt that began before the breaker opened fails
 /// for the same reason, and does not extend the delay.
-Breaker after_delivery(const Breaker& breaker, const Delivery& delivery, WallTime began, WallTime now,
-                       double chance);
+Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime began, WallTime now,
+                     double chance);
 
 /// The time until the next mail may pass, at least 1 s; nullopt if the breaker is closed. While a probe is
 /// under way, 1 s: it may end at any time.

@@ -24,14 +24,14 @@ Seconds pause_after(int attempts, double jitter) {
 
 /// The wait until a relay's own time, or until the last moment at which the mail is still worth sending: a
 /// minute before its link ends it counts as expired, and the outcome takes a moment to be recorded.
-Seconds named_pause(Seconds pause, Seconds named, const MailHistory& history, WallTime now) {
+Seconds named_pause(Seconds pause, Seconds named, const DeliveryHistory& history, WallTime now) {
   constexpr std::chrono::seconds before_end{75};
   if (named <= pause || history.expires_at == 0 || now == WallTime{}) return std::max(pause, named);
   const Seconds left = std::chrono::seconds(history.expires_at) - before_end - now.time_since_epoch();
   return left > pause ? std::min(named, left) : named;
 }
 
-int may_have_been_mailed(const MailHistory& history) {
+int may_have_been_mailed(const DeliveryHistory& history) {
   return history.unknowns + history.take_overs;
 }
 
@@ -39,7 +39,7 @@ int allowed_unknowns(const DeliveryPolicy& policy) {
   return policy.when_unknown == WhenUnknown::resend ? policy.resends : 0;
 }
 
-TokenOutcome without_attempt(const MailHistory& history, DeliveryState state, std::string reason) {
+TokenOutcome without_attempt(const DeliveryHistory& history, DeliveryState state, std::string reason) {
   if (may_have_been_mailed(history) > 0) {
     state = DeliveryState::unknown;
     reason = fmt::format("not tried again, an earlier attempt may have been accepted: {}", reason);
@@ -49,7 +49,7 @@ TokenOutcome without_attempt(const MailHistory& history, DeliveryState state, st
 
 }  // namespace
 
-MailHistory history_of(const TokenRow& row, const Lease& lease, const char* defect) {
+DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect) {
   return {.token = row.id,
           .state = row.state,
           .defect = defect,
@@ -61,7 +61,7 @@ MailHistory history_of(const TokenRow& row, const Lease& lease, const char* defe
           .mailed = row.mailed};
 }
 
-std::optional<TokenOutcome> outcome_without_attempt(const MailHistory& history,
+std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
                                                     const DeliveryPolicy& policy) {
   switch (history.state) {
     case TokenState::expired:
@@ -92,41 +92,40 @@ std::optional<TokenOutcome> outcome_without_attempt(const MailHistory& history,
   return std::nullopt;
 }
 
-TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& delivery,
+TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
                                 const DeliveryPolicy& policy, double jitter) {
   TokenOutcome outcome{.token = history.token,
-                       .attempts = delivery.counts ? 1 : 0,
+                       .attempts = answer.counts() ? 1 : 0,
                        .unknowns = history.take_overs,
-                       .sink = delivery.relay,
-                       .code = delivery.code,
-                       .reply = delivery.reply};
-  const Seconds named =
-      std::min<Seconds>(delivery.retry_after.value_or(std::chrono::seconds(0)), longest_pause);
-  switch (delivery.outcome) {
-    case MailOutcome::accepted:
+                       .sink = answer.sink,
+                       .code = answer.code,
+                       .reply = answer.reply};
+  const Seconds named = std::min<Seconds>(answer.wait.value_or(Milliseconds(0)), longest_pause);
+  switch (answer.verdict) {
+    case Verdict::accepted:
       outcome.state = DeliveryState::accepted;
       break;
-    case MailOutcome::rejected:
+    case Verdict::rejected:
       // The attempt before may have been accepted, although the relay refuses the mail now.
       outcome.state = may_have_been_mailed(history) > 0 ? DeliveryState::unknown : DeliveryState::rejected;
       break;
-    case MailOutcome::deferred:
+    case Verdict::deferred:
       outcome.state = DeliveryState::deferred;
       // Those that waited for their turn together must not come back together.
       outcome.wait = named_pause(
-          delivery.waits_for_turn ? named + spread * (1 + jitter) : pause_after(history.attempts, jitter),
-          named, history, delivery.ended);
+          answer.waits_for_turn ? named + spread * (1 + jitter) : pause_after(history.attempts, jitter),
+          named, history, answer.ended);
       break;
-    case MailOutcome::unknown:
+    case Verdict::unknown:
       ++outcome.unknowns;
       outcome.state = may_have_been_mailed(history) < allowed_unknowns(policy) ? DeliveryState::deferred
                                                                                : DeliveryState::unknown;
       outcome.wait = pause_after(history.attempts, jitter);
       break;
-    case MailOutcome::unavailable:
+    case Verdict::unavailable:
       outcome.state = DeliveryState::deferred;
       // The next probe is another mail: the relay may have meant this one.
-      outcome.wait = delivery.refusal.empty() ? named : std::max(named, pause_after(0, jitter));
+      outcome.wait = answer.refusal.empty() ? named : std::max(named, pause_after(0, jitter));
       break;
   }
   if (outcome.attempts == 0 && outcome.state == DeliveryState::deferred) {

@@ -5,7 +5,7 @@
 
 #include "claim/queue_session.hpp"
 #include "config/settings.hpp"
-#include "delivery/delivery.hpp"
+#include "delivery/answer.hpp"
 
 namespace mailroom {
 
@@ -17,7 +17,7 @@ struct DeliveryPolicy {
 };
 
 /// What is known of a token before an attempt.
-struct MailHistory {
+struct DeliveryHistory {
   std::int64_t token = 0;
   TokenState state = TokenState::due;
   const char* defect = nullptr;         ///< why it cannot be mailed, for example its address; null if it can
@@ -29,17 +29,18 @@ struct MailHistory {
   int mailed = 0;  ///< mails to its account within the period of DeliveryPolicy::per_account
 };
 
-MailHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);
+DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);
 
 /// The outcome of a token that must not be mailed; nullopt if it may be. A token that an earlier attempt may
 /// have mailed is `unknown`, whatever the reason.
-std::optional<TokenOutcome> outcome_without_attempt(const MailHistory& history, const DeliveryPolicy& policy);
+std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
+                                                    const DeliveryPolicy& policy);
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that
 /// long, until shortly before its end. A token that the relay had no time for counts no attempt, and one that
 /// waited for its turn comes back within 2 s; one whose refusal seemed to be about every mail after 15 s.
-TokenOutcome outcome_of_attempt(const MailHistory& history, const Delivery& delivery,
+TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
                                 const DeliveryPolicy& policy, double jitter);
 
 /// `reply`, or a note instead of it if it repeats a part of `token` from which the rest could be looked up:

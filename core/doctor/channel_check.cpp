@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "doctor/queue_finding.hpp"
 #include "doctor/subject.hpp"
+#include "schema/migration.hpp"
 #include "status/fix_commands.hpp"
 #include "status/queue_sessions.hpp"
 
@@ -47,9 +48,9 @@ Findings judge_name(const Settings& settings, const std::vector<std::string>& ch
   const auto polls = "collectors see a new token only at the next poll, within " +
                      format_duration(settings.collect.poll_interval);
   if (channels.empty()) {
-    return {
-        warning("the source of the trigger on tokens names no channel to notify: " + polls, {},
-                "run CREATE OR REPLACE FUNCTION trg_after_token_inserted from migrations/13_waking.up.sql")};
+    return {warning("the source of the trigger on tokens names no channel to notify: " + polls,
+                    {fmt::format("mailroom migrate goto {}", embedded_migrations().back().version)},
+                    "this makes all functions anew, trg_after_token_inserted among them")};
   }
   if (std::find(channels.begin(), channels.end(), settings.collect.channel) != channels.end()) return {};
   return {mismatch(settings, channels.front(),

@@ -1,49 +1,17 @@
-// Does each SMTP relay take mail from this host?
+// Does each relay take mail from this host? Its carrier knows what to look at.
 
 #include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "carriers/smtp/configured_relays.hpp"
-#include "doctor/relay_hint.hpp"
 #include "doctor/secret_files.hpp"
+#include "doctor/sink_finding.hpp"
 #include "doctor/subject.hpp"
-#include "mail/configured_mail.hpp"
-#include "mail/message.hpp"
 #include "status/delivery_status.hpp"
 #include "status/session_text.hpp"
 
 namespace mailroom {
 namespace {
-
-Finding judge_relay(const RelayUrl& relay, const RelayCheck& check, const Settings& settings) {
-  if (check.fault == RelayFault::none) {
-    const auto user = relay.user.empty() ? std::string("without a user") : "as " + relay.user;
-    const auto* const way = check.encrypted       ? "over TLS"
-                            : relay.is_loopback() ? "without TLS, since it is on this host"
-                                                  : "without TLS, as send.plaintext_relay_for_tests says";
-    const auto text =
-        fmt::format("{} answers {}, {}, to EHLO {}", relay.address(), way, user, check.hello_name);
-    if (check.encrypted || relay.is_loopback()) return fine(text);
-    return warning(text, {},
-                   "anybody on the way can read the links: remove the setting outside of a test set-up");
-  }
-  const auto code = check.code == 0 ? std::string() : fmt::format("{} ", check.code);
-  return failure(fmt::format("{} {}: {}{}", relay.address(), problem_of(check), code, check.reply), {},
-                 hint_of(check, relay, settings));
-}
-
-/// A mail of the configured sender, to nobody.
-std::optional<Mail> sample_of(const Settings& settings) {
-  const auto mail = parse_configured_mail(settings);
-  if (!mail.from) return std::nullopt;
-  const auto utf8_sender = MessageBuilder(*mail.from, mail.reply_to, mail.headers).utf8_sender();
-  return Mail{.from = mail.from->address.text(),
-              .to = {},
-              .message = {},
-              .needs_smtputf8 = !utf8_sender.empty(),
-              .utf8_sender = utf8_sender};
-}
 
 std::vector<UnavailableSink> read_unavailable(Subject& subject) {
   if (!subject.connection || !subject.schema_usable || !subject.has_tables) return {};
@@ -84,14 +52,11 @@ Findings check_relays(Subject& subject) {
       findings.push_back(std::move(finding));
   }
   if (any_failure(findings)) return findings;
-  const auto configured = read_relays(settings);
-  const auto sample = sample_of(settings);
   const auto unavailable = read_unavailable(subject);
-  for (const auto& relay : configured.relays) {
-    const auto check = Relay(relay, configured.options).check(sample ? &*sample : nullptr);
-    findings.push_back(judge_relay(relay, check, settings));
-    const auto known = std::ranges::find(unavailable, relay.address(), &UnavailableSink::name);
-    if (check.fault == RelayFault::none && known != unavailable.end())
+  for (const auto& found : mail_carrier().check(settings)) {
+    findings.push_back(finding_of(found));
+    const auto known = std::ranges::find(unavailable, found.endpoint, &UnavailableSink::name);
+    if (found.level != SinkFinding::Level::failure && known != unavailable.end())
       findings.push_back(judge_senders_view(*known));
   }
   return findings;

@@ -1,11 +1,9 @@
 // Is there a sink that batches can be handed over to? Its carrier knows what to look at.
 
-#include "carriers/carriers.hpp"
+#include "doctor/sink_finding.hpp"
 #include "doctor/subject.hpp"
 
 namespace mailroom {
-namespace {
-
 Finding finding_of(const SinkFinding& found) {
   switch (found.level) {
     case SinkFinding::Level::fine:
@@ -19,8 +17,6 @@ Finding finding_of(const SinkFinding& found) {
   finding.hint = found.hint;
   return finding;
 }
-
-}  // namespace
 
 Findings check_sink(Subject& subject) {
   if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};

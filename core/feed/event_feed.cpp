@@ -9,7 +9,6 @@
 
 #include "db/pooler.hpp"
 #include "db/time_sql.hpp"
-#include "process/retry.hpp"
 #include "process/connect_until_stopped.hpp"
 #include "process/retry.hpp"
 

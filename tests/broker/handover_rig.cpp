@@ -75,7 +75,7 @@ std::vector<TestLine> make_lines(int count, int tokens, const std::string& prefi
   return lines;
 }
 
-Parcel parcel_of(const TestLine& line, std::int64_t id) {
+Message parcel_of(const TestLine& line, std::int64_t id) {
   return {.id = id,
           .queue = "mailroom",
           .batch = 7,
@@ -117,8 +117,8 @@ void hand_over(Carrier& carrier, std::vector<TestLine>& lines, Answered* answere
     for (auto& answer : carrier.take()) {
       const auto id = static_cast<std::size_t>(answer.id);
       auto& line = lines.at(id);
-      line.accepted = answer.verdict == ParcelVerdict::accepted;
-      line.rejected = answer.verdict == ParcelVerdict::rejected;
+      line.accepted = answer.verdict == Verdict::accepted;
+      line.rejected = answer.verdict == Verdict::rejected;
       if (!line.accepted && !line.rejected) due.emplace(Steady::now() + 250ms, id);
       if (answered != nullptr && !line.rejected) ++(line.accepted ? answered->accepted : answered->waiting);
       line.answers.push_back(std::move(answer));

@@ -54,7 +54,7 @@ struct TestLine {
 
 std::vector<TestLine> make_lines(int count, int tokens = 10, const std::string& prefix = "mailroom.1.");
 
-Parcel parcel_of(const TestLine& line, std::int64_t id);
+Message parcel_of(const TestLine& line, std::int64_t id);
 
 /// How many lines are handed over at the same time.
 constexpr int lines_in_flight = 64;

@@ -31,17 +31,17 @@ std::string header_of(natsMsg* message, const char* key) {
   return natsMsgHeader_Get(message, key, &value) == NATS_OK ? value : "";
 }
 
-using Message = std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)>;
+using StoredMessage = std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)>;
 
 /// The messages of the stream; fewer if that takes too long.
-std::vector<Message> messages_of(jsCtx* jetstream, const jsStreamInfo& info) {
+std::vector<StoredMessage> messages_of(jsCtx* jetstream, const jsStreamInfo& info) {
   jsSubOptions options;
   jsSubOptions_Init(&options);
   options.Ordered = true;
   options.Stream = info.Config->Name;
   natsSubscription* subscription = nullptr;
   jsErrCode code{};
-  std::vector<Message> messages;
+  std::vector<StoredMessage> messages;
   if (js_SubscribeSync(&subscription, jetstream, info.Config->Subjects[0], nullptr, &options, &code) !=
       NATS_OK)
     return messages;
@@ -58,7 +58,7 @@ std::vector<Message> messages_of(jsCtx* jetstream, const jsStreamInfo& info) {
 /// Calls `visit` for each message of the stream. Servers that have just been started may take several tries.
 template <typename Visit>
 void each_message(jsCtx* jetstream, const std::string& name, Visit visit) {
-  std::vector<Message> messages;
+  std::vector<StoredMessage> messages;
   const bool is_read = eventually([&] {
     const auto info = info_of(jetstream, name);
     if (info == nullptr) return false;

@@ -69,10 +69,10 @@ TEST_CASE("an acknowledgement with sequence 0 is none, and the line is repeated 
   hand_over(*carrier, lines);
   for (const auto& line : lines) {
     REQUIRE(line.answers.size() == 2);
-    CHECK(line.answers.at(0).verdict == ParcelVerdict::unknown);
+    CHECK(line.answers.at(0).verdict == Verdict::unknown);
     CHECK(line.answers.at(0).reply ==
           "JetStream acknowledged with sequence 0, so it may not have stored the line");
-    CHECK(line.answers[1].verdict == ParcelVerdict::accepted);
+    CHECK(line.answers[1].verdict == Verdict::accepted);
   }
 }
 

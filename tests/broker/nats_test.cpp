@@ -1,5 +1,6 @@
 // Lines to a real JetStream cluster: what becomes of each, and of the stream.
 #include "broker/nats_rig.hpp"
+#include "support/carrier_contract.hpp"
 #include "support/catch.hpp"
 #include "support/code_blocks.hpp"
 #include "support/temporary_directory.hpp"
@@ -25,11 +26,16 @@ TEST_CASE("JetStream stores each line once, with its id and header") {
           lines[0].body);
 }
 
+TEST_CASE("JetStream's carrier promises what every carrier does") {
+  NatsRig rig;
+  check_carrier(*rig.carrier(), Verdict::accepted);
+}
+
 TEST_CASE("a line is a CloudEvent in binary mode where the settings name its source") {
   NatsRig rig;
   rig.settings.sink.event_source = "/mailroom";
   const auto line = make_lines(1)[0];
-  CHECK(hand_over_once(*rig.carrier(), line).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*rig.carrier(), line).verdict == Verdict::accepted);
   CHECK(lacking(rig.reader.first_header(),
                 {"\nce-specversion: 1.0\nce-id: " + line.message_id +
                  "\nce-source: /mailroom\nce-type: mailroom.activation\nce-subject: mailroom\nce-time: "
@@ -42,7 +48,7 @@ TEST_CASE("JetStream recognises a line that it has") {
   const auto line = make_lines(1)[0];
   CHECK(hand_over_once(*rig.carrier(), line).reply == "stream MAILROOM, sequence 1");
   const auto again = hand_over_once(*rig.carrier(), line);
-  CHECK(again.verdict == ParcelVerdict::accepted);
+  CHECK(again.verdict == Verdict::accepted);
   CHECK(again.reply == "stream MAILROOM, sequence 1, duplicate");
   CHECK(rig.reader.read().size() == 1);
 }
@@ -65,7 +71,7 @@ TEST_CASE("a stream that goes, and another that takes its subjects, make lines w
   const auto line = make_lines(1)[0];
   rig.reader.drop_stream("MAILROOM");
   const auto gone = hand_over_once(*carrier, line);
-  CHECK(gone.verdict == ParcelVerdict::unavailable);
+  CHECK(gone.verdict == Verdict::unavailable);
   CHECK(gone.code == 503);
   rig.reader.make_stream({.name = "OTHER"});
   // Until the new stream has its leader, nobody answers.
@@ -74,7 +80,7 @@ TEST_CASE("a stream that goes, and another that takes its subjects, make lines w
     other = hand_over_once(*carrier, line);
     return other.code != 503;
   }));
-  CHECK(other.verdict == ParcelVerdict::unavailable);
+  CHECK(other.verdict == Verdict::unavailable);
   CHECK(other.code == 10060);
   CHECK(rig.reader.read("OTHER").empty());
   rig.reader.drop_stream("OTHER");
@@ -89,9 +95,9 @@ TEST_CASE("a line that is too large is rejected, and the next one is not") {
     line.body.assign(size, 'x');
     const auto answer = hand_over_once(*carrier, line);
     INFO(size << ": " << answer.reply);
-    CHECK(answer.verdict == ParcelVerdict::rejected);
+    CHECK(answer.verdict == Verdict::rejected);
   }
-  CHECK(hand_over_once(*carrier, make_lines(1)[0]).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*carrier, make_lines(1)[0]).verdict == Verdict::accepted);
 }
 
 TEST_CASE("a line as large as the server takes is accepted") {
@@ -100,21 +106,21 @@ TEST_CASE("a line as large as the server takes is accepted") {
   auto line = make_lines(1)[0];
   line.body.assign(1048576, 'x');
   const auto refused = hand_over_once(*carrier, line);
-  CHECK(refused.verdict == ParcelVerdict::rejected);
+  CHECK(refused.verdict == Verdict::rejected);
   // `1048999 bytes are more than the server takes, 1048576`
   const auto size = std::stoul(refused.reply);
   line.body.assign(1048576 - (size - 1048576), 'x');
-  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*carrier, line).verdict == Verdict::accepted);
 }
 
 TEST_CASE("a full stream makes lines wait") {
   NatsRig rig({.max_messages = 2});
   const auto carrier = rig.carrier();
   const auto lines = make_lines(3);
-  CHECK(hand_over_once(*carrier, lines[0]).verdict == ParcelVerdict::accepted);
-  CHECK(hand_over_once(*carrier, lines[1]).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*carrier, lines[0]).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*carrier, lines[1]).verdict == Verdict::accepted);
   const auto answer = hand_over_once(*carrier, lines[2]);
-  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.verdict == Verdict::unavailable);
   CHECK(answer.reply == "maximum messages exceeded");
 }
 

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "broker/rabbitmq_rig.hpp"
+#include "support/carrier_contract.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::rabbitmq_test {
@@ -44,6 +45,11 @@ int node_of(const Settings& settings, const Answer& answer) {
 
 }  // namespace
 
+TEST_CASE("RabbitMQ's carrier promises what every carrier does") {
+  RabbitmqRig rig;
+  check_carrier(*rig.carrier(), Verdict::accepted);
+}
+
 TEST_CASE("RabbitMQ stores each line once, with its id and header") {
   RabbitmqRig rig;
   const auto carrier = rig.carrier();
@@ -62,7 +68,7 @@ TEST_CASE("a line has the attributes of a CloudEvent where the settings name its
   RabbitmqRig rig;
   rig.settings.sink.event_source = "/mailroom";
   const auto line = make_lines(1)[0];
-  CHECK(hand_over_once(*rig.carrier(), line).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*rig.carrier(), line).verdict == Verdict::accepted);
   rig.reader.read(rig.queue);
   const std::vector<std::string> attributes{
       "cloudEvents_specversion: 1.0",  "cloudEvents_id: " + line.message_id,
@@ -88,11 +94,11 @@ TEST_CASE("a line that no queue takes waits, and so does one for an exchange tha
   const auto line = make_lines(1)[0];
   rig.reader.drop_queue(rig.queue);
   const auto answer = hand_over_once(*carrier, line);
-  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.verdict == Verdict::unavailable);
   CHECK(answer.code == 312);
   CHECK(answer.reply == "312 NO_ROUTE: no queue takes routing key '" + rig.queue + "' of exchange ''");
   rig.reader.make_queue(rig.queue);
-  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*carrier, line).verdict == Verdict::accepted);
 }
 
 TEST_CASE("an exchange of one's own leads lines to the queues that are bound to it") {
@@ -117,9 +123,9 @@ TEST_CASE("a line that is larger than the server takes is rejected, and others a
   auto line = make_lines(1)[0];
   // It is known now.
   line.body.assign(1'048'577, 'x');
-  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::rejected);
+  CHECK(hand_over_once(*carrier, line).verdict == Verdict::rejected);
   line.body.assign(1'048'576, 'x');
-  CHECK(hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted);
+  CHECK(hand_over_once(*carrier, line).verdict == Verdict::accepted);
 }
 
 TEST_CASE("a user who may not publish makes lines wait") {
@@ -129,9 +135,9 @@ TEST_CASE("a user who may not publish makes lines wait") {
   const auto line = make_lines(1)[0];
   const auto answer = hand_over_once(*carrier, line);
   rabbitmqctl("set_permissions mail@room '.*' '.*' '.*'");
-  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.verdict == Verdict::unavailable);
   CHECK(answer.code == 403);
-  CHECK(eventually([&] { return hand_over_once(*carrier, line).verdict == ParcelVerdict::accepted; }));
+  CHECK(eventually([&] { return hand_over_once(*carrier, line).verdict == Verdict::accepted; }));
 }
 
 TEST_CASE("a killed leader of the queue costs no line and repeats none") {
@@ -232,7 +238,7 @@ TEST_CASE("what was sent is unknown when the sink gives it up, and what was not 
   carrier->cancel();
   const auto answers = carrier->take();
   REQUIRE(answers.size() == 1);
-  CHECK(answers[0].verdict == ParcelVerdict::unknown);
+  CHECK(answers[0].verdict == Verdict::unknown);
   CHECK(carrier->unfinished() == 0);
 }
 

@@ -16,13 +16,13 @@ void read_line(std::string_view line) {
   if (!answer) return;
   require(!answer->batch.empty() && answer->batch.find(' ') == std::string::npos, "a batch is one word");
   require(line.find(answer->batch) != std::string_view::npos, "a batch is part of its line");
-  require(!answer->token || answer->verdict != ParcelVerdict::accepted, "only a failure names a token");
+  require(!answer->token || answer->verdict != Verdict::accepted, "only a failure names a token");
   require(answer->text.size() < line.size(), "a text is shorter than its line");
 }
 
 void read_json(std::string_view body) {
   for (const auto& token : parse_token_outcomes(body)) {
-    require(token.verdict != ParcelVerdict::unknown && token.verdict != ParcelVerdict::unavailable,
+    require(token.verdict != Verdict::unknown && token.verdict != Verdict::unavailable,
             "a server names only outcomes that it can know");
     require(token.reason.size() <= body.size(), "a reason is part of the answer");
   }

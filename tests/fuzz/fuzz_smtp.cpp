@@ -53,7 +53,7 @@ void check_dialogue(std::string_view lines) {
   }
   const auto& exchange = dialogue.exchange();
   const bool is_accepted = exchange.step == SmtpStep::end && exchange.code / 100 == 2;
-  require((judge(exchange).outcome == MailOutcome::accepted) == is_accepted,
+  require((judge(exchange).verdict == Verdict::accepted) == is_accepted,
           "only 2xx at the end accepts a mail");
   require(exchange.code == 0 || dialogue.reply().code() == exchange.code, "the code is that of the reply");
   check_record(dialogue.reply().text());

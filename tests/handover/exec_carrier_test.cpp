@@ -39,13 +39,13 @@ struct ExecRig {
     for (int i = 0; i < lines; ++i, ++next) {
       const auto id = std::to_string(next);
       bodies.push_back(R"({"tokens":[{"id":)" + id + R"(}],"padding":")" + std::string(padding, 'x') + "\"}");
-      Parcel parcel;
-      parcel.id = next;
-      parcel.attempt = 1;
-      parcel.tokens = {next};
-      parcel.message_id = "test." + id + ".1.00";
-      parcel.body = bodies.back();
-      carrier->submit(std::move(parcel));
+      Message message;
+      message.id = next;
+      message.attempt = 1;
+      message.tokens = {next};
+      message.message_id = "test." + id + ".1.00";
+      message.body = bodies.back();
+      carrier->submit(std::move(message));
     }
   }
   int starts() const {
@@ -57,14 +57,14 @@ struct ExecRig {
   }
 };
 
-std::map<ParcelVerdict, int> counts_of(const std::vector<Answer>& answers) {
-  std::map<ParcelVerdict, int> counts;
+std::map<Verdict, int> counts_of(const std::vector<Answer>& answers) {
+  std::map<Verdict, int> counts;
   for (const auto& answer : answers)
     ++counts[answer.verdict];
   return counts;
 }
 
-using Counts = std::map<ParcelVerdict, int>;
+using Counts = std::map<Verdict, int>;
 
 }  // namespace
 
@@ -72,7 +72,7 @@ TEST_CASE("a program takes many lines at the same time, and each is answered onc
   ExecRig rig("ok");
   rig.submit(500, 1000);
   const auto answers = answers_of(*rig.carrier);
-  CHECK(counts_of(answers) == Counts{{ParcelVerdict::accepted, 500}});
+  CHECK(counts_of(answers) == Counts{{Verdict::accepted, 500}});
   CHECK(taken_tokens(rig.taken).size() == 500);
   CHECK(rig.starts() == 1);
   CHECK(answers.front().reply == "taken");
@@ -87,12 +87,12 @@ TEST_CASE("a program that dies has its unread lines given to the next one, and o
   const auto answers = answers_of(*rig.carrier);
   const auto counts = counts_of(answers);
   CHECK(answers.size() == 40);
-  CHECK(counts.count(ParcelVerdict::unavailable) == 0);
-  CHECK(counts.at(ParcelVerdict::unknown) >= 1);
-  CHECK(counts.at(ParcelVerdict::accepted) >= 30);
+  CHECK(counts.count(Verdict::unavailable) == 0);
+  CHECK(counts.at(Verdict::unknown) >= 1);
+  CHECK(counts.at(Verdict::accepted) >= 30);
   const auto taken = taken_tokens(rig.taken);
   for (const auto& answer : answers)
-    CHECK(taken.count(answer.id) == (answer.verdict == ParcelVerdict::accepted ? 1U : 0U));
+    CHECK(taken.count(answer.id) == (answer.verdict == Verdict::accepted ? 1U : 0U));
   CHECK(rig.starts() == 2);
   CHECK(rig.text.str().find("exited with status 1") != std::string::npos);
 }
@@ -101,8 +101,8 @@ TEST_CASE("a line that a program took before it died is unknown, not unavailable
   ExecRig rig("die-after-take");
   rig.submit(10);
   for (const auto& answer : answers_of(*rig.carrier)) {
-    if (answer.id == 3) CHECK(answer.verdict == ParcelVerdict::unknown);
-    CHECK(answer.verdict != ParcelVerdict::unavailable);
+    if (answer.id == 3) CHECK(answer.verdict == Verdict::unknown);
+    CHECK(answer.verdict != Verdict::unavailable);
   }
   CHECK(taken_tokens(rig.taken).count(3) == 1);
 }
@@ -112,7 +112,7 @@ TEST_CASE(
   ExecRig rig("exit-at-start");
   rig.submit(5);
   const auto answers = answers_of(*rig.carrier);
-  CHECK(counts_of(answers) == Counts{{ParcelVerdict::unavailable, 5}});
+  CHECK(counts_of(answers) == Counts{{Verdict::unavailable, 5}});
   CHECK(answers.front().reply == "the program exited with status 3");
   for (int i = 0; i < 50; ++i) {
     rig.submit(1);
@@ -131,9 +131,9 @@ TEST_CASE("a program that does not answer in time is killed") {
     const auto answers = answers_of(*rig.carrier);
     CHECK(answers.size() == 20);
     const auto counts = counts_of(answers);
-    CHECK(counts.count(ParcelVerdict::accepted) == 0);
+    CHECK(counts.count(Verdict::accepted) == 0);
     // Only what was read may have been taken.
-    CHECK(counts.count(ParcelVerdict::unknown) == (mode == "hang" ? 1U : 0U));
+    CHECK(counts.count(Verdict::unknown) == (mode == "hang" ? 1U : 0U));
     CHECK(answers.front().reply == "the program did not answer within 1s, and was killed");
   }
 }
@@ -143,7 +143,7 @@ TEST_CASE("answers that nobody asked for change nothing") {
     INFO(mode);
     ExecRig rig(mode);
     rig.submit(200);
-    CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{ParcelVerdict::accepted, 200}});
+    CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{Verdict::accepted, 200}});
     CHECK(rig.starts() == 1);
     CHECK(rig.text.str().find("answered what it was not asked") != std::string::npos);
   }
@@ -156,7 +156,7 @@ TEST_CASE("a program that floods its answers is ended, and its lines were not ta
     rig.submit(20);
     const auto answers = answers_of(*rig.carrier);
     CHECK(answers.size() == 20);
-    CHECK(counts_of(answers).count(ParcelVerdict::accepted) == 0);
+    CHECK(counts_of(answers).count(Verdict::accepted) == 0);
     CHECK(taken_tokens(rig.taken).empty());
   }
 }
@@ -166,7 +166,7 @@ TEST_CASE("a program that closes its answers is started again") {
   rig.submit(50, 20'000);
   const auto answers = answers_of(*rig.carrier);
   CHECK(answers.size() == 50);
-  CHECK(counts_of(answers).count(ParcelVerdict::unavailable) == 0);
+  CHECK(counts_of(answers).count(Verdict::unavailable) == 0);
   CHECK(rig.starts() == 2);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a program that closes its stdin is started again when it has answered
   rig.submit(50, 20'000);
   const auto answers = answers_of(*rig.carrier);
   CHECK(answers.size() == 50);
-  CHECK(counts_of(answers).count(ParcelVerdict::unavailable) == 0);
+  CHECK(counts_of(answers).count(Verdict::unavailable) == 0);
   CHECK(rig.starts() == 2);
 }
 
@@ -185,17 +185,17 @@ TEST_CASE("a program that exits after each line is started again at once") {
   rig.submit(10, 70'000);
   const auto answers = answers_of(*rig.carrier);
   CHECK(answers.size() == 10);
-  CHECK(counts_of(answers).count(ParcelVerdict::unavailable) == 0);
+  CHECK(counts_of(answers).count(Verdict::unavailable) == 0);
   const auto taken = taken_tokens(rig.taken);
   for (const auto& answer : answers)
-    if (answer.verdict == ParcelVerdict::accepted) CHECK(taken.count(answer.id) == 1);
+    if (answer.verdict == Verdict::accepted) CHECK(taken.count(answer.id) == 1);
 }
 
 TEST_CASE("cancel answers what is left: unknown if it was read, otherwise unavailable") {
   ExecRig rig("never-reads");
   rig.submit(5);
   rig.carrier->cancel();
-  CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{ParcelVerdict::unavailable, 5}});
+  CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{Verdict::unavailable, 5}});
 }
 
 TEST_CASE("a program has neither our secrets nor our descriptors") {

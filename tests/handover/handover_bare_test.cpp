@@ -47,7 +47,7 @@ TEST_CASE("a program takes lines without any library") {
   settings.sink.timeout = std::chrono::seconds(1);
   std::ostringstream text;
   Log log{Log::Options{}, text};
-  CHECK(configured_carrier(settings).make({settings, log, 1})->name().starts_with("cat@"));
+  CHECK(configured_carrier(settings).make({settings, log, 1})->endpoints().front().starts_with("cat@"));
 }
 
 }  // namespace mailroom::test::handover_bare_test

@@ -38,13 +38,13 @@ struct HttpRig {
     for (int i = 1; i <= lines; ++i) {
       const auto id = std::to_string(i);
       bodies.push_back(R"({"tokens":[{"id":)" + id + "}]}");
-      Parcel parcel;
-      parcel.id = i;
-      parcel.attempt = 1;
-      parcel.tokens = {i};
-      parcel.message_id = "test.1." + id + ".00";
-      parcel.body = bodies.back();
-      carrier.submit(std::move(parcel));
+      Message message;
+      message.id = i;
+      message.attempt = 1;
+      message.tokens = {i};
+      message.message_id = "test.1." + id + ".00";
+      message.body = bodies.back();
+      carrier.submit(std::move(message));
     }
   }
 };
@@ -74,7 +74,7 @@ TEST_CASE("many lines are posted at the same time, each with a signature of ever
   CHECK(answers.size() == 300);
   for (const auto& answer : answers) {
     INFO(answer.reply);
-    CHECK(answer.verdict == ParcelVerdict::accepted);
+    CHECK(answer.verdict == Verdict::accepted);
     CHECK(answer.code == 200);
     CHECK(answer.sink == "127.0.0.1:" + server.port());
   }
@@ -86,15 +86,15 @@ TEST_CASE("a request is a CloudEvent in binary mode where the settings name its 
   auto settings = settings_for(server.url());
   settings.sink.event_source = "https://app.example/mailroom";
   HttpRig rig(settings);
-  Parcel parcel;
-  parcel.id = 1;
-  parcel.message_id = "p%C3%A4.1.1.00";
-  parcel.queue = "pä";
-  parcel.action = "activation";
-  parcel.created_at = 1795438488;
-  parcel.body = R"({"tokens":[]})";
-  rig.carrier.submit(parcel);
-  CHECK(answers_of(rig.carrier).at(0).verdict == ParcelVerdict::accepted);
+  Message message;
+  message.id = 1;
+  message.message_id = "p%C3%A4.1.1.00";
+  message.queue = "pä";
+  message.action = "activation";
+  message.created_at = 1795438488;
+  message.body = R"({"tokens":[]})";
+  rig.carrier.submit(message);
+  CHECK(answers_of(rig.carrier).at(0).verdict == Verdict::accepted);
   const auto taken = read_file(server.taken());
   CHECK(taken.substr(taken.find("ce-")) ==
         "ce-specversion: 1.0\nce-id: p%25C3%25A4.1.1.00\nce-source: https://app.example/mailroom\n"
@@ -107,17 +107,15 @@ TEST_CASE("a server that wants another signature rejects the line") {
   rig.submit(1);
   const auto answers = answers_of(rig.carrier);
   REQUIRE(answers.size() == 1);
-  CHECK(answers[0].verdict == ParcelVerdict::rejected);
+  CHECK(answers[0].verdict == Verdict::rejected);
   CHECK(answers[0].reply == "the signature is wrong");
 }
 
 TEST_CASE("the status decides what became of a line") {
-  const std::map<std::string, ParcelVerdict> verdicts{
-      {"204", ParcelVerdict::accepted},   {"400", ParcelVerdict::rejected},
-      {"404", ParcelVerdict::rejected},   {"401", ParcelVerdict::unavailable},
-      {"408", ParcelVerdict::deferred},   {"425", ParcelVerdict::deferred},
-      {"500", ParcelVerdict::deferred},   {"503", ParcelVerdict::deferred},
-      {"304", ParcelVerdict::unavailable}};
+  const std::map<std::string, Verdict> verdicts{
+      {"204", Verdict::accepted},    {"400", Verdict::rejected}, {"404", Verdict::rejected},
+      {"401", Verdict::unavailable}, {"408", Verdict::deferred}, {"425", Verdict::deferred},
+      {"500", Verdict::deferred},    {"503", Verdict::deferred}, {"304", Verdict::unavailable}};
   for (const auto& [status, verdict] : verdicts) {
     INFO(status);
     const auto answer = answer_in(status);
@@ -128,14 +126,14 @@ TEST_CASE("the status decides what became of a line") {
 
 TEST_CASE("a server that asks for time gets it") {
   const auto answer = answer_in("throttle");
-  CHECK(answer.verdict == ParcelVerdict::deferred);
+  CHECK(answer.verdict == Verdict::deferred);
   CHECK(answer.throttled);
   CHECK(answer.wait == Milliseconds(2000));
 }
 
 TEST_CASE("a redirect is not followed") {
   const auto answer = answer_in("redirect");
-  CHECK(answer.verdict == ParcelVerdict::unavailable);
+  CHECK(answer.verdict == Verdict::unavailable);
   CHECK(answer.reply == "the server redirects to /elsewhere, which is not followed");
   CHECK(answer_in("307").reply == "the server redirects, and names no address");
 }
@@ -143,51 +141,51 @@ TEST_CASE("a redirect is not followed") {
 TEST_CASE("an answer that is not whole leaves the line unknown") {
   for (const std::string mode : {"half", "half-header", "drop", "lose"}) {
     INFO(mode);
-    CHECK(answer_in(mode).verdict == ParcelVerdict::unknown);
+    CHECK(answer_in(mode).verdict == Verdict::unknown);
   }
-  CHECK(answer_in("silent", 1s).verdict == ParcelVerdict::unknown);
+  CHECK(answer_in("silent", 1s).verdict == Verdict::unknown);
 }
 
 TEST_CASE("a request is not repeated when a kept connection ends without an answer") {
   WebhookProcess server("drop-kept");
   HttpRig rig(settings_for(server.url()));
   rig.submit(1);
-  CHECK(answers_of(rig.carrier).at(0).verdict == ParcelVerdict::accepted);
+  CHECK(answers_of(rig.carrier).at(0).verdict == Verdict::accepted);
   rig.submit(2);
   const auto answers = answers_of(rig.carrier);
   REQUIRE(answers.size() == 2);
   // Of these two one has the kept connection, and one a new one.
   int unknown = 0;
   for (const auto& answer : answers)
-    unknown += answer.verdict == ParcelVerdict::unknown ? 1 : 0;
+    unknown += answer.verdict == Verdict::unknown ? 1 : 0;
   CHECK(unknown == 1);
   CHECK(taken_lines(server.taken()).size() == 3);
 }
 
 TEST_CASE("a huge answer is read in part only") {
   const auto body = answer_in("big");
-  CHECK(body.verdict == ParcelVerdict::accepted);
+  CHECK(body.verdict == Verdict::accepted);
   CHECK(body.reply.size() < 100'000);
-  CHECK(answer_in("big-header").verdict == ParcelVerdict::unknown);
+  CHECK(answer_in("big-header").verdict == Verdict::unknown);
 }
 
 TEST_CASE("a server that cannot be reached is unavailable") {
   const RefusingPort port;
   const auto answer = answer_of(settings_for("http://127.0.0.1:" + std::to_string(port.port()) + "/"));
-  CHECK(answer.verdict == ParcelVerdict::unavailable);
-  CHECK(answer_of(settings_for("https://no-such-host.invalid/")).verdict == ParcelVerdict::unavailable);
+  CHECK(answer.verdict == Verdict::unavailable);
+  CHECK(answer_of(settings_for("https://no-such-host.invalid/")).verdict == Verdict::unavailable);
 }
 
 TEST_CASE("a server is trusted by its certificate only") {
   const TestCertificate certificate({.names = "DNS:localhost"});
   WebhookProcess server("ok", {"--certificate", certificate.certificate(), "--key", certificate.key()});
   auto settings = settings_for("https://localhost:" + server.port() + "/");
-  CHECK(answer_of(settings).verdict == ParcelVerdict::unavailable);
+  CHECK(answer_of(settings).verdict == Verdict::unavailable);
   settings.sink.ca_file = certificate.certificate();
-  CHECK(answer_of(settings).verdict == ParcelVerdict::accepted);
+  CHECK(answer_of(settings).verdict == Verdict::accepted);
   settings.sink.to = "https://127.0.0.1:" + server.port() + "/";
   const auto other_name = answer_of(settings);
-  CHECK(other_name.verdict == ParcelVerdict::unavailable);
+  CHECK(other_name.verdict == Verdict::unavailable);
   CHECK(other_name.reply.find("127.0.0.1") != std::string::npos);
   CHECK(taken_lines(server.taken()).size() == 1);
 }
@@ -201,7 +199,7 @@ TEST_CASE("cancel answers what is left at once") {
   const auto answers = answers_of(rig.carrier);
   REQUIRE(answers.size() == 3);
   for (const auto& answer : answers)
-    CHECK(answer.verdict == ParcelVerdict::unknown);
+    CHECK(answer.verdict == Verdict::unknown);
 }
 
 }  // namespace mailroom::test::http_carrier_test

@@ -59,7 +59,7 @@ TEST_CASE("a check connects and says NOOP, and sends no mail") {
     CHECK(text_of(result) == "none, 250: ok");
     CHECK_FALSE(result.encrypted);
     // The same relay delivers afterwards.
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
     CHECK(text_of(relay.check()) == "none, 250: ok");
   }
   CHECK(server.taken().size() == 1);
@@ -109,7 +109,7 @@ TEST_CASE("a check reports what the relay says of a login, without the password"
 }
 
 TEST_CASE("a check names the sender, and no recipient") {
-  auto sample = mail_to("");
+  auto sample = mail_to("").envelope;
   const TestRelay server;
   CHECK(text_of(Relay(url_of(server), {}).check(&sample)) == "none, 250: ok");
   CHECK(has_sent(server, "MAIL FROM:<sender@mail.example>"));

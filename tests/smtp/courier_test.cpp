@@ -1,7 +1,5 @@
 // Several connections, several relays, their breakers, and a stop while a relay hangs.
 
-#include "carriers/smtp/courier.hpp"
-
 #include <atomic>
 #include <fmt/format.h>
 #include <map>
@@ -11,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/refusing_port.hpp"
 #include "support/subprocess.hpp"
+#include "support/test_courier.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
@@ -28,11 +27,11 @@ TimePoint soon() {
 }
 
 /// Waits until every mail has its outcome, and returns them by id.
-std::map<std::int64_t, Delivery> outcomes(Courier& courier) {
+std::map<std::int64_t, Answer> outcomes(Courier& courier) {
   REQUIRE(courier.wait(soon()));
-  std::map<std::int64_t, Delivery> found;
+  std::map<std::int64_t, Answer> found;
   for (auto& delivered : courier.take()) {
-    if (delivered.is_final) found.emplace(delivered.id, std::move(delivered.delivery));
+    if (delivered.is_final) found.emplace(delivered.answer.id, delivered.answer);
   }
   return found;
 }
@@ -67,25 +66,25 @@ TEST_CASE("a relay that refuses one mail after another is unavailable, and furth
   Courier courier(courier_to({url_of(server)}));
   for (int i = 0; i < 20; ++i)
     courier.submit(i, mail_to(fmt::format("user{}@mail.example", i)));
-  std::map<MailOutcome, int> outcome_counts;
+  std::map<Verdict, int> outcome_counts;
   for (const auto& [id, delivery] : outcomes(courier))
-    ++outcome_counts[delivery.outcome];
-  CHECK(outcome_counts[MailOutcome::rejected] == RefusalMemory::equal_run - 1);
-  CHECK(outcome_counts[MailOutcome::deferred] >= 1);
-  CHECK(outcome_counts[MailOutcome::deferred] + outcome_counts[MailOutcome::unavailable] == 18);
+    ++outcome_counts[delivery.verdict];
+  CHECK(outcome_counts[Verdict::rejected] == RefusalMemory::equal_run - 1);
+  CHECK(outcome_counts[Verdict::deferred] >= 1);
+  CHECK(outcome_counts[Verdict::deferred] + outcome_counts[Verdict::unavailable] == 18);
   CHECK(courier.breakers().front().why.starts_with("554 5.7.1 account suspended"));
   // A probe is no victim.
   auto open = courier.breakers();
   open.front().next_probe = wall_now();
   courier.set_breakers(courier.breakers(), open);
   courier.submit(20, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(20).outcome == MailOutcome::deferred);
+  CHECK(outcomes(courier).at(20).verdict == Verdict::deferred);
   is_suspended = false;
   open = courier.breakers();
   open.front().next_probe = wall_now();
   courier.set_breakers(courier.breakers(), open);
   courier.submit(21, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(21).outcome == MailOutcome::accepted);
+  CHECK(outcomes(courier).at(21).verdict == Verdict::accepted);
   CHECK_FALSE(courier.breakers().front().is_open());
 }
 
@@ -105,7 +104,7 @@ TEST_CASE("every mail gets one outcome, over as many connections as configured")
   for (const auto& [id, delivery] : found) {
     INFO(id);
     const bool is_refused = fmt::format("user{}", id).starts_with("user7");
-    CHECK(delivery.outcome == (is_refused ? MailOutcome::rejected : MailOutcome::accepted));
+    CHECK(delivery.verdict == (is_refused ? Verdict::rejected : Verdict::accepted));
     CHECK(taken.count(fmt::format("user{}@mail.example", id)) == (is_refused ? 0 : 1));
   }
   CHECK(courier.unfinished() == 0);
@@ -146,7 +145,7 @@ TEST_CASE("a slow recipient delays no mail of another connection") {
     courier.submit(i, mail_to("user@mail.example"));
   CHECK(eventually([&] { return courier.unfinished() == 1; }));
   released = true;
-  CHECK(outcomes(courier).at(0).outcome == MailOutcome::accepted);
+  CHECK(outcomes(courier).at(0).verdict == Verdict::accepted);
 }
 
 TEST_CASE("mails go to the second relay while the first is unavailable") {
@@ -156,8 +155,8 @@ TEST_CASE("mails go to the second relay while the first is unavailable") {
   for (int i = 0; i < 10; ++i)
     courier.submit(i, mail_to("user@mail.example"));
   for (const auto& [id, delivery] : outcomes(courier)) {
-    CHECK(delivery.outcome == MailOutcome::accepted);
-    CHECK(delivery.relay == url_of(second).address());
+    CHECK(delivery.verdict == Verdict::accepted);
+    CHECK(delivery.sink == url_of(second).address());
   }
   const auto breakers = courier.breakers();
   REQUIRE(breakers.size() == 2);
@@ -172,8 +171,8 @@ TEST_CASE("while no relay is available, mails are given back at once") {
   Courier courier(courier_to({url_of(closed)}, 1));
   courier.submit(0, mail_to("user@mail.example"));
   const auto cause = outcomes(courier).at(0);
-  CHECK(cause.outcome == MailOutcome::unavailable);
-  CHECK(cause.retry_after == std::chrono::seconds(1));
+  CHECK(cause.verdict == Verdict::unavailable);
+  CHECK(cause.wait == std::chrono::seconds(1));
   // The delay cannot end during the test.
   auto breakers = courier.breakers();
   breakers[0].next_probe = wall_now() + std::chrono::minutes(4);
@@ -182,7 +181,7 @@ TEST_CASE("while no relay is available, mails are given back at once") {
   courier.submit(1, mail_to("user@mail.example"));
   const auto blocked = outcomes(courier).at(1);
   CHECK(text_of(blocked) == text_of(cause));
-  CHECK(blocked.retry_after > std::chrono::minutes(3));
+  CHECK(blocked.wait > std::chrono::minutes(3));
   CHECK(courier.time_to_admission() > std::chrono::minutes(3));
 }
 
@@ -194,7 +193,7 @@ TEST_CASE("a probe closes the breaker when the relay is back") {
   courier.submit(0, mail_to("user@mail.example"));
   courier.submit(1, mail_to("user@mail.example"));
   for (const auto& [id, delivery] : outcomes(courier))
-    CHECK(delivery.outcome == MailOutcome::accepted);
+    CHECK(delivery.verdict == Verdict::accepted);
   CHECK(courier.breakers() == std::vector<Breaker>{Breaker{}});
 }
 
@@ -220,8 +219,8 @@ TEST_CASE("while one mail probes a relay, the others wait for what it finds") {
     const auto found = outcomes(courier);
     REQUIRE(found.size() == 8);
     for (const auto& [id, delivery] : found) {
-      CHECK(delivery.outcome == (is_back ? MailOutcome::accepted : MailOutcome::unavailable));
-      if (!is_back) CHECK(delivery.retry_after > std::chrono::seconds(20));
+      CHECK(delivery.verdict == (is_back ? Verdict::accepted : Verdict::unavailable));
+      if (!is_back) CHECK(delivery.wait > std::chrono::seconds(20));
     }
     CHECK(courier.breakers().at(0).is_open() == !is_back);
     if (!is_back) CHECK(server.connections() == 1);
@@ -234,7 +233,7 @@ TEST_CASE("what others know of a relay does not replace what a mail has just sho
   courier.set_breakers(courier.breakers(), {due_breaker()});
   const auto seen = courier.breakers();
   courier.submit(0, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(0).outcome == MailOutcome::accepted);
+  CHECK(outcomes(courier).at(0).verdict == Verdict::accepted);
   // Read before the mail was accepted.
   auto probed_by_another = seen;
   probed_by_another[0].next_probe = wall_now() + std::chrono::minutes(4);
@@ -260,8 +259,8 @@ TEST_CASE("cancel also ends the mails that wait for a probe") {
   const auto found = outcomes(courier);
   REQUIRE(found.size() == 3);
   for (const auto& [id, delivery] : found) {
-    CHECK(delivery.outcome == MailOutcome::deferred);
-    CHECK_FALSE(delivery.counts);
+    CHECK(delivery.verdict == Verdict::deferred);
+    CHECK_FALSE(delivery.counts());
   }
   CHECK(courier.breakers().at(0).is_open());
 }
@@ -270,7 +269,7 @@ TEST_CASE("a mail that a relay refuses leaves the breaker closed") {
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::reply("450 later"))});
   Courier courier(courier_to({url_of(server)}, 1));
   courier.submit(0, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(0).outcome == MailOutcome::deferred);
+  CHECK(outcomes(courier).at(0).verdict == Verdict::deferred);
   CHECK_FALSE(courier.breakers().at(0).is_open());
 }
 
@@ -306,10 +305,10 @@ TEST_CASE("cancel ends a hanging relay at once, at each step") {
     CHECK(courier.unfinished() == 0);
     auto found = outcomes(courier);
     CHECK(text_of(found.at(0)) == row.delivery);
-    CHECK(text_of(found.at(1)) == "deferred, not counted, 0: stopped before the mail was sent");
+    CHECK(text_of(found.at(1)) == "deferred, not counted, 0: stopped before it was sent");
     // The courier can be used again.
     courier.submit(2, mail_to("user@mail.example"));
-    CHECK(outcomes(courier).at(2).outcome == MailOutcome::accepted);
+    CHECK(outcomes(courier).at(2).verdict == Verdict::accepted);
   }
 }
 
@@ -320,7 +319,7 @@ TEST_CASE("a courier ends while a relay hangs at QUIT") {
   {
     Courier courier(options);
     courier.submit(0, mail_to("user@mail.example"));
-    CHECK(outcomes(courier).at(0).outcome == MailOutcome::accepted);
+    CHECK(outcomes(courier).at(0).verdict == Verdict::accepted);
   }
   CHECK(server.taken().size() == 1);
 }
@@ -331,7 +330,7 @@ TEST_CASE("a message lives until its outcome is taken, and no longer") {
   for (int round = 0; round < 20; ++round) {
     const auto message = fmt::format("Subject: {}\r\n\r\n", round);
     courier.submit(round, mail_to("user@mail.example", message));
-    CHECK(outcomes(courier).at(round).outcome == MailOutcome::accepted);
+    CHECK(outcomes(courier).at(round).verdict == Verdict::accepted);
     CHECK(server.taken().back().message == message);
   }
 }

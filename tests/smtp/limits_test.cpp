@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "carriers/smtp/courier.hpp"
 #include "support/catch.hpp"
+#include "support/test_courier.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
@@ -25,11 +25,11 @@ TimePoint soon() {
 }
 
 /// Waits until every mail has its outcome, and returns them by id.
-std::map<std::int64_t, Delivery> outcomes(Courier& courier) {
+std::map<std::int64_t, Answer> outcomes(Courier& courier) {
   REQUIRE(courier.wait(soon()));
-  std::map<std::int64_t, Delivery> found;
+  std::map<std::int64_t, Answer> found;
   for (auto& delivered : courier.take()) {
-    if (delivered.is_final) found.emplace(delivered.id, std::move(delivered.delivery));
+    if (delivered.is_final) found.emplace(delivered.answer.id, delivered.answer);
   }
   return found;
 }
@@ -63,7 +63,7 @@ TEST_CASE("of two addresses one that accepts connections and does not serve is s
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
   Relay relay(parse_relay_urls("smtp://localhost:" + port).front(), options);
-  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK(server.connections() == 1);
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a relay that takes few connections gets them, and is not unavailable"
     REQUIRE(courier.wait(soon()));
     int accepted = 0;
     for (const auto& delivered : courier.take())
-      accepted += delivered.is_final && delivered.delivery.outcome == MailOutcome::accepted ? 1 : 0;
+      accepted += delivered.is_final && delivered.answer.verdict == Verdict::accepted ? 1 : 0;
     CHECK(accepted == 40);
     CHECK_FALSE(courier.breakers().at(0).is_open());
     CHECK(refused < 10);
@@ -125,8 +125,8 @@ TEST_CASE("a mail that comes too fast is tried again, and counts no attempt") {
   REQUIRE(courier.wait(soon()));
   int accepted = 0;
   int again = 0;
-  for (const auto& [id, delivery, at, is_final] : courier.take()) {
-    accepted += delivery.outcome == MailOutcome::accepted ? 1 : 0;
+  for (const auto& [delivery, is_final, may_be_taken, at] : courier.take()) {
+    accepted += delivery.verdict == Verdict::accepted ? 1 : 0;
     again += is_final ? 0 : 1;
     if (!is_final)
       CHECK(text_of(delivery) ==
@@ -146,8 +146,8 @@ TEST_CASE("a mail that cannot have its turn in time is given back, with the time
   for (int i = 0; i < 5; ++i)
     courier.submit(i, mail_to("user@mail.example"), 0, soon_expired);
   for (const auto& [id, delivery] : outcomes(courier)) {
-    CHECK(delivery.outcome == MailOutcome::deferred);
-    CHECK_FALSE(delivery.counts);
+    CHECK(delivery.verdict == Verdict::deferred);
+    CHECK_FALSE(delivery.counts());
     CHECK(delivery.waits_for_turn);
   }
 }
@@ -158,7 +158,7 @@ TEST_CASE("a relay that refuses MAIL is unavailable, and gets no storm of connec
   for (int i = 0; i < 50; ++i)
     courier.submit(i, mail_to("user@mail.example"));
   for (const auto& [id, delivery] : outcomes(courier))
-    CHECK(delivery.outcome == MailOutcome::unavailable);
+    CHECK(delivery.verdict == Verdict::unavailable);
   CHECK(server.connections() <= 4);
 }
 

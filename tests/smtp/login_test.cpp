@@ -46,7 +46,7 @@ TEST_CASE("a user authenticates once per connection, over TLS also on this host"
     const TestRelay server(options);
     Relay relay(url_of(server, "alice"), rig.client());
     for (int i = 0; i < 2; ++i)
-      CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+      CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
     REQUIRE(server.taken().size() == 2);
     CHECK(server.taken()[1].user == "alice");
     CHECK(server.taken()[1].encrypted);
@@ -64,7 +64,7 @@ TEST_CASE("credentials never go over a connection without TLS") {
   for (const auto& options : {plain, untrusted}) {
     const TestRelay server(options);
     Relay relay(url_of(server, "alice"), rig.client());
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::unavailable);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
     CHECK_FALSE(has_sent(server, "AUTH"));
     CHECK_FALSE(has_sent(server, "MAIL"));
   }
@@ -143,7 +143,7 @@ TEST_CASE("EHLO has the configured name, exactly so, and else the full name or t
     auto options = RelayOptions();
     options.hello_name = name;
     Relay relay(url_of(server), options);
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
     CHECK(server.commands().front() == "1 EHLO " + (name.empty() ? own_hello_name() : name));
   }
 }
@@ -156,7 +156,7 @@ TEST_CASE("a mechanism that the relay refuses is followed by the next, on the sa
     options.works = works;
     const TestRelay server(options);
     Relay relay(url_of(server, "alice"), rig.client());
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
     REQUIRE(server.taken().size() == 1);
     CHECK(server.taken()[0].user == "alice");
     CHECK(server.connections() == 1);
@@ -190,7 +190,7 @@ TEST_CASE("an access token logs in, and a kept one that is refused is fetched ag
       [&] { return AccessToken{.text = ++fetched == 1 ? "first" : "second"}; }, true);
   client.tokens->token(std::chrono::steady_clock::now());
   Relay relay(url_of(server, "alice"), client);
-  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK(fetched == 2);
   CHECK(server.connections() == 1);
   CHECK_FALSE(has_sent(server, "AUTH PLAIN"));

@@ -37,11 +37,11 @@ TEST_CASE("no part of an address or a message becomes a command") {
     const auto delivery = relay.deliver(mail_to(address));
     CHECK(text_of(delivery) == "rejected, counted, 0: the address cannot be written into a command");
     auto mail = mail_to("user@mail.example");
-    mail.from = address.empty() ? "none" : address;
-    CHECK(relay.deliver(mail).outcome == MailOutcome::unavailable);
+    mail.envelope.from = address.empty() ? "none" : address;
+    CHECK(relay.deliver(mail).verdict == Verdict::unavailable);
   }
   for (const auto& message : {"Subject: a\n\r\n"s, "a\r\n.\nQUIT\r\n"s, "a\r\rb\r\n"s, "a\0\r\n"s}) {
-    CHECK(relay.deliver(mail_to("user@mail.example", message)).outcome == MailOutcome::rejected);
+    CHECK(relay.deliver(mail_to("user@mail.example", message)).verdict == Verdict::rejected);
   }
   CHECK(server.connections() == 0);
 }
@@ -50,9 +50,9 @@ TEST_CASE("the message arrives as it is") {
   const TestRelay server;
   Relay relay(url_of(server), {});
   auto mail = mail_to("user+tag@mail.example");
-  CHECK(relay.deliver(mail).outcome == MailOutcome::accepted);
-  mail.from.clear();
-  CHECK(relay.deliver(mail).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail).verdict == Verdict::accepted);
+  mail.envelope.from.clear();
+  CHECK(relay.deliver(mail).verdict == Verdict::accepted);
   const auto taken = server.taken();
   REQUIRE(taken.size() == 2);
   CHECK(taken[0].from == "<sender@mail.example>");
@@ -64,11 +64,11 @@ TEST_CASE("the message arrives as it is") {
 
 TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
   auto mail = mail_to("ü@xn--bcher-kva.example");
-  mail.needs_smtputf8 = true;
+  mail.envelope.needs_smtputf8 = true;
   {
     const TestRelay server({.offers_smtputf8 = true});
     Relay relay(url_of(server), {});
-    CHECK(relay.deliver(mail).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail).verdict == Verdict::accepted);
     REQUIRE(server.taken().size() == 1);
     CHECK(server.taken()[0].from == "<sender@mail.example> SMTPUTF8");
     CHECK(server.taken()[0].to == "ü@xn--bcher-kva.example");
@@ -78,15 +78,15 @@ TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
   for (int i = 0; i < 2; ++i) {
     CHECK(text_of(relay.deliver(mail)) ==
           "rejected, counted, 0: the relay does not offer SMTPUTF8, which the address needs");
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   }
   CHECK(server.taken().size() == 2);
 }
 
 TEST_CASE("a sender with UTF-8 is no mail's fault") {
   auto mail = mail_to("user@mail.example");
-  mail.needs_smtputf8 = true;
-  mail.utf8_sender = "grüße@app.example";
+  mail.envelope.needs_smtputf8 = true;
+  mail.envelope.utf8_sender = "grüße@app.example";
   const TestRelay server;
   CHECK(
       text_of(Relay(url_of(server), {}).deliver(mail)) ==
@@ -108,7 +108,7 @@ TEST_CASE("a message with many dots arrives as it is, whatever its length") {
     }
   }
   for (const auto& message : messages)
-    CHECK(relay.deliver(mail_to("user@mail.example", message)).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example", message)).verdict == Verdict::accepted);
   const auto taken = server.taken();
   REQUIRE(taken.size() == messages.size());
   for (std::size_t i = 0; i < taken.size(); ++i) {

@@ -83,7 +83,7 @@ TEST_CASE("of two addresses one that does not serve is skipped, wherever it says
     }
     CHECK(rig.first.connections() == 1);
     CHECK(rig.second.connections() == 1);
-    const auto sample = mail_to("");
+    const auto sample = mail_to("").envelope;
     CHECK(rig.relay().check(&sample).fault == RelayFault::none);
   }
 }
@@ -92,7 +92,7 @@ TEST_CASE("a refusal of the login or the sender is not asked for at the next add
   for (const auto& options : {first_that(RelayStep::auth, RelayAnswer::reply("535 5.7.8 no")),
                               first_that(RelayStep::mail, RelayAnswer::reply("553 5.7.1 not yours"))}) {
     const TwoAddresses rig(options);
-    CHECK(rig.relay().deliver(mail_to("user@mail.example")).outcome == MailOutcome::unavailable);
+    CHECK(rig.relay().deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
     CHECK(rig.first.connections() == 1);
     CHECK(rig.second.connections() == 0);
   }
@@ -111,7 +111,7 @@ TEST_CASE("if the other address is down, the first one's words are reported, and
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 421: 4.7.0 busy");
   CHECK(server.connections() == 1);
   refuses = false;
-  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
 }
 
 TEST_CASE("keywords of EHLO are known in any case") {
@@ -128,8 +128,8 @@ TEST_CASE("keywords of EHLO are known in any case") {
   options.ca_file = certificate.certificate();
   Relay relay(url_of(server, "alice"), options);
   auto mail = mail_to("grüße@mail.example");
-  mail.needs_smtputf8 = true;
-  CHECK(relay.deliver(mail).outcome == MailOutcome::accepted);
+  mail.envelope.needs_smtputf8 = true;
+  CHECK(relay.deliver(mail).verdict == Verdict::accepted);
   REQUIRE(server.taken().size() == 1);
   CHECK(server.taken()[0].encrypted);
   CHECK(server.taken()[0].user == "alice");
@@ -163,7 +163,7 @@ TEST_CASE("a connection that is given up while it is opened ends with QUIT") {
     options.password = password;
     options.ca_file = certificate.certificate();
     Relay relay(url_of(server, "alice"), options);
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::unavailable);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
     CHECK(eventually([&] { return count_sent(server, "QUIT") == 1; }));
     relay.check();
     CHECK(eventually([&] { return count_sent(server, "QUIT") == 2; }));
@@ -176,13 +176,13 @@ TEST_CASE(
   const TestRelay server;
   Relay relay(url_of(server), {});
   auto mail = mail_to("grüße@mail.example");
-  mail.needs_smtputf8 = true;
-  CHECK(relay.deliver(mail).outcome == MailOutcome::rejected);
-  CHECK(relay.deliver(mail).outcome == MailOutcome::rejected);
-  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  mail.envelope.needs_smtputf8 = true;
+  CHECK(relay.deliver(mail).verdict == Verdict::rejected);
+  CHECK(relay.deliver(mail).verdict == Verdict::rejected);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK(server.connections() == 1);
-  mail.utf8_sender = "ü@mail.example";
-  CHECK(relay.deliver(mail).outcome == MailOutcome::unavailable);
+  mail.envelope.utf8_sender = "ü@mail.example";
+  CHECK(relay.deliver(mail).verdict == Verdict::unavailable);
   CHECK(eventually([&] { return count_sent(server, "QUIT") == 1; }));
 }
 

@@ -33,7 +33,7 @@ void check(const OutcomeRow& row, bool always, bool offers_pipelining, std::stri
                << row.answer.text.value_or("as usual") << ", then " << static_cast<int>(row.answer.then));
   const auto delivery = relay.deliver(mail_to("user@mail.example", message));
   CHECK(text_of(delivery) == row.delivery);
-  CHECK(delivery.relay == "127.0.0.1:" + std::to_string(server.port()));
+  CHECK(delivery.sink == "127.0.0.1:" + std::to_string(server.port()));
   CHECK(server.connections() == row.connections);
   CHECK(server.taken().size() == row.taken);
 }
@@ -72,8 +72,8 @@ TEST_CASE("a relay that does not begin a dialogue is unavailable") {
       const TestRelay server({.play = TestRelay::at(step, answer)});
       Relay relay(url_of(server), {});
       const auto delivery = relay.deliver(mail_to("user@mail.example"));
-      CHECK(delivery.outcome == MailOutcome::unavailable);
-      CHECK_FALSE(delivery.counts);
+      CHECK(delivery.verdict == Verdict::unavailable);
+      CHECK_FALSE(delivery.counts());
       CHECK(delivery.code == 0);
       CHECK_FALSE(delivery.reply.empty());
     }
@@ -84,8 +84,8 @@ TEST_CASE("a relay that refuses connections is unavailable") {
   const RefusingPort closed;
   Relay relay(parse_relay_urls("smtp://127.0.0.1:" + std::to_string(closed.port())).front(), {});
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.outcome == MailOutcome::unavailable);
-  CHECK_FALSE(delivery.counts);
+  CHECK(delivery.verdict == Verdict::unavailable);
+  CHECK_FALSE(delivery.counts());
   CHECK(delivery.reply.find("connect") != std::string::npos);
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a long reply with control characters is recorded in short and printab
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, reply(text))});
   Relay relay(url_of(server), {});
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.outcome == MailOutcome::rejected);
+  CHECK(delivery.verdict == Verdict::rejected);
   CHECK(delivery.code == 550);
   CHECK(delivery.reply.size() == 200);
   CHECK(delivery.reply.starts_with("5.1.1 ?[31mred? xxx"));
@@ -210,12 +210,12 @@ TEST_CASE("a reply can name a time and ask for a lower rate") {
   }});
   Relay relay(url_of(server), options);
   auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.outcome == MailOutcome::deferred);
-  CHECK(delivery.retry_after == std::chrono::seconds(60));
+  CHECK(delivery.verdict == Verdict::deferred);
+  CHECK(delivery.wait == std::chrono::seconds(60));
   CHECK(delivery.throttled);
   answer = "450 4.7.1 too fast";
   delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK_FALSE(delivery.retry_after.has_value());
+  CHECK_FALSE(delivery.wait.has_value());
   CHECK(delivery.throttled);
   answer = "450 4.7.1 grey";
   CHECK_FALSE(relay.deliver(mail_to("user@mail.example")).throttled);

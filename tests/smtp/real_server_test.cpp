@@ -19,15 +19,15 @@ TEST_CASE("aiosmtpd takes mails over one connection and shows what it got") {
                      "stdout", "-l", fmt::format("127.0.0.1:{}", port)},
                     {}, output, output);
   Relay relay(parse_relay_urls(fmt::format("smtp://127.0.0.1:{}", port)).front(), {});
-  Delivery delivery;
+  Answer delivery;
   const auto first = [&] {
     delivery = relay.deliver(mail_to("first@mail.example"));
-    return delivery.outcome == MailOutcome::accepted;
+    return delivery.verdict == Verdict::accepted;
   };
   INFO(read_file(output));
   REQUIRE(eventually(first));
   CHECK(text_of(delivery) == "accepted, counted, 250: OK");
-  CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
   // It unstuffs the dots.
   CHECK(eventually(
       [&] { return read_file(output).find("\n.\n..two dots\nlast line\n") != std::string::npos; }));

@@ -23,9 +23,9 @@ Play at_second_mail(RelayStep step, RelayAnswer answer) {
 }
 
 /// Delivers two mails and returns the outcome of the second.
-Delivery deliver_second(const TestRelay& server) {
+Answer deliver_second(const TestRelay& server) {
   Relay relay(url_of(server), impatient());
-  REQUIRE(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+  REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
   return relay.deliver(mail_to("second@mail.example"));
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("mails share a connection, which ends with QUIT") {
   {
     Relay relay(url_of(server), {});
     for (int i = 0; i < 5; ++i)
-      CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+      CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   }
   CHECK(server.connections() == 1);
   CHECK(server.taken().size() == 5);
@@ -48,7 +48,7 @@ TEST_CASE("an idle connection that the relay closes costs no mail") {
        {RelayAnswer::reply("421 4.4.2 idle too long", Then::close), RelayAnswer::nothing(Then::close),
         RelayAnswer::nothing(Then::reset), RelayAnswer::nothing(Then::hang)}) {
     const TestRelay server({.play = at_second_mail(RelayStep::mail, answer)});
-    CHECK(deliver_second(server).outcome == MailOutcome::accepted);
+    CHECK(deliver_second(server).verdict == Verdict::accepted);
     CHECK(server.connections() == 2);
     CHECK(server.taken().size() == 2);
   }
@@ -64,8 +64,8 @@ TEST_CASE(
     options.rest_time = Milliseconds(0);
     options.rested_timeout = Milliseconds(100);
     Relay relay(url_of(server), options);
-    REQUIRE(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
-    CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+    REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
+    CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
     CHECK(server.connections() == 2);
   }
 }
@@ -96,7 +96,7 @@ TEST_CASE("a relay that refuses MAIL on a kept connection is asked once more, on
       return refuses && moment.step == RelayStep::mail ? RelayAnswer::reply(text) : RelayAnswer{};
     }});
     Relay relay(url_of(server), {});
-    REQUIRE(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+    REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
     refuses = true;
     CHECK(relay.deliver(mail_to("second@mail.example")).code == std::stoi(text));
     CHECK(server.connections() == 2);
@@ -115,7 +115,7 @@ TEST_CASE("what a relay says unasked, or a connection that it has closed, costs 
       const TestRelay server(
           {.play = TestRelay::once(RelayStep::end, RelayAnswer{.then = then, .unasked = wait})});
       Relay relay(url_of(server), {});
-      CHECK(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::accepted);
+      CHECK(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
       is_idle = true;
       REQUIRE(eventually([&] { return server.unasked() == 1; }));
       CHECK(text_of(relay.deliver(mail_to("second@mail.example"))) ==
@@ -133,7 +133,7 @@ TEST_CASE("a relay that closes after some mails gets the others over new connect
   Relay relay(url_of(server), {});
   for (int i = 0; i < 10; ++i) {
     INFO(i);
-    CHECK(relay.deliver(mail_to(fmt::format("user{}@mail.example", i))).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to(fmt::format("user{}@mail.example", i))).verdict == Verdict::accepted);
   }
   CHECK(server.connections() == 4);
   const auto taken = server.taken();
@@ -151,7 +151,7 @@ TEST_CASE("a refused mail does not affect the next one") {
             {.play = TestRelay::once(step, RelayAnswer::reply(text)), .offers_pipelining = pipelining});
         Relay relay(url_of(server), {});
         CHECK(relay.deliver(mail_to("first@mail.example")).code == std::stoi(text));
-        CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+        CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
         REQUIRE(server.taken().size() == 1);
         CHECK(server.taken()[0].to == "second@mail.example");
       }
@@ -187,7 +187,7 @@ TEST_CASE("a connection whose MAIL is refused ends with QUIT") {
     const TestRelay server({.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("451 4.3.0 later")),
                             .offers_pipelining = pipelining});
     Relay relay(url_of(server), {});
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::unavailable);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
     CHECK(eventually([&] { return server.commands().back() == "1 QUIT"; }));
   }
 }
@@ -197,7 +197,7 @@ TEST_CASE("a relay that does not answer RSET costs no mail") {
       {.play = TestRelay::once(RelayStep::rcpt, RelayAnswer::reply("450 later")), .is_deaf_to_rset = true});
   Relay relay(url_of(server), impatient());
   CHECK(relay.deliver(mail_to("first@mail.example")).code == 450);
-  CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
   CHECK(server.connections() == 2);
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("a relay that closes with 421 after some mails gets the others over an
     INFO(static_cast<int>(step));
     const auto answer = RelayAnswer::reply("421 4.7.0 too many messages on this connection", Then::close);
     const TestRelay server({.play = at_second_mail(step, answer)});
-    CHECK(deliver_second(server).outcome == MailOutcome::accepted);
+    CHECK(deliver_second(server).verdict == Verdict::accepted);
     CHECK(server.connections() == 2);
   }
 }
@@ -255,8 +255,8 @@ TEST_CASE("the late reply to one mail is never taken for the reply to the next o
       return {};
     }});
     Relay relay(url_of(server), impatient());
-    CHECK(relay.deliver(mail_to("first@mail.example")).outcome == MailOutcome::unknown);
-    CHECK(relay.deliver(mail_to("second@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::unknown);
+    CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
     CHECK(text_of(relay.deliver(mail_to("nobody@mail.example"))) ==
           "rejected, counted, 550: 5.1.1 no such user");
     CHECK(server.connections() == 2);
@@ -271,11 +271,11 @@ TEST_CASE("only the end of the message has the longer time-out") {
   {
     const TestRelay server({.play = TestRelay::at(RelayStep::end, slow)});
     Relay relay(url_of(server), options);
-    CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   }
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, slow)});
   Relay relay(url_of(server), options);
-  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::deferred);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::deferred);
 }
 
 TEST_CASE("a relay that answers slowly but in time is not given up") {
@@ -284,7 +284,7 @@ TEST_CASE("a relay that answers slowly but in time is not given up") {
   auto options = impatient();
   options.timeout = Milliseconds(5000);
   Relay relay(url_of(server), options);
-  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK(server.connections() == 1);
 }
 

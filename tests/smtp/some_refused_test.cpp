@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "carriers/smtp/courier.hpp"
 #include "support/catch.hpp"
+#include "support/test_courier.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
 
@@ -42,9 +42,9 @@ TestRelay::Options refusing_some(const std::string& text) {
 
 /// Mails to users 1 to `count`, each submitted again, as a queue does it, until the relay has answered it for
 /// good, beside a few others in each round. Returns the last outcome of each.
-std::map<int, Delivery> deliver_all(Courier& courier, int count) {
+std::map<int, Answer> deliver_all(Courier& courier, int count) {
   constexpr int others = 18;
-  std::map<int, Delivery> last;
+  std::map<int, Answer> last;
   std::set<int> left;
   for (int i = 1; i <= count; ++i)
     left.insert(i);
@@ -57,9 +57,9 @@ std::map<int, Delivery> deliver_all(Courier& courier, int count) {
       courier.submit(count + 1 + i, mail_to("other1@mail.example"));
     REQUIRE(courier.wait(soon()));
     for (auto& delivered : courier.take()) {
-      if (!delivered.is_final || delivered.id > count) continue;
-      if (delivered.delivery.counts) left.erase(static_cast<int>(delivered.id));
-      last[static_cast<int>(delivered.id)] = std::move(delivered.delivery);
+      if (!delivered.is_final || delivered.answer.id > count) continue;
+      if (delivered.answer.counts()) left.erase(static_cast<int>(delivered.answer.id));
+      last[static_cast<int>(delivered.answer.id)] = std::move(delivered.answer);
     }
   }
   CHECK(left.empty());
@@ -77,9 +77,9 @@ TEST_CASE("an answer about everyone that few mails get is an attempt at each of 
     Courier courier(courier_to(server));
     for (const auto& [user, delivery] : deliver_all(courier, 100)) {
       INFO(user);
-      const auto wanted = user % 10 == 0 ? MailOutcome::deferred : MailOutcome::accepted;
-      CHECK(delivery.outcome == wanted);
-      CHECK(delivery.counts);
+      const auto wanted = user % 10 == 0 ? Verdict::deferred : Verdict::accepted;
+      CHECK(delivery.verdict == wanted);
+      CHECK(delivery.counts());
     }
     CHECK_FALSE(courier.breakers().front().is_open());
   }
@@ -90,7 +90,7 @@ TEST_CASE("words about a limit that few mails get are an attempt at each of them
   Courier courier(courier_to(server));
   for (const auto& [user, delivery] : deliver_all(courier, 100)) {
     INFO(user);
-    CHECK(delivery.outcome == (user % 10 == 0 ? MailOutcome::deferred : MailOutcome::accepted));
+    CHECK(delivery.verdict == (user % 10 == 0 ? Verdict::deferred : Verdict::accepted));
   }
   CHECK_FALSE(courier.rate());
 }
@@ -108,7 +108,7 @@ TEST_CASE("a configured text keeps a permanent refusal from being final") {
     courier.submit(i, mail_to("user@mail.example"));
   REQUIRE(courier.wait(soon()));
   for (const auto& delivered : courier.take()) {
-    if (delivered.is_final) CHECK(delivered.delivery.outcome == MailOutcome::accepted);
+    if (delivered.is_final) CHECK(delivered.answer.verdict == Verdict::accepted);
   }
   CHECK(courier.rate());
 }
@@ -136,7 +136,7 @@ TEST_CASE("a connection too many is refused in many ways, and none of them stops
       REQUIRE(courier.wait(soon()));
       int accepted = 0;
       for (const auto& delivered : courier.take())
-        accepted += delivered.is_final && delivered.delivery.outcome == MailOutcome::accepted ? 1 : 0;
+        accepted += delivered.is_final && delivered.answer.verdict == Verdict::accepted ? 1 : 0;
       CHECK(accepted >= 36);
       CHECK_FALSE(courier.breakers().front().is_open());
       CHECK(server.connections() < 12);
@@ -155,9 +155,9 @@ TEST_CASE(
   REQUIRE(courier.wait(soon()));
   for (const auto& delivered : courier.take()) {
     if (!delivered.is_final) continue;
-    CHECK(delivered.delivery.outcome == MailOutcome::deferred);
-    CHECK(delivered.delivery.waits_for_turn);
-    CHECK_FALSE(delivered.delivery.counts);
+    CHECK(delivered.answer.verdict == Verdict::deferred);
+    CHECK(delivered.answer.waits_for_turn);
+    CHECK_FALSE(delivered.answer.counts());
   }
   CHECK_FALSE(courier.breakers().front().is_open());
   CHECK(courier.time_to_admission());

@@ -20,8 +20,8 @@ RelayOptions with_tls(const std::string& ca_file) {
 std::string refusal(const TestRelay& server, const RelayOptions& options) {
   Relay relay(url_of(server), options);
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.outcome == MailOutcome::unavailable);
-  CHECK_FALSE(delivery.counts);
+  CHECK(delivery.verdict == Verdict::unavailable);
+  CHECK_FALSE(delivery.counts());
   CHECK(server.taken().empty());
   for (const auto& command : server.commands())
     CHECK(command.find("MAIL") == std::string::npos);
@@ -110,7 +110,7 @@ TEST_CASE("a loopback relay needs no TLS, even if it offers it with a certificat
   const TestCertificate certificate;
   const TestRelay server({.certificate = &certificate, .offers_starttls = true});
   Relay relay(url_of(server), {});
-  CHECK(relay.deliver(mail_to("user@mail.example")).outcome == MailOutcome::accepted);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK_FALSE(server.taken().at(0).encrypted);
 }
 

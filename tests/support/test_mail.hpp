@@ -12,8 +12,8 @@ namespace mailroom::test {
 constexpr std::string_view test_message =
     "From: sender@mail.example\r\nSubject: test\r\n\r\n.\r\n..two dots\r\nlast line\r\n";
 
-inline Mail mail_to(const std::string& recipient, std::string_view message = test_message) {
-  return {.from = "sender@mail.example", .to = recipient, .message = message, .needs_smtputf8 = false};
+inline Message mail_to(const std::string& recipient, std::string_view message = test_message) {
+  return {.body = message, .envelope = {.from = "sender@mail.example", .to = recipient}};
 }
 
 /// Time-outs that are as short as they can be, for a relay that does not answer.
@@ -29,9 +29,9 @@ inline RelayUrl url_of(const TestRelay& server, const std::string& user = {}) {
 }
 
 /// `deferred, counted, 451: try later`
-inline std::string text_of(const Delivery& delivery) {
-  return std::string(mail_outcome_name(delivery.outcome)) +
-         (delivery.counts ? ", counted, " : ", not counted, ") + std::to_string(delivery.code) + ": " +
+inline std::string text_of(const Answer& delivery) {
+  return std::string(verdict_name(delivery.verdict)) +
+         (delivery.counts() ? ", counted, " : ", not counted, ") + std::to_string(delivery.code) + ": " +
          delivery.reply;
 }
 

@@ -13,15 +13,16 @@ using std::chrono::seconds;
 constexpr WallTime start{std::chrono::hours(500'000)};
 constexpr Milliseconds probe_time{30'000};
 
-Delivery outcome(MailOutcome kind, int code = 0) {
-  Delivery delivery;
-  delivery.outcome = kind;
+Answer outcome(Verdict kind, int code = 0) {
+  Answer delivery;
+  delivery.verdict = kind;
+  delivery.is_excused = code == 0;
   delivery.code = code;
   delivery.reply = "reason";
   return delivery;
 }
 
-const auto down = outcome(MailOutcome::unavailable);
+const auto down = outcome(Verdict::unavailable);
 
 Breaker open_breaker(int failures, WallTime next_probe) {
   return {
@@ -41,38 +42,38 @@ TEST_CASE("the delay doubles from one second to thirty, less up to a fifth") {
 }
 
 TEST_CASE("a breaker opens when the relay is unavailable") {
-  const auto once = after_delivery({}, down, start, start, 0);
+  const auto once = after_answer({}, down, start, start, 0);
   CHECK(once == open_breaker(1, start + seconds(1)));
-  const auto twice = after_delivery(once, down, start + seconds(1), start + seconds(2), 0);
+  const auto twice = after_answer(once, down, start + seconds(1), start + seconds(2), 0);
   CHECK(twice.failures == 2);
   CHECK(twice.since == start);
   CHECK(twice.next_probe == start + seconds(4));
 }
 
 TEST_CASE("attempts that fail together open the breaker once") {
-  const auto once = after_delivery({}, down, start, start + seconds(1), 0);
-  CHECK(after_delivery(once, down, start, start + seconds(2), 0) == once);
+  const auto once = after_answer({}, down, start, start + seconds(1), 0);
+  CHECK(after_answer(once, down, start, start + seconds(2), 0) == once);
 }
 
 TEST_CASE("what a delivery says about the relay") {
   const auto open = open_breaker(3, start + seconds(4));
   const auto later = start + seconds(5);
   struct BreakerRow {
-    Delivery delivery;
+    Answer delivery;
     bool closes;
   };
   const std::vector<BreakerRow> rows{
-      {outcome(MailOutcome::accepted, 250), true}, {outcome(MailOutcome::deferred, 450), true},
-      {outcome(MailOutcome::rejected, 550), true}, {outcome(MailOutcome::unknown), true},
-      {outcome(MailOutcome::deferred), false},     {outcome(MailOutcome::rejected), false},
+      {outcome(Verdict::accepted, 250), true}, {outcome(Verdict::deferred, 450), true},
+      {outcome(Verdict::rejected, 550), true}, {outcome(Verdict::unknown), true},
+      {outcome(Verdict::deferred), false},     {outcome(Verdict::rejected), false},
   };
   for (const auto& [delivery, closes] : rows) {
-    INFO(static_cast<int>(delivery.outcome) << " " << delivery.code);
-    const auto after = after_delivery(open, delivery, later, later, 0);
+    INFO(static_cast<int>(delivery.verdict) << " " << delivery.code);
+    const auto after = after_answer(open, delivery, later, later, 0);
     CHECK(after.is_open() == !closes);
     // A probe that says nothing does not delay the next one.
     if (!closes) CHECK(after == open_breaker(3, later));
-    CHECK(after_delivery({}, delivery, later, later, 0) == Breaker{});
+    CHECK(after_answer({}, delivery, later, later, 0) == Breaker{});
   }
 }
 
@@ -104,7 +105,7 @@ TEST_CASE("the time to the next probe is at least a second") {
 
 TEST_CASE("while a probe is under way, the next mail may pass soon") {
   for (int failures = 1; failures < 9; ++failures) {
-    const auto failed = after_delivery(open_breaker(failures, start), down, start, start, 0.5);
+    const auto failed = after_answer(open_breaker(failures, start), down, start, start, 0.5);
     const auto probed = let_through(failed, failed.next_probe, probe_time);
     REQUIRE(probed.has_value());
     CHECK(time_to_probe(failed, start) >= breaker_delay(failed.failures, 1));
@@ -126,8 +127,8 @@ TEST_CASE("an outage costs one probe at a time, and ends within a delay") {
       if (!passed) continue;
       const bool is_down = now >= down_from && now < down_until;
       probes += is_down ? 1 : 0;
-      breaker = after_delivery(*passed, is_down ? down : outcome(MailOutcome::accepted, 250), now, now,
-                               static_cast<double>(random() % 100) / 100);
+      breaker = after_answer(*passed, is_down ? down : outcome(Verdict::accepted, 250), now, now,
+                             static_cast<double>(random() % 100) / 100);
       if (!is_down && now >= down_until && !recovered) recovered = now;
     }
     INFO(round);

@@ -24,7 +24,7 @@ NatsAnswer error_of(int code, const std::string& text) {
   return {.kind = NatsAnswer::Kind::error, .code = code, .text = text};
 }
 
-ParcelVerdict verdict_of(const NatsAnswer& answer) {
+Verdict verdict_of(const NatsAnswer& answer) {
   return judge_nats_answer(answer, "MAILROOM", "mailroom.news.activation").verdict;
 }
 
@@ -71,23 +71,21 @@ TEST_CASE("other URLs of a broker are refused, without their passwords") {
 }
 
 TEST_CASE("an acknowledgement of JetStream counts only with a sequence") {
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 7}) == ParcelVerdict::accepted);
+  CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 7}) == Verdict::accepted);
   CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 7, .duplicate = true}) ==
-        ParcelVerdict::accepted);
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 0, .duplicate = true}) ==
-        ParcelVerdict::unknown);
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::no_answer}) == ParcelVerdict::unknown);
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::no_responders}) == ParcelVerdict::unavailable);
+        Verdict::accepted);
+  CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 0, .duplicate = true}) == Verdict::unknown);
+  CHECK(verdict_of({.kind = NatsAnswer::Kind::no_answer}) == Verdict::unknown);
+  CHECK(verdict_of({.kind = NatsAnswer::Kind::no_responders}) == Verdict::unavailable);
 }
 
 TEST_CASE("an error of JetStream is a refusal only where the line was not stored") {
-  CHECK(verdict_of(error_of(10054, "message size exceeds maximum allowed")) == ParcelVerdict::rejected);
-  CHECK(verdict_of(error_of(10077, "maximum bytes exceeded")) == ParcelVerdict::unavailable);
-  CHECK(verdict_of(error_of(10047, "insufficient storage resources available")) ==
-        ParcelVerdict::unavailable);
-  CHECK(verdict_of(error_of(10060, "expected stream does not match")) == ParcelVerdict::unavailable);
-  CHECK(verdict_of(error_of(10077, "store is closed")) == ParcelVerdict::unknown);
-  CHECK(verdict_of(error_of(10158, "duplicate message id is in process")) == ParcelVerdict::unknown);
+  CHECK(verdict_of(error_of(10054, "message size exceeds maximum allowed")) == Verdict::rejected);
+  CHECK(verdict_of(error_of(10077, "maximum bytes exceeded")) == Verdict::unavailable);
+  CHECK(verdict_of(error_of(10047, "insufficient storage resources available")) == Verdict::unavailable);
+  CHECK(verdict_of(error_of(10060, "expected stream does not match")) == Verdict::unavailable);
+  CHECK(verdict_of(error_of(10077, "store is closed")) == Verdict::unknown);
+  CHECK(verdict_of(error_of(10158, "duplicate message id is in process")) == Verdict::unknown);
 }
 
 TEST_CASE("subjects of NATS are compared by their parts") {
@@ -104,11 +102,11 @@ TEST_CASE("what RabbitMQ says when it closes a channel") {
   const std::string large = "PRECONDITION_FAILED - message size 2000 is larger than configured max size 1000";
   CHECK(amqp_size_limit(large) == 1000);
   CHECK_FALSE(amqp_size_limit("ACCESS_REFUSED").has_value());
-  CHECK(judge_amqp_close(406, large, 2000, true) == ParcelVerdict::rejected);
-  CHECK(judge_amqp_close(406, large, 1000, true) == ParcelVerdict::unknown);
-  CHECK(judge_amqp_close(403, "ACCESS_REFUSED", 10, false) == ParcelVerdict::unavailable);
-  CHECK(judge_amqp_close(403, "ACCESS_REFUSED", 10, true) == ParcelVerdict::unknown);
-  CHECK(judge_amqp_close(320, "CONNECTION_FORCED", 10, false) == ParcelVerdict::unknown);
+  CHECK(judge_amqp_close(406, large, 2000, true) == Verdict::rejected);
+  CHECK(judge_amqp_close(406, large, 1000, true) == Verdict::unknown);
+  CHECK(judge_amqp_close(403, "ACCESS_REFUSED", 10, false) == Verdict::unavailable);
+  CHECK(judge_amqp_close(403, "ACCESS_REFUSED", 10, true) == Verdict::unknown);
+  CHECK(judge_amqp_close(320, "CONNECTION_FORCED", 10, false) == Verdict::unknown);
 }
 
 }  // namespace mailroom::test::broker_test

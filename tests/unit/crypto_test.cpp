@@ -59,7 +59,7 @@ std::vector<Vector> read_vectors() {
   return vectors;
 }
 
-std::optional<Verdict> judge(const Vector& vector, bool search) {
+std::optional<GenuineToken> judge(const Vector& vector, bool search) {
   const auto token = decode_token(vector.token);
   if (!token) return std::nullopt;
   Verifier verifier({key_of(vector.key), {}});

@@ -7,16 +7,11 @@
 namespace mailroom::test::delivery_policy_test {
 namespace {
 
-Delivery answer(MailOutcome outcome, bool counts = true) {
-  return {.outcome = outcome,
-          .counts = counts,
-          .code = 451,
-          .reply = "try later",
-          .relay = "relay:25",
-          .retry_after = {}};
+Answer answer(Verdict verdict, bool counts = true) {
+  return {.verdict = verdict, .sink = "relay:25", .code = 451, .reply = "try later", .is_excused = !counts};
 }
 
-std::string without_attempt(const MailHistory& history, const DeliveryPolicy& policy = {}) {
+std::string without_attempt(const DeliveryHistory& history, const DeliveryPolicy& policy = {}) {
   const auto outcome = outcome_without_attempt(history, policy);
   if (!outcome) return "mail it";
   CHECK(outcome->attempts == 0);
@@ -27,7 +22,7 @@ std::string without_attempt(const MailHistory& history, const DeliveryPolicy& po
 }
 
 double wait_after(int attempts, double jitter) {
-  return outcome_of_attempt({.attempts = attempts}, answer(MailOutcome::deferred), {}, jitter).wait.count();
+  return outcome_of_attempt({.attempts = attempts}, answer(Verdict::deferred), {}, jitter).wait.count();
 }
 
 }  // namespace
@@ -63,8 +58,7 @@ TEST_CASE("a take-over counts as an attempt without an answer") {
 }
 
 TEST_CASE("an answer is recorded as it is") {
-  const auto accepted =
-      outcome_of_attempt({.token = 7, .take_overs = 1}, answer(MailOutcome::accepted), {}, 0);
+  const auto accepted = outcome_of_attempt({.token = 7, .take_overs = 1}, answer(Verdict::accepted), {}, 0);
   CHECK(accepted.state == DeliveryState::accepted);
   CHECK(accepted.token == 7);
   CHECK(accepted.attempts == 1);
@@ -72,12 +66,12 @@ TEST_CASE("an answer is recorded as it is") {
   CHECK(accepted.sink == "relay:25");
   CHECK(accepted.code == 451);
   CHECK(accepted.reply == "try later");
-  CHECK(outcome_of_attempt({}, answer(MailOutcome::rejected), {}, 0).state == DeliveryState::rejected);
+  CHECK(outcome_of_attempt({}, answer(Verdict::rejected), {}, 0).state == DeliveryState::rejected);
 }
 
 TEST_CASE("a mail that is refused after an attempt without an answer may have arrived") {
-  for (const auto& history : {MailHistory{.unknowns = 1}, MailHistory{.take_overs = 1}}) {
-    const auto refused = outcome_of_attempt(history, answer(MailOutcome::rejected), {}, 0);
+  for (const auto& history : {DeliveryHistory{.unknowns = 1}, DeliveryHistory{.take_overs = 1}}) {
+    const auto refused = outcome_of_attempt(history, answer(Verdict::rejected), {}, 0);
     CHECK(refused.state == DeliveryState::unknown);
     CHECK(refused.code == 451);
     CHECK(refused.reply == "try later");
@@ -95,32 +89,31 @@ TEST_CASE("a deferred token waits longer after each attempt, with a fifth of jit
 }
 
 TEST_CASE("a time that the relay names is kept, up to an hour") {
-  auto delivery = answer(MailOutcome::deferred);
-  delivery.retry_after = std::chrono::seconds(100);
+  auto delivery = answer(Verdict::deferred);
+  delivery.wait = std::chrono::seconds(100);
   CHECK(outcome_of_attempt({}, delivery, {}, 0).wait.count() == Approx(100));
   CHECK(outcome_of_attempt({.attempts = 3}, delivery, {}, 0).wait.count() == Approx(120));
-  delivery.retry_after = std::chrono::seconds(1'000'000);
+  delivery.wait = std::chrono::seconds(1'000'000);
   CHECK(outcome_of_attempt({}, delivery, {}, 0).wait.count() == Approx(3600));
 }
 
 TEST_CASE("a mail without an answer is sent once more, or never again") {
   const DeliveryPolicy hold{.when_unknown = WhenUnknown::hold};
-  const auto first = outcome_of_attempt({}, answer(MailOutcome::unknown), {}, 0);
+  const auto first = outcome_of_attempt({}, answer(Verdict::unknown), {}, 0);
   CHECK(first.state == DeliveryState::deferred);
   CHECK(first.unknowns == 1);
   CHECK(first.attempts == 1);
   CHECK(first.wait.count() == Approx(15));
-  CHECK(outcome_of_attempt({.unknowns = 1}, answer(MailOutcome::unknown), {}, 0).state ==
-        DeliveryState::unknown);
-  const auto taken_over = outcome_of_attempt({.take_overs = 1}, answer(MailOutcome::unknown), {}, 0);
+  CHECK(outcome_of_attempt({.unknowns = 1}, answer(Verdict::unknown), {}, 0).state == DeliveryState::unknown);
+  const auto taken_over = outcome_of_attempt({.take_overs = 1}, answer(Verdict::unknown), {}, 0);
   CHECK(taken_over.state == DeliveryState::unknown);
   CHECK(taken_over.unknowns == 2);
-  CHECK(outcome_of_attempt({}, answer(MailOutcome::unknown), hold, 0).state == DeliveryState::unknown);
+  CHECK(outcome_of_attempt({}, answer(Verdict::unknown), hold, 0).state == DeliveryState::unknown);
 }
 
 TEST_CASE("an unavailable relay costs no attempt and leaves the last answer on record") {
-  auto delivery = answer(MailOutcome::unavailable, false);
-  delivery.retry_after = std::chrono::seconds(4);
+  auto delivery = answer(Verdict::unavailable, false);
+  delivery.wait = std::chrono::seconds(4);
   const auto outcome = outcome_of_attempt({.attempts = 2}, delivery, {}, 1);
   CHECK(outcome.state == DeliveryState::deferred);
   CHECK(outcome.attempts == 0);
@@ -152,9 +145,9 @@ TEST_CASE("an account that has had enough mails gets no more") {
 
 TEST_CASE("a time beyond the life of the link leaves one more attempt shortly before its end") {
   constexpr std::int64_t now = 1'800'000'000;
-  auto delivery = answer(MailOutcome::deferred);
+  auto delivery = answer(Verdict::deferred);
   delivery.ended = WallTime(std::chrono::seconds(now));
-  delivery.retry_after = std::chrono::seconds(3000);
+  delivery.wait = std::chrono::seconds(3000);
   const auto wait_of = [&](std::int64_t lives) {
     return outcome_of_attempt({.expires_at = now + lives}, delivery, {}, 0).wait.count();
   };
@@ -162,7 +155,7 @@ TEST_CASE("a time beyond the life of the link leaves one more attempt shortly be
   CHECK(wait_of(4000) == Approx(3000));
   // There is no time for another one, so the mail expires.
   CHECK(wait_of(80) == Approx(3000));
-  delivery.retry_after = std::chrono::seconds(10);
+  delivery.wait = std::chrono::seconds(10);
   CHECK(wait_of(900) == Approx(15));
 }
 

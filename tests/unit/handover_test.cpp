@@ -9,7 +9,8 @@
 #include "carriers/exec/command_words.hpp"
 #include "crypto/base64.hpp"
 #include "crypto/sha256.hpp"
-#include "delivery/line_outcome.hpp"
+#include "delivery/dispatcher.hpp"
+#include "delivery/token_outcome.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::handover_test {
@@ -31,12 +32,12 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 std::string read(std::string_view line) {
   const auto answer = parse_exec_answer(line);
   if (!answer) return "none";
-  return fmt::format("{} {} {} '{}'", parcel_verdict_name(answer->verdict), answer->batch,
+  return fmt::format("{} {} {} '{}'", verdict_name(answer->verdict), answer->batch,
                      answer->token ? std::to_string(*answer->token) : "*", answer->text);
 }
 
-CarriedToken token_with(const std::string& text) {
-  CarriedToken token;
+ComposedToken token_with(const std::string& text) {
+  ComposedToken token;
   token.text = text;
   return token;
 }
@@ -44,13 +45,13 @@ CarriedToken token_with(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a line is a CloudEvent only with a source, and the same at each attempt") {
-  Parcel parcel;
-  parcel.message_id = "p%C3%A4.7.1.ab";
-  parcel.queue = "pä";
-  parcel.action = "mixed";
-  parcel.created_at = 1795438488;
-  CHECK(cloud_event_attributes(parcel, "").empty());
-  const auto first = cloud_event_attributes(parcel, "/mailroom");
+  Message message;
+  message.message_id = "p%C3%A4.7.1.ab";
+  message.queue = "pä";
+  message.action = "mixed";
+  message.created_at = 1795438488;
+  CHECK(cloud_event_attributes(message, "").empty());
+  const auto first = cloud_event_attributes(message, "/mailroom");
   using Attribute = std::pair<std::string, std::string>;
   CHECK(first == std::vector<Attribute>{{"specversion", "1.0"},
                                         {"id", "p%C3%A4.7.1.ab"},
@@ -58,8 +59,8 @@ TEST_CASE("a line is a CloudEvent only with a source, and the same at each attem
                                         {"type", "mailroom.mixed"},
                                         {"subject", "pä"},
                                         {"time", "2026-11-23T12:54:48Z"}});
-  parcel.attempt = 2;
-  CHECK(cloud_event_attributes(parcel, "/mailroom") == first);
+  message.attempt = 2;
+  CHECK(cloud_event_attributes(message, "/mailroom") == first);
   CHECK(cloud_event_header_value("p%C3%A4.7") == "p%25C3%25A4.7");
   CHECK(cloud_event_header_value("Euro € \"") == "Euro%20%E2%82%AC%20%22");
 }
@@ -91,7 +92,7 @@ TEST_CASE("a program answers with ok and fail, and everything else is no answer"
 
 TEST_CASE("a reply is recorded without anything that tells a token") {
   const std::string text(86, 'x');
-  const std::vector<CarriedToken> tokens{token_with("abcdefghijklmnop"), token_with(text)};
+  const std::vector<ComposedToken> tokens{token_with("abcdefghijklmnop"), token_with(text)};
   CHECK(shown_reply("queued as 4711", tokens) == "queued as 4711");
   CHECK(shown_reply("a\nb", tokens) == "a?b");
   CHECK(shown_reply(std::string(180, '.') + text, tokens) == "(not shown: it repeats the token)");
@@ -111,24 +112,23 @@ TEST_CASE("a line is sent again after 0.25 s, doubling to 5 s") {
 
 TEST_CASE("an answer counts for the tokens that it does not name") {
   Answer answer;
-  answer.verdict = ParcelVerdict::accepted;
+  answer.verdict = Verdict::accepted;
   answer.reply = "250";
   answer.wait = 1500ms;
-  answer.tokens = {{5, ParcelVerdict::rejected, "no"}};
-  CarriedToken token;
+  answer.tokens = {{5, Verdict::rejected, "no"}};
+  ComposedToken token;
   token.history.token = 4;
-  CHECK(delivery_of(answer, token).outcome == MailOutcome::accepted);
-  CHECK(delivery_of(answer, token).reply == "250");
-  CHECK(delivery_of(answer, token).retry_after == 2s);
+  CHECK(answer_to(answer, token).verdict == Verdict::accepted);
+  CHECK(answer_to(answer, token).reply == "250");
+  CHECK(answer_to(answer, token).wait == 1500ms);
   token.history.token = 5;
-  CHECK(delivery_of(answer, token).outcome == MailOutcome::rejected);
-  CHECK(delivery_of(answer, token).reply == "no");
+  CHECK(answer_to(answer, token).verdict == Verdict::rejected);
+  CHECK(answer_to(answer, token).reply == "no");
 }
 
 TEST_CASE("what was rejected after a try without an answer is unknown") {
-  Delivery delivery;
-  delivery.outcome = MailOutcome::rejected;
-  delivery.counts = true;
+  Answer delivery;
+  delivery.verdict = Verdict::rejected;
   const DeliveryPolicy policy{.supersede = false, .resends = 1000};
   CHECK(outcome_of(delivery, {}, false, policy, 0).state == DeliveryState::rejected);
   const auto outcome = outcome_of(delivery, {}, true, policy, 0);
@@ -148,12 +148,15 @@ TEST_CASE("every kind of sink has a name of its own, and every scheme one kind")
     CHECK((kind.make == nullptr) == (kind.check == nullptr));
   }
   CHECK(without_scheme == 1);
+  CHECK(mail_carrier().name == "smtp");
 }
 
 TEST_CASE("a URL that no sink takes is an error of the configuration, which shows no password") {
   Settings settings;
   settings.sink.to = "kafka://broker:9092";
   CHECK_THROWS_WITH(configured_carrier(settings), "sink.to has an unknown scheme, 'kafka'");
+  settings.sink.to = "smtp://relay.example";
+  CHECK_THROWS_WITH(configured_carrier(settings), "sink.to is the URL of a relay: smtp://");
   settings.sink.to = "user:geheim@host";
   CHECK_THROWS_WITH(configured_carrier(settings), "sink.to is no URL: 'host'");
   settings.sink.to = "";

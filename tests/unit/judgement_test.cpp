@@ -7,7 +7,7 @@
 
 namespace mailroom::test::judgement_test {
 
-using enum MailOutcome;
+using enum Verdict;
 
 namespace {
 
@@ -29,7 +29,7 @@ void check(const std::vector<JudgementRow>& rows) {
     INFO("step " << static_cast<int>(exchange.step) << ", code " << exchange.code << ", stop "
                  << static_cast<int>(exchange.stop) << ", reused " << exchange.reused);
     const auto found = judge(exchange);
-    CHECK(static_cast<int>(found.outcome) == static_cast<int>(judgement.outcome));
+    CHECK(static_cast<int>(found.verdict) == static_cast<int>(judgement.verdict));
     CHECK(found.counts == judgement.counts);
     CHECK(found.again == judgement.again);
   }

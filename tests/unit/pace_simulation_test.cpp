@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "carriers/smtp/at_once.hpp"
+#include "delivery/at_once.hpp"
 #include "delivery/breaker.hpp"
 #include "delivery/pace.hpp"
 #include "support/catch.hpp"
@@ -30,7 +30,7 @@ struct SimulatedMail {
   Refusals refusals{};
 };
 
-/// The decisions of a courier and of a sink: what Courier and MailSink do with threads and sockets.
+/// The decisions of a dispatcher and of a sink, without threads and sockets.
 struct SimulatedSender {
   Pace pace{0};
   AtOnce at_once{4};

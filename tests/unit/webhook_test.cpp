@@ -79,23 +79,23 @@ TEST_CASE("a signing secret that is none is refused without being shown") {
 }
 
 TEST_CASE("the status of an answer decides") {
-  const std::vector<std::pair<int, ParcelVerdict>> verdicts{
-      {200, ParcelVerdict::accepted},    {202, ParcelVerdict::accepted}, {301, ParcelVerdict::unavailable},
-      {307, ParcelVerdict::unavailable}, {400, ParcelVerdict::rejected}, {401, ParcelVerdict::unavailable},
-      {403, ParcelVerdict::rejected},    {404, ParcelVerdict::rejected}, {407, ParcelVerdict::unavailable},
-      {408, ParcelVerdict::deferred},    {410, ParcelVerdict::rejected}, {422, ParcelVerdict::rejected},
-      {425, ParcelVerdict::deferred},    {429, ParcelVerdict::deferred}, {500, ParcelVerdict::deferred},
-      {503, ParcelVerdict::deferred},    {599, ParcelVerdict::deferred}, {700, ParcelVerdict::unavailable}};
+  const std::vector<std::pair<int, Verdict>> verdicts{
+      {200, Verdict::accepted},    {202, Verdict::accepted}, {301, Verdict::unavailable},
+      {307, Verdict::unavailable}, {400, Verdict::rejected}, {401, Verdict::unavailable},
+      {403, Verdict::rejected},    {404, Verdict::rejected}, {407, Verdict::unavailable},
+      {408, Verdict::deferred},    {410, Verdict::rejected}, {422, Verdict::rejected},
+      {425, Verdict::deferred},    {429, Verdict::deferred}, {500, Verdict::deferred},
+      {503, Verdict::deferred},    {599, Verdict::deferred}, {700, Verdict::unavailable}};
   for (const auto& [status, verdict] : verdicts) {
     INFO(status);
     CHECK(judged(status).verdict == verdict);
     CHECK(judged(status).code == status);
-    CHECK(judged(status, HttpEnd::unsent).verdict == ParcelVerdict::unavailable);
+    CHECK(judged(status, HttpEnd::unsent).verdict == Verdict::unavailable);
   }
-  CHECK(judged(200, HttpEnd::cut_off).verdict == ParcelVerdict::unknown);
-  CHECK(judged(0, HttpEnd::cut_off).verdict == ParcelVerdict::unknown);
-  CHECK(judged(0).verdict == ParcelVerdict::unknown);
-  CHECK(judged(503, HttpEnd::cut_off).verdict == ParcelVerdict::deferred);
+  CHECK(judged(200, HttpEnd::cut_off).verdict == Verdict::unknown);
+  CHECK(judged(0, HttpEnd::cut_off).verdict == Verdict::unknown);
+  CHECK(judged(0).verdict == Verdict::unknown);
+  CHECK(judged(503, HttpEnd::cut_off).verdict == Verdict::deferred);
   CHECK(judged(400).reply == "why");
   CHECK(judged(429).throttled);
   CHECK_FALSE(judged(503).throttled);
@@ -120,9 +120,9 @@ TEST_CASE("an answer names tokens in JSON of one form only") {
           {"id":4,"outcome":"lost"},{"id":"5","outcome":"rejected"},{"outcome":"rejected"},7,{"id":1.5,"outcome":"rejected"}]})");
   REQUIRE(named.size() == 3);
   CHECK(named[0].token == 1);
-  CHECK(named[0].verdict == ParcelVerdict::rejected);
+  CHECK(named[0].verdict == Verdict::rejected);
   CHECK(named[0].reason == "no");
-  CHECK(named[1].verdict == ParcelVerdict::deferred);
+  CHECK(named[1].verdict == Verdict::deferred);
   for (const auto* body :
        {"", "[]", "null", "{", R"({"tokens":{}})", R"({"tokens":[{"id":1,"outcome":"rejec)"})
     CHECK(parse_token_outcomes(body).empty());

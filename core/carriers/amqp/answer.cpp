@@ -22,15 +22,15 @@ std::optional<std::size_t> amqp_size_limit(std::string_view text) {
   return parse_number<std::size_t>(number.substr(0, number.find_first_not_of("0123456789")));
 }
 
-ParcelVerdict judge_amqp_close(int code, std::string_view text, std::size_t size, bool confirmed_some) {
+Verdict judge_amqp_close(int code, std::string_view text, std::size_t size, bool confirmed_some) {
   if (code == precondition_failed) {
     const auto limit = amqp_size_limit(text);
-    if (limit && size > *limit) return ParcelVerdict::rejected;
+    if (limit && size > *limit) return Verdict::rejected;
   }
   // Every line goes to the same exchange, so the first on this channel was refused, and none after it was
   // looked at.
   const bool refused_all = (code == access_refused || code == not_found) && !confirmed_some;
-  return refused_all ? ParcelVerdict::unavailable : ParcelVerdict::unknown;
+  return refused_all ? Verdict::unavailable : Verdict::unknown;
 }
 
 }  // namespace mailroom

@@ -91,14 +91,14 @@ void AmqpPublisher::confirm(std::uint64_t tag, bool multiple, bool is_stored) {
   for (auto each = first; each != end; each = sent_.erase(each)) {
     const auto& sent = each->second;
     if (!sent.returned.empty()) {
-      answer(sent.parcel, sent.at, ParcelVerdict::unavailable, AMQP_NO_ROUTE, sent.returned);
+      answer(sent.message, sent.at, Verdict::unavailable, AMQP_NO_ROUTE, sent.returned);
     } else if (is_stored) {
-      answer(sent.parcel, sent.at, ParcelVerdict::accepted, 0, "confirmed");
+      answer(sent.message, sent.at, Verdict::accepted, 0, "confirmed");
     } else {
       is_failing_ = true;
       trouble_ = amqp_not_stored;
       trouble_code_ = 0;
-      answer(sent.parcel, sent.at, ParcelVerdict::unavailable, 0, amqp_not_stored);
+      answer(sent.message, sent.at, Verdict::unavailable, 0, amqp_not_stored);
     }
   }
 }

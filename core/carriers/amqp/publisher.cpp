@@ -6,7 +6,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
@@ -47,11 +46,7 @@ amqp_table_entry_t amqp_text_entry(const std::string& name, const std::string& v
 AmqpPublisher::AmqpPublisher(AmqpTarget target, AmqpPublishing publishing)
     : target_(std::move(target)),
       publishing_(std::move(publishing)),
-      ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      server_(target_.url.servers.front().address()) {
-  if (ready_ < 0 || wake_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
-}
+      server_(target_.url.servers.front().address()) {}
 
 AmqpPublisher::~AmqpPublisher() {
   {
@@ -61,10 +56,8 @@ AmqpPublisher::~AmqpPublisher() {
     if (is_writing_) shutdown(socket_, SHUT_RDWR);
   }
   ended_changed_.notify_all();
-  eventfd_write(wake_, 1);
+  wake_.signal();
   if (thread_.joinable()) thread_.join();
-  close(ready_);
-  close(wake_);
 }
 
 void AmqpPublisher::start(std::unique_ptr<AmqpConnection> connection, const std::string& why) {
@@ -77,26 +70,25 @@ void AmqpPublisher::start(std::unique_ptr<AmqpConnection> connection, const std:
   thread_ = std::thread([this] { work(); });
 }
 
-void AmqpPublisher::submit(Parcel parcel) {
+void AmqpPublisher::submit(Message message) {
   ++unfinished_;
   const std::lock_guard lock(mutex_);
   const auto now = steady_now();
   if (!is_up_ || is_blocked_ || is_failing_) {
-    answer(parcel.id, now, ParcelVerdict::unavailable, trouble_code_, trouble_);
-  } else if (size_limit_ > 0 && parcel.body.size() > size_limit_) {
-    answer(parcel.id, now, ParcelVerdict::rejected, AMQP_PRECONDITION_FAILED,
-           fmt::format("{} bytes are more than the server takes, {}", parcel.body.size(), size_limit_));
+    answer(message.id, now, Verdict::unavailable, trouble_code_, trouble_);
+  } else if (size_limit_ > 0 && message.body.size() > size_limit_) {
+    answer(message.id, now, Verdict::rejected, AMQP_PRECONDITION_FAILED,
+           fmt::format("{} bytes are more than the server takes, {}", message.body.size(), size_limit_));
   } else {
-    std::string body(parcel.body);
-    waiting_.push_back({std::move(parcel), std::move(body)});
-    if (waiting_.size() == 1) eventfd_write(wake_, 1);
+    std::string body(message.body);
+    waiting_.push_back({std::move(message), std::move(body)});
+    if (waiting_.size() == 1) wake_.signal();
   }
 }
 
 std::vector<Answer> AmqpPublisher::take() {
   const std::lock_guard lock(mutex_);
-  eventfd_t count = 0;
-  eventfd_read(ready_, &count);
+  ready_.clear();
   unfinished_ -= answers_.size();
   return std::exchange(answers_, {});
 }
@@ -104,17 +96,17 @@ std::vector<Answer> AmqpPublisher::take() {
 void AmqpPublisher::cancel() {
   const std::lock_guard lock(mutex_);
   for (const auto& [tag, sent] : sent_)
-    answer(sent.parcel, sent.at, ParcelVerdict::unknown, 0, "given up before the server confirmed it");
+    answer(sent.message, sent.at, Verdict::unknown, 0, "given up before the server confirmed it");
   sent_.clear();
   for (const auto& waiting : waiting_)
-    answer(waiting.parcel.id, steady_now(), ParcelVerdict::unavailable, 0, "stopped");
+    answer(waiting.message.id, steady_now(), Verdict::unavailable, 0, "stopped");
   waiting_.clear();
 }
 
-void AmqpPublisher::answer(std::int64_t parcel, Instant since, ParcelVerdict verdict, int code,
+void AmqpPublisher::answer(std::int64_t message, Instant since, Verdict verdict, int code,
                            std::string reply) {
-  if (answers_.empty()) eventfd_write(ready_, 1);
-  answers_.push_back({.id = parcel,
+  if (answers_.empty()) ready_.signal();
+  answers_.push_back({.id = message,
                       .verdict = verdict,
                       .sink = server_,
                       .code = code,
@@ -182,15 +174,14 @@ void AmqpPublisher::pause(Milliseconds time) {
 }
 
 void AmqpPublisher::serve() {
-  eventfd_t count = 0;
-  eventfd_read(wake_, &count);
+  wake_.clear();
   for (;;) {
     std::unique_lock lock(mutex_);
     if (waiting_.empty() || ended_) break;
     auto waiting = std::move(waiting_.front());
     waiting_.pop_front();
     if (is_blocked_ || is_failing_) {
-      answer(waiting.parcel.id, steady_now(), ParcelVerdict::unavailable, 0, trouble_);
+      answer(waiting.message.id, steady_now(), Verdict::unavailable, 0, trouble_);
       continue;
     }
     lock.unlock();
@@ -200,28 +191,28 @@ void AmqpPublisher::serve() {
   if (!read_frames()) return;
   expire();
   if (connection_ == nullptr) return;
-  std::array<pollfd, 2> sources{{{connection_->socket(), POLLIN, 0}, {wake_, POLLIN, 0}}};
+  std::array<pollfd, 2> sources{{{connection_->socket(), POLLIN, 0}, {wake_.fd(), POLLIN, 0}}};
   poll(sources.data(), sources.size(), amqp_longest_poll);
 }
 
 bool AmqpPublisher::publish(Waiting& waiting) {
-  const auto& parcel = waiting.parcel;
-  const auto key = filled_name(publishing_.routing_key, parcel.queue, parcel.action);
+  const auto& message = waiting.message;
+  const auto key = filled_name(publishing_.routing_key, message.queue, message.action);
   {
     const std::lock_guard lock(mutex_);
     const auto now = steady_now();
     if (key.size() > longest_routing_key) {
-      answer(parcel.id, now, ParcelVerdict::unavailable, 0, "the routing key is longer than 255 bytes");
+      answer(message.id, now, Verdict::unavailable, 0, "the routing key is longer than 255 bytes");
       return true;
     }
-    sent_.emplace(next_tag_, Sent{parcel.id, parcel.message_id, waiting.body.size(), now});
+    sent_.emplace(next_tag_, Sent{message.id, message.message_id, waiting.body.size(), now});
     is_writing_ = true;
   }
   ++next_tag_;
-  std::vector headers{amqp_number_entry("Mailroom-Batch", parcel.batch),
-                      amqp_number_entry("Mailroom-Attempt", parcel.attempt),
-                      amqp_number_entry("Mailroom-Tokens", static_cast<std::int64_t>(parcel.tokens.size()))};
-  auto event = cloud_event_attributes(parcel, publishing_.event_source);
+  std::vector headers{amqp_number_entry("Mailroom-Batch", message.batch),
+                      amqp_number_entry("Mailroom-Attempt", message.attempt),
+                      amqp_number_entry("Mailroom-Tokens", static_cast<std::int64_t>(message.tokens.size()))};
+  auto event = cloud_event_attributes(message, publishing_.event_source);
   for (auto& [name, value] : event) {
     name.insert(0, "cloudEvents_");
     headers.push_back(amqp_text_entry(name, value));
@@ -231,7 +222,7 @@ bool AmqpPublisher::publish(Waiting& waiting) {
                       AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_APP_ID_FLAG;
   properties.content_type = amqp_cstring_bytes("application/json");
   properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
-  properties.message_id = amqp_text(parcel.message_id);
+  properties.message_id = amqp_text(message.message_id);
   properties.app_id = amqp_cstring_bytes("mailroom");
   properties.headers = {static_cast<int>(headers.size()), headers.data()};
   constexpr amqp_boolean_t mandatory = 1;
@@ -256,7 +247,7 @@ void AmqpPublisher::expire() {
     while (!sent_.empty() && sent_.begin()->second.at < until) {
       const auto sent = std::move(sent_.begin()->second);
       sent_.erase(sent_.begin());
-      answer(sent.parcel, sent.at, ParcelVerdict::unknown, 0, "the server did not confirm it in time");
+      answer(sent.message, sent.at, Verdict::unknown, 0, "the server did not confirm it in time");
       is_useless = is_useless || last_confirm_ < sent.at;
     }
     is_failing = is_failing_ && sent_.empty();
@@ -277,11 +268,11 @@ void AmqpPublisher::drop(int code, const std::string& why) {
     trouble_code_ = code;
     if (const auto limit = amqp_size_limit(why)) size_limit_ = *limit;
     for (const auto& [tag, sent] : sent_) {
-      answer(sent.parcel, sent.at, judge_amqp_close(code, why, sent.size, confirmed_some_), code, why);
+      answer(sent.message, sent.at, judge_amqp_close(code, why, sent.size, confirmed_some_), code, why);
     }
     sent_.clear();
     for (const auto& waiting : waiting_)
-      answer(waiting.parcel.id, steady_now(), ParcelVerdict::unavailable, code, why);
+      answer(waiting.message.id, steady_now(), Verdict::unavailable, code, why);
     waiting_.clear();
   }
   connection_.reset();

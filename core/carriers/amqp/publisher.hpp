@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "carriers/amqp/connection.hpp"
 #include "delivery/carrier.hpp"
 
@@ -33,12 +34,13 @@ class AmqpPublisher final : public Carrier {
   AmqpPublisher(const AmqpPublisher&) = delete;
   AmqpPublisher& operator=(const AmqpPublisher&) = delete;
 
-  void submit(Parcel parcel) override;
-  int fd() const override { return ready_; }
+  void submit(Message message) override;
+  int fd() const override { return ready_.fd(); }
   std::vector<Answer> take() override;
   std::size_t unfinished() const override { return unfinished_; }
   void cancel() override;
-  std::string name() const override { return target_.url.addresses(); }
+  std::vector<std::string> endpoints() const override { return {name()}; }
+  std::string name() const { return target_.url.addresses(); }
 
   /// Starts to publish, over `connection` if it is not null; otherwise `why` says why there is none yet.
   void start(std::unique_ptr<AmqpConnection> connection, const std::string& why);
@@ -46,11 +48,11 @@ class AmqpPublisher final : public Carrier {
  private:
   using Instant = std::chrono::steady_clock::time_point;
   struct Waiting {
-    Parcel parcel;
+    Message message;
     std::string body;  ///< a copy: a line may be answered while it is being written
   };
   struct Sent {
-    std::int64_t parcel;
+    std::int64_t message;
     std::string message_id;
     std::size_t size;
     Instant at;
@@ -76,12 +78,12 @@ class AmqpPublisher final : public Carrier {
   /// Gives the connection up; `code` and `why` are the server's or the library's.
   void drop(int code, const std::string& why);
   /// With mutex_ held.
-  void answer(std::int64_t parcel, Instant since, ParcelVerdict verdict, int code, std::string reply);
+  void answer(std::int64_t message, Instant since, Verdict verdict, int code, std::string reply);
 
   const AmqpTarget target_;
   const AmqpPublishing publishing_;
-  int ready_;                   ///< an eventfd, for the thread that takes
-  int wake_;                    ///< an eventfd, for the thread that publishes
+  EventFd ready_;               ///< for the thread that takes
+  EventFd wake_;                ///< for the thread that publishes
   std::size_t unfinished_ = 0;  ///< of the thread that submits and takes
 
   // Of the thread that publishes.

@@ -28,7 +28,7 @@ std::optional<ExecAnswer> parse_exec_answer(std::string_view line) {
     if (!answer.token && token != "*") return std::nullopt;
     const auto what = next_word(rest);
     if (what != "retry" && what != "reject") return std::nullopt;
-    answer.verdict = what == "retry" ? ParcelVerdict::deferred : ParcelVerdict::rejected;
+    answer.verdict = what == "retry" ? Verdict::deferred : Verdict::rejected;
   }
   answer.text = rest;
   return answer;

@@ -12,7 +12,7 @@ namespace mailroom {
 
 /// One line that a program has answered.
 struct ExecAnswer {
-  ParcelVerdict verdict = ParcelVerdict::accepted;
+  Verdict verdict = Verdict::accepted;
   std::string batch;                    ///< the first word of the line that it answers
   std::optional<std::int64_t> token{};  ///< of a failure; nullopt: of every token
   std::string text;                     ///< the rest of the line

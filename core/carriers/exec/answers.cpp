@@ -59,7 +59,7 @@ void ExecCarrier::take_answer(std::string_view line) {
   auto answer = parse_exec_answer(line);
   const auto found = answer ? given_.find(answer->batch) : given_.end();
   if (found == given_.end() || found->second.end == 0) return note_stranger(line);
-  const auto& tokens = found->second.parcel.tokens;
+  const auto& tokens = found->second.message.tokens;
   if (answer->token && std::ranges::find(tokens, *answer->token) == tokens.end()) return note_stranger(line);
   progress_ = steady_now();
   has_answered_ = true;
@@ -78,7 +78,7 @@ bool ExecCarrier::complete(Given& given, ExecAnswer taken) {
   const auto known = std::ranges::find(failures, *taken.token, &TokenVerdict::token);
   if (known != failures.end()) failures.erase(known);
   failures.push_back({*taken.token, taken.verdict, std::move(taken.text)});
-  if (failures.size() < given.parcel.tokens.size()) return false;
+  if (failures.size() < given.message.tokens.size()) return false;
   answer(given, taken.verdict, {});
   return true;
 }

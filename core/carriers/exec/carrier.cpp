@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -48,11 +47,10 @@ ExecCarrier::ExecCarrier(Options options, Log& log)
       log_(log),
       name_(name_of(options_.words.front())),
       events_(epoll_create1(EPOLL_CLOEXEC)),
-      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
-      ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (events_ < 0 || timer_ < 0 || ready_ < 0) throw Error(ExitCode::failed, "cannot make a descriptor");
+      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  if (events_ < 0 || timer_ < 0) throw Error(ExitCode::failed, "cannot make a descriptor");
   watch(timer_, EPOLLIN, EPOLL_CTL_ADD);
-  watch(ready_, EPOLLIN, EPOLL_CTL_ADD);
+  watch(ready_.fd(), EPOLLIN, EPOLL_CTL_ADD);
   start();
 }
 
@@ -66,7 +64,7 @@ ExecCarrier::~ExecCarrier() {
     }
   }
   child_.reset();
-  for (const int fd : {events_, timer_, ready_})
+  for (const int fd : {events_, timer_})
     close(fd);
 }
 
@@ -103,7 +101,7 @@ void ExecCarrier::try_start() {
   }
 }
 
-void ExecCarrier::submit(Parcel parcel) {
+void ExecCarrier::submit(Message message) {
   serve();
   end_if_deaf();
   try_start();
@@ -112,11 +110,11 @@ void ExecCarrier::submit(Parcel parcel) {
     progress_ = now;
     arm(now + options_.timeout);
   }
-  auto id = parcel.message_id;
+  auto id = message.message_id;
   auto& given = given_[id];
-  given = {.parcel = std::move(parcel), .submitted = now};
+  given = {.message = std::move(message), .submitted = now};
   if (!child_) {
-    answer(given, ParcelVerdict::unavailable, why_);
+    answer(given, Verdict::unavailable, why_);
     given_.erase(id);
     return;
   }
@@ -126,8 +124,7 @@ void ExecCarrier::submit(Parcel parcel) {
 
 std::vector<Answer> ExecCarrier::take() {
   serve();
-  eventfd_t count = 0;
-  eventfd_read(ready_, &count);
+  ready_.clear();
   return std::exchange(answers_, {});
 }
 
@@ -136,8 +133,7 @@ void ExecCarrier::cancel() {
   const auto read = child_ ? read_so_far() : 0;
   for (const auto& [id, given] : given_) {
     const bool was_read = given.end != 0 && read + 1 >= given.end;
-    answer(given, was_read ? ParcelVerdict::unknown : ParcelVerdict::unavailable,
-           "stopped before the program answered");
+    answer(given, was_read ? Verdict::unknown : Verdict::unavailable, "stopped before the program answered");
   }
   given_.clear();
   unsent_.clear();
@@ -170,8 +166,8 @@ void ExecCarrier::fill() {
   while (output_.size() < output_size && !unsent_.empty()) {
     auto& given = given_.find(unsent_.front())->second;
     const auto before = output_.size();
-    fmt::format_to(std::back_inserter(output_), "{} {} ", given.parcel.message_id, given.parcel.attempt);
-    output_ += given.parcel.body;
+    fmt::format_to(std::back_inserter(output_), "{} {} ", given.message.message_id, given.message.attempt);
+    output_ += given.message.body;
     output_ += '\n';
     filled_ += output_.size() - before;
     given.end = filled_;
@@ -198,9 +194,9 @@ void ExecCarrier::write_lines() {
   watch(child_->input(), 0, EPOLL_CTL_MOD);
 }
 
-void ExecCarrier::answer(const Given& given, ParcelVerdict verdict, std::string reply) {
-  if (answers_.empty()) eventfd_write(ready_, 1);
-  answers_.push_back({.id = given.parcel.id,
+void ExecCarrier::answer(const Given& given, Verdict verdict, std::string reply) {
+  if (answers_.empty()) ready_.signal();
+  answers_.push_back({.id = given.message.id,
                       .verdict = verdict,
                       .sink = name_,
                       .code = 0,
@@ -240,11 +236,11 @@ void ExecCarrier::end(const std::string& why) {
     if (!was_read && has_answered_) {
       given.end = 0;
       given.failures.clear();
-      again.emplace_back(given.parcel.id, at->first);
+      again.emplace_back(given.message.id, at->first);
       ++at;
       continue;
     }
-    answer(given, was_read ? ParcelVerdict::unknown : ParcelVerdict::unavailable, why_);
+    answer(given, was_read ? Verdict::unknown : Verdict::unavailable, why_);
     at = given_.erase(at);
   }
   if (again.empty()) return;

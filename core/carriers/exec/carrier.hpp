@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/exec/answer.hpp"
 #include "carriers/exec/child.hpp"
@@ -33,16 +34,16 @@ class ExecCarrier final : public Carrier {
   ExecCarrier(const ExecCarrier&) = delete;
   ExecCarrier& operator=(const ExecCarrier&) = delete;
 
-  void submit(Parcel parcel) override;
+  void submit(Message message) override;
   int fd() const override { return events_; }
   std::vector<Answer> take() override;
   std::size_t unfinished() const override { return given_.size() + answers_.size(); }
   void cancel() override;
-  std::string name() const override { return name_; }
+  std::vector<std::string> endpoints() const override { return {name_}; }
 
  private:
   struct Given {
-    Parcel parcel;
+    Message message;
     std::uint64_t end = 0;  ///< how much the program has read when it has read this; 0 if it is not to yet
     TimePoint submitted{};
     std::vector<TokenVerdict> failures{};
@@ -63,7 +64,7 @@ class ExecCarrier final : public Carrier {
   void take_answer(std::string_view line);
   void note_stranger(std::string_view line);
   bool complete(Given& given, ExecAnswer answer);
-  void answer(const Given& given, ParcelVerdict verdict, std::string reply);
+  void answer(const Given& given, Verdict verdict, std::string reply);
   /// The program has ended, or is ended now.
   void end(const std::string& why);
   void check_time();
@@ -74,7 +75,7 @@ class ExecCarrier final : public Carrier {
   std::string name_;
   int events_;
   int timer_;
-  int ready_;  ///< an eventfd: answers_ is not empty
+  EventFd ready_;  ///< answers_ is not empty
   std::unique_ptr<ExecChild> child_;
   std::map<std::string, Given, std::less<>> given_;  ///< by message id
   std::deque<std::string> unsent_;                   ///< the message ids of those that are to be written

@@ -17,12 +17,12 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::seconds longest_wait{86'400};
 
-ParcelVerdict verdict_of(int status) {
-  if (status / 100 == 2) return ParcelVerdict::accepted;
-  if (status == 401 || status == 407) return ParcelVerdict::unavailable;
-  if (status == 408 || status == 425 || status == 429) return ParcelVerdict::deferred;
-  if (status / 100 == 5) return ParcelVerdict::deferred;
-  return status / 100 == 4 ? ParcelVerdict::rejected : ParcelVerdict::unavailable;
+Verdict verdict_of(int status) {
+  if (status / 100 == 2) return Verdict::accepted;
+  if (status == 401 || status == 407) return Verdict::unavailable;
+  if (status == 408 || status == 425 || status == 429) return Verdict::deferred;
+  if (status / 100 == 5) return Verdict::deferred;
+  return status / 100 == 4 ? Verdict::rejected : Verdict::unavailable;
 }
 
 std::string reply_of(const HttpResponse& response) {
@@ -37,10 +37,10 @@ std::string reply_of(const HttpResponse& response) {
   }
 }
 
-std::optional<ParcelVerdict> named_verdict(const Json& outcome) {
-  if (outcome == "accepted") return ParcelVerdict::accepted;
-  if (outcome == "deferred") return ParcelVerdict::deferred;
-  if (outcome == "rejected") return ParcelVerdict::rejected;
+std::optional<Verdict> named_verdict(const Json& outcome) {
+  if (outcome == "accepted") return Verdict::accepted;
+  if (outcome == "deferred") return Verdict::deferred;
+  if (outcome == "rejected") return Verdict::rejected;
   return std::nullopt;
 }
 
@@ -83,14 +83,14 @@ Answer judge_response(const HttpResponse& response, HttpEnd end, const std::stri
   Answer answer;
   answer.code = response.status;
   if (end == HttpEnd::unsent) {
-    answer.verdict = ParcelVerdict::unavailable;
+    answer.verdict = Verdict::unavailable;
     answer.code = 0;
     answer.reply = failure;
     return answer;
   }
   const bool is_success = response.status / 100 == 2;
   if (response.status == 0 || (end == HttpEnd::cut_off && is_success)) {
-    answer.verdict = ParcelVerdict::unknown;
+    answer.verdict = Verdict::unknown;
     answer.reply = failure;
     return answer;
   }
@@ -98,6 +98,7 @@ Answer judge_response(const HttpResponse& response, HttpEnd end, const std::stri
   answer.reply = reply_of(response);
   answer.wait = parse_retry_after(response.retry_after, now);
   answer.throttled = response.status == 429 || (response.status == 503 && answer.wait);
+  answer.waits_for_turn = answer.throttled;
   if (is_success && response.is_json) answer.tokens = parse_token_outcomes(response.body);
   return answer;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/blocked_signals.hpp"
@@ -23,10 +22,7 @@ std::int64_t unix_time() {
 }  // namespace
 
 HttpCarrier::HttpCarrier(HttpEndpoint endpoint, WebhookSigner signer, int connections)
-    : endpoint_(std::move(endpoint)),
-      signer_(std::move(signer)),
-      ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (ready_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
+    : endpoint_(std::move(endpoint)), signer_(std::move(signer)) {
   // Initialises libcurl, and shows here what a request would be refused for.
   idle_.push_back(std::make_unique<HttpPost>(endpoint_));
   multi_.reset(curl_multi_init());
@@ -46,13 +42,12 @@ HttpCarrier::~HttpCarrier() {
   thread_.join();
   for (const auto& post : busy_)
     curl_multi_remove_handle(multi_.get(), post->handle());
-  close(ready_);
 }
 
-void HttpCarrier::submit(Parcel parcel) {
+void HttpCarrier::submit(Message message) {
   {
     const std::lock_guard lock(mutex_);
-    submitted_.push_back(std::move(parcel));
+    submitted_.push_back(std::move(message));
     ++unanswered_;
   }
   curl_multi_wakeup(multi_.get());
@@ -60,8 +55,7 @@ void HttpCarrier::submit(Parcel parcel) {
 
 std::vector<Answer> HttpCarrier::take() {
   const std::lock_guard lock(mutex_);
-  eventfd_t count = 0;
-  eventfd_read(ready_, &count);
+  ready_.clear();
   return std::exchange(answers_, {});
 }
 
@@ -80,16 +74,16 @@ void HttpCarrier::cancel() {
 
 void HttpCarrier::work() {
   for (;;) {
-    std::deque<Parcel> parcels;
+    std::deque<Message> messages;
     bool is_cancelled = false;
     {
       const std::lock_guard lock(mutex_);
       if (has_ended_) return;
-      parcels.swap(submitted_);
+      messages.swap(submitted_);
       is_cancelled = is_cancelled_;
     }
-    for (auto& parcel : parcels)
-      begin(std::move(parcel));
+    for (auto& message : messages)
+      begin(std::move(message));
     if (is_cancelled) give_up_all();
     int running = 0;
     curl_multi_perform(multi_.get(), &running);
@@ -98,18 +92,18 @@ void HttpCarrier::work() {
   }
 }
 
-void HttpCarrier::begin(Parcel parcel) {
-  const auto id = parcel.id;
+void HttpCarrier::begin(Message message) {
+  const auto id = message.id;
   try {
     if (idle_.empty()) idle_.push_back(std::make_unique<HttpPost>(endpoint_));
     auto& post = *idle_.back();
-    post.prepare(std::move(parcel), signer_, unix_time());
+    post.prepare(std::move(message), signer_, unix_time());
     curl_multi_add_handle(multi_.get(), post.handle());
     busy_.push_back(std::move(idle_.back()));
     idle_.pop_back();
   } catch (const std::exception& error) {
     // Out of memory, before anything was sent.
-    answer({.id = id, .verdict = ParcelVerdict::unavailable, .sink = endpoint_.name, .reply = error.what()});
+    answer({.id = id, .verdict = Verdict::unavailable, .sink = endpoint_.name, .reply = error.what()});
   }
 }
 
@@ -140,7 +134,7 @@ void HttpCarrier::answer(Answer answer) {
   const std::lock_guard lock(mutex_);
   answers_.push_back(std::move(answer));
   --unanswered_;
-  eventfd_write(ready_, 1);
+  ready_.signal();
   if (unanswered_ == 0) cancelled_.notify_all();
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/http/post.hpp"
 
@@ -24,12 +25,12 @@ class HttpCarrier final : public Carrier {
   HttpCarrier(const HttpCarrier&) = delete;
   HttpCarrier& operator=(const HttpCarrier&) = delete;
 
-  void submit(Parcel parcel) override;
-  int fd() const override { return ready_; }
+  void submit(Message message) override;
+  int fd() const override { return ready_.fd(); }
   std::vector<Answer> take() override;
   std::size_t unfinished() const override;
   void cancel() override;
-  std::string name() const override { return endpoint_.name; }
+  std::vector<std::string> endpoints() const override { return {endpoint_.name}; }
 
  private:
   struct FreeMulti {
@@ -38,20 +39,20 @@ class HttpCarrier final : public Carrier {
   using Posts = std::vector<std::unique_ptr<HttpPost>>;
 
   void work();
-  void begin(Parcel parcel);
+  void begin(Message message);
   void collect_results();
   void give_up_all();
   void answer(Answer answer);
 
   const HttpEndpoint endpoint_;
   WebhookSigner signer_;  ///< of the thread
-  int ready_;             ///< an eventfd
-  Posts idle_;            ///< of the thread, as is busy_
+  EventFd ready_;
+  Posts idle_;  ///< of the thread, as is busy_
   Posts busy_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
   mutable std::mutex mutex_;
   std::condition_variable cancelled_;
-  std::deque<Parcel> submitted_;
+  std::deque<Message> submitted_;
   std::vector<Answer> answers_;
   std::size_t unanswered_ = 0;
   bool is_cancelled_ = false;

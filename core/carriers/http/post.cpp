@@ -88,8 +88,8 @@ void HttpPost::add_header(const std::string& line) {
   headers_.reset(list);
 }
 
-void HttpPost::prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now) {
-  parcel_ = std::move(parcel);
+void HttpPost::prepare(Message message, WebhookSigner& signer, std::int64_t now) {
+  parcel_ = std::move(message);
   began_ = steady_now();
   response_ = {};
   error_.front() = '\0';

@@ -22,8 +22,8 @@ class HttpPost {
   HttpPost(const HttpPost&) = delete;
   HttpPost& operator=(const HttpPost&) = delete;
 
-  /// Prepares the request with a parcel, for handle().
-  void prepare(Parcel parcel, WebhookSigner& signer, std::int64_t now);
+  /// Prepares the request with a message, for handle().
+  void prepare(Message message, WebhookSigner& signer, std::int64_t now);
   CURL* handle() const { return curl_.get(); }
   /// What has become of the request, which ended with `result`.
   Answer finish(CURLcode result, std::int64_t now) const;
@@ -57,7 +57,7 @@ class HttpPost {
   std::unique_ptr<curl_slist, FreeList> headers_;
   std::array<char, CURL_ERROR_SIZE> error_{};
   std::unique_ptr<CURL, FreeHandle> curl_;
-  Parcel parcel_;
+  Message parcel_;
   TimePoint began_{};
   HttpResponse response_;
   std::size_t header_size_ = 0;

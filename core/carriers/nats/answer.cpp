@@ -35,10 +35,10 @@ constexpr std::array refusals{
 NatsJudgement judge_stored(const NatsAnswer& answer, std::string_view stream) {
   // Some servers (2.10.14 to 2.10.27) answer so to the repetition of a message that no quorum has stored.
   if (answer.sequence == 0) {
-    return {ParcelVerdict::unknown, 0,
+    return {Verdict::unknown, 0,
             "JetStream acknowledged with sequence 0, so it may not have stored the line"};
   }
-  return {ParcelVerdict::accepted, 0,
+  return {Verdict::accepted, 0,
           fmt::format("stream {}, sequence {}{}", stream, answer.sequence,
                       answer.duplicate ? ", duplicate" : "")};
 }
@@ -46,12 +46,12 @@ NatsJudgement judge_stored(const NatsAnswer& answer, std::string_view stream) {
 NatsJudgement judge_error(const NatsAnswer& answer) {
   auto text = answer.text.empty() ? std::string("JetStream error") : answer.text;
   if (answer.code == message_too_large || answer.code == header_too_large)
-    return {ParcelVerdict::rejected, answer.code, std::move(text)};
+    return {Verdict::rejected, answer.code, std::move(text)};
   // `maximum messages exceeded`, `maximum bytes exceeded`: the stream is full.
   const bool is_full = answer.code == store_failed && text.find("maximum") != std::string::npos;
   const bool is_refusal = is_full || std::ranges::find(refusals, answer.code) != refusals.end();
   // After other errors, such as that a message of this id is being stored, it may still be stored.
-  return {is_refusal ? ParcelVerdict::unavailable : ParcelVerdict::unknown, answer.code, std::move(text)};
+  return {is_refusal ? Verdict::unavailable : Verdict::unknown, answer.code, std::move(text)};
 }
 
 }  // namespace
@@ -63,12 +63,12 @@ NatsJudgement judge_nats_answer(const NatsAnswer& answer, std::string_view strea
     case NatsAnswer::Kind::error:
       return judge_error(answer);
     case NatsAnswer::Kind::no_responders:
-      return {ParcelVerdict::unavailable, 503,
+      return {Verdict::unavailable, 503,
               fmt::format("no stream takes {} now: there is none, or it has no leader", subject)};
     case NatsAnswer::Kind::no_answer:
       break;
   }
-  return {ParcelVerdict::unknown, 0, "JetStream did not answer in time"};
+  return {Verdict::unknown, 0, "JetStream did not answer in time"};
 }
 
 std::string nats_subject_part(std::string_view text) {

@@ -26,7 +26,7 @@ struct NatsAnswer {
 };
 
 struct NatsJudgement {
-  ParcelVerdict verdict = ParcelVerdict::unknown;
+  Verdict verdict = Verdict::unknown;
   int code = 0;
   std::string reply;
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include <utility>
 
@@ -25,45 +24,45 @@ constexpr Milliseconds nats_longest_pause{5'000};
 using NatsMessage = std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)>;
 using NatsHeader = std::vector<std::pair<std::string, std::string>>;
 
-NatsHeader nats_header_of(const Parcel& parcel, const std::string& event_source) {
-  NatsHeader header{{"Nats-Msg-Id", parcel.message_id},
+NatsHeader nats_header_of(const Message& message, const std::string& event_source) {
+  NatsHeader header{{"Nats-Msg-Id", message.message_id},
                     {"Content-Type", "application/json"},
-                    {"Mailroom-Batch", std::to_string(parcel.batch)},
-                    {"Mailroom-Attempt", std::to_string(parcel.attempt)},
-                    {"Mailroom-Tokens", std::to_string(parcel.tokens.size())}};
-  for (const auto& [name, value] : cloud_event_attributes(parcel, event_source))
+                    {"Mailroom-Batch", std::to_string(message.batch)},
+                    {"Mailroom-Attempt", std::to_string(message.attempt)},
+                    {"Mailroom-Tokens", std::to_string(message.tokens.size())}};
+  for (const auto& [name, value] : cloud_event_attributes(message, event_source))
     header.emplace_back("ce-" + name, cloud_event_header_value(value));
   if (!event_source.empty()) header.emplace_back("ce-datacontenttype", "application/json");
   return header;
 }
 
 /// The bytes that the server counts: header and text, with the header that names the stream.
-std::size_t nats_size_of(const NatsHeader& header, const Parcel& parcel, const std::string& stream) {
+std::size_t nats_size_of(const NatsHeader& header, const Message& message, const std::string& stream) {
   constexpr std::string_view around = "NATS/1.0\r\n\r\n";
   constexpr std::string_view expected = "Nats-Expected-Stream: \r\n";
-  auto size = around.size() + expected.size() + stream.size() + parcel.body.size();
+  auto size = around.size() + expected.size() + stream.size() + message.body.size();
   for (const auto& [key, value] : header)
     size += key.size() + value.size() + 4;
   return size;
 }
 
-NatsMessage nats_message_of(const NatsHeader& header, const Parcel& parcel, const std::string& subject) {
+NatsMessage nats_message_of(const NatsHeader& header, const Message& message, const std::string& subject) {
   natsMsg* made = nullptr;
-  const auto size = static_cast<int>(parcel.body.size());
-  auto status = natsMsg_Create(&made, subject.c_str(), nullptr, parcel.body.data(), size);
-  NatsMessage message(made, natsMsg_Destroy);
+  const auto size = static_cast<int>(message.body.size());
+  auto status = natsMsg_Create(&made, subject.c_str(), nullptr, message.body.data(), size);
+  NatsMessage nats(made, natsMsg_Destroy);
   for (const auto& [key, value] : header) {
     if (status == NATS_OK) status = natsMsgHeader_Set(made, key.c_str(), value.c_str());
   }
-  if (status != NATS_OK) message.reset();
-  return message;
+  if (status != NATS_OK) nats.reset();
+  return nats;
 }
 
 NatsJudgement judge_failed_publish(natsStatus status) {
   const auto text = nats_error_text(status);
   switch (status) {
     case NATS_MAX_PAYLOAD:
-      return {ParcelVerdict::rejected, 0, text};
+      return {Verdict::rejected, 0, text};
     case NATS_CONNECTION_CLOSED:
     case NATS_DRAINING:
     case NATS_TIMEOUT:  // too many wait for an answer
@@ -71,9 +70,9 @@ NatsJudgement judge_failed_publish(natsStatus status) {
     case NATS_INSUFFICIENT_BUFFER:
     case NATS_INVALID_SUBJECT:
     case NATS_INVALID_ARG:
-      return {ParcelVerdict::unavailable, 0, text};
+      return {Verdict::unavailable, 0, text};
     default:
-      return {ParcelVerdict::unknown, 0, text};
+      return {Verdict::unknown, 0, text};
   }
 }
 
@@ -94,11 +93,8 @@ NatsAnswer nats_answer_of(const jsPubAck* ack, const jsPubAckErr* error) {
 NatsPublisher::NatsPublisher(NatsTarget target, NatsPublishing publishing)
     : target_(std::move(target)),
       publishing_(std::move(publishing)),
-      ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       server_(target_.url.servers.front().address()),
-      trouble_("not connected yet") {
-  if (ready_ < 0) throw Error(ExitCode::failed, "cannot make an eventfd");
-}
+      trouble_("not connected yet") {}
 
 NatsPublisher::~NatsPublisher() {
   {
@@ -108,7 +104,6 @@ NatsPublisher::~NatsPublisher() {
   changed_.notify_all();
   if (keeper_.joinable()) keeper_.join();
   connection_.reset();
-  close(ready_);
 }
 
 BrokerFailure NatsPublisher::connect() {
@@ -163,7 +158,7 @@ std::shared_ptr<NatsConnection> NatsPublisher::usable_connection() const {
   return is_usable ? connection_ : nullptr;
 }
 
-void NatsPublisher::submit(Parcel parcel) {
+void NatsPublisher::submit(Message message) {
   ++unfinished_;
   std::shared_ptr<NatsConnection> connection;
   {
@@ -171,33 +166,33 @@ void NatsPublisher::submit(Parcel parcel) {
     connection = usable_connection();
     if (connection == nullptr) {
       const auto why = trouble_.empty() ? std::string("not connected") : trouble_;
-      answer({parcel.id, {}, steady_now()}, {ParcelVerdict::unavailable, 0, why});
+      answer({message.id, {}, steady_now()}, {Verdict::unavailable, 0, why});
       return;
     }
   }
-  publish(*connection, parcel);
+  publish(*connection, message);
 }
 
-void NatsPublisher::publish(NatsConnection& connection, const Parcel& parcel) {
-  const auto subject = nats_subject(publishing_.subject, parcel.queue, parcel.action);
-  const Sent sent{parcel.id, subject, steady_now()};
-  const auto header = nats_header_of(parcel, publishing_.event_source);
-  const auto size = nats_size_of(header, parcel, publishing_.stream);
+void NatsPublisher::publish(NatsConnection& connection, const Message& message) {
+  const auto subject = nats_subject(publishing_.subject, message.queue, message.action);
+  const Sent sent{message.id, subject, steady_now()};
+  const auto header = nats_header_of(message, publishing_.event_source);
+  const auto size = nats_size_of(header, message, publishing_.stream);
   const auto limit = static_cast<std::size_t>(natsConnection_GetMaxPayload(connection.get()));
   if (limit > 0 && size > limit) {
     const std::lock_guard lock(mutex_);
     // The server would close the connection.
-    answer(sent, {ParcelVerdict::rejected, 0,
-                  fmt::format("{} bytes are more than the server takes, {}", size, limit)});
+    answer(sent,
+           {Verdict::rejected, 0, fmt::format("{} bytes are more than the server takes, {}", size, limit)});
     return;
   }
-  auto message = nats_message_of(header, parcel, subject);
-  if (message == nullptr) {
+  auto nats = nats_message_of(header, message, subject);
+  if (nats == nullptr) {
     const std::lock_guard lock(mutex_);
-    answer(sent, {ParcelVerdict::unavailable, 0, "libnats makes no message"});
+    answer(sent, {Verdict::unavailable, 0, "libnats makes no message"});
     return;
   }
-  const auto* const key = message.get();
+  const auto* const key = nats.get();
   {
     const std::lock_guard lock(mutex_);
     sent_.emplace(key, sent);
@@ -206,9 +201,9 @@ void NatsPublisher::publish(NatsConnection& connection, const Parcel& parcel) {
   jsPubOptions_Init(&options);
   options.MaxWait = std::min(publishing_.timeout, nats_longest_wait).count();
   options.ExpectStream = publishing_.stream.c_str();
-  auto* given = message.release();
+  auto* given = nats.release();
   const auto status = js_PublishMsgAsync(connection.jetstream(), &given, &options);
-  message.reset(given);
+  nats.reset(given);
   if (status == NATS_OK) return;
   const std::lock_guard lock(mutex_);
   // Unless it was answered because the connection was lost.
@@ -216,8 +211,8 @@ void NatsPublisher::publish(NatsConnection& connection, const Parcel& parcel) {
 }
 
 void NatsPublisher::answer(const Sent& sent, NatsJudgement judgement) {
-  if (answers_.empty()) eventfd_write(ready_, 1);
-  answers_.push_back({.id = sent.parcel,
+  if (answers_.empty()) ready_.signal();
+  answers_.push_back({.id = sent.message,
                       .verdict = judgement.verdict,
                       .sink = server_,
                       .code = judgement.code,
@@ -226,7 +221,7 @@ void NatsPublisher::answer(const Sent& sent, NatsJudgement judgement) {
                       .ended = wall_now()});
 }
 
-void NatsPublisher::answer_all(ParcelVerdict verdict, const std::string& why) {
+void NatsPublisher::answer_all(Verdict verdict, const std::string& why) {
   for (const auto& [message, sent] : sent_)
     answer(sent, {verdict, 0, why});
   sent_.clear();
@@ -234,15 +229,14 @@ void NatsPublisher::answer_all(ParcelVerdict verdict, const std::string& why) {
 
 std::vector<Answer> NatsPublisher::take() {
   const std::lock_guard lock(mutex_);
-  eventfd_t count = 0;
-  eventfd_read(ready_, &count);
+  ready_.clear();
   unfinished_ -= answers_.size();
   return std::exchange(answers_, {});
 }
 
 void NatsPublisher::cancel() {
   const std::lock_guard lock(mutex_);
-  answer_all(ParcelVerdict::unknown, "given up before JetStream answered");
+  answer_all(Verdict::unknown, "given up before JetStream answered");
 }
 
 void NatsPublisher::on_answer(const natsMsg* message, const jsPubAck* ack, const jsPubAckErr* error) {
@@ -257,7 +251,7 @@ void NatsPublisher::on_answer(const natsMsg* message, const jsPubAck* ack, const
 
 void NatsPublisher::on_lost(std::string why) {
   const std::lock_guard lock(mutex_);
-  answer_all(ParcelVerdict::unknown, why);
+  answer_all(Verdict::unknown, why);
   trouble_ = std::move(why);
 }
 
@@ -269,7 +263,7 @@ void NatsPublisher::on_back() {
 void NatsPublisher::on_closed(std::string why) {
   {
     const std::lock_guard lock(mutex_);
-    answer_all(ParcelVerdict::unknown, why);
+    answer_all(Verdict::unknown, why);
     trouble_ = std::move(why);
     is_closed_ = true;
   }
@@ -281,7 +275,7 @@ void NatsPublisher::on_refused(std::string why) {
   // `Permissions Violation for Publish to "mailroom.news.activation"`: it stored none of these.
   for (auto each = sent_.begin(); each != sent_.end();) {
     const bool is_meant = why.find(fmt::format("\"{}\"", each->second.subject)) != std::string::npos;
-    if (is_meant) answer(each->second, {ParcelVerdict::unavailable, 0, why});
+    if (is_meant) answer(each->second, {Verdict::unavailable, 0, why});
     each = is_meant ? sent_.erase(each) : std::next(each);
   }
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/connection.hpp"
 #include "delivery/carrier.hpp"
@@ -32,12 +33,13 @@ class NatsPublisher final : public Carrier, private NatsListener {
   NatsPublisher(const NatsPublisher&) = delete;
   NatsPublisher& operator=(const NatsPublisher&) = delete;
 
-  void submit(Parcel parcel) override;
-  int fd() const override { return ready_; }
+  void submit(Message message) override;
+  int fd() const override { return ready_.fd(); }
   std::vector<Answer> take() override;
   std::size_t unfinished() const override { return unfinished_; }
   void cancel() override;
-  std::string name() const override { return target_.url.addresses(); }
+  std::vector<std::string> endpoints() const override { return {name()}; }
+  std::string name() const { return target_.url.addresses(); }
 
   /// Connects for the first time; what came of it.
   BrokerFailure connect();
@@ -47,7 +49,7 @@ class NatsPublisher final : public Carrier, private NatsListener {
  private:
   using Instant = std::chrono::steady_clock::time_point;
   struct Sent {
-    std::int64_t parcel;
+    std::int64_t message;
     std::string subject;
     Instant at;
   };
@@ -59,15 +61,15 @@ class NatsPublisher final : public Carrier, private NatsListener {
   void on_refused(std::string why) override;
 
   void keep_connected();
-  void publish(NatsConnection& connection, const Parcel& parcel);
+  void publish(NatsConnection& connection, const Message& message);
   /// These three with mutex_ held.
   void answer(const Sent& sent, NatsJudgement judgement);
-  void answer_all(ParcelVerdict verdict, const std::string& why);
+  void answer_all(Verdict verdict, const std::string& why);
   std::shared_ptr<NatsConnection> usable_connection() const;
 
   NatsTarget target_;
   NatsPublishing publishing_;
-  int ready_;                   ///< an eventfd
+  EventFd ready_;
   std::size_t unfinished_ = 0;  ///< of the thread that submits and takes
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -10,7 +10,7 @@
 namespace mailroom {
 namespace {
 
-using enum MailOutcome;
+using enum Verdict;
 
 constexpr std::array<std::string_view, 11> step_names{"the connection",
                                                       "EHLO",

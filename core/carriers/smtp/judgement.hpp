@@ -6,13 +6,13 @@
 
 #include "base/clock.hpp"
 #include "carriers/smtp/exchange.hpp"
-#include "delivery/delivery.hpp"
+#include "delivery/answer.hpp"
 
 namespace mailroom {
 
 /// What an attempt means for the mail.
 struct MailJudgement {
-  MailOutcome outcome;
+  Verdict verdict;
   bool counts;
   bool again;  ///< worth a second attempt at once, on a fresh connection
 

@@ -14,15 +14,12 @@
 namespace mailroom {
 namespace {
 
-/// A delivery that never reached the relay's connection.
-Delivery refused(const RelayUrl& url, MailOutcome outcome, std::string why) {
-  return {.outcome = outcome,
-          .counts = outcome == MailOutcome::rejected,
-          .code = 0,
+/// What becomes of a mail that never reached the relay's connection.
+Answer refused(const RelayUrl& url, Verdict verdict, std::string why) {
+  return {.verdict = verdict,
+          .sink = url.address(),
           .reply = std::move(why),
-          .relay = url.address(),
-          .retry_after = std::nullopt,
-          .throttled = false};
+          .is_excused = verdict != Verdict::rejected};
 }
 
 }  // namespace
@@ -48,31 +45,32 @@ Relay::Relay(RelayUrl url, RelayOptions options) {
 
 Relay::~Relay() = default;
 
-Delivery Relay::deliver(const Mail& mail) {
-  if (!mail.from.empty() && !is_envelope_address(mail.from, mail.needs_smtputf8)) {
-    return refused(url(), MailOutcome::unavailable, "the sender's address cannot be written into a command");
+Answer Relay::deliver(const Message& mail) {
+  const auto& envelope = mail.envelope;
+  if (!envelope.from.empty() && !is_envelope_address(envelope.from, envelope.needs_smtputf8)) {
+    return refused(url(), Verdict::unavailable, "the sender's address cannot be written into a command");
   }
-  if (!is_envelope_address(mail.to, mail.needs_smtputf8)) {
-    return refused(url(), MailOutcome::rejected, "the address cannot be written into a command");
+  if (!is_envelope_address(envelope.to, envelope.needs_smtputf8)) {
+    return refused(url(), Verdict::rejected, "the address cannot be written into a command");
   }
-  if (!is_transmittable(mail.message)) {
-    return refused(url(), MailOutcome::rejected, "the message has a NUL, or a line end other than CRLF");
+  if (!is_transmittable(mail.body)) {
+    return refused(url(), Verdict::rejected, "the message has a NUL, or a line end other than CRLF");
   }
   if (handle_->sockets.interrupted()) {
-    return refused(url(), MailOutcome::deferred, "stopped before the mail was sent");
+    return refused(url(), Verdict::deferred, "stopped before the mail was sent");
   }
   bool again = false;
   auto delivery = handle_->attempt(mail, false, again);
   if (again) delivery = handle_->attempt(mail, true, again);
   const auto is_turned_away = [&] {
-    return delivery.outcome == MailOutcome::unavailable && delivery.code == 421 && !delivery.before_mail;
+    return delivery.verdict == Verdict::unavailable && delivery.code == 421 && !delivery.before_message;
   };
   while (is_turned_away() && handle_->open_elsewhere())
     delivery = handle_->attempt(mail, false, again);
   return delivery;
 }
 
-RelayCheck Relay::check(const Mail* sample) {
+RelayCheck Relay::check(const Envelope* sample) {
   return handle_->check(sample);
 }
 

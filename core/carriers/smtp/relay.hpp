@@ -1,4 +1,4 @@
-// A relay as the courier and doctor see it: deliver, check, interrupt.
+// A relay as the carrier and doctor see it: deliver, check, interrupt.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 #include "base/clock.hpp"
 #include "carriers/smtp/access_token.hpp"
 #include "carriers/smtp/relay_url.hpp"
-#include "delivery/delivery.hpp"
+#include "delivery/answer.hpp"
+#include "delivery/message.hpp"
 
 namespace mailroom {
 
@@ -59,7 +60,7 @@ enum class RelayFault {
 struct RelayCheck {
   RelayFault fault = RelayFault::none;
   int code = 0;       ///< of the relay's last reply; 0 if there was none
-  std::string reply;  ///< its text, or why there was none: as Delivery::reply
+  std::string reply;  ///< its text, or why there was none: as Answer::reply
   bool encrypted = false;
   std::string hello_name;  ///< in EHLO
 };
@@ -78,11 +79,11 @@ class Relay {
 
   /// Delivers `mail`; takes as long as the relay does, within the time-outs. Where the connection was lost
   /// before the relay could have accepted the mail, tries once more on a fresh connection.
-  Delivery deliver(const Mail& mail);
+  Answer deliver(const Message& mail);
 
   /// Connects anew, with TLS and authentication as for a mail, and names the sender of `sample`, but no
   /// recipient. Without a sample it says NOOP. Takes as long as the relay does, within the time-outs.
-  RelayCheck check(const Mail* sample = nullptr);
+  RelayCheck check(const Envelope* sample = nullptr);
 
   /// Ends the connection, as a mail may not come soon; the next one opens another.
   void rest();

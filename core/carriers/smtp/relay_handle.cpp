@@ -55,7 +55,7 @@ bool awaits_command(const SmtpExchange& exchange) {
   }
 }
 
-std::string mail_command(const Mail& mail) {
+std::string mail_command(const Envelope& mail) {
   return fmt::format("MAIL FROM:<{}>{}", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : "");
 }
 
@@ -71,7 +71,7 @@ RelayHandle::RelayHandle(RelayUrl relay_url, RelayOptions options)
       connection_(url, options_, sockets, dialogue_) {}
 
 /// False, and the exchange says so, if there is no connection, or if it lacks what `mail` needs.
-bool RelayHandle::is_fit_for(const Mail& mail) {
+bool RelayHandle::is_fit_for(const Envelope& mail) {
   utf8_sender_ = mail.utf8_sender;
   const bool is_open = opened_ == CURLE_OK && dialogue_.exchange().stop == SmtpStop::none;
   const bool has_failed_login = dialogue_.exchange().step == SmtpStep::auth && !dialogue_.is_authenticated();
@@ -79,7 +79,7 @@ bool RelayHandle::is_fit_for(const Mail& mail) {
 }
 
 /// True if the relay waits for the message. The exchange says where it ended otherwise.
-bool RelayHandle::send_envelope(const Mail& mail) {
+bool RelayHandle::send_envelope(const Envelope& mail) {
   const std::array<std::string, 3> commands{mail_command(mail) + "\r\n",
                                             fmt::format("RCPT TO:<{}>\r\n", mail.to), "DATA\r\n"};
   const bool at_once = dialogue_.offers_pipelining();
@@ -127,9 +127,9 @@ bool RelayHandle::read_other_replies(SmtpStep refused) {
   return connection_.send(".\r\n") && connection_.read_reply();
 }
 
-void RelayHandle::clear_up(const SmtpExchange& exchange, MailOutcome outcome) {
+void RelayHandle::clear_up(const SmtpExchange& exchange, Verdict outcome) {
   last_used_ = steady_now();
-  if (outcome == MailOutcome::accepted || exchange.stop == SmtpStop::no_smtputf8) return;
+  if (outcome == Verdict::accepted || exchange.stop == SmtpStop::no_smtputf8) return;
   if (awaits_command(exchange) && (exchange.step < SmtpStep::mail || exchange.stop != SmtpStop::none))
     return connection_.close();
   const bool is_refusal = exchange.stop == SmtpStop::none && exchange.step >= SmtpStep::mail &&
@@ -137,14 +137,14 @@ void RelayHandle::clear_up(const SmtpExchange& exchange, MailOutcome outcome) {
   // A late reply to this mail would be taken for the reply to the next one.
   if (!is_refusal || !read_other_replies(exchange.step)) return connection_.drop();
   was_refused_ = true;
-  if (outcome == MailOutcome::unavailable) connection_.close();
+  if (outcome == Verdict::unavailable) connection_.close();
 }
 
-void RelayHandle::transact(const Mail& mail) {
-  if (!send_envelope(mail) || connection_.has_input()) return;
+void RelayHandle::transact(const Message& mail) {
+  if (!send_envelope(mail.envelope) || connection_.has_input()) return;
   dialogue_.message_began(steady_now());
   // What was not sent whole has no end that the relay could have seen.
-  if (!connection_.send(stuffed(mail.message))) return;
+  if (!connection_.send(stuffed(mail.body))) return;
   dialogue_.message_ended(steady_now());
   connection_.read_reply();
 }
@@ -185,7 +185,7 @@ RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
 }
 
 /// MAIL and RSET, at an address of the relay that takes mail.
-void RelayHandle::say_sender(const Mail& sample) {
+void RelayHandle::say_sender(const Envelope& sample) {
   do {
     if (!command(mail_command(sample))) return;
     if (dialogue_.exchange().code / 100 == 2) command("RSET");
@@ -193,10 +193,10 @@ void RelayHandle::say_sender(const Mail& sample) {
            open_elsewhere() && is_fit_for(sample));
 }
 
-RelayCheck RelayHandle::check(const Mail* sample) {
+RelayCheck RelayHandle::check(const Envelope* sample) {
   dialogue_.begin(steady_now());
   opened_ = open();
-  if (is_fit_for(sample == nullptr ? Mail{} : *sample)) {
+  if (is_fit_for(sample == nullptr ? Envelope{} : *sample)) {
     if (sample == nullptr) {
       command("NOOP");
     } else {
@@ -209,7 +209,7 @@ RelayCheck RelayHandle::check(const Mail* sample) {
   if (fault != RelayFault::none && !awaits_command(exchange)) connection_.drop();
   const bool has_reply = fault == RelayFault::none || exchange.code >= 400;
   const auto text =
-      fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, MailOutcome::unavailable);
+      fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, Verdict::unavailable);
   return {.fault = fault,
           .code = has_reply ? exchange.code : 0,
           .reply = recorded_reply(text, secrets_),
@@ -217,9 +217,9 @@ RelayCheck RelayHandle::check(const Mail* sample) {
           .hello_name = options_.hello_name};
 }
 
-std::string RelayHandle::text_of(const SmtpExchange& exchange, MailOutcome outcome) const {
+std::string RelayHandle::text_of(const SmtpExchange& exchange, Verdict outcome) const {
   const auto& reply = dialogue_.reply();
-  if (outcome == MailOutcome::accepted) return reply.last_line();
+  if (outcome == Verdict::accepted) return reply.last_line();
   const bool is_refusal = exchange.code >= 400 && is_definite(exchange.code);
   const bool is_own_stop = exchange.stop != SmtpStop::none && exchange.stop != SmtpStop::lost;
   if (is_refusal && (!is_own_stop || exchange.stop == SmtpStop::interrupted)) return reply.text();
@@ -248,7 +248,8 @@ bool RelayHandle::is_silent(const SmtpExchange& exchange) const {
          connection_.was_reached();
 }
 
-Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& again) {
+Answer RelayHandle::attempt(const Message& message, bool on_fresh_connection, bool& again) {
+  const auto& mail = message.envelope;
   dialogue_.begin(steady_now());
   is_rested_ = !on_fresh_connection && steady_now() - last_used_ >= options_.rest_time;
   // What has come while the connection was idle would be taken for the reply to this mail.
@@ -256,41 +257,39 @@ Delivery RelayHandle::attempt(const Mail& mail, bool on_fresh_connection, bool& 
   is_rested_ = is_rested_ && is_kept;
   opened_ = is_kept ? CURLE_OK : open();
   if (!is_kept) was_refused_ = false;
-  if (is_fit_for(mail)) transact(mail);
+  if (is_fit_for(mail)) transact(message);
   auto exchange = finished_exchange();
   exchange.is_own_mail_command = mail.needs_smtputf8 && mail.utf8_sender.empty();
   if (exchange.code >= 400)
     exchange.about = subject_of_refusal(exchange.code, dialogue_.reply().text(), mail.to, mail.from);
   auto judgement = judge(exchange);
-  const auto text = text_of(exchange, judgement.outcome);
+  const auto text = text_of(exchange, judgement.verdict);
   const auto wish = wish_of(exchange, text, mail);
   const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail;
   // A connection that the relay closes may have carried enough mails; another one shows whether it has.
-  if (is_limit && !(judgement.again && exchange.code == 421))
-    judgement = {MailOutcome::deferred, false, false};
-  clear_up(exchange, judgement.outcome);
+  if (is_limit && !(judgement.again && exchange.code == 421)) judgement = {Verdict::deferred, false, false};
+  clear_up(exchange, judgement.verdict);
   again = judgement.again && !sockets.interrupted();
-  const bool is_accepted = judgement.outcome == MailOutcome::accepted;
+  const bool is_accepted = judgement.verdict == Verdict::accepted;
   const bool has_reply = exchange.code >= 400 || is_accepted || is_unexpected(exchange);
   const bool is_unclear = exchange.about == RefusalSubject::unclear && exchange.code >= 500;
   const bool may_be_about_all = exchange.about == RefusalSubject::everyone || is_unclear || is_limit;
-  return {.outcome = judgement.outcome,
-          .counts = judgement.counts,
+  const bool is_named = exchange.step > SmtpStep::mail && exchange.code >= 400 && may_be_about_all;
+  return {.verdict = judgement.verdict,
+          .sink = url.address(),
           .code = has_reply ? exchange.code : 0,
           .reply = recorded_reply(text, secrets_),
-          .relay = url.address(),
-          .retry_after = has_reply && !is_accepted ? named_delay(text) : std::nullopt,
+          .wait = has_reply && !is_accepted ? named_delay(text) : std::nullopt,
+          .is_excused = !judgement.counts,
           .throttled = wish == RelayWish::lower_rate,
           .crowded = wish == RelayWish::fewer_at_once,
-          .before_mail = exchange.step<SmtpStep::mail, .waits_for_turn = is_limit, .refusal = exchange.step>
-                                     SmtpStep::mail &&
-                                 exchange.code >= 400 && may_be_about_all
-                             ? refusal_key(exchange.code, text, mail.to)
-                             : std::string()};
+          .before_message = exchange.step < SmtpStep::mail,
+          .waits_for_turn = is_limit,
+          .refusal = is_named ? refusal_key(exchange.code, text, mail.to) : std::string()};
 }
 
 RelayWish RelayHandle::wish_of(const SmtpExchange& exchange, const std::string& text,
-                               const Mail& mail) const {
+                               const Envelope& mail) const {
   const int code = exchange.code >= 400 ? exchange.code : 0;
   if (is_configured_wish(code, text, options_.throttled_by)) return RelayWish::lower_rate;
   return relay_wish(exchange.step, code, own_words(text, mail.to), exchange.about);

@@ -11,7 +11,7 @@
 #include "carriers/smtp/relay_connection.hpp"
 #include "carriers/smtp/relay_sockets.hpp"
 #include "carriers/smtp/relay_wish.hpp"
-#include "delivery/delivery.hpp"
+#include "delivery/answer.hpp"
 
 namespace mailroom {
 
@@ -21,7 +21,7 @@ class RelayHandle {
   RelayHandle(RelayUrl url, RelayOptions options);
 
   /// One attempt.
-  Delivery attempt(const Mail& mail, bool on_fresh_connection, bool& again);
+  Answer attempt(const Message& message, bool on_fresh_connection, bool& again);
 
   /// Connects to another address of the relay, as the last one has turned a mail away before it knew anything
   /// of it. True if the next attempt() goes there.
@@ -31,7 +31,7 @@ class RelayHandle {
   void rest() { connection_.close(); }
 
   /// As an attempt on a fresh connection, up to the sender of `sample`; without one NOOP in place of a mail.
-  RelayCheck check(const Mail* sample);
+  RelayCheck check(const Envelope* sample);
 
   const RelayUrl url;
   RelaySockets sockets;
@@ -43,21 +43,21 @@ class RelayHandle {
   bool authenticate(AuthMechanism mechanism, const Credentials& credentials);
   bool try_mechanisms(const Credentials& credentials);
   bool command(const std::string& command);
-  bool is_fit_for(const Mail& mail);
-  void transact(const Mail& mail);
-  bool send_envelope(const Mail& mail);
+  bool is_fit_for(const Envelope& mail);
+  void transact(const Message& mail);
+  bool send_envelope(const Envelope& mail);
   /// True if the open connection can carry a mail.
   bool is_usable();
   bool reset();
   /// Prepares the connection for the next mail, after the replies of this one.
-  void clear_up(const SmtpExchange& exchange, MailOutcome outcome);
-  void say_sender(const Mail& sample);
+  void clear_up(const SmtpExchange& exchange, Verdict outcome);
+  void say_sender(const Envelope& sample);
   bool read_other_replies(SmtpStep refused);
   SmtpExchange finished_exchange() const;
   RelayFault fault_of(const SmtpExchange& exchange) const;
   bool is_silent(const SmtpExchange& exchange) const;
-  std::string text_of(const SmtpExchange& exchange, MailOutcome outcome) const;
-  RelayWish wish_of(const SmtpExchange& exchange, const std::string& text, const Mail& mail) const;
+  std::string text_of(const SmtpExchange& exchange, Verdict outcome) const;
+  RelayWish wish_of(const SmtpExchange& exchange, const std::string& text, const Envelope& mail) const;
 
   RelayOptions options_;
   std::vector<std::string> secrets_;

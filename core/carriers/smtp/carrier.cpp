@@ -1,0 +1,225 @@
+// The worker threads: each takes a mail, delivers it over its own connection and keeps the answer.
+
+#include "carriers/smtp/carrier.hpp"
+
+#include <algorithm>
+#include <curl/curl.h>
+#include <exception>
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "carriers/smtp/configured_relays.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Of a connection: some networks forget it a few minutes later.
+constexpr Milliseconds longest_idle{60'000};
+
+Answer attempt(Relay& relay, const Message& mail) try {
+  return relay.deliver(mail);
+} catch (const std::exception& error) {
+  // Out of memory, perhaps after the mail was sent.
+  return {.verdict = Verdict::unknown, .sink = relay.url().address(), .reply = printable(error.what())};
+}
+
+}  // namespace
+
+SmtpCarrier::SmtpCarrier(Options options) : options_(std::move(options)) {
+  limits_.assign(options_.relays.size(), options_.connections);
+  for (int i = 0; i < options_.connections; ++i) {
+    auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
+    for (const auto& url : options_.relays)
+      worker.connections.push_back({.relay = std::make_unique<Relay>(url, options_.relay)});
+  }
+  const BlockedSignals blocked;
+  for (const auto& worker : workers_)
+    worker->thread = std::thread([this, &worker = *worker] { work(worker); });
+}
+
+SmtpCarrier::~SmtpCarrier() {
+  cancel();
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    for (const auto& worker : workers_)
+      worker->wakes.notify_one();
+  }
+  for (const auto& worker : workers_)
+    worker->thread.join();
+}
+
+std::vector<std::string> SmtpCarrier::endpoints() const {
+  std::vector<std::string> names;
+  for (const auto& relay : options_.relays)
+    names.push_back(relay.address());
+  return names;
+}
+
+void SmtpCarrier::submit(Message message) {
+  const std::lock_guard lock(mutex_);
+  ++unanswered_;
+  if (auto* const worker = idle_worker(message.endpoint)) {
+    give(*worker, std::move(message));
+  } else {
+    queue_.push_back(std::move(message));
+  }
+}
+
+SmtpCarrier::Worker* SmtpCarrier::idle_worker(std::size_t endpoint) {
+  Worker* idle = nullptr;
+  for (const auto& worker : workers_) {
+    if (worker->is_busy) continue;
+    if (worker->connections[endpoint].is_open) return worker.get();
+    idle = worker.get();
+  }
+  return idle;
+}
+
+void SmtpCarrier::give(Worker& worker, Message message) {
+  worker.next = std::move(message);
+  worker.is_busy = true;
+  worker.wakes.notify_one();
+}
+
+std::vector<Answer> SmtpCarrier::take() {
+  const std::lock_guard lock(mutex_);
+  ready_.clear();
+  return std::exchange(answers_, {});
+}
+
+std::size_t SmtpCarrier::unfinished() const {
+  const std::lock_guard lock(mutex_);
+  return unanswered_ + answers_.size();
+}
+
+void SmtpCarrier::cancel() {
+  std::unique_lock lock(mutex_);
+  for (; !queue_.empty(); queue_.pop_front())
+    keep({.id = queue_.front().id, .was_tried = false});
+  if (unanswered_ == 0) return;
+  const auto each_relay = [&](auto visit) {
+    for (const auto& worker : workers_) {
+      for (auto& connection : worker->connections)
+        visit(*connection.relay);
+    }
+  };
+  each_relay([](Relay& relay) { relay.interrupt(); });
+  cancelled_.wait(lock, [this] { return unanswered_ == 0; });
+  each_relay([](Relay& relay) { relay.resume(); });
+}
+
+void SmtpCarrier::limit_connections(std::size_t endpoint, int most) {
+  const std::lock_guard lock(mutex_);
+  limits_[endpoint] = most;
+  give_back_untried(endpoint);
+  for (const auto& worker : workers_)
+    worker->wakes.notify_one();
+}
+
+int SmtpCarrier::open_connections(std::size_t endpoint) const {
+  return static_cast<int>(std::ranges::count_if(
+      workers_, [&](const auto& worker) { return worker->connections[endpoint].is_open; }));
+}
+
+bool SmtpCarrier::has_to_rest(const Worker& worker) const {
+  const bool is_idle_for_long = steady_now() >= worker.idle_since + longest_idle;
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    if (worker.connections[i].is_open && (is_idle_for_long || open_connections(i) > limits_[i])) return true;
+  }
+  return false;
+}
+
+void SmtpCarrier::work(Worker& worker) {
+  std::unique_lock lock(mutex_);
+  while (!has_ended_) {
+    if (worker.next) {
+      deliver(worker, lock);
+    } else if (has_to_rest(worker)) {
+      rest(worker, lock);
+    } else if (!queue_.empty()) {
+      give(worker, std::move(queue_.front()));
+      queue_.pop_front();
+    } else if (std::ranges::any_of(worker.connections, &Connection::is_open)) {
+      worker.wakes.wait_until(lock, worker.idle_since + longest_idle);
+    } else {
+      worker.wakes.wait(lock);
+    }
+  }
+}
+
+void SmtpCarrier::rest(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  worker.is_busy = true;
+  for (auto& connection : worker.connections)
+    connection.is_open = connection.works = false;
+  lock.unlock();
+  for (const auto& connection : worker.connections)
+    connection.relay->rest();
+  lock.lock();
+  worker.is_busy = false;
+}
+
+void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  const auto message = *std::exchange(worker.next, {});
+  auto& connection = worker.connections[message.endpoint];
+  connection.is_open = true;
+  lock.unlock();
+  const auto began = steady_now();
+  auto answer = attempt(*connection.relay, message);
+  answer.id = message.id;
+  answer.took = steady_now() - began;
+  answer.ended = wall_now();
+  lock.lock();
+  note_end(worker, message.endpoint, answer);
+  const bool is_unavailable = answer.verdict == Verdict::unavailable;
+  keep(std::move(answer));
+  if (is_unavailable) give_back_untried(message.endpoint);
+}
+
+void SmtpCarrier::note_end(Worker& worker, std::size_t endpoint, Answer& answer) {
+  worker.is_busy = false;
+  worker.idle_since = steady_now();
+  auto& connection = worker.connections[endpoint];
+  if (answer.shows_life()) connection.works = true;
+  if (answer.verdict != Verdict::unavailable) return;
+  connection.is_open = connection.works = false;
+  answer.other_connections = open_connections(endpoint);
+  answer.others_work =
+      std::ranges::any_of(workers_, [&](const auto& other) { return other->connections[endpoint].works; });
+}
+
+/// What waits for a relay that is unavailable would fail too, and there may be another way.
+void SmtpCarrier::give_back_untried(std::size_t endpoint) {
+  std::erase_if(queue_, [&](const Message& message) {
+    if (message.endpoint != endpoint) return false;
+    keep({.id = message.id, .was_tried = false});
+    return true;
+  });
+}
+
+/// Tells the sink when it has to know at once, or may submit several mails.
+void SmtpCarrier::keep(Answer answer) {
+  const bool is_accepted = answer.verdict == Verdict::accepted;
+  answers_.push_back(std::move(answer));
+  --unanswered_;
+  if (unanswered_ == 0) cancelled_.notify_all();
+  const auto low = static_cast<std::size_t>(options_.connections);
+  if (!is_accepted || queue_.size() <= low) ready_.signal();
+}
+
+std::unique_ptr<Carrier> make_smtp_carrier(const CarrierSetup& setup) {
+  auto configured = read_relays(setup.settings);
+  return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = std::move(configured.relays),
+                                                            .relay = std::move(configured.options),
+                                                            .connections = setup.settings.send.connections});
+}
+
+std::string smtp_library() {
+  return fmt::format("libcurl {}", curl_version_info(CURLVERSION_NOW)->version);
+}
+
+}  // namespace mailroom

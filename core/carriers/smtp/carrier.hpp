@@ -1,0 +1,101 @@
+// What carries mails to SMTP relays for mailroom send.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/event_fd.hpp"
+#include "carriers/carriers.hpp"
+#include "carriers/smtp/relay.hpp"
+#include "delivery/carrier.hpp"
+
+namespace mailroom {
+
+/// Delivers mails over several connections, a thread each, so that a slow recipient delays no other mail.
+/// Each relay is an endpoint. A connection is kept for the next mail, which prefers one that is open.
+class SmtpCarrier final : public Carrier {
+ public:
+  struct Options {
+    std::vector<RelayUrl> relays;  ///< at least one
+    RelayOptions relay{};
+    int connections = 4;  ///< how many mails are delivered at the same time
+  };
+
+  /// Throws Error(configuration) as check_relay(). Starts the threads; connects when the first mail comes.
+  explicit SmtpCarrier(Options options);
+  /// cancel(), then says goodbye to the relays.
+  ~SmtpCarrier() override;
+  SmtpCarrier(const SmtpCarrier&) = delete;
+  SmtpCarrier& operator=(const SmtpCarrier&) = delete;
+
+  std::vector<std::string> endpoints() const override;
+  void submit(Message message) override;
+  int fd() const override { return ready_.fd(); }
+  std::vector<Answer> take() override;
+  std::size_t unfinished() const override;
+  /// Takes a moment, however long a relay hangs.
+  void cancel() override;
+  /// So many that a connection rarely waits for the thread that submits: to wake a thread costs as much as a
+  /// tenth of a delivery.
+  int ahead() const override { return 2 * options_.connections; }
+  void limit_connections(std::size_t endpoint, int most) override;
+
+ private:
+  /// A worker's connection to a relay.
+  struct Connection {
+    std::unique_ptr<Relay> relay;
+    bool is_open = false;  ///< or being opened
+    bool works = false;    ///< the relay has answered a mail on it
+  };
+  struct Worker {
+    std::vector<Connection> connections;  ///< to each relay
+    std::optional<Message> next{};
+    bool is_busy = false;
+    TimePoint idle_since{};
+    std::condition_variable wakes{};
+    std::thread thread{};
+  };
+
+  // All but these three need the mutex.
+  void work(Worker& worker);
+  void deliver(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void rest(Worker& worker, std::unique_lock<std::mutex>& lock);
+  /// One that is idle, with an open connection to the relay if there is one; null if all are busy.
+  Worker* idle_worker(std::size_t endpoint);
+  static void give(Worker& worker, Message message);
+  /// How many connections to the relay are open.
+  int open_connections(std::size_t endpoint) const;
+  bool has_to_rest(const Worker& worker) const;
+  void note_end(Worker& worker, std::size_t endpoint, Answer& answer);
+  void give_back_untried(std::size_t endpoint);
+  void keep(Answer answer);
+
+  Options options_;
+  EventFd ready_;
+  mutable std::mutex mutex_;
+  std::condition_variable cancelled_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<int> limits_;  ///< connections to each relay
+  std::deque<Message> queue_;
+  std::vector<Answer> answers_;
+  std::size_t unanswered_ = 0;
+  bool has_ended_ = false;
+};
+
+/// Throws Error(configuration) as read_relays().
+std::unique_ptr<Carrier> make_smtp_carrier(const CarrierSetup& setup);
+
+/// Connects to each relay, logs in and names the sender, but no recipient.
+std::vector<SinkFinding> check_smtp(const Settings& settings);
+
+/// `libcurl 7.88.1`
+std::string smtp_library();
+
+}  // namespace mailroom

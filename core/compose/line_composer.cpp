@@ -1,0 +1,83 @@
+// Derives the message id from batch, number and tokens, so that every attempt at a line has the same one.
+
+#include "compose/line_composer.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <iterator>
+#include <utility>
+
+#include "crypto/sha256.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t id_digest_size = 16;
+
+std::string word_of(std::string_view text) {
+  std::string word;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = byte < 0x80 && (std::isalnum(byte) != 0 || c == '-' || c == '_');
+    if (is_plain) {
+      word += c;
+    } else {
+      fmt::format_to(std::back_inserter(word), "%{:02X}", byte);
+    }
+  }
+  return word;
+}
+
+}  // namespace
+
+std::string message_id_of(const Lease& lease, int line, std::string_view signed_text) {
+  auto id = fmt::format("{}.{}.{}.", word_of(lease.queue), lease.batch, line);
+  const auto digest = sha256({signed_text});
+  for (std::size_t i = 0; i < id_digest_size; ++i)
+    fmt::format_to(std::back_inserter(id), "{:02x}", digest.at(i));
+  return id;
+}
+
+void LineComposer::begin(const Lease& lease, int limit) {
+  lease_ = lease;
+  limit_ = limit;
+  lines_ = 0;
+  tokens_.clear();
+}
+
+Composer::Added LineComposer::add(const TokenRow& row, const TokenText& token, DeliveryHistory history) {
+  std::string text(token.data(), token.size());
+  const auto action = action_name(row.action);
+  if (tokens_.empty()) {
+    encoder_->begin(lease_);
+    signed_text_.clear();
+    action_ = action;
+  }
+  if (action_ != action) action_ = "mixed";
+  encoder_->add(row, token);
+  fmt::format_to(std::back_inserter(signed_text_), "{} {}\n", row.id, text);
+  tokens_.push_back({.history = std::move(history), .text = std::move(text), .dated = row.created_at});
+  if (static_cast<int>(tokens_.size()) < limit_) return {};
+  return *finish();
+}
+
+std::optional<Composed> LineComposer::finish() {
+  if (tokens_.empty()) return std::nullopt;
+  Composed composed;
+  const auto encoded = encoder_->finish();
+  composed.bytes = encoded.substr(0, encoded.size() - 1);
+  composed.tokens = std::exchange(tokens_, {});
+  auto& message = composed.message;
+  message.queue = lease_.queue;
+  message.line = ++lines_;
+  message.action = action_;
+  message.message_id = message_id_of(lease_, message.line, signed_text_);
+  for (const auto& token : composed.tokens) {
+    message.tokens.push_back(token.history.token);
+    message.created_at = std::max(message.created_at, token.dated);
+  }
+  return composed;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,37 @@
+// Lines of several tokens, for a program, a server or a broker.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "consumer/encoder.hpp"
+#include "delivery/composer.hpp"
+
+namespace mailroom {
+
+/// Puts the tokens of a batch into lines: the JSON of `collect --format jsonl`.
+class LineComposer final : public Composer {
+ public:
+  LineComposer() : encoder_(make_jsonl_encoder()) {}
+
+  void begin(const Lease& lease, int limit) override;
+  Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) override;
+  std::optional<Composed> finish() override;
+
+ private:
+  std::unique_ptr<Encoder> encoder_;
+  Lease lease_;
+  int limit_ = 0;
+  int lines_ = 0;  ///< that were made of the batch
+  std::string action_;
+  std::string signed_text_;
+  std::vector<ComposedToken> tokens_;
+};
+
+/// `queue.batch.line.digest`: the queue with `%XX` for all but letters, digits, `-` and `_`, and 128 bits of
+/// the SHA-256 of `signed_text` as 32 hexadecimal digits.
+std::string message_id_of(const Lease& lease, int line, std::string_view signed_text);
+
+}  // namespace mailroom

@@ -1,0 +1,52 @@
+// Fills in the values from the row of a token. Its date is the mail's, so that attempts are equal.
+
+#include "compose/mail_writer.hpp"
+
+namespace mailroom {
+
+MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link)
+    : from_(std::move(from)),
+      builder_(std::move(builder)),
+      templates_(std::move(templates)),
+      link_(std::move(link)) {}
+
+std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
+                                                     const TokenText& token) const {
+  const auto address = parse_address(row.email);
+  if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
+  const bool is_activation = row.action == Action::activation;
+  return write({.queue = queue,
+                .key = row.mail_key,
+                .id = row.id,
+                .values = {.action = is_activation ? MailAction::activation : MailAction::recovery,
+                           .email = std::string(row.email),
+                           .login = std::string(row.login),
+                           .link = {},
+                           .token = std::string(token.data(), token.size()),
+                           .code = std::string(row.code),
+                           .valid_from = bounded_moment(std::chrono::seconds(row.dated())),
+                           .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}},
+               std::get<Address>(address));
+}
+
+std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Address& to) const {
+  mail.values.link = link_.link(mail.values.action, mail.values.token);
+  const auto content = templates_.render(mail.values);
+  auto message = builder_.build({.date = mail.values.valid_from,
+                                 .queue = mail.queue,
+                                 .key = mail.key,
+                                 .token = mail.id,
+                                 .to = to,
+                                 .subject = content.subject,
+                                 .text = content.text,
+                                 .html = content.html});
+  if (const auto* refusal = std::get_if<Refusal>(&message)) return *refusal;
+  return WrittenMail{.envelope = {.from = from_.address.text(),
+                                  .to = to.text(),
+                                  .needs_smtputf8 = needs_smtputf8(to) || !builder_.utf8_sender().empty(),
+                                  .utf8_sender = builder_.utf8_sender()},
+                     .subject = content.subject,
+                     .message = std::move(std::get<std::string>(message))};
+}
+
+}  // namespace mailroom

@@ -1,0 +1,59 @@
+// What one attempt to deliver a message came to.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace mailroom {
+
+/// What became of a message, or of one of its tokens.
+enum class Verdict {
+  accepted,     ///< the other side has taken responsibility
+  deferred,     ///< not accepted; a later attempt may succeed
+  rejected,     ///< will never be accepted
+  unknown,      ///< sent, and not answered: the other side may have it
+  unavailable,  ///< the other side takes nothing now; says nothing of this message
+};
+
+/// The word for `verdict` in records and output: `accepted`.
+const char* verdict_name(Verdict verdict);
+
+struct TokenVerdict {
+  std::int64_t token = 0;
+  Verdict verdict = Verdict::accepted;
+  std::string reason;
+};
+
+struct Answer {
+  std::int64_t id = 0;  ///< of the message
+  Verdict verdict = Verdict::unavailable;
+  std::string sink{};                  ///< of the endpoint that answered: host and port, or the program
+  int code = 0;                        ///< 0 for none
+  std::string reply{};                 ///< or why there was none; any bytes, without credentials
+  std::optional<Milliseconds> wait{};  ///< until the next attempt, if the other side asks for it
+  bool is_excused = false;             ///< no attempt at the message is counted: it is not at fault
+  bool throttled = false;              ///< it asks for a lower rate
+  bool crowded = false;                ///< it takes no more connections, or no more messages at once
+  bool before_message = false;         ///< it ended at the connection or the login
+  bool waits_for_turn = false;      ///< a limit has refused the message, or it was not tried: it may be soon
+  std::string refusal{};            ///< the key of a refusal that may be about every message; else empty
+  bool about_everyone = false;      ///< deferred, since the endpoint refuses one message after another
+  bool was_tried = true;            ///< false: the carrier gives it back, as its endpoint is unavailable
+  int other_connections = 0;        ///< to the endpoint, that are open beside this one
+  bool others_work = false;         ///< one of them has been of use
+  std::chrono::nanoseconds took{};  ///< the attempt; 0 if nothing was tried
+  WallTime ended{};                 ///< when it ended
+  std::vector<TokenVerdict> tokens{};  ///< those that the answer names; `verdict` holds for the others
+
+  /// True if this was an attempt at the message.
+  bool counts() const { return verdict != Verdict::unavailable && !is_excused; }
+  /// True if the endpoint has said something of the message, so that it is there.
+  bool shows_life() const;
+};
+
+}  // namespace mailroom

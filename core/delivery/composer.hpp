@@ -1,0 +1,48 @@
+// The interface to what makes messages of tokens: a line of several, or the mail of one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "claim/queue_session.hpp"
+#include "crypto/token.hpp"
+#include "delivery/delivery_policy.hpp"
+#include "delivery/message.hpp"
+#include "mail/refusal.hpp"
+
+namespace mailroom {
+
+/// A token of a message, and what its answer is judged by.
+struct ComposedToken {
+  DeliveryHistory history;
+  std::string text;        ///< which no answer may repeat
+  std::int64_t dated = 0;  ///< since when it has been due, in seconds since 1970
+};
+
+/// A message with its tokens.
+struct Composed {
+  Message message;    ///< without id, attempt and body
+  std::string bytes;  ///< the body
+  std::vector<ComposedToken> tokens;
+};
+
+/// Two compositions of the same tokens in the same batch give the same bytes.
+class Composer {
+ public:
+  /// What add() has made: nothing yet, a message, or the reason why the token cannot be part of one.
+  using Added = std::variant<std::monostate, Composed, Refusal>;
+
+  virtual ~Composer() = default;
+
+  /// The tokens that follow are of this batch, at most `limit` in a message.
+  virtual void begin(const Lease& lease, int limit) = 0;
+  /// Views in `row` are valid only during the call.
+  virtual Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) = 0;
+  /// The message that was begun, if there is one.
+  virtual std::optional<Composed> finish() = 0;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,103 @@
+// The sink of mailroom send, and of mailroom collect with --to or --exec: composes, dispatches and records.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "consumer/consumer_observer.hpp"
+#include "consumer/sink.hpp"
+#include "delivery/claim_pace.hpp"
+#include "delivery/composer.hpp"
+#include "delivery/dispatcher.hpp"
+#include "delivery/shared_breakers.hpp"
+
+namespace mailroom {
+
+/// What the log calls the parts of a sink.
+struct DeliveryWords {
+  const char* side = "sink";       ///< the other side: `relay`
+  const char* item = "token";      ///< what is accepted: `mail`
+  const char* messages = "lines";  ///< what is carried: `mails`
+};
+
+/// Makes messages of the tokens of a batch, delivers them, and records what became of each token. A token
+/// counts as emitted when the other side has accepted its message. Two batches may be open, so that messages
+/// are in flight while the consumer claims; or one, as ClaimPace says.
+class DeliverySink final : public Sink {
+ public:
+  struct Options {
+    Dispatcher::Options dispatch{};
+    int messages = 64;      ///< how many may be in its open batches
+    int message_limit = 1;  ///< tokens in a message, until a batch begins with another limit
+    DeliveryPolicy policy{};
+    Milliseconds grace{5000};  ///< for what is in flight when a stop is requested
+    DeliveryWords words{};
+  };
+
+  /// `stop_fd` becomes readable when a stop is requested. The references must outlive this.
+  DeliverySink(std::unique_ptr<Composer> composer, std::unique_ptr<Carrier> carrier, Options options,
+               int stop_fd, Log& log, ConsumerObserver& observer);
+
+  std::size_t most_open() const override { return options_.messages > 1 && pace_.overlaps() ? 2 : 1; }
+  int room() const override;
+  void begin(const Lease& lease, int line_limit) override;
+  void add(const TokenRow& row, const TokenText& token) override;
+  void skip(const TokenRow& row, const char* defect) override;
+  BatchOutcome finish(const std::function<void()>& when_slow) override;
+  bool is_ready() const override { return !dispatcher_.time_to_admission(); }
+  void consult(SinkBoard& board, bool heard) override;
+  TimePoint claims_from() const override;
+  std::string unavailability() const override { return shared_.unavailability(dispatcher_.breakers()); }
+
+ private:
+  struct OpenBatch {
+    Lease lease;
+    std::int64_t first_message = 0;  ///< its id; the others follow
+    std::deque<Composed> messages{};
+    std::size_t concluded = 0;  ///< how many of them have their final answer
+    int tokens = 0;             ///< also those without a message
+    int carried = 0;            ///< tokens of messages
+    std::vector<TokenOutcome> outcomes{};
+    std::map<std::int64_t, int> mails_by_account{};
+    TimePoint began{};
+    TimePoint ended{};  ///< its last answer
+  };
+
+  void submit(OpenBatch& batch, Composed composed);
+  void close_message();
+  void wait_for_answers(const std::function<void()>& when_slow);
+  void record(Dispatched dispatched);
+  void conclude(OpenBatch& batch, const Composed& message, const Dispatched& dispatched);
+  void note_state(const Answer& answer);
+  /// Says, once for many, that the other side limits messages or connections.
+  void note_limit(const Dispatched& dispatched);
+  void observe(const Answer& answer, const OpenBatch& batch, const ComposedToken& token);
+  void log_outcome(const TokenOutcome& outcome);
+  /// Mails to the account that are not recorded in the database.
+  int open_mails_to(std::int64_t account) const;
+
+  std::unique_ptr<Composer> composer_;
+  Options options_;
+  SharedBreakers shared_;
+  Dispatcher dispatcher_;
+  int stop_fd_;
+  Log& log_;
+  ConsumerObserver& observer_;
+  std::mt19937_64 random_;
+  std::deque<OpenBatch> batches_;  ///< the oldest first
+  std::int64_t next_id_ = 0;       ///< of a message
+  TimePoint last_ended_{};         ///< the last answer of the batch before
+  ClaimPace pace_;
+  bool is_unavailable_ = false;
+  std::optional<TimePoint> warned_of_limit_{};
+};
+
+}  // namespace mailroom

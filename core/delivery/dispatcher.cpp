@@ -1,0 +1,288 @@
+// The thread and its caller share the messages under one mutex; whoever changes something submits what may
+// leave.
+
+#include "delivery/dispatcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <poll.h>
+#include <utility>
+
+#include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds longest_patience{200};
+constexpr Milliseconds pause_after_many{3000};  ///< refusals of a message
+
+bool is_failure_of_endpoint(const Answer& answer) {
+  return answer.verdict == Verdict::unavailable || answer.about_everyone;
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(std::unique_ptr<Carrier> carrier, Options options)
+    : carrier_(std::move(carrier)),
+      options_(options),
+      endpoints_(carrier_->endpoints(), options.in_flight, options.seed),
+      connections_(endpoints_.size(), options.in_flight),
+      random_(options.seed) {
+  const BlockedSignals blocked;
+  keeper_ = std::thread([this] { keep_busy(); });
+}
+
+Dispatcher::~Dispatcher() {
+  cancel();
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+  news_.signal();
+  keeper_.join();
+  carrier_.reset();
+}
+
+void Dispatcher::keep_busy() {
+  std::unique_lock lock(mutex_);
+  while (!has_ended_) {
+    const bool is_idle = pending_.empty();
+    const int wait = is_idle ? -1 : static_cast<int>(patience().count());
+    lock.unlock();
+    std::array<pollfd, 2> fds{{{news_.fd(), POLLIN, 0}, {carrier_->fd(), POLLIN, 0}}};
+    poll(fds.data(), is_idle ? 1 : 2, wait);
+    news_.clear();
+    lock.lock();
+    take_answers();
+    pump();
+  }
+}
+
+Milliseconds Dispatcher::patience() {
+  const auto now = steady_now();
+  auto next = resends_.empty() ? TimePoint::max() : resends_.begin()->first;
+  if (!waiting_.empty()) {
+    const auto choice = endpoints_.choose(pending_.at(waiting_.front()).first, wall_now());
+    if (choice.leave == Endpoint::Leave::given)
+      next = std::min(next, endpoints_[choice.place].next_room(now, carrier_->ahead()));
+  }
+  if (next > now + longest_patience) return longest_patience;
+  return std::max(std::chrono::ceil<Milliseconds>(next - now), Milliseconds(1));
+}
+
+void Dispatcher::submit(Message message, TimePoint expires_at) {
+  const std::lock_guard lock(mutex_);
+  const auto id = message.id;
+  const auto now = steady_now();
+  const auto refusals = refused_.take(message.envelope.to);
+  results_.expect(message.batch);
+  pending_[id] = {.message = std::move(message),
+                  .until = std::min(expires_at, now + Pace::longest_wait),
+                  .refusals = refusals};
+  enqueue(id, refusals);
+  pump();
+  if (pending_.size() == 1 || !waiting_.empty()) news_.signal();
+}
+
+void Dispatcher::enqueue(std::int64_t id, const Refusals& refusals) {
+  // Those that were refused come last: if it was for themselves, the others show that soon.
+  const auto last = std::ranges::find_if(waiting_, [&](std::int64_t other) {
+    return refusals.are_none() && !pending_.at(other).refusals.are_none();
+  });
+  waiting_.insert(last, id);
+}
+
+void Dispatcher::pump() {
+  const auto now = steady_now();
+  give_back_overdue(now);
+  while (submit_next(now)) {
+  }
+}
+
+bool Dispatcher::submit_next(TimePoint now) {
+  const bool is_resend = is_resend_due(now);
+  if (!is_resend && waiting_.empty()) return false;
+  const auto id = is_resend ? resends_.begin()->second : waiting_.front();
+  const auto choice = endpoints_.choose(pending_.at(id).first, wall_now());
+  if (choice.leave == Endpoint::Leave::later) return false;
+  if (choice.leave == Endpoint::Leave::given) {
+    const int ahead = carrier_->ahead();
+    const bool is_full = static_cast<int>(carrier_->unfinished()) >= options_.in_flight + ahead;
+    if (is_full || !endpoints_[choice.place].has_room(now, ahead)) return false;
+  }
+  if (is_resend) {
+    resends_.erase(resends_.begin());
+  } else {
+    waiting_.pop_front();
+  }
+  if (choice.leave == Endpoint::Leave::none) {
+    turn_away(id, now);
+  } else {
+    send(id, choice.place, now);
+  }
+  return true;
+}
+
+void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
+  auto& pending = pending_.at(id);
+  pending.left = now;
+  pending.began = wall_now();
+  if (pending.tries == 0) pending.first_left = now;
+  endpoints_[endpoint].left(now, pending.began, options_.probe_time);
+  tell_connections(endpoint, now);
+  pending.message.endpoint = endpoint;
+  auto message = pending.message;
+  message.attempt += pending.tries++;
+  carrier_->submit(std::move(message));
+}
+
+std::optional<std::chrono::seconds> Dispatcher::admission() const {
+  return endpoints_.time_to_admission(steady_now(), wall_now());
+}
+
+void Dispatcher::tell_connections(std::size_t endpoint, TimePoint now) {
+  const int most = std::max(endpoints_[endpoint].connections(now), 1);
+  if (std::exchange(connections_[endpoint], most) != most) carrier_->limit_connections(endpoint, most);
+}
+
+void Dispatcher::turn_away(std::int64_t id, TimePoint now) {
+  auto& pending = pending_.at(id);
+  if (pending.may_be_taken && now - pending.first_left < options_.resend_for && !is_cancelling_) {
+    pending.first = 0;
+    resends_.emplace(now + admission().value_or(std::chrono::seconds(1)), id);
+    return;
+  }
+  if (pending.last) return conclude(id, *std::exchange(pending.last, {}));
+  const auto& blocked = endpoints_.front();
+  conclude(id, {.sink = blocked.name(),
+                .reply = blocked.breaker().why,
+                .wait = admission().value_or(std::chrono::seconds(1))});
+}
+
+void Dispatcher::give_back_overdue(TimePoint now) {
+  if (waiting_.empty() || !endpoints_.is_limited(now)) return;
+  const auto& endpoint = endpoints_.likely();
+  const auto gap = endpoint.pace().gap();
+  // Another sender may have the connections.
+  const bool is_closed = endpoint.closed_for(now) > std::chrono::nanoseconds(0);
+  std::chrono::nanoseconds turn{};
+  std::erase_if(waiting_, [&](std::int64_t id) {
+    const auto& pending = pending_.at(id);
+    if (pending.until > now && !is_closed) return false;
+    refused_.keep(pending.message.envelope.to, pending.refusals);
+    conclude(id, {.verdict = Verdict::deferred,
+                  .reply = "waited for its turn, as the other side limits the rate",
+                  .wait = std::chrono::floor<std::chrono::seconds>(
+                      std::min<std::chrono::nanoseconds>(turn, Pace::longest_wait)),
+                  .is_excused = true,
+                  .waits_for_turn = true});
+    turn += gap;
+    return true;
+  });
+}
+
+void Dispatcher::take_answers() {
+  std::vector<std::int64_t> untried;
+  for (auto& answer : carrier_->take()) {
+    const auto found = pending_.find(answer.id);
+    if (found == pending_.end()) continue;
+    if (answer.was_tried) {
+      record(std::move(answer));
+      continue;
+    }
+    endpoints_[found->second.message.endpoint].came_back();
+    --found->second.tries;
+    untried.push_back(answer.id);
+  }
+  waiting_.insert(waiting_.begin(), untried.begin(), untried.end());
+}
+
+void Dispatcher::record(Answer answer) {
+  auto& pending = pending_.at(answer.id);
+  const auto place = pending.message.endpoint;
+  const auto now = steady_now();
+  const bool is_timed = answer.took.count() > 0 && answer.ended != WallTime{};
+  const auto began =
+      is_timed ? answer.ended - std::chrono::ceil<WallTime::duration>(answer.took) : pending.began;
+  const auto left = is_timed ? std::max(now - answer.took, pending.left) : pending.left;
+  endpoints_[place].learn(answer, pending.refusals, left, began, now, wall_now(), chance());
+  if (answer.throttled || answer.crowded) connections_[place] = 0;
+  tell_connections(place, now);
+  if (is_tried_elsewhere(pending, answer)) return waiting_.push_front(answer.id);
+  if (waits_again(pending, answer, now)) {
+    results_.note({.answer = answer, .is_final = false, .at = now});
+    return waiting_.push_back(answer.id);
+  }
+  if (!is_sent_again(pending, answer, now)) conclude(answer.id, std::move(answer));
+}
+
+bool Dispatcher::is_tried_elsewhere(Pending& pending, const Answer& answer) {
+  if (!is_failure_of_endpoint(answer) || pending.may_be_taken || is_cancelling_) return false;
+  pending.first = pending.message.endpoint + 1;
+  pending.last = answer;
+  return endpoints_.choose(pending.first, wall_now()).leave != Endpoint::Leave::none;
+}
+
+bool Dispatcher::waits_again(Pending& pending, Answer& answer, TimePoint now) {
+  if (!answer.waits_for_turn) return false;
+  if (!answer.before_message) pending.refusals.add(endpoints_[pending.message.endpoint].pace(), now);
+  const bool is_over = is_cancelling_ || answer.wait || now >= pending.until;
+  if (!is_over && !pending.refusals.are_many() && !pending.refusals.are_about_mail()) return true;
+  const bool is_about_message = pending.refusals.are_about_mail();
+  if (is_about_message) {
+    // What was learnt from such answers is wrong.
+    endpoints_[pending.message.endpoint].meets_some(answer.refusal, wall_now());
+  } else {
+    refused_.keep(pending.message.envelope.to, pending.refusals);
+  }
+  answer.is_excused = answer.waits_for_turn = !is_about_message;
+  if (!is_over && !is_about_message) answer.wait = pause_after_many;
+  return false;
+}
+
+bool Dispatcher::is_sent_again(Pending& pending, const Answer& answer, TimePoint now) {
+  pending.may_be_taken = pending.may_be_taken || answer.verdict == Verdict::unknown;
+  const bool is_final = answer.verdict == Verdict::accepted || answer.verdict == Verdict::rejected;
+  if (!pending.may_be_taken || is_final || is_cancelling_) return false;
+  const auto next =
+      now + std::max(resend_delay(pending.tries, chance()), answer.wait.value_or(Milliseconds(0)));
+  if (next - pending.first_left >= options_.resend_for) return false;
+  resends_.emplace(next, answer.id);
+  return true;
+}
+
+void Dispatcher::conclude(std::int64_t id, Answer answer) {
+  const auto pending = std::move(pending_.extract(id).mapped());
+  const bool is_open = answer.verdict == Verdict::unavailable || answer.verdict == Verdict::deferred;
+  if (pending.may_be_taken && is_open) answer.verdict = Verdict::unknown;
+  if (is_failure_of_endpoint(answer) && !answer.wait) answer.wait = admission();
+  answer.id = id;
+  results_.conclude(pending.message.batch,
+                    {.answer = std::move(answer), .may_be_taken = pending.may_be_taken, .at = steady_now()});
+}
+
+void Dispatcher::cancel() {
+  const std::lock_guard lock(mutex_);
+  is_cancelling_ = true;
+  carrier_->cancel();
+  take_answers();
+  const auto give_up = [&](std::int64_t id) {
+    conclude(id, {.verdict = Verdict::deferred,
+                  .sink = endpoints_.front().name(),
+                  .reply = "stopped before it was sent",
+                  .is_excused = true,
+                  .waits_for_turn = true});
+  };
+  for (const auto id : std::exchange(waiting_, {}))
+    give_up(id);
+  for (const auto& [time, id] : std::exchange(resends_, {}))
+    give_up(id);
+  is_cancelling_ = false;
+}
+
+double Dispatcher::chance() {
+  return std::uniform_real_distribution<double>(0, 1)(random_);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,153 @@
+// Drives a carrier: which message leaves when and to which endpoint, and which is tried again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "delivery/carrier.hpp"
+#include "delivery/dispatch_results.hpp"
+#include "delivery/endpoints.hpp"
+#include "delivery/refused_recipients.hpp"
+
+namespace mailroom {
+
+/// Delivers messages by a carrier, several at the same time. Every submitted message gets one final answer.
+/// It goes to the first endpoint that is available; one that refuses it as too much gets it again, for as
+/// long as Pace::longest_wait. Learns at which rate, and how many at once, an endpoint takes messages. A
+/// thread keeps the carrier busy. All functions are for one other thread.
+class Dispatcher {
+ public:
+  struct Options {
+    int in_flight = 64;               ///< messages at the carrier at the same time
+    Milliseconds probe_time{30'000};  ///< how long others wait for a probe of this process
+    /// How long a message that may have been taken is sent again; 0: never, as the other side could not tell
+    /// that it has it.
+    Milliseconds resend_for{0};
+    std::uint64_t seed = 0;  ///< of jitter
+  };
+
+  Dispatcher(std::unique_ptr<Carrier> carrier, Options options);
+  /// cancel(), then ends the carrier.
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  /// Takes a message; returns at once. `message.body` must live until its final answer has been taken.
+  /// Messages belong to the batch whose number they have. One that waits for its turn is given up at
+  /// `expires_at`.
+  void submit(Message message, TimePoint expires_at = TimePoint::max());
+  /// Becomes readable when every message of a batch has its final answer; take() ends that.
+  int fd() const { return results_.fd(); }
+  /// The answers since the last call, in the order in which they came.
+  std::vector<Dispatched> take() {
+    const std::lock_guard lock(mutex_);
+    return results_.take();
+  }
+  /// The number of messages without a final answer.
+  std::size_t unfinished() const {
+    const std::lock_guard lock(mutex_);
+    return pending_.size();
+  }
+  /// Waits until every message has its final answer; false if it is `until` before.
+  bool wait(TimePoint until) {
+    std::unique_lock lock(mutex_);
+    return results_.wait(lock, until);
+  }
+  /// Gives up every message without an answer: unknown if it was sent, otherwise unavailable. Returns when
+  /// all have their answer, which takes a moment, however long the other side hangs.
+  void cancel();
+
+  /// How the endpoints are, in their order; to share with other processes.
+  std::vector<Breaker> breakers() const {
+    const std::lock_guard lock(mutex_);
+    return endpoints_.breakers();
+  }
+  /// Replaces the breakers; not one that a message has changed since it was as in `seen`, nor that of an
+  /// endpoint that answers this process.
+  void set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers) {
+    const std::lock_guard lock(mutex_);
+    endpoints_.set_breakers(seen, breakers, steady_now());
+  }
+  /// The time until an endpoint takes a message; nullopt if one does now.
+  std::optional<std::chrono::seconds> time_to_admission() const {
+    const std::lock_guard lock(mutex_);
+    return admission();
+  }
+
+  /// How many messages a batch should have, at most `most`: those that the endpoint takes in a few seconds.
+  int room(int most) const {
+    const std::lock_guard lock(mutex_);
+    return endpoints_.likely().pace().room(most);
+  }
+  /// When a further message could leave; a time in the past means now.
+  TimePoint next_turn() const {
+    const std::lock_guard lock(mutex_);
+    const auto& pace = endpoints_.likely().pace();
+    return pace.next() + pace.gap() * static_cast<int>(waiting_.size());
+  }
+  /// The rate that the endpoint in use was found to take, in messages per second; nullopt without a limit.
+  std::optional<double> rate() const {
+    const std::lock_guard lock(mutex_);
+    return endpoints_.likely().pace().limit();
+  }
+
+ private:
+  struct Pending {
+    Message message;
+    TimePoint until;  ///< how long it may wait for its turn
+    Refusals refusals{};
+    std::size_t first = 0;  ///< the first endpoint that may get it: those before are unavailable
+    int tries = 0;
+    bool may_be_taken = false;  ///< one of them was not answered
+    TimePoint first_left{};     ///< with tries > 0
+    TimePoint left{};           ///< the last time
+    WallTime began{};
+    std::optional<Answer> last{};  ///< of the endpoints before `first`
+  };
+  // The functions below need the mutex.
+  void keep_busy();
+  Milliseconds patience();
+  void pump();
+  bool submit_next(TimePoint now);
+  bool is_resend_due(TimePoint now) const { return !resends_.empty() && resends_.begin()->first <= now; }
+  void tell_connections(std::size_t endpoint, TimePoint now);
+  void send(std::int64_t id, std::size_t endpoint, TimePoint now);
+  /// No endpoint takes the message now.
+  void turn_away(std::int64_t id, TimePoint now);
+  void give_back_overdue(TimePoint now);
+  void take_answers();
+  void record(Answer answer);
+  bool is_tried_elsewhere(Pending& pending, const Answer& answer);
+  bool waits_again(Pending& pending, Answer& answer, TimePoint now);
+  bool is_sent_again(Pending& pending, const Answer& answer, TimePoint now);
+  void enqueue(std::int64_t id, const Refusals& refusals);
+  void conclude(std::int64_t id, Answer answer);
+  std::optional<std::chrono::seconds> admission() const;
+  double chance();
+
+  std::unique_ptr<Carrier> carrier_;
+  Options options_;
+  mutable std::mutex mutex_;  ///< guards all below and the carrier
+  Endpoints endpoints_;
+  std::vector<int> connections_;                    ///< of each, as the carrier knows; 0: tell it
+  std::map<std::int64_t, Pending> pending_;         ///< by id: those without a final answer
+  std::deque<std::int64_t> waiting_;                ///< to be submitted
+  std::multimap<TimePoint, std::int64_t> resends_;  ///< to be submitted again, and when
+  RefusedRecipients refused_;
+  DispatchResults results_;
+  std::mt19937_64 random_;
+  EventFd news_;  ///< for the thread: the first message is there, or the end
+  bool is_cancelling_ = false;
+  bool has_ended_ = false;
+  std::thread keeper_;
+};
+
+}  // namespace mailroom

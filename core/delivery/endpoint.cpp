@@ -1,0 +1,125 @@
+// Weighs a refusal by what other messages get, and learns rate and connections from those that were too many.
+
+#include "delivery/endpoint.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace mailroom {
+
+Endpoint::Endpoint(std::string name, int in_flight, std::uint64_t seed)
+    : name_(std::move(name)), pace_(seed), at_once_(in_flight), most_(in_flight) {}
+
+Endpoint::Leave Endpoint::leave(WallTime now) const {
+  if (is_probed_) return Leave::later;
+  return let_through(breaker_, now, Milliseconds(0)) ? Leave::given : Leave::none;
+}
+
+bool Endpoint::is_limited(TimePoint now) const {
+  return pace_.limit() || at_once_.is_lowered() || at_once_.opens_at() > now;
+}
+
+int Endpoint::most_in_flight(TimePoint now, int ahead) {
+  return is_limited(now) || breaker_.is_open() ? at_once_.limit(now) : most_ + ahead;
+}
+
+bool Endpoint::has_room(TimePoint now, int ahead) {
+  return in_flight_ < most_in_flight(now, ahead) && pace_.next() <= now;
+}
+
+TimePoint Endpoint::next_room(TimePoint now, int ahead) {
+  if (in_flight_ < most_in_flight(now, ahead)) return pace_.next();
+  return is_limited(now) ? at_once_.raise_at() : TimePoint::max();
+}
+
+void Endpoint::left(TimePoint now, WallTime wall, Milliseconds probe_time) {
+  ++in_flight_;
+  pace_.left(now);
+  is_probed_ = breaker_.is_open();
+  if (is_probed_) breaker_ = let_through(breaker_, wall, probe_time).value_or(breaker_);
+}
+
+void Endpoint::weigh(Answer& answer, WallTime began, WallTime wall) {
+  if (answer.verdict == Verdict::accepted) refusals_.accepted(began, wall);
+  if (answer.refusal.empty()) return;
+  bool is_about_message = false;
+  if (answer.waits_for_turn) {
+    is_about_message = refusals_.limited(answer.refusal, wall);
+  } else {
+    const bool is_rejected = answer.verdict == Verdict::rejected;
+    const auto about = refusals_.refused(
+        answer.refusal, is_rejected ? RefusalSubject::unclear : RefusalSubject::everyone, is_probed_, wall);
+    is_about_message = about == RefusalSubject::recipient && !is_rejected;
+    answer.about_everyone = about == RefusalSubject::everyone && is_rejected;
+  }
+  if (is_about_message) answer.throttled = answer.crowded = answer.waits_for_turn = answer.is_excused = false;
+  if (is_about_message || answer.about_everyone) answer.verdict = Verdict::deferred;
+}
+
+void Endpoint::learn_rate(const Answer& answer, const Refusals& refusals, TimePoint left, TimePoint now) {
+  if (answer.verdict == Verdict::accepted) pace_.took(left, now);
+  const bool is_crowded = answer.crowded && !answer.before_message;
+  // One that is refused again and again may be so for its recipient, and must not slow down the others.
+  if (!(is_crowded || answer.throttled) || !refusals.is_news(pace_)) return;
+  const bool is_another = std::exchange(refused_, answer.id) != answer.id;
+  if (is_crowded && in_flight_ > 0) {
+    // Of those in flight, the carrier may have begun no more than these.
+    at_once_.refused_mail(std::min(in_flight_, most_ - 1), left, now);
+  } else if (is_another) {
+    pace_.refused(left, now);
+  }
+}
+
+bool Endpoint::is_one_too_many(const Answer& answer, TimePoint left, TimePoint now) {
+  // Some relays say so only at MAIL.
+  const bool is_connection = answer.before_message || answer.code == 421;
+  // What has no answer may be a network that is down. Then the connections that were of use show it soon.
+  const bool others_work = answer.other_connections > 0 && (answer.code != 0 || answer.others_work);
+  if (is_connection && others_work) {
+    at_once_.refused_connection(answer.other_connections, left, now);
+    return true;
+  }
+  if (is_connection && answer.crowded) return at_once_.refused_all(now);
+  at_once_.forget();
+  return false;
+}
+
+void Endpoint::learn(Answer& answer, const Refusals& refusals, TimePoint left, WallTime began, TimePoint now,
+                     WallTime wall, double chance) {
+  --in_flight_;
+  weigh(answer, began, wall);
+  if (answer.shows_life() && !answer.before_message) {
+    last_answered_ = now;
+    at_once_.answered();
+  }
+  learn_rate(answer, refusals, left, now);
+  if (answer.waits_for_turn && pace_.is_shut(now)) {
+    answer.waits_for_turn = false;
+    answer.verdict = Verdict::unavailable;
+  }
+  if (answer.verdict == Verdict::unavailable && is_one_too_many(answer, left, now)) {
+    answer.verdict = Verdict::deferred;
+    answer.is_excused = answer.waits_for_turn = true;
+    answer.before_message = true;
+  }
+  is_probed_ = false;
+  breaker_ = after_answer(breaker_, answer, began, wall, chance);
+}
+
+void Endpoint::meets_some(const std::string& refusal, WallTime wall) {
+  if (!refusal.empty()) refusals_.meets_some(refusal, wall);
+  pace_.forget();
+  at_once_.forget();
+}
+
+std::optional<std::chrono::seconds> Endpoint::time_to_probe(WallTime wall) const {
+  if (let_through(breaker_, wall, Milliseconds(0))) return std::nullopt;
+  return mailroom::time_to_probe(breaker_, wall);
+}
+
+bool Endpoint::is_answering(TimePoint now) const {
+  constexpr std::chrono::seconds recent{5};
+  return now - last_answered_ < recent;
+}
+
+}  // namespace mailroom

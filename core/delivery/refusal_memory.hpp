@@ -1,0 +1,57 @@
+// Compares a refusal with what other messages get, which says more than its words.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/clock.hpp"
+
+namespace mailroom {
+
+/// Whom a relay's 4xx or 5xx to RCPT, DATA or the end of a message is about.
+enum class RefusalSubject {
+  recipient,  ///< its address or mailbox
+  everyone,   ///< the login, the name in EHLO, the sender or a quota: the same for each mail
+  unclear,    ///< this mail, its recipient or everyone: only further mails show it
+};
+
+/// Tells a relay that refuses every mail from one that refuses some, whatever the words: remembers which
+/// kinds of refusals came while other mails were taken. Pure: takes times.
+class RefusalMemory {
+ public:
+  /// From the third equal refusal on, without an accepted mail in between, the relay is what is wrong.
+  static constexpr int equal_run = 3;
+  /// So it is from this one on if they differ.
+  static constexpr int mixed_run = 6;
+  /// How long it is remembered that a kind of refusal meets some mails only.
+  static constexpr std::chrono::minutes kept{5};
+
+  /// A mail was taken, in an attempt that began at `began`. What the relay refused before as if it took
+  /// nothing was about the mails that were refused.
+  void accepted(WallTime began, WallTime now);
+  /// A mail was refused. Returns `everyone` if the relay takes no mail: `by_words` says so, or it refuses one
+  /// mail after another, or the mail was the probe of an unavailable relay. Returns `recipient` if other
+  /// mails are taken meanwhile.
+  RefusalSubject refused(const std::string& key, RefusalSubject by_words, bool is_probe, WallTime now);
+  /// A mail was refused by words about a limit. True if they meet some mails only, so that no limit is meant.
+  bool limited(const std::string& key, WallTime now);
+  /// Such a mail was refused again and again while others were taken.
+  void meets_some(const std::string& key, WallTime now) { kind(key).some_until = now + kept; }
+
+ private:
+  struct Kind {
+    int in_row = 0;  ///< without an accepted mail in between
+    bool is_limit = false;
+    WallTime last{};
+    WallTime some_until{};  ///< until then it meets some mails only
+  };
+
+  Kind& kind(const std::string& key);
+  /// Counts one more; true if other mails are taken meanwhile.
+  bool meets_some_again(Kind& kind, WallTime now);
+
+  std::map<std::string, Kind> kinds_;
+  int in_row_ = 0;  ///< of all kinds, without words about everyone
+};
+
+}  // namespace mailroom

@@ -1,0 +1,299 @@
+// What the sink makes of the answers of a carrier that a test plays, without a database.
+
+#include "delivery/delivery_sink.hpp"
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <sstream>
+#include <sys/eventfd.h>
+#include <thread>
+#include <unistd.h>
+
+#include "compose/line_composer.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+
+namespace mailroom::test::delivery_sink_test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Answers as the test says: at once, or as soon as `held` answers are there.
+class PlayedCarrier final : public Carrier {
+ public:
+  using Play = std::function<Answer(const Message&)>;
+
+  explicit PlayedCarrier(Play play)
+      : play_(std::move(play)), ready_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~PlayedCarrier() override { close(ready_); }
+  PlayedCarrier(const PlayedCarrier&) = delete;
+  PlayedCarrier& operator=(const PlayedCarrier&) = delete;
+
+  void submit(Message message) override {
+    auto answer = play_(message);
+    answer.id = message.id;
+    answer.sink = "played:1";
+    answer.ended = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+    answers_.push_back(std::move(answer));
+    most_ = std::max(most_, answers_.size());
+    eventfd_write(ready_, 1);
+  }
+  int fd() const override { return ready_; }
+  std::vector<Answer> take() override {
+    eventfd_t count = 0;
+    eventfd_read(ready_, &count);
+    if (answers_.size() < held_) return {};
+    held_ = 0;
+    return std::exchange(answers_, {});
+  }
+  std::size_t unfinished() const override { return answers_.size(); }
+  void cancel() override {}
+  std::vector<std::string> endpoints() const override { return {"played:1"}; }
+  std::size_t most() const { return most_; }
+  void hold(std::size_t answers) { held_ = answers; }
+
+ private:
+  Play play_;
+  int ready_;
+  std::vector<Answer> answers_;
+  std::size_t most_ = 0;
+  std::size_t held_ = 0;
+};
+
+/// Which threads have told it of an answer.
+struct ThreadObserver final : ConsumerObserver {
+  std::set<std::thread::id> threads;
+  void answered(const SinkAnswer& /*answer*/) override { threads.insert(std::this_thread::get_id()); }
+};
+
+Answer verdict(Verdict what, std::string reply = {}) {
+  Answer answer;
+  answer.verdict = what;
+  answer.reply = std::move(reply);
+  answer.code = what == Verdict::unavailable || what == Verdict::unknown ? 0 : 200;
+  return answer;
+}
+
+DeliverySink::Options resending() {
+  DeliverySink::Options options;
+  options.dispatch.resend_for = 60s;
+  return options;
+}
+
+struct SinkRig {
+  std::ostringstream text;
+  Log log{{}, text};
+  ThreadObserver observer;
+  int stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  std::vector<Message> submitted;
+  std::vector<std::string> bodies;
+  PlayedCarrier* carrier = nullptr;
+  std::unique_ptr<DeliverySink> sink;
+  TokenText token{};
+
+  explicit SinkRig(PlayedCarrier::Play play, DeliverySink::Options options = resending()) {
+    token.fill('a');
+    options.policy.supersede = false;
+    options.policy.resends = 1000;
+    auto played = std::make_unique<PlayedCarrier>([this, play](const Message& message) {
+      submitted.push_back(message);
+      bodies.emplace_back(message.body);
+      return play(message);
+    });
+    carrier = played.get();
+    sink = std::make_unique<DeliverySink>(std::make_unique<LineComposer>(), std::move(played), options, stop,
+                                          log, observer);
+  }
+  ~SinkRig() { close(stop); }
+
+  BatchOutcome hand_over(int tokens, Lease lease = {7, 1, "mailroom"}, int limit = 2) {
+    open(1, tokens, lease, limit);
+    return sink->finish({});
+  }
+  /// Opens a batch of tokens with ids from `first` on.
+  void open(int first, int tokens, const Lease& lease, int limit = 2) {
+    sink->begin(lease, limit);
+    for (int i = first; i < first + tokens; ++i) {
+      TokenRow row;
+      row.id = i;
+      row.email = "ada@fake.example";
+      row.login = "ada";
+      row.code = "12345";
+      sink->add(row, token);
+    }
+  }
+};
+
+int count_of(const BatchOutcome& outcome, DeliveryState state) {
+  return static_cast<int>(std::ranges::count(*outcome.outcomes, state, &TokenOutcome::state));
+}
+
+}  // namespace
+
+TEST_CASE("lines of a batch have ids of their own, which the attempt does not change") {
+  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); });
+  CHECK(rig.hand_over(5).emitted == 5);
+  CHECK(rig.hand_over(5, {7, 2, "mailroom"}).emitted == 5);
+  REQUIRE(rig.submitted.size() == 6);
+  std::set<std::string> ids;
+  for (const auto& message : rig.submitted)
+    ids.insert(message.message_id);
+  CHECK(ids.size() == 3);
+  CHECK(rig.submitted[0].message_id.starts_with("mailroom.7.1."));
+  CHECK(rig.submitted[0].message_id.size() == std::string("mailroom.7.1.").size() + 32);
+  CHECK(rig.submitted[0].attempt == 1);
+  CHECK(rig.submitted[3].attempt == 2);
+  CHECK(rig.submitted[0].action == "activation");
+  CHECK(rig.submitted[2].tokens == std::vector<std::int64_t>{5});
+  CHECK(rig.bodies[2].starts_with(R"({"batch":7,"queue":"mailroom","tokens":[{"id":5,)"));
+  CHECK(rig.bodies[2].ends_with("]}"));
+}
+
+TEST_CASE("a token of another batch or with another text has another message id") {
+  const Lease lease{7, 1, "a b.c"};
+  CHECK(message_id_of(lease, 1, "x").starts_with("a%20b%2Ec.7.1."));
+  CHECK(message_id_of(lease, 1, "x") != message_id_of(lease, 1, "y"));
+}
+
+TEST_CASE("no more lines are in flight than allowed") {
+  auto options = resending();
+  options.dispatch.in_flight = 3;
+  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); }, options);
+  rig.carrier->hold(3);
+  CHECK(rig.hand_over(40).emitted == 40);
+  CHECK(rig.carrier->most() == 3);
+}
+
+TEST_CASE("lines are handed over and answered while the consumer is elsewhere") {
+  auto options = resending();
+  options.dispatch.in_flight = 2;
+  std::atomic<int> submitted = 0;
+  SinkRig rig(
+      [&](const Message&) {
+        ++submitted;
+        return verdict(Verdict::accepted);
+      },
+      options);
+  rig.open(1, 20, {7, 1, "mailroom"});
+  CHECK(eventually([&] { return submitted == 10; }));
+  CHECK(rig.observer.threads.empty());
+  CHECK(rig.sink->finish({}).emitted == 20);
+  CHECK(rig.carrier->most() <= 2);
+  CHECK(rig.observer.threads == std::set{std::this_thread::get_id()});
+}
+
+TEST_CASE("a line that may have been taken is sent again within the batch") {
+  int tries = 0;
+  SinkRig rig([&](const Message&) { return verdict(++tries == 1 ? Verdict::unknown : Verdict::accepted); });
+  const auto outcome = rig.hand_over(2);
+  CHECK(outcome.emitted == 2);
+  REQUIRE(rig.submitted.size() == 2);
+  CHECK(rig.submitted[0].message_id == rig.submitted[1].message_id);
+  CHECK(rig.submitted[1].attempt == 2);
+  CHECK(outcome.outcomes->front().unknowns == 1);
+}
+
+TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
+  auto options = resending();
+  options.dispatch.resend_for = 1s;
+  int tries = 0;
+  SinkRig rig(
+      [&](const Message&) { return verdict(++tries == 1 ? Verdict::unknown : Verdict::unavailable, "gone"); },
+      options);
+  const auto outcome = rig.hand_over(2);
+  CHECK(outcome.emitted == 0);
+  CHECK(count_of(outcome, DeliveryState::deferred) == 2);
+  CHECK(outcome.outcomes->front().unknowns == 1);
+  CHECK(tries >= 2);
+}
+
+TEST_CASE("when the other side is unavailable the rest goes back to the queue, and no attempt counts") {
+  auto options = resending();
+  options.dispatch.in_flight = 1;
+  SinkRig rig([](const Message&) { return verdict(Verdict::unavailable, "down"); }, options);
+  const auto outcome = rig.hand_over(20);
+  CHECK(rig.submitted.size() == 1);
+  CHECK(count_of(outcome, DeliveryState::deferred) == 20);
+  for (const auto& each : *outcome.outcomes)
+    CHECK(each.attempts == 0);
+  CHECK_FALSE(rig.sink->is_ready());
+  CHECK(rig.sink->claims_from() > std::chrono::steady_clock::now());
+  CHECK(rig.text.str().find("the sink is unavailable") != std::string::npos);
+}
+
+TEST_CASE("many lines that fail at the same time are one failure") {
+  SinkRig rig([](const Message&) { return verdict(Verdict::unavailable, "down"); });
+  rig.carrier->hold(50);
+  rig.hand_over(100);
+  CHECK(rig.submitted.size() == 50);
+  const auto from = rig.sink->claims_from();
+  CHECK(from <= std::chrono::steady_clock::now() + 1s);
+}
+
+TEST_CASE("an answer that repeats a token is not recorded") {
+  SinkRig rig([](const Message& message) {
+    auto answer = verdict(Verdict::deferred, "no: " + std::string(message.body));
+    answer.tokens.push_back({1, Verdict::rejected, "token " + std::string(40, 'a')});
+    return answer;
+  });
+  const auto outcome = rig.hand_over(2);
+  REQUIRE(outcome.outcomes->size() == 2);
+  CHECK(outcome.outcomes->at(0).state == DeliveryState::rejected);
+  CHECK(outcome.outcomes->at(1).state == DeliveryState::deferred);
+  for (const auto& each : *outcome.outcomes)
+    CHECK(each.reply == "(not shown: it repeats the token)");
+}
+
+TEST_CASE("an answer to a line that is not in flight is ignored") {
+  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); });
+  CHECK(rig.hand_over(3).emitted == 3);
+  CHECK(rig.hand_over(3, {8, 1, "mailroom"}).emitted == 3);
+}
+
+TEST_CASE("two batches share the lines, and each gets its own outcomes") {
+  auto options = resending();
+  options.messages = 5;
+  options.message_limit = 2;
+  std::map<std::int64_t, std::vector<std::int64_t>> tokens;
+  SinkRig rig(
+      [&](const Message& message) {
+        auto& of_batch = tokens[message.batch];
+        of_batch.insert(of_batch.end(), message.tokens.begin(), message.tokens.end());
+        return verdict(message.batch == 8 ? Verdict::rejected : Verdict::accepted, "so");
+      },
+      options);
+  CHECK(rig.sink->most_open() == 2);
+  CHECK(rig.sink->room() == 6);
+  rig.open(1, 6, {7, 1, "first"});
+  CHECK(rig.sink->room() == 4);
+  // The last line is not full.
+  rig.open(11, 3, {8, 1, "second"});
+  CHECK(rig.sink->room() == 1);
+  const auto first = rig.sink->finish({});
+  CHECK(first.emitted == 6);
+  CHECK(count_of(first, DeliveryState::accepted) == 6);
+  CHECK(tokens[7] == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
+  const auto second = rig.sink->finish({});
+  CHECK(second.emitted == 0);
+  CHECK(count_of(second, DeliveryState::rejected) == 3);
+  CHECK(tokens[8] == std::vector<std::int64_t>{11, 12, 13});
+  REQUIRE(rig.submitted.size() == 5);
+  CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));
+}
+
+TEST_CASE("a claim of one line is as large as its limit says, whatever the last one was") {
+  auto options = resending();
+  options.messages = 1;
+  options.message_limit = 500;
+  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); }, options);
+  CHECK(rig.sink->most_open() == 1);
+  rig.hand_over(2, {7, 1, "mailroom"}, 2);
+  CHECK(rig.sink->room() >= 500);
+  rig.open(11, 2, {8, 1, "mailroom"}, 500);
+  CHECK(rig.sink->room() == 0);
+  CHECK(rig.sink->finish({}).emitted == 2);
+}
+
+}  // namespace mailroom::test::delivery_sink_test

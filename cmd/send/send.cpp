@@ -29,8 +29,8 @@ DeliverySink::Options sink_options(const Settings& settings) {
 }
 
 ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
-  require_send_keys(settings);
   auto setup = consumer_setup(settings);
+  require_send_keys(settings);
   const auto writer = configured_writer(settings);
   for (const auto& warning : writer->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});

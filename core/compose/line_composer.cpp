@@ -39,11 +39,12 @@ std::string message_id_of(const Lease& lease, int line, std::string_view signed_
   return id;
 }
 
-void LineComposer::begin(const Lease& lease, int limit) {
+int LineComposer::begin(const Lease& lease, int limit) {
   lease_ = lease;
   limit_ = limit;
   lines_ = 0;
   tokens_.clear();
+  return limit;
 }
 
 Composer::Added LineComposer::add(const TokenRow& row, const TokenText& token, DeliveryHistory history) {

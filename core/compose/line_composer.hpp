@@ -16,7 +16,7 @@ class LineComposer final : public Composer {
  public:
   LineComposer() : encoder_(make_jsonl_encoder()) {}
 
-  void begin(const Lease& lease, int limit) override;
+  int begin(const Lease& lease, int limit) override;
   Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) override;
   std::optional<Composed> finish() override;
 

@@ -14,7 +14,10 @@ class MailComposer final : public Composer {
  public:
   explicit MailComposer(std::shared_ptr<const MailWriter> writer) : writer_(std::move(writer)) {}
 
-  void begin(const Lease& lease, int /*limit*/) override { queue_ = lease.queue; }
+  int begin(const Lease& lease, int /*limit*/) override {
+    queue_ = lease.queue;
+    return 1;
+  }
   Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) override;
   std::optional<Composed> finish() override { return std::nullopt; }
 

@@ -37,8 +37,8 @@ class Composer {
 
   virtual ~Composer() = default;
 
-  /// The tokens that follow are of this batch, at most `limit` in a message.
-  virtual void begin(const Lease& lease, int limit) = 0;
+  /// The tokens that follow are of this batch. Returns how many a message has at most: `limit`, or fewer.
+  virtual int begin(const Lease& lease, int limit) = 0;
   /// Views in `row` are valid only during the call.
   virtual Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) = 0;
   /// The message that was begun, if there is one.

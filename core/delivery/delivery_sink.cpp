@@ -56,9 +56,8 @@ void DeliverySink::begin(const Lease& lease, int line_limit) {
   close_message();
   const auto now = steady_now();
   pace_.began(now);
-  options_.message_limit = line_limit;
   batches_.push_back({.lease = lease, .first_message = next_id_, .began = now, .ended = now});
-  composer_->begin(lease, line_limit);
+  options_.message_limit = composer_->begin(lease, line_limit);
 }
 
 void DeliverySink::add(const TokenRow& row, const TokenText& token) {

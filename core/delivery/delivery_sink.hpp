@@ -36,7 +36,7 @@ class DeliverySink final : public Sink {
   struct Options {
     Dispatcher::Options dispatch{};
     int messages = 64;      ///< how many may be in its open batches
-    int message_limit = 1;  ///< tokens in a message, until a batch begins with another limit
+    int message_limit = 1;  ///< tokens in a message, until a batch says otherwise
     DeliveryPolicy policy{};
     Milliseconds grace{5000};  ///< for what is in flight when a stop is requested
     DeliveryWords words{};

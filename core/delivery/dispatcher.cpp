@@ -106,6 +106,8 @@ bool Dispatcher::submit_next(TimePoint now) {
   const auto id = is_resend ? resends_.begin()->second : waiting_.front();
   const auto choice = endpoints_.choose(pending_.at(id).first, wall_now());
   if (choice.leave == Endpoint::Leave::later) return false;
+  // What is in flight shows soon whether the endpoint takes nothing at all.
+  if (choice.leave == Endpoint::Leave::none && carrier_->unfinished() > 0) return false;
   if (choice.leave == Endpoint::Leave::given) {
     const int ahead = carrier_->ahead();
     const bool is_full = static_cast<int>(carrier_->unfinished()) >= options_.in_flight + ahead;
@@ -126,10 +128,8 @@ bool Dispatcher::submit_next(TimePoint now) {
 
 void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
   auto& pending = pending_.at(id);
-  pending.left = now;
-  pending.began = wall_now();
   if (pending.tries == 0) pending.first_left = now;
-  endpoints_[endpoint].left(now, pending.began, options_.probe_time);
+  pending.departure = endpoints_[endpoint].left(now, wall_now(), options_.probe_time);
   tell_connections(endpoint, now);
   pending.message.endpoint = endpoint;
   auto message = pending.message;
@@ -191,7 +191,7 @@ void Dispatcher::take_answers() {
       record(std::move(answer));
       continue;
     }
-    endpoints_[found->second.message.endpoint].came_back();
+    endpoints_[found->second.message.endpoint].came_back(found->second.departure);
     --found->second.tries;
     untried.push_back(answer.id);
   }
@@ -202,11 +202,14 @@ void Dispatcher::record(Answer answer) {
   auto& pending = pending_.at(answer.id);
   const auto place = pending.message.endpoint;
   const auto now = steady_now();
-  const bool is_timed = answer.took.count() > 0 && answer.ended != WallTime{};
-  const auto began =
-      is_timed ? answer.ended - std::chrono::ceil<WallTime::duration>(answer.took) : pending.began;
-  const auto left = is_timed ? std::max(now - answer.took, pending.left) : pending.left;
-  endpoints_[place].learn(answer, pending.refusals, left, began, now, wall_now(), chance());
+  auto departure = pending.departure;
+  if (answer.took.count() > 0 && answer.ended != WallTime{}) {
+    // It may have waited at the carrier.
+    departure.left = std::max(now - answer.took, departure.left);
+    departure.began =
+        std::max(answer.ended - std::chrono::ceil<WallTime::duration>(answer.took), departure.began);
+  }
+  endpoints_[place].learn(answer, pending.refusals, departure, now, wall_now(), chance());
   if (answer.throttled || answer.crowded) connections_[place] = 0;
   tell_connections(place, now);
   if (is_tried_elsewhere(pending, answer)) return waiting_.push_front(answer.id);

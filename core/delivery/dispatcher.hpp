@@ -106,10 +106,9 @@ class Dispatcher {
     Refusals refusals{};
     std::size_t first = 0;  ///< the first endpoint that may get it: those before are unavailable
     int tries = 0;
-    bool may_be_taken = false;  ///< one of them was not answered
-    TimePoint first_left{};     ///< with tries > 0
-    TimePoint left{};           ///< the last time
-    WallTime began{};
+    bool may_be_taken = false;     ///< one of them was not answered
+    TimePoint first_left{};        ///< with tries > 0
+    Departure departure{};         ///< the last time
     std::optional<Answer> last{};  ///< of the endpoints before `first`
   };
   // The functions below need the mutex.

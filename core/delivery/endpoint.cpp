@@ -32,15 +32,21 @@ TimePoint Endpoint::next_room(TimePoint now, int ahead) {
   return is_limited(now) ? at_once_.raise_at() : TimePoint::max();
 }
 
-void Endpoint::left(TimePoint now, WallTime wall, Milliseconds probe_time) {
+Departure Endpoint::left(TimePoint now, WallTime wall, Milliseconds probe_time) {
   ++in_flight_;
   pace_.left(now);
   is_probed_ = breaker_.is_open();
   if (is_probed_) breaker_ = let_through(breaker_, wall, probe_time).value_or(breaker_);
+  return {.left = now, .began = wall, .is_probe = is_probed_};
 }
 
-void Endpoint::weigh(Answer& answer, WallTime began, WallTime wall) {
-  if (answer.verdict == Verdict::accepted) refusals_.accepted(began, wall);
+void Endpoint::came_back(const Departure& departure) {
+  --in_flight_;
+  if (departure.is_probe) is_probed_ = false;
+}
+
+void Endpoint::weigh(Answer& answer, const Departure& departure, WallTime wall) {
+  if (answer.verdict == Verdict::accepted) refusals_.accepted(departure.began, wall);
   if (answer.refusal.empty()) return;
   bool is_about_message = false;
   if (answer.waits_for_turn) {
@@ -84,26 +90,27 @@ bool Endpoint::is_one_too_many(const Answer& answer, TimePoint left, TimePoint n
   return false;
 }
 
-void Endpoint::learn(Answer& answer, const Refusals& refusals, TimePoint left, WallTime began, TimePoint now,
+void Endpoint::learn(Answer& answer, const Refusals& refusals, const Departure& departure, TimePoint now,
                      WallTime wall, double chance) {
-  --in_flight_;
-  weigh(answer, began, wall);
+  came_back(departure);
+  weigh(answer, departure, wall);
   if (answer.shows_life() && !answer.before_message) {
     last_answered_ = now;
     at_once_.answered();
   }
-  learn_rate(answer, refusals, left, now);
+  learn_rate(answer, refusals, departure.left, now);
   if (answer.waits_for_turn && pace_.is_shut(now)) {
     answer.waits_for_turn = false;
     answer.verdict = Verdict::unavailable;
   }
-  if (answer.verdict == Verdict::unavailable && is_one_too_many(answer, left, now)) {
+  if (answer.verdict == Verdict::unavailable && is_one_too_many(answer, departure.left, now)) {
     answer.verdict = Verdict::deferred;
     answer.is_excused = answer.waits_for_turn = true;
     answer.before_message = true;
   }
-  is_probed_ = false;
-  breaker_ = after_answer(breaker_, answer, began, wall, chance);
+  // What was in flight with the message that opened the breaker fails for the same reason.
+  const bool is_repetition = breaker_.is_open() && !departure.is_probe && !answer.shows_life();
+  if (!is_repetition) breaker_ = after_answer(breaker_, answer, departure.began, wall, chance);
 }
 
 void Endpoint::meets_some(const std::string& refusal, WallTime wall) {

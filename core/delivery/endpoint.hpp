@@ -12,6 +12,13 @@
 
 namespace mailroom {
 
+/// When a message left, and how.
+struct Departure {
+  TimePoint left{};
+  WallTime began{};
+  bool is_probe = false;  ///< of an endpoint that was unavailable
+};
+
 /// One endpoint of a carrier: whether it takes messages, at which rate, and how many at once. Pure: takes
 /// times.
 class Endpoint {
@@ -33,12 +40,12 @@ class Endpoint {
   TimePoint next_room(TimePoint now, int ahead);
 
   /// A message leaves. `probe_time`: how long other processes wait for a probe of this one.
-  void left(TimePoint now, WallTime wall, Milliseconds probe_time);
+  Departure left(TimePoint now, WallTime wall, Milliseconds probe_time);
   /// It came back untried.
-  void came_back() { --in_flight_; }
-  /// Weighs an answer by what other messages get, learns from it, and corrects its verdict. `left` and
-  /// `began`: when the message left; `refusals`: those that it had before.
-  void learn(Answer& answer, const Refusals& refusals, TimePoint left, WallTime began, TimePoint now,
+  void came_back(const Departure& departure);
+  /// Weighs an answer by what other messages get, learns from it, and corrects its verdict. `refusals`: those
+  /// that the message had before.
+  void learn(Answer& answer, const Refusals& refusals, const Departure& departure, TimePoint now,
              WallTime wall, double chance);
   /// A message was refused by a limit again and again, while others were taken: no limit was meant.
   void meets_some(const std::string& refusal, WallTime wall);
@@ -60,7 +67,7 @@ class Endpoint {
 
  private:
   int most_in_flight(TimePoint now, int ahead);
-  void weigh(Answer& answer, WallTime began, WallTime wall);
+  void weigh(Answer& answer, const Departure& departure, WallTime wall);
   void learn_rate(const Answer& answer, const Refusals& refusals, TimePoint left, TimePoint now);
   /// True if no more than a further connection was refused.
   bool is_one_too_many(const Answer& answer, TimePoint left, TimePoint now);

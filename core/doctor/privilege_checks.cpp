@@ -150,9 +150,9 @@ void judge_statistics(Connection& connection, const std::string& role, Findings&
       "format('GRANT SELECT ON pg_catalog.pg_stat_activity TO %I;', current_user)")[0];
   if (!row[2].as<bool>()) {
     findings.push_back(warning(
-        fmt::format("{} may not read pg_stat_activity, so status, queue list and queue show fail, and "
-                    "metrics show nothing of the database",
-                    role),
+        fmt::format(
+            "{} may not read pg_stat_activity, so status fails, and metrics show nothing of the database",
+            role),
         {row[3].c_str()}));
   }
   if (row[0].as<bool>()) return;

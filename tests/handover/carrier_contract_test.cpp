@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "carriers/carriers.hpp"
+#include "carriers/smtp/carrier.hpp"
 #include "handed_over.hpp"
 #include "support/refusing_port.hpp"
 #include "support/temporary_directory.hpp"
@@ -25,8 +26,6 @@ struct ContractRig {
     std::signal(SIGPIPE, SIG_IGN);
     settings.sink.in_flight = 64;
     settings.sink.timeout = std::chrono::seconds(60);
-    settings.send.connections = 4;
-    settings.send.timeout = std::chrono::seconds(60);
   }
   std::unique_ptr<Carrier> program(const std::string& mode) {
     settings.sink.exec = child_command((directory.path() / "taken").string(), mode);
@@ -36,9 +35,8 @@ struct ContractRig {
     settings.sink.to = url;
     return configured_carrier(settings).make({settings, log});
   }
-  std::unique_ptr<Carrier> relay(const std::string& url) {
-    settings.send.relay = url;
-    return mail_carrier().make({settings, log});
+  static std::unique_ptr<Carrier> relay(const std::string& url) {
+    return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = parse_relay_urls(url)});
   }
 };
 

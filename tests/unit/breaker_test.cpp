@@ -64,7 +64,7 @@ TEST_CASE("what a delivery says about the relay") {
   };
   const std::vector<BreakerRow> rows{
       {outcome(Verdict::accepted, 250), true}, {outcome(Verdict::deferred, 450), true},
-      {outcome(Verdict::rejected, 550), true}, {outcome(Verdict::unknown), true},
+      {outcome(Verdict::rejected, 550), true}, {outcome(Verdict::unknown), false},
       {outcome(Verdict::deferred), false},     {outcome(Verdict::rejected), false},
   };
   for (const auto& [delivery, closes] : rows) {

@@ -161,7 +161,8 @@ TEST_CASE(
   }
   CHECK_FALSE(courier.breakers().front().is_open());
   CHECK(courier.time_to_admission());
-  CHECK(server.connections() <= 2);
+  // A mail may leave before the answer to the one before is seen, by either connection.
+  CHECK(server.connections() <= 4);
 }
 
 TEST_CASE("what others say of a relay does not stop a sender whose mails it answers") {

@@ -18,7 +18,7 @@
 
 namespace mailroom {
 
-/// Queues in PostgreSQL; uses the functions of migrations 5_queue_reading, 6_queue_claim and 13_waking.
+/// Queues in PostgreSQL; uses the functions of migrations/functions.
 class PgQueueSession final : public QueueSession {
  public:
   struct Setup {

@@ -61,8 +61,8 @@ class Dispatcher {
     std::unique_lock lock(mutex_);
     return results_.wait(lock, until);
   }
-  /// Gives up every message without an answer: unknown if it was sent, otherwise unavailable. Returns when
-  /// all have their answer, which takes a moment, however long the other side hangs.
+  /// Gives up every message without an answer: unknown if it was sent, otherwise deferred without counting.
+  /// Returns when all have their answer, which takes a moment, however long the other side hangs.
   void cancel();
 
   /// How the endpoints are, in their order; to share with other processes.

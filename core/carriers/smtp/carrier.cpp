@@ -63,6 +63,12 @@ std::vector<std::string> SmtpCarrier::endpoints() const {
 void SmtpCarrier::submit(Message message) {
   const std::lock_guard lock(mutex_);
   ++unanswered_;
+  // Whoever submits has not seen that the relay is unavailable.
+  const auto name = options_.relays[message.endpoint].address();
+  const bool is_too_late = std::ranges::any_of(answers_, [&](const Answer& answer) {
+    return answer.was_tried && answer.verdict == Verdict::unavailable && answer.sink == name;
+  });
+  if (is_too_late) return keep({.id = message.id, .was_tried = false});
   if (auto* const worker = idle_worker(message.endpoint)) {
     give(*worker, std::move(message));
   } else {
